@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace zkasio {
+
+/// Permissions of an ACL entry; combine with `|`.
+enum class permission : std::int32_t {
+    none = 0,
+    read = 1,    ///< read the data, list the children
+    write = 2,   ///< change the data
+    create = 4,  ///< create children
+    remove = 8,  ///< remove children
+    admin = 16,  ///< change the ACL
+    all = 31,
+};
+
+constexpr permission operator|(permission a, permission b) noexcept {
+    return static_cast<permission>(static_cast<std::int32_t>(a) | static_cast<std::int32_t>(b));
+}
+constexpr permission operator&(permission a, permission b) noexcept {
+    return static_cast<permission>(static_cast<std::int32_t>(a) & static_cast<std::int32_t>(b));
+}
+
+/// Who an ACL entry speaks of. Use the functions below rather than spelling schemes.
+class acl_id {
+public:
+    acl_id(std::string scheme, std::string id) : scheme_(std::move(scheme)), id_(std::move(id)) {}
+    const std::string& scheme() const noexcept { return scheme_; }
+    const std::string& id() const noexcept { return id_; }
+    friend bool operator==(const acl_id&, const acl_id&) = default;
+
+private:
+    std::string scheme_, id_;
+};
+
+acl_id anyone();                                                   ///< world:anyone
+acl_id authenticated();                                            ///< auth: whoever this session has authenticated as
+acl_id digest_user(std::string_view user, std::string_view password);  ///< digest, hashed here: see digest_id()
+acl_id ip_address(std::string address_or_cidr);                    ///< ip: "10.0.0.7" or "10.0.0.0/8"
+acl_id x509_subject(std::string distinguished_name);               ///< x509: subject of a client certificate
+
+/// "user:base64(sha1(user:password))", as ZooKeeper's DigestAuthenticationProvider stores it.
+std::string digest_id(std::string_view user, std::string_view password);
+
+class acl_entry {
+public:
+    acl_entry(permission granted, acl_id who) : granted_(granted), who_(std::move(who)) {}
+    permission granted() const noexcept { return granted_; }
+    const acl_id& who() const noexcept { return who_; }
+    friend bool operator==(const acl_entry&, const acl_entry&) = default;
+
+private:
+    permission granted_;
+    acl_id who_;
+};
+
+using acl = std::vector<acl_entry>;
+
+acl open_acl();          ///< everybody may do everything (ZooKeeper's default)
+acl creator_all_acl();   ///< the authenticated creator may do everything; needs `add_auth` first
+acl read_only_acl();     ///< everybody may read
+
+}  // namespace zkasio

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <zkasio/client_options.hpp>
+#include <zkasio/coroutine_safety.hpp>
+#include <zkasio/operations.hpp>
+#include <zkasio/session.hpp>
+#include <zkasio/session_event.hpp>
+
+#include <asio/any_io_executor.hpp>
+#include <asio/awaitable.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+namespace zkasio {
+
+namespace detail {
+struct event_subscription;
+}
+
+/// The session's events, one after another, from the moment of `client::events()` on (its first tells the state at that
+/// moment). Keeps the latest 256 for a slow reader. One coroutine at a time.
+class session_events {
+public:
+    session_events(std::shared_ptr<detail::core> core, std::shared_ptr<detail::event_subscription> subscription)
+        : core_(std::move(core)), subscription_(std::move(subscription)) {}
+
+    /// *Completes when* something happens; session_state::closed is the last event. *Fails with* errc::client_closed
+    /// after that.
+    asio::awaitable<session_event> next() const;
+
+private:
+    std::shared_ptr<detail::core> core_;
+    std::shared_ptr<detail::event_subscription> subscription_;
+};
+
+/// A connection to a ZooKeeper ensemble: one session at a time, kept alive, reconnected, and after its expiry replaced.
+///
+/// A handle: copies share the same connection. When the last copy is destroyed, the session is closed in the background.
+/// There is no thread in here, only a strand over the executor that it was given: somebody has to run that. The
+/// executor's context must outlive all handles, recipes and guards.
+///
+/// May be used from any thread; several clients may live on several threads.
+class client : public operations {
+public:
+    /// Starts to connect at once. Throws zkasio::error for options that make no sense; an ensemble that cannot be
+    /// reached is not an error here, see connected().
+    client(asio::any_io_executor executor, client_options options);
+
+    /// For tests: over another backend.
+    explicit client(std::shared_ptr<detail::core> core);
+
+    /// The strand. Coroutines that run on it talk to the client without changing threads.
+    asio::any_io_executor get_executor() const;
+    const client_options& options() const noexcept;
+    session_state state() const noexcept;
+
+    /// *Completes when* there is a connection, at once if there is one.
+    /// *Fails with* errc::not_connected after client_options::connection_timeout, with the last failure in its message
+    /// (the client goes on trying); zk_errc::auth_failed; errc::client_closed.
+    asio::awaitable<void> connected() const;
+
+    /// As connected(), and returns the session.
+    asio::awaitable<session> current_session() const;
+
+    /// What client_options::resume() takes, to hand the session over to another process. Not to be used by two at a time.
+    asio::awaitable<session_credentials> credentials() const;
+
+    session_events events() const;
+
+    /// Proves who we are, on this connection and on every later one.
+    /// *Fails with* zk_errc::auth_failed if a server refuses it. By ZooKeeper's protocol that ends the session: the client
+    /// opens a new one without this credential. (When it is one of client_options::auth() that is refused, the client
+    /// stays in session_state::auth_failed.) A wrong password is not noticed here: the digest scheme accepts any, and
+    /// the nodes' ACLs decide.
+    asio::awaitable<void> add_auth(std::string scheme, bytes credential) const;
+
+    /// From now on these servers; the session stays. The chroot cannot be changed.
+    /// *Completes when* the list was taken; *fails with* errc::invalid_argument.
+    asio::awaitable<void> set_servers(std::string servers) const;
+
+    /// Runs `body(session)`, a coroutine, for as long as the current session is certain to live: when it expires, when
+    /// its lease ends or when the client is closed, the body receives a terminal cancellation, and when the body has
+    /// really ended, this throws errc::session_expired. Otherwise it completes when the body does.
+    template <class Body>
+    asio::awaitable<void> with_session(Body&& body) const {
+        static_assert(detail::safe_in_co_await<Body>,
+                      "g++ 12 destroys this closure twice inside a co_await expression: name the lambda first, and pass the name");
+        return run_with_session(std::function<asio::awaitable<void>(session)>(std::forward<Body>(body)));
+    }
+
+    /// A task that goes on by itself, on the strand. Cancelled by close(), which waits for it.
+    void run_in_background(asio::awaitable<void> task) const;
+
+    /// Ends the session. Operations that are under way may finish, for up to client_options::close_timeout; everything
+    /// else fails with errc::client_closed. Never blocks a thread.
+    /// *Completes when* all is over. *Cancellation* ends the wait only.
+    asio::awaitable<close_result> close() const;
+
+private:
+    asio::awaitable<void> run_with_session(std::function<asio::awaitable<void>(session)> body) const;
+
+    std::shared_ptr<void> last_handle_;  // closes the core when the last copy goes
+};
+
+}  // namespace zkasio

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <zkasio/bytes.hpp>
+#include <zkasio/retry_policy.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace zkasio {
+
+/// What a lost connection means for locks that are held.
+enum class suspension_policy {
+    keep,  ///< nothing, until the lease ends: the connection may come back in time (Curator's SessionConnectionStateErrorPolicy)
+    lose,  ///< they are lost at once (Curator's StandardConnectionStateErrorPolicy)
+};
+
+/// What happens after a session has expired.
+enum class session_renewal {
+    automatic,  ///< the client opens a new one by itself
+    none,       ///< the client stays expired; every operation fails with errc::session_expired
+};
+
+/// Enough to take over a session that another client, or an earlier process, has opened.
+class session_credentials {
+public:
+    session_credentials(std::int64_t id, std::string password) : id_(id), password_(std::move(password)) {}
+    std::int64_t id() const noexcept { return id_; }
+    const std::string& password() const noexcept { return password_; }  ///< 16 bytes
+
+private:
+    std::int64_t id_;
+    std::string password_;
+};
+
+/// One `add_auth`: who this client says it is.
+class auth_info {
+public:
+    auth_info(std::string scheme, bytes credential)
+        : scheme_(std::move(scheme)), credential_(std::move(credential).take()) {}
+    const std::string& scheme() const noexcept { return scheme_; }
+    const std::string& credential() const noexcept { return credential_; }
+    friend bool operator==(const auth_info&, const auth_info&) = default;
+
+private:
+    std::string scheme_, credential_;
+};
+
+/// How a client connects and what it does when it can not. Every setter returns the object:
+/// `client_options{"zk1:2181,zk2:2181/app"}.session_timeout(10s)`.
+class client_options {
+public:
+    using duration = std::chrono::milliseconds;
+    using log_sink = std::function<void(std::string_view)>;
+
+    /// @param servers "host[:port],host[:port]...[/chroot]"; an IPv6 address stands in brackets; the port is 2181
+    /// unless given. The list is tried in random order. `client`'s constructor throws for a list that is not valid.
+    client_options(std::string servers) : servers_(std::move(servers)) {}
+    client_options(const char* servers) : servers_(servers) {}
+
+    /// What to ask the servers for (10 s); they may grant less or more, see `session::timeout()`.
+    client_options& session_timeout(duration d) { session_timeout_ = d; return *this; }
+    /// How long an operation waits for a connection before it fails with errc::not_connected (15 s).
+    client_options& connection_timeout(duration d) { connection_timeout_ = d; return *this; }
+    /// How long `close()` waits for the answers that are under way and for the server's goodbye, each (1 s).
+    client_options& close_timeout(duration d) { close_timeout_ = d; return *this; }
+    /// For operations that only read (exponential, 8 times).
+    client_options& retry(retry_policy p) { retry_ = p; return *this; }
+    client_options& suspension(suspension_policy p) { suspension_ = p; return *this; }
+    client_options& renewal(session_renewal r) { renewal_ = r; return *this; }
+    /// Presented on every connection; may be called more than once.
+    client_options& auth(std::string scheme, bytes credential) {
+        auth_.emplace_back(std::move(scheme), std::move(credential));
+        return *this;
+    }
+    /// Take over this session instead of opening a new one.
+    client_options& resume(session_credentials c) { resume_ = {std::move(c)}; return *this; }
+    /// Called with one line at a time, from the client's strand; it must not throw. Nothing is logged by default.
+    client_options& log(log_sink sink) { log_ = std::move(sink); return *this; }
+
+    const std::string& servers() const noexcept { return servers_; }
+    duration session_timeout() const noexcept { return session_timeout_; }
+    duration connection_timeout() const noexcept { return connection_timeout_; }
+    duration close_timeout() const noexcept { return close_timeout_; }
+    const retry_policy& retry() const noexcept { return retry_; }
+    suspension_policy suspension() const noexcept { return suspension_; }
+    session_renewal renewal() const noexcept { return renewal_; }
+    const std::vector<auth_info>& auth() const noexcept { return auth_; }
+    const session_credentials* resume() const noexcept { return resume_.empty() ? nullptr : &resume_.front(); }
+    const log_sink& log() const noexcept { return log_; }
+
+private:
+    std::string servers_;
+    duration session_timeout_{10'000}, connection_timeout_{15'000}, close_timeout_{1'000};
+    retry_policy retry_ = retry_policy::exponential();
+    suspension_policy suspension_ = suspension_policy::keep;
+    session_renewal renewal_ = session_renewal::automatic;
+    std::vector<auth_info> auth_;
+    std::vector<session_credentials> resume_;  // none or one
+    log_sink log_;
+};
+
+}  // namespace zkasio

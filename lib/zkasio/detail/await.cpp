@@ -1,0 +1,94 @@
+#include <zkasio/detail/await.hpp>
+
+#include <asio/associated_cancellation_slot.hpp>
+#include <asio/associated_executor.hpp>
+#include <asio/async_result.hpp>
+#include <asio/post.hpp>
+#include <asio/prefer.hpp>
+#include <asio/use_awaitable.hpp>
+
+namespace zkasio::detail {
+namespace {
+
+// Holds the suspended coroutine and keeps its executor at work. What crosses to the strand is this object; the
+// cancellation slot stays on the coroutine's side, where asio installs and clears it.
+template <class Handler>
+class coroutine_receiver final : public receiver {
+public:
+    // The executor is looked up before the handler is moved from (evaluation order).
+    static std::unique_ptr<receiver> make(Handler&& h) {
+        auto executor = asio::get_associated_executor(h);
+        return std::unique_ptr<receiver>(new coroutine_receiver(std::move(h), std::move(executor)));
+    }
+
+    // Never resumes here: the strand may be inside the C library, or in the middle of a change.
+    void deliver(reply&& r) noexcept override {
+        auto executor = std::move(work_);
+        asio::post(executor, [h = std::move(handler_), r = std::move(r)]() mutable { std::move(h)(std::move(r)); });
+    }
+
+private:
+    using executor_type = asio::associated_executor_t<Handler>;
+    using work_type = std::decay_t<
+        decltype(asio::prefer(std::declval<executor_type>(), asio::execution::outstanding_work.tracked))>;
+
+    coroutine_receiver(Handler&& h, executor_type executor)
+        : handler_(std::move(h)), work_(asio::prefer(std::move(executor), asio::execution::outstanding_work.tracked)) {}
+
+    Handler handler_;
+    work_type work_;
+};
+
+// `begin(core, id, receiver)` runs on the strand. It must be copy- and movable; it is owned by this coroutine.
+template <class Begin>
+asio::awaitable<reply> bridge(core_ptr c, Begin begin) {
+    auto initiate = [&c, &begin](auto handler) {
+        const op_id id = c->next_id();
+        if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
+            slot.assign([c, id](asio::cancellation_type) {
+                // Posted, never dispatched: it must not overtake the beginning.
+                asio::post(c->strand(), [c, id] { c->cancel(id); });
+            });
+        asio::dispatch(c->strand(), [c, id, begin = std::move(begin),
+                                     to = coroutine_receiver<decltype(handler)>::make(std::move(handler))]() mutable {
+            begin(*c, id, std::move(to));
+        });
+    };
+    co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(reply)>(initiate,
+                                                                                      asio::use_awaitable);
+}
+
+}  // namespace
+
+asio::awaitable<reply> perform(core_ptr c, command what) {
+    return bridge(std::move(c), [what = std::move(what)](core& on, op_id id, std::unique_ptr<receiver> to) mutable {
+        on.submit(id, std::move(what), std::move(to));
+    });
+}
+
+asio::awaitable<reply> wait_for(core_ptr c, waitable_ptr w) {
+    return bridge(std::move(c), [w = std::move(w)](core& on, op_id id, std::unique_ptr<receiver> to) {
+        on.wait(id, w, std::move(to));
+    });
+}
+
+asio::awaitable<reply> wait_connected(core_ptr c) {
+    return bridge(std::move(c), [](core& on, op_id id, std::unique_ptr<receiver> to) {
+        on.wait_connected(id, std::move(to));
+    });
+}
+
+asio::awaitable<reply> wait_closed(core_ptr c) {
+    return bridge(std::move(c), [](core& on, op_id id, std::unique_ptr<receiver> to) {
+        on.begin_close();
+        on.wait_closed(id, std::move(to));
+    });
+}
+
+asio::awaitable<reply> wait_event(core_ptr c, std::shared_ptr<event_subscription> s) {
+    return bridge(std::move(c), [s = std::move(s)](core& on, op_id id, std::unique_ptr<receiver> to) {
+        on.wait_event(id, s, std::move(to));
+    });
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <zkasio/detail/core.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <memory>
+
+/// The bridge between a coroutine on any executor and the strand: each of these suspends the caller, does its work on
+/// the strand, and resumes the caller on the caller's own executor, exactly once. Cancelling the caller ends the wait
+/// at once, with asio::error::operation_aborted. They never throw but for lack of memory: look at `reply::code`.
+namespace zkasio::detail {
+
+using core_ptr = std::shared_ptr<core>;
+
+asio::awaitable<reply> perform(core_ptr c, command what);
+asio::awaitable<reply> wait_for(core_ptr c, waitable_ptr on);
+asio::awaitable<reply> wait_connected(core_ptr c);
+asio::awaitable<reply> wait_closed(core_ptr c);
+asio::awaitable<reply> wait_event(core_ptr c, std::shared_ptr<event_subscription> s);
+
+/// Runs `f` on the strand, now if this is the strand. Never throws: what cannot be queued for lack of memory is lost.
+template <class F>
+void on_strand(const core_ptr& c, F f) noexcept;
+
+}  // namespace zkasio::detail
+
+#include <asio/dispatch.hpp>
+
+namespace zkasio::detail {
+
+template <class F>
+void on_strand(const core_ptr& c, F f) noexcept {
+    try {
+        asio::dispatch(c->strand(), std::move(f));
+    } catch (...) {
+    }
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,204 @@
+#pragma once
+
+#include <zkasio/acl.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/types.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+/// The seam: all that the session needs from a ZooKeeper client, in zkasio's own types. Behind it are the C library
+/// (c_backend), a mock in unit tests, and whatever transport comes next.
+namespace zkasio::detail {
+
+using op_id = std::uint64_t;
+
+// ------------------------------------------------------------------------------------------------- requests
+struct create_request {
+    std::string path, data;
+    zkasio::acl acl;
+    create_mode mode = create_mode::persistent;
+    std::chrono::milliseconds ttl{0};
+};
+struct remove_request {
+    std::string path;
+    std::int32_t version = any_version;
+};
+struct set_request {
+    std::string path, data;
+    std::int32_t version = any_version;
+};
+struct exists_request {
+    std::string path;
+    bool watch = false;
+};
+struct get_request {
+    std::string path;
+    bool watch = false;
+};
+struct children_request {
+    std::string path;
+    bool watch = false;
+};
+struct sync_request {
+    std::string path;
+};
+struct get_acl_request {
+    std::string path;
+};
+struct set_acl_request {
+    std::string path;
+    zkasio::acl acl;
+    std::int32_t version = any_version;
+};
+struct get_config_request {
+    bool watch = false;
+};
+struct reconfig_request {
+    std::string joining, leaving, members;
+    std::int64_t from_version = -1;
+};
+struct add_auth_request {
+    std::string scheme, credential;
+};
+struct check_op {
+    std::string path;
+    std::int32_t version = any_version;
+};
+using multi_op = std::variant<create_request, set_request, remove_request, check_op>;
+struct multi_request {
+    std::vector<multi_op> ops;
+};
+enum class watch_kind { data, children };  ///< `data` serves exists() too: so does a server
+struct remove_watch_request {
+    std::string path;
+    watch_kind kind = watch_kind::data;
+};
+using request = std::variant<create_request, remove_request, set_request, exists_request, get_request,
+                             children_request, sync_request, get_acl_request, set_acl_request, get_config_request,
+                             reconfig_request, add_auth_request, multi_request, remove_watch_request>;
+
+/// Whether a server orders the request among all writes of the ensemble.
+bool is_write(const request& r) noexcept;
+
+/// What a request is called in messages, and the path that it speaks of ("" where there is none).
+std::string_view operation_name(const request& r) noexcept;
+std::string_view path_of(const request& r) noexcept;
+
+/// Bytes on the wire, roughly and never too low.
+std::size_t encoded_size(const request& r) noexcept;
+
+// -------------------------------------------------------------------------------------------------- replies
+struct multi_result {
+    std::error_code code;
+    std::string path;  ///< of a created node
+    std::optional<struct stat> stat;
+};
+struct reply {
+    std::error_code code;
+    bool sent = false;  ///< the request had reached the connection: on an error the outcome is unknown
+    std::string path;   ///< of a created node
+    struct stat stat;
+    std::string data;
+    std::vector<std::string> children;
+    zkasio::acl acl;
+    std::vector<multi_result> results;
+};
+
+// --------------------------------------------------------------------------------------------------- events
+enum class link_state {
+    disconnected,
+    connected,
+    expired,      ///< final
+    auth_failed,  ///< final
+};
+enum class node_event { created, removed, data_changed, children_changed };
+
+class backend_listener {
+public:
+    virtual void on_reply(op_id id, reply&& r) noexcept = 0;
+    virtual void on_link(link_state s) noexcept = 0;
+    virtual void on_node_event(node_event e, std::string_view path) noexcept = 0;
+    virtual void on_log(std::string_view line) noexcept = 0;
+
+protected:
+    ~backend_listener() = default;
+};
+
+// --------------------------------------------------------------------------------------------------- backend
+struct open_params {
+    std::vector<std::string> servers;  ///< numeric, in the order to try: see numeric_server()
+    std::string chroot;
+    std::chrono::milliseconds session_timeout{0};
+    std::int64_t session_id = 0;  ///< 0: a new session
+    std::string session_password;
+    std::vector<add_auth_request> auth;  ///< presented on every connection, before anything else
+};
+
+/// What the backend waits for next.
+struct interest {
+    int descriptor = -1;           ///< valid until the next call; -1: only the time counts
+    std::uint64_t connection = 0;  ///< another number: the descriptor is another socket, although it may have the same number
+    bool read = false;
+    bool write = false;
+    std::chrono::milliseconds timeout{0};
+};
+
+enum class drain_result { drained, more };
+
+/// Driven from one strand. Listener calls come only from within process(), next_interest(), abort_connection() and
+/// close(), never from submit().
+class backend {
+public:
+    virtual ~backend() = default;
+
+    /// Throws zkasio::error when there is nothing to connect to.
+    virtual void open(const open_params& p) = 0;
+
+    /// Whether a connection stands or is being tried. When not, next_interest() begins to try the next server.
+    virtual bool has_socket() const = 0;
+
+    virtual interest next_interest() = 0;
+
+    /// Reads up to a fair number of replies, and writes when `writable`.
+    virtual drain_result process(bool readable, bool writable) = 0;
+
+    /// Sends, or refuses at once with a code; when it refuses, no reply follows. Only while connected.
+    virtual std::error_code submit(op_id id, const request& r) = 0;
+
+    /// Everything submitted between these two may leave in common packets.
+    virtual void begin_batch() = 0;
+    virtual void end_batch() = 0;
+
+    /// Drops the connection; the next one goes to another server. Outstanding requests end with connection_loss.
+    virtual void abort_connection() = 0;
+
+    virtual void set_servers(const std::vector<std::string>& servers) = 0;
+
+    /// Forgets a watch on this side, for while there is no connection to remove it over.
+    virtual void forget_watch(const std::string& path, watch_kind kind) = 0;
+
+    virtual std::int64_t session_id() const = 0;
+    virtual std::string session_password() const = 0;
+    virtual std::chrono::milliseconds session_timeout() const = 0;
+    virtual std::string last_failure() const = 0;  ///< why the last connection ended or did not begin
+    virtual std::string current_server() const = 0;
+
+    /// Asks the server to end the session. False when that cannot be sent now. Afterwards only goodbye_received(),
+    /// next_interest() and close() may be called.
+    virtual bool send_goodbye() = 0;
+    virtual bool goodbye_received() = 0;  ///< the server has answered by closing the connection
+
+    /// Ends everything at once, without blocking. Outstanding requests end with closing.
+    virtual void close() = 0;
+};
+
+std::unique_ptr<backend> make_c_backend(backend_listener& listener);
+
+}  // namespace zkasio::detail

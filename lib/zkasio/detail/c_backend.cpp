@@ -1,0 +1,735 @@
+// The C library behind the seam. It is the only file that sees <zookeeper/zookeeper.h>, and it exists to live with
+// that library's habits; "fact N" refers to the list in docs/architecture.md.
+
+#include <zkasio/detail/backend.hpp>
+
+#include <zookeeper/zookeeper.h>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+namespace zkasio::detail {
+namespace {
+
+class c_backend;
+
+// Fact 28: the library has process-wide statics (xid, log buffer, address text), so handles on different threads
+// take turns. Also tells callbacks, which carry no context but the operation's id, whose they are.
+class library_call {
+public:
+    explicit library_call(c_backend& b) : lock_(mutex()), outer_(current) { current = &b; }
+    ~library_call() { current = outer_; }
+    library_call(const library_call&) = delete;
+    library_call& operator=(const library_call&) = delete;
+
+    static inline thread_local c_backend* current = nullptr;
+
+private:
+    static std::mutex& mutex() {
+        static std::mutex m;
+        return m;
+    }
+    std::lock_guard<std::mutex> lock_;
+    c_backend* outer_;
+};
+
+// ---------------------------------------------------------------------------------------------- conversions
+
+std::error_code to_code(int rc) {
+    if (rc == ZOK) return {};
+    if (rc == ZSESSIONEXPIRED) return errc::session_expired;
+    if (rc == ZCLOSING) return errc::client_closed;
+    return static_cast<zk_errc>(rc);
+}
+
+// Fact 13: everything else was answered by a server, which says what happened.
+bool outcome_unknown(int rc) {
+    return (rc <= ZSYSTEMERROR && rc >= -15 && rc != ZUNIMPLEMENTED && rc != ZBADARGUMENTS && rc != ZNEWCONFIGNOQUORUM &&
+            rc != ZRECONFIGINPROGRESS) ||
+           rc == ZCLOSING || rc == ZSESSIONEXPIRED || rc == ZAUTHFAILED;
+}
+
+struct stat to_stat(const ::Stat& s) {
+    struct stat r;
+    r.czxid = s.czxid;
+    r.mzxid = s.mzxid;
+    r.pzxid = s.pzxid;
+    r.ctime = s.ctime;
+    r.mtime = s.mtime;
+    r.ephemeral_owner = s.ephemeralOwner;
+    r.version = s.version;
+    r.cversion = s.cversion;
+    r.aversion = s.aversion;
+    r.data_length = s.dataLength;
+    r.num_children = s.numChildren;
+    return r;
+}
+
+int to_flags(create_mode m) {
+    switch (m) {
+        case create_mode::persistent: return ZOO_PERSISTENT;
+        case create_mode::ephemeral: return ZOO_EPHEMERAL;
+        case create_mode::persistent_sequential: return ZOO_PERSISTENT_SEQUENTIAL;
+        case create_mode::ephemeral_sequential: return ZOO_EPHEMERAL_SEQUENTIAL;
+        case create_mode::container: return ZOO_CONTAINER;
+        case create_mode::persistent_ttl: return ZOO_PERSISTENT_WITH_TTL;
+        case create_mode::persistent_sequential_ttl: return ZOO_PERSISTENT_SEQUENTIAL_WITH_TTL;
+    }
+    return ZOO_PERSISTENT;
+}
+
+// The library only reads it, and only during the call.
+class c_acl {
+public:
+    explicit c_acl(const acl& entries) {
+        for (const acl_entry& e : entries)
+            entries_.push_back({static_cast<int32_t>(e.granted()),
+                                {const_cast<char*>(e.who().scheme().c_str()), const_cast<char*>(e.who().id().c_str())}});
+        vector_ = {static_cast<int32_t>(entries_.size()), entries_.data()};
+    }
+    ACL_vector* get() { return &vector_; }
+
+private:
+    std::vector<ACL> entries_;
+    ACL_vector vector_{};
+};
+
+acl to_acl(const ACL_vector& v) {
+    acl result;
+    for (int32_t i = 0; i < v.count; ++i)
+        result.emplace_back(static_cast<permission>(v.data[i].perms), acl_id(v.data[i].id.scheme, v.data[i].id.id));
+    return result;
+}
+
+std::vector<std::string> to_names(const String_vector& v) {
+    return {v.data, v.data + v.count};
+}
+
+const void* as_data(op_id id) { return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(id)); }
+op_id as_id(const void* data) { return static_cast<op_id>(reinterpret_cast<std::uintptr_t>(data)); }
+
+std::string join(const std::vector<std::string>& servers) {
+    std::string hosts;
+    for (const std::string& s : servers) hosts += (hosts.empty() ? "" : ",") + s;
+    return hosts;
+}
+
+// Without the ports.
+std::set<std::string> addresses(const std::vector<std::string>& servers) {
+    std::set<std::string> result;
+    for (const std::string& s : servers) result.insert(s.substr(0, s.rfind(':')));
+    return result;
+}
+
+// A multi keeps the addresses of its operations' buffers until the answer comes.
+struct multi_call {
+    std::vector<zoo_op_t> ops;
+    std::vector<zoo_op_result_t> results;
+    std::vector<std::string> created_paths;
+    std::vector<::Stat> stats;
+    std::vector<c_acl> acls;
+};
+
+/// A descriptor that reads as end of file and refuses writes.
+class dead_descriptor {
+public:
+    dead_descriptor() {
+        std::array<int, 2> pair{-1, -1};
+        if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair.data()) == 0) {
+            fd_ = pair[0];
+            ::close(pair[1]);
+        }
+    }
+    ~dead_descriptor() {
+        if (fd_ >= 0) ::close(fd_);
+    }
+    dead_descriptor(const dead_descriptor&) = delete;
+    dead_descriptor& operator=(const dead_descriptor&) = delete;
+
+    void replace(int victim) const {
+        if (fd_ < 0 || ::dup3(fd_, victim, O_CLOEXEC) < 0) ::shutdown(victim, SHUT_RDWR);
+    }
+
+private:
+    int fd_ = -1;
+};
+
+constexpr int handshake_bytes = 40;  // of the shortest handshake answer (without the read-only flag)
+
+}  // namespace
+
+// ------------------------------------------------------------------------------------------------- the class
+namespace {
+
+class c_backend final : public backend {
+public:
+    explicit c_backend(backend_listener& listener) : listener_(listener) {
+        static const bool once = [] {
+            zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);  // fact 29
+            zoo_deterministic_conn_order(1);          // fact 2: else it reseeds the process's random()
+            return true;
+        }();
+        (void)once;
+    }
+    ~c_backend() override { close(); }
+
+    void open(const open_params& p) override;
+    bool has_socket() const override {
+        return zh_ && !is_unrecoverable(zh_) && zoo_state(zh_) != 0 && zoo_state(zh_) != ZOO_NOTCONNECTED_STATE;
+    }
+    interest next_interest() override;
+    drain_result process(bool readable, bool writable) override;
+    std::error_code submit(op_id id, const request& r) override;
+    void begin_batch() override;
+    void end_batch() override;
+    void abort_connection() override;
+    void set_servers(const std::vector<std::string>& servers) override;
+    void forget_watch(const std::string& path, watch_kind kind) override;
+    std::int64_t session_id() const override { return zh_ ? zoo_client_id(zh_)->client_id : 0; }
+    std::string session_password() const override {
+        return zh_ ? std::string(zoo_client_id(zh_)->passwd, sizeof(clientid_t::passwd)) : std::string();
+    }
+    std::chrono::milliseconds session_timeout() const override {
+        return std::chrono::milliseconds(zh_ ? zoo_recv_timeout(zh_) : 0);
+    }
+    std::string last_failure() const override { return last_failure_; }
+    std::string current_server() const override;
+    bool send_goodbye() override;
+    bool goodbye_received() override;
+    void close() override;
+
+private:
+    struct sink;  // the C callbacks
+    friend struct sink;
+
+    std::error_code send(op_id id, const create_request& r);
+    std::error_code send(op_id id, const remove_request& r);
+    std::error_code send(op_id id, const set_request& r);
+    std::error_code send(op_id id, const exists_request& r);
+    std::error_code send(op_id id, const get_request& r);
+    std::error_code send(op_id id, const children_request& r);
+    std::error_code send(op_id id, const sync_request& r);
+    std::error_code send(op_id id, const get_acl_request& r);
+    std::error_code send(op_id id, const set_acl_request& r);
+    std::error_code send(op_id id, const get_config_request& r);
+    std::error_code send(op_id id, const reconfig_request& r);
+    std::error_code send(op_id id, const add_auth_request& r);
+    std::error_code send(op_id id, const multi_request& r);
+    std::error_code send(op_id id, const remove_watch_request& r);
+
+    int library_interest(int& fd, int& events, timeval& tv);
+    int library_process(int events);
+    bool connected() const { return zh_ && zoo_state(zh_) == ZOO_CONNECTED_STATE; }
+    void adopt_descriptor(int fd);
+    bool handshake_acceptable();
+    void cure_poison();
+    void fail_connection();
+    void report();
+    void fail(std::string why) { last_failure_ = std::move(why); }
+    void cork(bool on);
+
+    backend_listener& listener_;
+    zhandle_t* zh_ = nullptr;
+    dead_descriptor dead_;
+    int fd_ = -1;            // the library's own descriptor: never registered anywhere (fact 3)
+    ino_t inode_ = 0;        // which socket that is (numbers are reused at once)
+    std::uint64_t connection_ = 0;
+    link_state reported_ = link_state::disconnected;
+    std::size_t outstanding_ = 0;
+    bool corked_ = false;
+    bool wants_write_ = false;
+    std::string last_failure_;
+    std::vector<std::string> servers_;
+    std::vector<std::string> log_lines_;
+    std::unordered_map<op_id, std::unique_ptr<multi_call>> multis_;
+};
+
+// The callbacks. They come only from within a library_call, they must not throw through C frames, and they only
+// move the result on (fact 14).
+struct c_backend::sink {
+    static void complete(const void* data, reply&& r, bool counted = true) noexcept {
+        c_backend* self = library_call::current;
+        if (counted && self->outstanding_ > 0) --self->outstanding_;
+        self->listener_.on_reply(as_id(data), std::move(r));
+    }
+    static reply base(int rc) {
+        reply r;
+        r.code = to_code(rc);
+        r.sent = outcome_unknown(rc);
+        return r;
+    }
+    static void on_void(int rc, const void* data) { complete(data, base(rc)); }
+    static void on_auth(int rc, const void* data) { complete(data, base(rc), false); }
+    static void on_stat(int rc, const ::Stat* s, const void* data) {
+        reply r = base(rc);
+        if (rc == ZOK && s) r.stat = to_stat(*s);
+        complete(data, std::move(r));
+    }
+    static void on_data(int rc, const char* value, int length, const ::Stat* s, const void* data) {
+        reply r = base(rc);
+        if (rc == ZOK && s) r.stat = to_stat(*s);
+        if (rc == ZOK && value && length > 0) r.data.assign(value, static_cast<std::size_t>(length));
+        complete(data, std::move(r));
+    }
+    static void on_strings(int rc, const String_vector* names, const ::Stat* s, const void* data) {
+        reply r = base(rc);
+        if (rc == ZOK && names) r.children = to_names(*names);
+        if (rc == ZOK && s) r.stat = to_stat(*s);
+        complete(data, std::move(r));
+    }
+    static void on_string(int rc, const char* value, const void* data) {
+        reply r = base(rc);
+        if (rc == ZOK && value) r.path = value;
+        complete(data, std::move(r));
+    }
+    static void on_string_stat(int rc, const char* value, const ::Stat* s, const void* data) {
+        reply r = base(rc);
+        if (rc == ZOK && value) r.path = value;
+        if (rc == ZOK && s) r.stat = to_stat(*s);
+        complete(data, std::move(r));
+    }
+    static void on_acl(int rc, ACL_vector* v, ::Stat* s, const void* data) {
+        reply r = base(rc);
+        if (rc == ZOK && v) r.acl = to_acl(*v);
+        if (rc == ZOK && s) r.stat = to_stat(*s);
+        complete(data, std::move(r));
+    }
+    static void on_multi(int rc, const void* data) {
+        c_backend* self = library_call::current;
+        reply r = base(rc);
+        if (const auto it = self->multis_.find(as_id(data)); it != self->multis_.end()) {
+            const multi_call& call = *it->second;
+            for (std::size_t i = 0; i < call.ops.size(); ++i) {
+                multi_result result;
+                result.code = to_code(call.results[i].err);
+                if (rc == ZOK && call.ops[i].type == ZOO_CREATE_OP) result.path = call.created_paths[i].c_str();
+                if (rc == ZOK && call.ops[i].type == ZOO_SETDATA_OP) result.stat = to_stat(call.stats[i]);
+                r.results.push_back(std::move(result));
+            }
+            self->multis_.erase(it);
+        }
+        complete(data, std::move(r));
+    }
+    // Fact 17: one watcher function with one context for everything. Session events are ignored here: report()
+    // looks at the handle's state, which is also right when the library forgets to tell (fact 10).
+    static void on_watch(zhandle_t*, int type, int, const char* path, void* context) {
+        auto& listener = static_cast<c_backend*>(context)->listener_;
+        if (!path) return;
+        if (type == ZOO_CREATED_EVENT) listener.on_node_event(node_event::created, path);
+        if (type == ZOO_DELETED_EVENT) listener.on_node_event(node_event::removed, path);
+        if (type == ZOO_CHANGED_EVENT) listener.on_node_event(node_event::data_changed, path);
+        if (type == ZOO_CHILD_EVENT) listener.on_node_event(node_event::children_changed, path);
+    }
+    static void on_log(const char* message) {
+        c_backend* self = library_call::current;
+        if (!self || !message) return;
+        // "...: Socket [127.0.0.1:2181] zk retcode=-4, errno=111(Connection refused): server refused ..."
+        const std::string_view text = message;
+        const std::size_t socket = text.find("Socket ["), number = text.find("errno=");
+        if (socket != text.npos && number != text.npos) {
+            const std::size_t address = socket + 8, close = text.find(']', address);
+            const std::size_t open = text.find('(', number), end = text.find("): ", number);
+            if (close != text.npos && open != text.npos && end != text.npos)
+                self->fail(std::string(text.substr(address, close - address)) + ": " +
+                           std::string(text.substr(open + 1, end - open - 1)));
+        }
+        self->log_lines_.emplace_back(text);
+    }
+};
+
+// ------------------------------------------------------------------------------------------ open and connect
+
+void c_backend::open(const open_params& p) {
+    servers_ = p.servers;
+    const std::string hosts = join(servers_) + p.chroot;
+
+    clientid_t id{};
+    id.client_id = p.session_id;
+    if (p.session_id != 0)
+        std::memcpy(id.passwd, p.session_password.data(), std::min(p.session_password.size(), sizeof(id.passwd)));
+
+    // Outside the library's mutex: nothing here touches a static, and the resolver inside may take its time.
+    c_backend* const outer = std::exchange(library_call::current, this);
+    zh_ = zookeeper_init2(hosts.c_str(), &sink::on_watch, static_cast<int>(p.session_timeout.count()),
+                          p.session_id ? &id : nullptr, this, ZOO_NO_LOG_CLIENTENV, &sink::on_log);
+    library_call::current = outer;
+    if (!zh_) throw error(std::error_code(errno, std::generic_category()), "connect", {}, hosts);
+    zoo_set_servers_resolution_delay(zh_, -1);  // fact 1: else it resolves on every zookeeper_interest()
+
+    const library_call guard(*this);
+    for (const add_auth_request& a : p.auth)
+        zoo_add_auth(zh_, a.scheme.c_str(), a.credential.data(), static_cast<int>(a.credential.size()), nullptr, nullptr);
+}
+
+int c_backend::library_interest(int& fd, int& events, timeval& tv) {
+    fd = -1;  // fact 5: outputs are untouched, or stale, unless the call succeeds
+    events = 0;
+    tv = {0, 0};
+    const library_call guard(*this);
+    const int rc = zookeeper_interest(zh_, &fd, &events, &tv);
+    if (rc != ZOK) fd = -1;
+    return rc;
+}
+
+int c_backend::library_process(int events) {
+    const library_call guard(*this);
+    return zookeeper_process(zh_, events);
+}
+
+interest c_backend::next_interest() {
+    interest result;
+    if (!zh_ || is_unrecoverable(zh_)) return result;
+    const bool was_connected = connected();
+    int fd = -1, events = 0;
+    timeval tv{};
+    const int rc = library_interest(fd, events, tv);
+    if (rc != ZOK && connected()) {
+        // Fact 6: a ping that could not be sent leaves a dead connection that says it is alive. Reading finds out.
+        while (library_process(ZOOKEEPER_READ) == ZOK) {
+        }
+    }
+    if (!was_connected || !connected() || fd != fd_) adopt_descriptor(rc == ZOK ? fd : -1);
+    result.descriptor = fd_;
+    result.connection = connection_;
+    result.read = fd_ >= 0;
+    result.write = wants_write_ = fd_ >= 0 && (events & ZOOKEEPER_WRITE) != 0;
+    result.timeout = std::chrono::milliseconds(tv.tv_sec * 1000 + tv.tv_usec / 1000);
+    report();
+    return result;
+}
+
+void c_backend::adopt_descriptor(int fd) {
+    struct ::stat info {};
+    if (fd >= 0 && ::fstat(fd, &info) != 0) fd = -1;
+    if (fd == fd_ && (fd < 0 || info.st_ino == inode_)) return;
+    fd_ = fd;
+    inode_ = info.st_ino;
+    ++connection_;
+    if (fd < 0) return;
+    ::fcntl(fd, F_SETFD, FD_CLOEXEC);  // fact 4
+    // Wake up only for a whole handshake answer, so that it can be looked at before the library believes it.
+    ::setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &handshake_bytes, sizeof handshake_bytes);
+}
+
+// Fact 31: the library takes any 41 bytes for a handshake answer, and a wrong session id in it for an expiry.
+bool c_backend::handshake_acceptable() {
+    std::array<unsigned char, handshake_bytes> answer{};
+    const ssize_t n = ::recv(fd_, answer.data(), answer.size(), MSG_PEEK | MSG_DONTWAIT);
+    if (n < handshake_bytes) return true;  // closed, or an error: the library notices, and learns nothing false
+    const auto int_at = [&](std::size_t at) {
+        std::uint32_t v = 0;
+        std::memcpy(&v, answer.data() + at, sizeof v);
+        return static_cast<std::int32_t>(ntohl(v));
+    };
+    constexpr std::int32_t day_ms = 24 * 3600 * 1000;
+    const std::int32_t length = int_at(0), version = int_at(4), timeout = int_at(8), password = int_at(20);
+    const bool no_session = int_at(12) == 0 && int_at(16) == 0;
+    const bool plausible = (length == 36 || length == 37) && version == 0 && password == 16 && timeout >= 0 &&
+                           timeout <= day_ms && (timeout > 0) == !no_session;
+    // "No session" is how a server says that ours has expired; we must have one for that.
+    return plausible && !(no_session && session_id() == 0);
+}
+
+drain_result c_backend::process(bool readable, bool writable) {
+    constexpr int fair_share = 256;  // fact 8
+    if (!zh_ || fd_ < 0 || is_unrecoverable(zh_)) return drain_result::drained;
+    drain_result result = drain_result::drained;
+    int rc = ZOK;
+    if (writable && wants_write_) rc = library_process(ZOOKEEPER_WRITE);
+    if (readable && rc == ZOK) {
+        if (zoo_state(zh_) == ZOO_ASSOCIATING_STATE && !handshake_acceptable()) {
+            const std::string server = current_server();
+            fail_connection();
+            fail(server + ": not a ZooKeeper server");
+        } else {
+            const bool was_connected = connected();
+            result = drain_result::more;
+            for (int packet = 0; packet < fair_share; ++packet) {
+                if (library_process(ZOOKEEPER_READ) != ZOK || (packet > 0 && !connected())) {
+                    result = drain_result::drained;
+                    break;
+                }
+                if (!was_connected || outstanding_ == 0) {  // whatever else has come will wake us again
+                    result = drain_result::drained;
+                    break;
+                }
+            }
+            if (!was_connected && zoo_state(zh_) == ZOO_READONLY_STATE) {
+                fail_connection();
+                fail(current_server() + ": read-only server");
+            } else if (!was_connected && connected()) {
+                const int any = 1;
+                ::setsockopt(fd_, SOL_SOCKET, SO_RCVLOWAT, &any, sizeof any);
+            }
+        }
+    }
+    cure_poison();
+    report();
+    return result;
+}
+
+// Tells the listener when the link has changed. Called last in each entry point, outside the library.
+void c_backend::report() {
+    const int state = zh_ ? zoo_state(zh_) : 0;
+    const link_state now = state == ZOO_CONNECTED_STATE         ? link_state::connected
+                           : state == ZOO_EXPIRED_SESSION_STATE ? link_state::expired
+                           : state == ZOO_AUTH_FAILED_STATE     ? link_state::auth_failed
+                                                                : link_state::disconnected;
+    for (const std::string& line : std::exchange(log_lines_, {})) listener_.on_log(line);
+    if (now != link_state::connected && fd_ >= 0 && now != link_state::disconnected) adopt_descriptor(-1);
+    if (now != std::exchange(reported_, now)) listener_.on_link(now);
+}
+
+// ----------------------------------------------------------------------------------------- ending connections
+
+// The library notices a dead connection by itself, and cleans up properly when it does: so give it one. The number
+// stays the same, what is behind it becomes a socket without a peer. In particular nothing that is already in the
+// old socket's buffer can be read any more.
+void c_backend::fail_connection() {
+    for (int attempt = 0; attempt < 4 && zoo_state(zh_) != 0 && !is_unrecoverable(zh_); ++attempt) {
+        int fd = fd_;
+        if (zoo_state(zh_) == ZOO_NOTCONNECTED_STATE || fd < 0) {
+            int events = 0;
+            timeval tv{};
+            library_interest(fd, events, tv);
+            if (fd < 0) continue;
+        }
+        dead_.replace(fd);
+        library_process(ZOOKEEPER_READ | ZOOKEEPER_WRITE);
+        if (zoo_state(zh_) != 0) library_process(ZOOKEEPER_READ);
+    }
+    adopt_descriptor(-1);
+}
+
+// Fact 10: a send that fails closes the socket but keeps what is queued, and what was half sent, for the next
+// connection. Failing that next connection before anything was sent on it empties the queues.
+void c_backend::cure_poison() {
+    if (reported_ == link_state::connected && zoo_state(zh_) == ZOO_NOTCONNECTED_STATE) {
+        adopt_descriptor(-1);
+        fail_connection();
+    }
+}
+
+void c_backend::abort_connection() {
+    if (!zh_) return;
+    fail_connection();
+    report();
+}
+
+void c_backend::set_servers(const std::vector<std::string>& servers) {
+    if (!zh_ || is_unrecoverable(zh_)) return;
+    const std::string hosts = join(servers);
+    {
+        const library_call guard(*this);
+        // It compares addresses without their ports and ignores a list that looks the same to it. A list that
+        // cannot look the same makes it forget the old one.
+        if (addresses(servers) == addresses(servers_)) zoo_set_servers(zh_, "127.255.255.254:1");
+        zoo_set_servers(zh_, hosts.c_str());
+    }
+    servers_ = servers;
+    cure_poison();
+    report();
+}
+
+// ------------------------------------------------------------------------------------------------- operations
+
+void c_backend::cork(bool on) {
+    const int value = on;
+    if (corked_ != on && fd_ >= 0) {
+        ::setsockopt(fd_, IPPROTO_TCP, TCP_CORK, &value, sizeof value);
+        corked_ = on;
+    }
+}
+
+void c_backend::begin_batch() { cork(true); }
+
+void c_backend::end_batch() {
+    cork(false);
+    corked_ = false;
+    if (!zh_) return;
+    cure_poison();
+    report();
+}
+
+std::error_code c_backend::submit(op_id id, const request& r) {
+    if (!zh_) return errc::client_closed;
+    if (is_unrecoverable(zh_)) return errc::session_expired;  // fact 16: zoo_amulti would crash
+    const bool is_auth = std::holds_alternative<add_auth_request>(r);
+    std::error_code code;
+    {
+        const library_call guard(*this);
+        code = std::visit([&](const auto& req) { return send(id, req); }, r);
+    }
+    if (!code && !is_auth) ++outstanding_;
+    return code;
+}
+
+std::error_code c_backend::send(op_id id, const create_request& r) {
+    c_acl acl(r.acl);
+    const auto length = static_cast<int>(r.data.size());
+    if (has_ttl(r.mode))
+        return to_code(zoo_acreate2_ttl(zh_, r.path.c_str(), r.data.data(), length, acl.get(), to_flags(r.mode),
+                                        r.ttl.count(), &sink::on_string_stat, as_data(id)));
+    return to_code(zoo_acreate2(zh_, r.path.c_str(), r.data.data(), length, acl.get(), to_flags(r.mode),
+                                &sink::on_string_stat, as_data(id)));
+}
+std::error_code c_backend::send(op_id id, const remove_request& r) {
+    return to_code(zoo_adelete(zh_, r.path.c_str(), r.version, &sink::on_void, as_data(id)));
+}
+std::error_code c_backend::send(op_id id, const set_request& r) {
+    return to_code(zoo_aset(zh_, r.path.c_str(), r.data.data(), static_cast<int>(r.data.size()), r.version,
+                            &sink::on_stat, as_data(id)));
+}
+std::error_code c_backend::send(op_id id, const exists_request& r) {
+    return to_code(zoo_awexists(zh_, r.path.c_str(), r.watch ? &sink::on_watch : nullptr, this, &sink::on_stat,
+                                as_data(id)));
+}
+std::error_code c_backend::send(op_id id, const get_request& r) {
+    return to_code(
+        zoo_awget(zh_, r.path.c_str(), r.watch ? &sink::on_watch : nullptr, this, &sink::on_data, as_data(id)));
+}
+std::error_code c_backend::send(op_id id, const children_request& r) {
+    return to_code(zoo_awget_children2(zh_, r.path.c_str(), r.watch ? &sink::on_watch : nullptr, this,
+                                       &sink::on_strings, as_data(id)));
+}
+std::error_code c_backend::send(op_id id, const sync_request& r) {
+    return to_code(zoo_async(zh_, r.path.c_str(), &sink::on_string, as_data(id)));
+}
+std::error_code c_backend::send(op_id id, const get_acl_request& r) {
+    return to_code(zoo_aget_acl(zh_, r.path.c_str(), &sink::on_acl, as_data(id)));
+}
+std::error_code c_backend::send(op_id id, const set_acl_request& r) {
+    c_acl acl(r.acl);
+    return to_code(zoo_aset_acl(zh_, r.path.c_str(), r.version, acl.get(), &sink::on_void, as_data(id)));
+}
+std::error_code c_backend::send(op_id id, const get_config_request& r) {
+    return to_code(zoo_awgetconfig(zh_, r.watch ? &sink::on_watch : nullptr, this, &sink::on_data, as_data(id)));
+}
+std::error_code c_backend::send(op_id id, const reconfig_request& r) {
+    const auto text = [](const std::string& s) { return s.empty() ? nullptr : s.c_str(); };
+    return to_code(zoo_areconfig(zh_, text(r.joining), text(r.leaving), text(r.members), r.from_version,
+                                 &sink::on_data, as_data(id)));
+}
+std::error_code c_backend::send(op_id id, const add_auth_request& r) {
+    return to_code(zoo_add_auth(zh_, r.scheme.c_str(), r.credential.data(), static_cast<int>(r.credential.size()),
+                                &sink::on_auth, as_data(id)));
+}
+std::error_code c_backend::send(op_id id, const remove_watch_request& r) {
+    // Fact 19: the completion argument is the function itself, cast to a pointer to a function pointer.
+    return to_code(zoo_aremove_all_watches(
+        zh_, r.path.c_str(), r.kind == watch_kind::data ? ZWATCHTYPE_DATA : ZWATCHTYPE_CHILD, 0,
+        reinterpret_cast<void_completion_t*>(&sink::on_void), as_data(id)));
+}
+
+std::error_code c_backend::send(op_id id, const multi_request& r) {
+    const std::size_t n = r.ops.size();
+    for (const multi_op& op : r.ops)
+        if (const auto* c = std::get_if<create_request>(&op); c && (c->mode == create_mode::container || has_ttl(c->mode)))
+            return zk_errc::unimplemented;  // fact 16: the library aborts the process
+
+    auto call = std::make_unique<multi_call>();
+    call->ops.resize(n);
+    call->results.resize(n);
+    call->created_paths.resize(n);
+    call->stats.resize(n);
+    call->acls.reserve(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        if (const auto* c = std::get_if<create_request>(&r.ops[i])) {
+            call->created_paths[i].resize(c->path.size() + 16);
+            call->acls.emplace_back(c->acl);
+            zoo_create_op_init(&call->ops[i], c->path.c_str(), c->data.data(), static_cast<int>(c->data.size()),
+                               call->acls.back().get(), to_flags(c->mode), call->created_paths[i].data(),
+                               static_cast<int>(call->created_paths[i].size()));
+        } else if (const auto* s = std::get_if<set_request>(&r.ops[i])) {
+            zoo_set_op_init(&call->ops[i], s->path.c_str(), s->data.data(), static_cast<int>(s->data.size()),
+                            s->version, &call->stats[i]);
+        } else if (const auto* d = std::get_if<remove_request>(&r.ops[i])) {
+            zoo_delete_op_init(&call->ops[i], d->path.c_str(), d->version);
+        } else if (const auto* k = std::get_if<check_op>(&r.ops[i])) {
+            zoo_check_op_init(&call->ops[i], k->path.c_str(), k->version);
+        }
+    }
+    const int rc = zoo_amulti(zh_, static_cast<int>(n), call->ops.data(), call->results.data(), &sink::on_multi,
+                              as_data(id));
+    if (rc == ZOK) multis_.emplace(id, std::move(call));
+    return to_code(rc);
+}
+
+void c_backend::forget_watch(const std::string& path, watch_kind kind) {
+    if (!zh_) return;
+    const library_call guard(*this);
+    zoo_aremove_all_watches(zh_, path.c_str(), kind == watch_kind::data ? ZWATCHTYPE_DATA : ZWATCHTYPE_CHILD, 1,
+                            reinterpret_cast<void_completion_t*>(&sink::on_void), nullptr);
+}
+
+std::string c_backend::current_server() const {
+    if (!zh_) return {};
+    sockaddr_storage address{};
+    socklen_t length = sizeof address;
+    if (fd_ < 0 || ::getpeername(fd_, reinterpret_cast<sockaddr*>(&address), &length) != 0) return {};
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    if (address.ss_family == AF_INET6) {
+        const auto& a = reinterpret_cast<const sockaddr_in6&>(address);
+        ::inet_ntop(AF_INET6, &a.sin6_addr, text.data(), text.size());
+        return '[' + std::string(text.data()) + "]:" + std::to_string(ntohs(a.sin6_port));
+    }
+    const auto& a = reinterpret_cast<const sockaddr_in&>(address);
+    ::inet_ntop(AF_INET, &a.sin_addr, text.data(), text.size());
+    return std::string(text.data()) + ':' + std::to_string(ntohs(a.sin_port));
+}
+
+// ----------------------------------------------------------------------------------------------------- closing
+
+// Fact 20: zookeeper_close() would wait, blocking, for seconds. The goodbye is written here instead, its answer is
+// never shown to the library (which would abort on it), and the library is closed when it has no connection.
+bool c_backend::send_goodbye() {
+    if (!connected() || fd_ < 0) return false;
+    int fd = -1, events = 0;
+    timeval tv{};
+    if (library_interest(fd, events, tv) != ZOK || (events & ZOOKEEPER_WRITE) != 0 || !connected()) return false;
+    const std::array<std::uint32_t, 3> packet{htonl(8), htonl(static_cast<std::uint32_t>(std::time(nullptr))),
+                                              htonl(static_cast<std::uint32_t>(-11))};
+    return ::send(fd_, packet.data(), sizeof packet, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+           static_cast<ssize_t>(sizeof packet);
+}
+
+bool c_backend::goodbye_received() {
+    std::array<char, 4096> scratch;
+    for (;;) {
+        const ssize_t n = ::recv(fd_, scratch.data(), scratch.size(), MSG_DONTWAIT);
+        if (n > 0) continue;
+        return n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+    }
+}
+
+void c_backend::close() {
+    if (!zh_) return;
+    if (!is_unrecoverable(zh_)) fail_connection();
+    c_backend* const outer = std::exchange(library_call::current, this);
+    zookeeper_close(std::exchange(zh_, nullptr));
+    library_call::current = outer;
+    fd_ = -1;
+    multis_.clear();
+    log_lines_.clear();
+}
+
+}  // namespace
+
+std::unique_ptr<backend> make_c_backend(backend_listener& listener) { return std::make_unique<c_backend>(listener); }
+
+}  // namespace zkasio::detail

@@ -1,0 +1,350 @@
+#include <zkasio/detail/core.hpp>
+
+#include <asio/bind_cancellation_slot.hpp>
+#include <asio/co_spawn.hpp>
+#include <asio/dispatch.hpp>
+#include <asio/error.hpp>
+#include <asio/post.hpp>
+
+namespace zkasio::detail {
+namespace {
+
+// Which watch a request sets, and whether its answer says that it is set (fact 18).
+struct watch_target {
+    const std::string* path = nullptr;
+    watch_kind kind = watch_kind::data;
+    bool missing_node_counts = false;
+};
+
+watch_target watch_of(const request& r) {
+    static const std::string config = "/zookeeper/config";
+    if (const auto* g = std::get_if<get_request>(&r); g && g->watch) return {&g->path, watch_kind::data, false};
+    if (const auto* e = std::get_if<exists_request>(&r); e && e->watch) return {&e->path, watch_kind::data, true};
+    if (const auto* c = std::get_if<children_request>(&r); c && c->watch)
+        return {&c->path, watch_kind::children, false};
+    if (const auto* c = std::get_if<get_config_request>(&r); c && c->watch) return {&config, watch_kind::data, false};
+    return {};
+}
+
+void check_range(client_options::duration value, const char* name) {
+    if (value <= client_options::duration::zero())
+        throw error(errc::invalid_argument, "client options", {}, std::string(name) + " must be positive");
+    if (value > std::chrono::hours(24 * 365))
+        throw error(errc::invalid_argument, "client options", {}, std::string(name) + " is longer than a year");
+}
+
+}  // namespace
+
+core::core(asio::any_io_executor executor, client_options options, backend_factory factory)
+    : strand_(asio::make_strand(std::move(executor))),
+      options_(std::move(options)),
+      factory_(std::move(factory)),
+      servers_(parse_server_list(options_.servers(), "client options")),
+      auth_(options_.auth()),
+      socket_(std::make_shared<socket_watch>(strand_)),
+      resolver_(strand_),
+      timer_(strand_),
+      random_(std::random_device{}()) {
+    check_range(options_.session_timeout(), "session_timeout");
+    check_range(options_.connection_timeout(), "connection_timeout");
+    check_range(options_.close_timeout(), "close_timeout");
+    if (const session_credentials* c = options_.resume()) {
+        if (c->id() == 0 || c->password().size() != 16)
+            throw error(errc::invalid_argument, "client options", {},
+                        "resume() needs a session id and its password of 16 bytes");
+        resume_ = *c;
+    }
+    epoch_ = std::make_shared<epoch>();
+}
+
+epoch_ptr core::current_epoch() const {
+    const std::lock_guard lock(epoch_mutex_);
+    return epoch_;
+}
+
+double core::random() {
+    const std::lock_guard lock(random_mutex_);
+    return std::uniform_real_distribution<double>(0, 1)(random_);
+}
+
+// --------------------------------------------------------------------------------------------- taking requests
+
+void core::submit(op_id id, command c, std::unique_ptr<receiver> to) {
+    operation op;
+    op.to = std::move(to);
+    op.what = std::move(c.what);
+    op.pinned = std::move(c.pinned);
+    op.watch = std::move(c.watch);
+    enqueue(id, std::move(op));
+}
+
+void core::submit(command c, std::shared_ptr<ticket> to, bool until_certain) {
+    operation op;
+    op.ticket = std::move(to);
+    op.what = std::move(c.what);
+    op.pinned = std::move(c.pinned);
+    op.watch = std::move(c.watch);
+    op.until_certain = until_certain;
+    enqueue(next_id(), std::move(op));
+}
+
+void core::request_internally(request what, std::function<void(reply&&)> then) {
+    operation op;
+    op.what = std::move(what);
+    op.pinned = epoch_;
+    op.internal = std::move(then);
+    enqueue(next_id(), std::move(op));
+}
+
+void core::wait_connected(op_id id, std::unique_ptr<receiver> to) {
+    operation op;
+    op.to = std::move(to);
+    enqueue(id, std::move(op));  // a request without a request: done when its turn comes
+}
+
+void core::enqueue(op_id id, operation op) {
+    reply refused;
+    if (closing_ != closing::no)
+        refused.code = errc::client_closed;
+    else if (op.pinned && op.pinned->over.load(std::memory_order_relaxed))
+        refused.code = errc::session_expired;
+    else if (state() == session_state::auth_failed)
+        refused.code = zk_errc::auth_failed;
+    else if (state() == session_state::expired)
+        refused.code = errc::session_expired;
+    if (refused.code) return finish(std::move(op), std::move(refused));
+
+    op.queued = clock::now();
+    operations_.emplace(id, std::move(op));
+    outbox_.push_back(id);
+    if (link_ == link_state::connected)
+        schedule_flush();
+    else
+        rearm_timer(clock::now());
+}
+
+// What one turn of the strand asks for leaves together: the flush runs behind everything that is queued already.
+void core::schedule_flush() {
+    if (std::exchange(flush_scheduled_, true)) return;
+    asio::post(strand_, [self = shared_from_this()] {
+        self->flush_scheduled_ = false;
+        self->begin_turn(clock::now());
+        self->flush();
+        self->drive();
+    });
+}
+
+void core::flush() {
+    if (link_ != link_state::connected || outbox_.empty() || closing_ == closing::goodbye) return;
+    const time_point now = last_submit_ = clock::now();
+    backend_->begin_batch();
+    while (!outbox_.empty()) {
+        const op_id id = outbox_.front();
+        outbox_.pop_front();
+        const auto it = operations_.find(id);
+        if (it == operations_.end()) continue;  // cancelled
+        operation& op = it->second;
+        if (!op.what) {
+            fail(id, {});
+            continue;
+        }
+        const watch_target target = watch_of(*op.what);
+        if (target.path && !watches_.begin(*target.path, target.kind)) {
+            fail(id, errc::too_many_watches);
+            continue;
+        }
+        if (const std::error_code refused = backend_->submit(id, *op.what)) {
+            if (target.path) registration_done(op, refused);
+            fail(id, refused);
+            continue;
+        }
+        op.issued = true;
+        op.sent = now;
+        ++issued_;
+    }
+    backend_->end_batch();
+}
+
+// ------------------------------------------------------------------------------------------------ completing
+
+void core::finish(operation&& op, reply&& r) {
+    if (op.to) return op.to->deliver(std::move(r));
+    if (op.internal) return op.internal(std::move(r));
+    if (op.ticket) {
+        op.ticket->reply = std::move(r);
+        fire(op.ticket->answered);
+    }
+}
+
+void core::fail(op_id id, std::error_code code) {
+    auto node = operations_.extract(id);
+    if (node.empty()) return;
+    reply r;
+    r.code = code;
+    r.sent = code && node.mapped().issued;
+    if (code == errc::not_connected) r.data = last_failure_;  // what the message will say
+    if (node.mapped().issued) --issued_;
+    finish(std::move(node.mapped()), std::move(r));
+}
+
+void core::fire(const waitable_ptr& w, std::error_code code) {
+    if (std::exchange(w->done, true)) return;
+    w->code = code;
+    if (const auto then = std::exchange(w->then, {})) then();
+    for (const op_id id : std::exchange(w->waiting, {})) fail(id, code);
+}
+
+void core::wait(op_id id, const waitable_ptr& on, std::unique_ptr<receiver> to) {
+    operation op;
+    op.to = std::move(to);
+    if (on->done) {
+        reply r;
+        r.code = on->code;
+        return finish(std::move(op), std::move(r));
+    }
+    op.waiting_on = on;
+    on->waiting.push_back(id);
+    operations_.emplace(id, std::move(op));
+}
+
+void core::wait_event(op_id id, const std::shared_ptr<event_subscription>& s, std::unique_ptr<receiver> to) {
+    const std::unique_lock lock(s->mutex);
+    const bool ready = !s->queue.empty();
+    if (!ready) return wait(id, s->arrival, std::move(to));
+    to->deliver({});
+}
+
+// The waiting coroutine gets its answer at once. What was sent stays here until the backend is done with it.
+void core::cancel(op_id id) {
+    const auto it = operations_.find(id);
+    if (it == operations_.end() || !it->second.to) return;
+    reply r;
+    r.code = asio::error::operation_aborted;
+    r.sent = it->second.issued;
+    const auto to = std::move(it->second.to);
+    if (it->second.issued) {
+        it->second.abandoned = true;
+    } else {
+        if (it->second.waiting_on) it->second.waiting_on->leave(id);
+        operations_.erase(it);
+    }
+    to->deliver(std::move(r));
+}
+
+// Requests that found no connection for too long. The queue is in order of arrival.
+void core::expire_queue(time_point now) {
+    if (link_ == link_state::connected) return;
+    const duration limit = options_.connection_timeout();
+    std::deque<op_id> keep;
+    while (!outbox_.empty()) {
+        const op_id id = outbox_.front();
+        const auto it = operations_.find(id);
+        if (it != operations_.end()) {
+            if (it->second.until_certain || it->second.internal)
+                keep.push_back(id);
+            else if (it->second.queued + limit > now)
+                break;
+            else
+                fail(id, errc::not_connected);
+        }
+        outbox_.pop_front();
+    }
+    outbox_.insert(outbox_.begin(), keep.begin(), keep.end());
+}
+
+void core::on_reply(op_id id, reply&& r) noexcept {
+    auto node = operations_.extract(id);
+    if (node.empty()) return;
+    operation& op = node.mapped();
+    --issued_;
+    if (watch_of(*op.what).path) registration_done(op, r.code);
+
+    // The library may hold replies that came before we were stopped for a while; the lease was looked at when this
+    // turn began (fact 25). Errors are transactions too, but only success is beyond doubt.
+    if (const auto now = clock::now(); now - last_submit_ > epoch_->lease.ping_gap())
+        epoch_->lease.stalled(last_submit_, now);  // the library does not ping while a request is under way
+    if (!r.code && is_write(*op.what)) {
+        epoch_->lease.write_answered(op.sent, clock::now());
+        lease_changed();
+    }
+    if (const auto* auth = std::get_if<add_auth_request>(&*op.what)) {
+        if (!r.code) add_auth(auth_info(auth->scheme, auth->credential));
+        blame_latest_auth_ = r.code == zk_errc::auth_failed;
+    }
+    if (op.until_certain) {
+        const bool unknown = r.sent || r.code == condition::retryable;
+        if (unknown && link_ != link_state::expired && closing_ == closing::no && !epoch_->over) {
+            op.issued = false;
+            operations_.insert(std::move(node));
+            outbox_.push_back(id);
+            schedule_flush();
+            return;
+        }
+        if (r.code == zk_errc::no_node) r.code = {};
+    }
+    finish(std::move(op), std::move(r));
+    if (closing_ == closing::draining && issued_ == 0)
+        asio::post(strand_, [self = shared_from_this()] { self->continue_close(); });
+}
+
+// --------------------------------------------------------------------------------------------------- watches
+
+void core::registration_done(const operation& op, const std::error_code& code) {
+    const watch_target target = watch_of(*op.what);
+    const bool live = !code || (target.missing_node_counts && code == zk_errc::no_node);
+    if (watches_.finish(*target.path, target.kind, live, op.abandoned ? nullptr : op.watch))
+        send_watch_removal(*target.path, target.kind);
+}
+
+void core::send_watch_removal(const std::string& path, watch_kind kind) {
+    if (link_ != link_state::connected || closing_ != closing::no) {
+        // The server has forgotten it together with the connection; the library must not bring it back. Posted,
+        // because this may be one of the library's callbacks.
+        asio::post(strand_, [self = shared_from_this(), path, kind] {
+            if (self->backend_ && self->link_ != link_state::connected) {
+                self->backend_->forget_watch(path, kind);
+                self->watches_.removed(path, kind, true);
+            } else if (self->watches_.removed(path, kind, false)) {
+                self->send_watch_removal(path, kind);
+            }
+        });
+        return;
+    }
+    request_internally(remove_watch_request{path, kind}, [this, path, kind](reply&& r) {
+        const bool gone = !r.code || r.code == zk_errc::no_watcher;
+        if (r.code == condition::session_ended) return;
+        if (watches_.removed(path, kind, gone)) send_watch_removal(path, kind);
+    });
+}
+
+void core::leave_watch(const watch_ptr& w) {
+    if (watches_.leave(*w)) send_watch_removal(w->path, w->kind);
+}
+
+void core::on_node_event(node_event e, std::string_view path) noexcept {
+    for (const watch_ptr& w : watches_.fire(e, path)) fire(w->fired);
+}
+
+void core::on_log(std::string_view line) noexcept { log(line); }
+
+// ------------------------------------------------------------------------------------------------- background
+
+void core::run_in_background(asio::awaitable<void> task) {
+    if (closing_ != closing::no) return;
+    background_.emplace_back();
+    const auto me = std::prev(background_.end());
+    asio::co_spawn(strand_, std::move(task),
+                   asio::bind_cancellation_slot(me->slot(), [self = shared_from_this(), me](std::exception_ptr failed) {
+                       if (failed) try {
+                               std::rethrow_exception(failed);
+                           } catch (const std::exception& e) {
+                               if (self->closing_ == closing::no) self->log(std::string("in the background: ") + e.what());
+                           }
+                       asio::post(self->strand_, [self, me] {
+                           self->background_.erase(me);
+                           if (self->closing_ == closing::draining) self->continue_close();
+                       });
+                   }));
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,211 @@
+#pragma once
+
+#include <zkasio/client_options.hpp>
+#include <zkasio/detail/backend.hpp>
+#include <zkasio/detail/epoch.hpp>
+#include <zkasio/detail/name_resolver.hpp>
+#include <zkasio/detail/socket_watch.hpp>
+#include <zkasio/detail/watch_registry.hpp>
+#include <zkasio/session_event.hpp>
+
+#include <asio/awaitable.hpp>
+#include <asio/cancellation_signal.hpp>
+#include <asio/steady_timer.hpp>
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <random>
+#include <unordered_map>
+
+namespace zkasio::detail {
+
+/// A request on its way: what, for which session, and the watch that it sets, if any.
+struct command {
+    request what;
+    epoch_ptr pinned;  ///< null: whichever session is current
+    watch_ptr watch;
+};
+
+/// One reader of the session's events.
+struct event_subscription {
+    std::mutex mutex;
+    std::deque<session_event> queue;                           // guarded by the mutex
+    waitable_ptr arrival = std::make_shared<waitable>();  // strand
+};
+
+using backend_factory = std::function<std::unique_ptr<backend>(backend_listener&)>;
+
+/// Everything behind a client: one strand, one backend at a time, the operations that wait, the session's lease.
+/// All members are for the strand only, except those that say otherwise.
+///
+/// The sources are split by concern: core.cpp (operations), core_link.cpp (connecting, driving the backend, the
+/// timer), core_session.cpp (sessions, leases, holds, events, closing).
+class core final : public std::enable_shared_from_this<core>, private backend_listener {
+public:
+    /// Throws zkasio::error for options that make no sense.
+    core(asio::any_io_executor executor, client_options options, backend_factory factory);
+
+    // ------------------------------------------------------------------------------------- from any thread
+    const strand_type& strand() const noexcept { return strand_; }
+    const client_options& options() const noexcept { return options_; }
+    op_id next_id() noexcept { return next_id_.fetch_add(1, std::memory_order_relaxed); }
+    session_state state() const noexcept { return state_.load(std::memory_order_acquire); }
+    epoch_ptr current_epoch() const;
+    bool has_chroot() const noexcept { return !servers_.chroot.empty(); }
+    double random();  ///< [0, 1)
+
+    // ------------------------------------------------------------------------------------------ operations
+    void start();
+    void submit(op_id id, command c, std::unique_ptr<receiver> to);
+    /// The reply is kept in the ticket. `until_certain`: sent again whenever its outcome is unknown, for as long as
+    /// the session lives; that a node is gone already counts as removed.
+    void submit(command c, std::shared_ptr<ticket> to, bool until_certain);
+    void wait(op_id id, const waitable_ptr& on, std::unique_ptr<receiver> to);
+    void wait_connected(op_id id, std::unique_ptr<receiver> to);
+    void wait_event(op_id id, const std::shared_ptr<event_subscription>& s, std::unique_ptr<receiver> to);
+    void cancel(op_id id);
+    void leave_watch(const watch_ptr& w);
+
+    // --------------------------------------------------------------------------------------------- session
+    void add_hold(const hold_ptr& h);
+    void end_hold(const hold_ptr& h, loss_reason why);
+    void add_auth(auth_info who);
+    void subscribe(const std::shared_ptr<event_subscription>& s);
+    void set_servers(server_list servers);
+    void run_in_background(asio::awaitable<void> task);
+    session_credentials credentials() const;
+    std::string last_failure() const { return last_failure_; }
+
+    // ---------------------------------------------------------------------------------------------- closing
+    void begin_close();
+    void wait_closed(op_id id, std::unique_ptr<receiver> to) { wait(id, closed_, std::move(to)); }
+    close_result closed_how() const noexcept { return close_result_.load(); }  // any thread
+
+    // For tests: nothing is pending.
+    std::size_t pending_operations() const noexcept { return operations_.size(); }
+    std::size_t watches() const noexcept { return watches_.size(); }
+
+private:
+    using clock = boot_clock;
+    using duration = clock::duration;
+    using time_point = clock::time_point;
+
+    struct operation {
+        std::unique_ptr<receiver> to;                  // an awaiting coroutine,
+        std::shared_ptr<detail::ticket> ticket;        // or somebody who may ask later,
+        std::function<void(reply&&)> internal;         // or ourselves
+        waitable_ptr waiting_on;
+        std::optional<request> what;
+        epoch_ptr pinned;
+        watch_ptr watch;
+        time_point queued{}, sent{};
+        bool issued = false, until_certain = false, abandoned = false;
+    };
+
+    // core.cpp
+    void enqueue(op_id id, operation op);
+    void request_internally(request what, std::function<void(reply&&)> then);
+    void finish(operation&& op, reply&& r);
+    void fail(op_id id, std::error_code code);
+    void fire(const waitable_ptr& w, std::error_code code = {});
+    void flush();
+    void schedule_flush();
+    void expire_queue(time_point now);
+    void send_watch_removal(const std::string& path, watch_kind kind);
+    void registration_done(const operation& op, const std::error_code& code);
+
+    // backend_listener
+    void on_reply(op_id id, reply&& r) noexcept override;
+    void on_link(link_state s) noexcept override;
+    void on_node_event(node_event e, std::string_view path) noexcept override;
+    void on_log(std::string_view line) noexcept override;
+
+    // core_link.cpp
+    void resolve();
+    void resolved(std::vector<std::string> servers, std::string failure);
+    void on_ready(bool readable, bool writable);
+    void on_timer();
+    void begin_turn(time_point now);
+    void drive();
+    void attempt_failed(time_point now);
+    void retire_backend();
+    void rearm_timer(time_point now);
+    duration connect_limit() const;
+    time_point presumed_expiry() const { return disconnected_since_ + epoch_->lease.session_timeout() / 3 * 4; }
+
+    // core_session.cpp
+    void link_up();
+    void link_down();
+    void end_session(std::error_code code, std::string reason);
+    void publish(session_state s, std::string reason);
+    void lease_changed();
+    void check_leases(time_point now);
+    void heartbeat(time_point now);
+    void watch_own_nodes(time_point now);
+    void end_all_holds(loss_reason why);
+    void continue_close();
+    void finish_close(close_result how);
+    void log(std::string_view line);
+
+    strand_type strand_;
+    client_options options_;
+    backend_factory factory_;
+    server_list servers_;
+    std::atomic<op_id> next_id_{1};
+    std::atomic<session_state> state_{session_state::connecting};
+    std::atomic<close_result> close_result_{close_result::confirmed};
+
+    std::unordered_map<op_id, operation> operations_;
+    std::deque<op_id> outbox_;  // not yet handed to the backend, oldest first
+    std::size_t issued_ = 0;
+    bool flush_scheduled_ = false;
+    watch_registry watches_;
+    std::vector<auth_info> auth_;
+
+    // the link
+    std::unique_ptr<backend> backend_;
+    std::shared_ptr<socket_watch> socket_;
+    name_resolver resolver_;
+    link_state link_ = link_state::disconnected;
+    bool has_socket_ = false;
+    std::uint64_t attempt_connection_ = 0;
+    time_point attempt_deadline_ = time_point::max();
+    time_point attempt_began_{};
+    time_point connect_not_before_{};
+    time_point backend_deadline_ = time_point::max();
+    time_point resolve_at_ = time_point::max();
+    time_point disconnected_since_{};
+    int failed_attempts_ = 0;
+    std::size_t server_count_ = 1;
+    std::vector<std::string> addresses_;
+    std::string last_failure_;
+    bool more_to_read_ = false;
+    bool blame_latest_auth_ = false;  // the credential that was just refused was not there before
+    std::error_code session_over_;
+    std::string session_over_reason_;
+
+    asio::steady_timer timer_;
+    time_point timer_at_ = time_point::max();
+    time_point last_turn_{};
+    time_point last_submit_{};
+
+    // the session
+    mutable std::mutex epoch_mutex_;
+    epoch_ptr epoch_;  // guarded by the mutex for readers elsewhere
+    std::optional<session_credentials> resume_;
+    std::vector<std::weak_ptr<event_subscription>> subscriptions_;
+    std::minstd_rand random_;
+    std::mutex random_mutex_;
+
+    // closing
+    enum class closing { no, draining, goodbye, done };
+    closing closing_ = closing::no;
+    time_point close_deadline_ = time_point::max();
+    waitable_ptr closed_ = std::make_shared<waitable>();
+    std::list<asio::cancellation_signal> background_;
+};
+
+}  // namespace zkasio::detail

@@ -1,0 +1,243 @@
+#include <zkasio/detail/core.hpp>
+
+#include <asio/post.hpp>
+
+#include <algorithm>
+
+namespace zkasio::detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Before connection attempt number `failed`: quickly through the list once, then ever more slowly.
+boot_clock::duration pause_after(int failed, std::size_t servers, double random) {
+    constexpr auto within_a_round = 5ms, first_round = 25ms, longest = 1000ms;
+    const int rounds = failed / static_cast<int>(std::max<std::size_t>(servers, 1));
+    const auto base = rounds == 0 ? within_a_round : std::min<std::chrono::milliseconds>(first_round * (1 << std::min(rounds - 1, 10)), longest);
+    return std::chrono::duration_cast<boot_clock::duration>(base * (0.5 + random));
+}
+
+}  // namespace
+
+void core::start() {
+    publish(session_state::connecting, "connecting to " + options_.servers());
+    last_turn_ = clock::now();
+    resolve();
+}
+
+void core::resolve() {
+    resolver_.resolve(shared_from_this(), servers_.hosts,
+                      [this](std::vector<std::string> servers, std::string failure) {
+                          resolved(std::move(servers), std::move(failure));
+                      });
+}
+
+void core::resolved(std::vector<std::string> servers, std::string failure) {
+    if (closing_ != closing::no) return;
+    if (!failure.empty()) {
+        last_failure_ = failure;
+        log("resolve " + failure);
+    }
+    const time_point now = clock::now();
+    if (servers.empty()) {
+        resolve_at_ = now + pause_after(++failed_attempts_, 1, random());
+        return rearm_timer(now);
+    }
+    // Every client starts with another server; the library's own shuffle would reseed random() (fact 2).
+    {
+        const std::lock_guard lock(random_mutex_);
+        std::shuffle(servers.begin(), servers.end(), random_);
+    }
+    auto sorted = servers;
+    std::sort(sorted.begin(), sorted.end());
+    if (backend_) {  // a later look-up: only news matter
+        if (sorted != addresses_) backend_->set_servers(servers);
+    } else {
+        open_params p;
+        p.servers = servers;
+        p.chroot = servers_.chroot;
+        p.session_timeout = options_.session_timeout();
+        if (resume_) {
+            p.session_id = resume_->id();
+            p.session_password = resume_->password();
+        }
+        for (const auth_info& a : auth_) p.auth.push_back({a.scheme(), a.credential()});
+        try {
+            backend_ = factory_(*this);
+            backend_->open(p);
+        } catch (const std::exception& e) {
+            backend_.reset();
+            last_failure_ = e.what();
+            log(last_failure_);
+            resolve_at_ = now + pause_after(++failed_attempts_, 1, random());
+            return rearm_timer(now);
+        }
+        link_ = link_state::disconnected;
+        socket_->start(shared_from_this(), [this](bool r, bool w) { on_ready(r, w); });
+    }
+    addresses_ = std::move(sorted);
+    server_count_ = addresses_.size();
+    drive();
+}
+
+core::duration core::connect_limit() const {
+    const auto timeout = backend_ ? backend_->session_timeout() : options_.session_timeout();
+    return std::max<duration>(200ms, timeout / (3 * static_cast<long>(std::max<std::size_t>(server_count_, 1))));
+}
+
+// ------------------------------------------------------------------------------------------------ the turns
+
+void core::begin_turn(time_point now) {
+    if (now - last_turn_ > epoch_->lease.ping_gap() && link_ == link_state::connected) {
+        epoch_->lease.stalled(last_turn_, now);
+        log("the event loop did not run for " +
+            std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(now - last_turn_).count()) + " ms");
+    }
+    last_turn_ = now;
+    check_leases(now);
+}
+
+void core::on_ready(bool readable, bool writable) {
+    if (!backend_) return;
+    begin_turn(clock::now());
+    if (closing_ == closing::goodbye) {
+        if (backend_->goodbye_received())
+            finish_close(close_result::confirmed);
+        else
+            drive();
+        return;
+    }
+    more_to_read_ = backend_->process(readable, writable) == drain_result::more;
+    drive();
+}
+
+void core::on_timer() {
+    const time_point now = clock::now();
+    timer_at_ = time_point::max();
+    begin_turn(now);
+    if (closing_ != closing::no && now >= close_deadline_) return continue_close();
+    if (resolve_at_ <= now) {
+        resolve_at_ = time_point::max();
+        resolve();
+    }
+    expire_queue(now);
+    // Fact 7: what has arrived counts, even if we look late; only then ask what has timed out.
+    if (backend_ && has_socket_ && closing_ != closing::goodbye) backend_->process(true, false);
+    if (backend_ && link_ != link_state::connected && has_socket_ && now >= attempt_deadline_) {
+        last_failure_ = backend_->current_server() + ": no answer";
+        backend_->abort_connection();  // fact 11
+    }
+    // Only a server can say that a session has expired, and nobody can be asked (fact 26).
+    if (link_ != link_state::connected && epoch_->session_id != 0 && now >= presumed_expiry()) {
+        session_over_ = errc::session_expired;
+        session_over_reason_ = "presumed expired: no server within 4/3 of the session timeout";
+    }
+    heartbeat(now);
+    watch_own_nodes(now);
+    drive();
+}
+
+// After anything that may have changed what the backend waits for.
+void core::drive() {
+    const time_point now = clock::now();
+    if (session_over_) {
+        const std::error_code code = std::exchange(session_over_, {});
+        end_session(code, std::exchange(session_over_reason_, {}));
+    }
+    if (!backend_ || closing_ == closing::done) return rearm_timer(now);
+    if (closing_ == closing::goodbye) {
+        socket_->rearm_read();
+        return rearm_timer(now);
+    }
+    if (std::exchange(more_to_read_, false))
+        asio::post(strand_, [self = shared_from_this()] { self->on_ready(true, false); });
+
+    if (has_socket_ && !backend_->has_socket()) attempt_failed(now);
+    if (!has_socket_ && now < connect_not_before_) {
+        socket_->close();
+        backend_deadline_ = connect_not_before_;
+        return rearm_timer(now);
+    }
+    const interest next = backend_->next_interest();
+    if (session_over_) return drive();
+    has_socket_ = backend_->has_socket();
+    if (link_ != link_state::connected && next.connection != attempt_connection_) {
+        attempt_began_ = now;
+        attempt_deadline_ = now + connect_limit();
+    }
+    attempt_connection_ = next.connection;
+    if (link_ != link_state::connected && !has_socket_ && next.timeout <= 0ms) {
+        attempt_failed(now);  // connect() itself failed
+        backend_deadline_ = connect_not_before_;
+    } else {
+        backend_deadline_ = now + std::max<duration>(next.timeout, 1ms);
+    }
+    socket_->arm(next.descriptor, next.connection, next.read, next.write);
+    rearm_timer(now);
+}
+
+void core::attempt_failed(time_point now) {
+    has_socket_ = false;
+    attempt_deadline_ = time_point::max();
+    ++failed_attempts_;
+    if (const std::string why = backend_->last_failure(); !why.empty()) last_failure_ = why;
+    connect_not_before_ = now + pause_after(failed_attempts_, server_count_, random());
+    // A whole round without success: the names may have moved.
+    const bool round_over = failed_attempts_ % static_cast<int>(server_count_) == 0;
+    const bool has_names = servers_.hosts.size() != addresses_.size() ||
+                           !std::all_of(servers_.hosts.begin(), servers_.hosts.end(), [&](const host_port& h) {
+                               return std::binary_search(addresses_.begin(), addresses_.end(), numeric_server(h.host, h.port));
+                           });
+    if (round_over && has_names && resolve_at_ == time_point::max()) resolve_at_ = connect_not_before_;
+}
+
+void core::retire_backend() {
+    socket_->close();
+    backend_.reset();
+    link_ = link_state::disconnected;
+    has_socket_ = false;
+    attempt_connection_ = 0;
+    attempt_deadline_ = backend_deadline_ = time_point::max();
+    connect_not_before_ = {};
+    failed_attempts_ = 0;
+}
+
+// ------------------------------------------------------------------------------------------------- the timer
+
+// One timer for everything. It is set anew only when something is due earlier than it would fire; when it fires too
+// early, nothing is due yet and it is set again.
+void core::rearm_timer(time_point now) {
+    if (closing_ == closing::done) {
+        timer_.cancel();
+        timer_at_ = time_point::max();
+        return;
+    }
+    time_point due = std::min({backend_deadline_, resolve_at_, close_deadline_});
+    if (link_ != link_state::connected) {
+        due = std::min(due, attempt_deadline_);
+        for (const op_id id : outbox_) {
+            const auto it = operations_.find(id);
+            if (it == operations_.end() || it->second.until_certain || it->second.internal) continue;
+            due = std::min<time_point>(due, it->second.queued + options_.connection_timeout());
+            break;
+        }
+    }
+    if (!epoch_->holds.empty()) {
+        due = std::min(due, epoch_->lease.end() > now ? epoch_->lease.end() : now + 1s);
+        if (link_ == link_state::connected && !epoch_->heartbeat_under_way)
+            due = std::min(due, epoch_->lease.heartbeat_due());
+        // The timer's clock stops while the machine is suspended, the lease's does not: look often enough.
+        due = std::min(due, now + std::max<duration>(epoch_->lease.session_timeout() / 8, 50ms));
+    }
+    if (link_ != link_state::connected && epoch_->session_id != 0)
+        due = std::min(due, presumed_expiry());
+    if (due == time_point::max() || due >= timer_at_) return;
+
+    timer_at_ = due;
+    timer_.expires_after(std::max<duration>(due - now, duration::zero()));
+    timer_.async_wait([self = shared_from_this()](std::error_code cancelled) {
+        if (!cancelled) self->on_timer();
+    });
+}
+
+}  // namespace zkasio::detail

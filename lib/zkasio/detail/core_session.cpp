@@ -1,0 +1,328 @@
+#include <zkasio/detail/core.hpp>
+
+#include <asio/post.hpp>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace zkasio {
+
+std::string_view to_string(session_state s) noexcept {
+    switch (s) {
+        case session_state::connecting: return "connecting";
+        case session_state::connected: return "connected";
+        case session_state::suspended: return "suspended";
+        case session_state::expired: return "expired";
+        case session_state::auth_failed: return "auth_failed";
+        case session_state::closed: return "closed";
+    }
+    return "unknown";
+}
+
+std::string_view to_string(loss_reason r) noexcept {
+    switch (r) {
+        case loss_reason::none: return "held";
+        case loss_reason::released: return "released";
+        case loss_reason::session_expired: return "session expired";
+        case loss_reason::lease_ended: return "lease ended";
+        case loss_reason::node_deleted: return "node deleted";
+        case loss_reason::suspended: return "connection lost";
+        case loss_reason::closed: return "client closed";
+    }
+    return "unknown";
+}
+
+namespace detail {
+namespace {
+
+std::string hex(std::int64_t id) {
+    char text[20];
+    std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(id));
+    return text;
+}
+
+// How many bytes of paths one heartbeat carries at most; more holds take turns.
+constexpr std::size_t heartbeat_budget = 200'000;
+
+}  // namespace
+
+void core::log(std::string_view line) {
+    if (options_.log()) options_.log()(line);
+}
+
+// --------------------------------------------------------------------------------------------------- the link
+
+void core::on_link(link_state s) noexcept {
+    link_ = s;
+    switch (s) {
+        case link_state::connected: return link_up();
+        case link_state::disconnected: return link_down();
+        case link_state::expired:
+            session_over_ = errc::session_expired;
+            session_over_reason_ = "session " + hex(epoch_->session_id) + " has expired";
+            return;
+        case link_state::auth_failed:
+            session_over_ = zk_errc::auth_failed;
+            session_over_reason_ = "a server has refused a credential";
+            return;
+    }
+}
+
+void core::link_up() {
+    failed_attempts_ = 0;
+    attempt_deadline_ = time_point::max();
+    resume_.reset();
+    epoch_->session_id = backend_->session_id();
+    epoch_->timeout_ms = backend_->session_timeout().count();
+    // The handshake was sent after the attempt began, and it reached the leader.
+    epoch_->lease.connected(attempt_began_, backend_->session_timeout());
+    lease_changed();
+    publish(session_state::connected, "session " + hex(epoch_->session_id) + " on " + backend_->current_server() +
+                                          ", timeout " + std::to_string(epoch_->timeout_ms) + " ms");
+    schedule_flush();
+}
+
+void core::link_down() {
+    disconnected_since_ = clock::now();
+    last_failure_ = backend_->last_failure();
+    connect_not_before_ = {};
+    if (options_.suspension() == suspension_policy::lose) end_all_holds(loss_reason::suspended);
+    publish(session_state::suspended, "connection lost: " + last_failure_);
+}
+
+// ----------------------------------------------------------------------------------------------- the session
+
+// The end of an epoch: everything that belongs to it completes now, and nothing of it is seen again.
+void core::end_session(std::error_code code, std::string reason) {
+    const epoch_ptr ended = epoch_;
+    const bool refused = code == zk_errc::auth_failed;
+    // A refused credential of add_auth() is not presented again; one of the options would be refused for ever.
+    const bool final = refused && !std::exchange(blame_latest_auth_, false);
+    const bool renew = !final && options_.renewal() == session_renewal::automatic && closing_ == closing::no;
+    ended->over.store(true, std::memory_order_release);
+    retire_backend();
+    resume_.reset();
+    {
+        const std::lock_guard lock(epoch_mutex_);
+        epoch_ = std::make_shared<epoch>();
+    }
+    publish(refused ? session_state::auth_failed : session_state::expired, std::move(reason));
+
+    for (const hold_ptr& h : std::vector<hold_ptr>(ended->holds)) end_hold(h, loss_reason::session_expired);
+    for (const watch_ptr& w : watches_.clear()) fire(w->fired, code);
+    std::vector<op_id> over;
+    for (const auto& [id, op] : operations_)
+        if (op.what || (!op.waiting_on && !renew)) over.push_back(id);
+    for (const op_id id : over) fail(id, code);
+    std::erase_if(outbox_, [&](op_id id) { return !operations_.contains(id); });
+    fire(ended->ended, code);
+
+    if (!renew) return;
+    publish(session_state::connecting, "opening a new session");
+    resolve();
+}
+
+void core::publish(session_state s, std::string reason) {
+    state_.store(s, std::memory_order_release);
+    log(std::string(to_string(s)) + ": " + reason);
+    const session_event event{s, epoch_->session_id, std::move(reason)};
+    constexpr std::size_t longest = 256;  // nobody reads: keep the newest
+    std::erase_if(subscriptions_, [](const auto& weak) { return weak.expired(); });
+    for (const auto& weak : subscriptions_) {
+        const auto s_ = weak.lock();
+        if (!s_) continue;
+        {
+            const std::lock_guard lock(s_->mutex);
+            if (s_->queue.size() == longest) s_->queue.pop_front();
+            s_->queue.push_back(event);
+        }
+        fire(std::exchange(s_->arrival, std::make_shared<waitable>()));
+    }
+}
+
+void core::subscribe(const std::shared_ptr<event_subscription>& s) {
+    {
+        const std::lock_guard lock(s->mutex);
+        s->queue.push_back({state(), epoch_->session_id, "the state when events() was called"});
+    }
+    subscriptions_.push_back(s);
+}
+
+session_credentials core::credentials() const {
+    return {backend_ ? backend_->session_id() : 0, backend_ ? backend_->session_password() : std::string()};
+}
+
+void core::add_auth(auth_info who) {
+    if (std::find(auth_.begin(), auth_.end(), who) == auth_.end()) auth_.push_back(std::move(who));
+}
+
+void core::set_servers(server_list servers) {
+    servers.chroot = servers_.chroot;
+    servers_ = std::move(servers);
+    if (closing_ == closing::no) resolve();
+}
+
+// ----------------------------------------------------------------------------------------- holds and the lease
+
+void core::add_hold(const hold_ptr& h) {
+    if (h->epoch->over || closing_ != closing::no)
+        return end_hold(h, closing_ != closing::no ? loss_reason::closed : loss_reason::session_expired);
+    const time_point now = h->since = clock::now();
+    h->epoch->holds.push_back(h);
+    check_leases(now);
+    heartbeat(now);
+    rearm_timer(now);
+}
+
+void core::end_hold(const hold_ptr& h, loss_reason why) {
+    auto held = loss_reason::none;
+    if (!h->reason.compare_exchange_strong(held, why)) return;
+    std::erase(h->epoch->holds, h);
+    // A node that is about to be removed takes its watch along.
+    if (const watch_ptr w = std::exchange(h->watch, nullptr); w && !h->removing) {
+        w->fired->then = {};
+        leave_watch(w);
+    }
+    const std::error_code code = why == loss_reason::released ? errc::lock_released : errc::lock_lost;
+    fire(h->renewed, code);
+    fire(h->lost, why == loss_reason::released ? code : std::error_code());
+}
+
+void core::end_all_holds(loss_reason why) {
+    for (const hold_ptr& h : std::vector<hold_ptr>(epoch_->holds)) end_hold(h, why);
+}
+
+void core::lease_changed() {
+    const time_point end = epoch_->lease.end();
+    epoch_->lease_end.store(end.time_since_epoch().count(), std::memory_order_release);
+    if (epoch_->holds.empty() || end <= clock::now()) return;
+    for (const hold_ptr& h : epoch_->holds)
+        if (!std::exchange(h->confirmed, true)) fire(h->renewed);
+}
+
+void core::check_leases(time_point now) {
+    if (epoch_->holds.empty()) return;
+    const bool leased = epoch_->lease.end() > now;
+    for (const hold_ptr& h : std::vector<hold_ptr>(epoch_->holds)) {
+        if (leased) {
+            if (!std::exchange(h->confirmed, true)) fire(h->renewed);
+        } else if (h->confirmed) {
+            end_hold(h, loss_reason::lease_ended);
+        }
+    }
+}
+
+// A transaction of the whole ensemble that changes nothing, and that says of each held node whether it is there.
+void core::heartbeat(time_point now) {
+    epoch& e = *epoch_;
+    const bool wanted = e.lease.end() <= now;  // somebody holds on, and there is no lease yet
+    if (e.holds.empty() || e.heartbeat_under_way || link_ != link_state::connected || closing_ != closing::no) return;
+    if (!wanted && now < e.lease.heartbeat_due()) return;
+
+    multi_request beat;
+    auto checked = std::make_shared<std::vector<hold_ptr>>();
+    std::size_t bytes = 0;
+    for (std::size_t n = 0; n < e.holds.size() && bytes < heartbeat_budget; ++n) {
+        const hold_ptr& h = e.holds[e.next_heartbeat_part++ % e.holds.size()];
+        if (h->path.empty()) continue;
+        bytes += h->path.size();
+        beat.ops.emplace_back(check_op{h->path, any_version});
+        checked->push_back(h);
+    }
+    e.heartbeat_under_way = true;
+    request_internally(std::move(beat), [this, on = epoch_, checked](reply&& r) {
+        on->heartbeat_under_way = false;
+        if (on != epoch_) return;
+        bool node_gone = false;
+        for (std::size_t i = 0; i < std::min(r.results.size(), checked->size()); ++i) {
+            if (r.results[i].code != zk_errc::no_node) continue;
+            node_gone = true;
+            end_hold((*checked)[i], loss_reason::node_deleted);
+        }
+        const time_point at = clock::now();
+        if (r.code && !node_gone && !r.sent) log("heartbeat: " + r.code.message());
+        if (node_gone)
+            heartbeat(at);  // the others were not looked at
+        rearm_timer(at);
+    });
+}
+
+// A lock that is held for longer than a moment wants to know at once when somebody deletes its node.
+void core::watch_own_nodes(time_point now) {
+    const auto moment = epoch_->lease.session_timeout() / 4;
+    for (const hold_ptr& h : std::vector<hold_ptr>(epoch_->holds)) {
+        if (h->watch || h->path.empty() || now < h->since + moment || link_ != link_state::connected) continue;
+        auto w = h->watch = std::make_shared<watch_state>();
+        w->path = h->path;
+        w->fired->then = [this, h, raw = w.get()] {
+            h->watch.reset();
+            if (raw->event == node_event::removed) end_hold(h, loss_reason::node_deleted);
+        };
+        operation op;
+        op.what = get_request{h->path, true};
+        op.pinned = epoch_;
+        op.watch = w;
+        op.internal = [this, h, w](reply&& r) {
+            if (!r.code) return;
+            w->fired->then = {};
+            h->watch.reset();  // the next round tries again
+            if (r.code == zk_errc::no_node) end_hold(h, loss_reason::node_deleted);
+        };
+        enqueue(next_id(), std::move(op));
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------ closing
+
+void core::begin_close() {
+    if (closing_ != closing::no) return;
+    closing_ = closing::draining;
+    resolver_.cancel();
+    resolve_at_ = time_point::max();
+    close_deadline_ = clock::now() + options_.close_timeout();
+
+    epoch_->over.store(true, std::memory_order_release);
+    end_all_holds(loss_reason::closed);
+    for (const watch_ptr& w : watches_.clear()) fire(w->fired, errc::client_closed);
+    fire(epoch_->ended, errc::client_closed);
+    for (const op_id id : std::exchange(outbox_, {})) fail(id, errc::client_closed);
+    for (asio::cancellation_signal& task : background_) task.emit(asio::cancellation_type::terminal);
+    asio::post(strand_, [self = shared_from_this()] { self->continue_close(); });
+}
+
+void core::continue_close() {
+    const time_point now = clock::now();
+    if (closing_ == closing::draining) {
+        const bool wait = (issued_ > 0 && link_ == link_state::connected) || !background_.empty();
+        if (wait && now < close_deadline_) return rearm_timer(now);
+        if (backend_ && link_ == link_state::connected && backend_->send_goodbye()) {
+            closing_ = closing::goodbye;
+            close_deadline_ = now + options_.close_timeout();
+            return drive();
+        }
+    }
+    if (closing_ == closing::draining || closing_ == closing::goodbye)
+        finish_close(epoch_->session_id == 0 ? close_result::confirmed : close_result::session_left_to_expire);
+}
+
+void core::finish_close(close_result how) {
+    closing_ = closing::done;
+    close_deadline_ = time_point::max();
+    close_result_ = how;
+    retire_backend();
+    publish(session_state::closed,
+            how == close_result::confirmed ? "closed" : "closed without a server; the session is left to expire");
+    std::vector<op_id> over;
+    for (const auto& [id, op] : operations_)
+        if (op.waiting_on != closed_) over.push_back(id);
+    for (const op_id id : over) {
+        if (const auto it = operations_.find(id); it != operations_.end() && it->second.waiting_on)
+            it->second.waiting_on->leave(id);
+        fail(id, errc::client_closed);
+    }
+    rearm_timer(clock::now());
+    fire(closed_);
+}
+
+}  // namespace detail
+}  // namespace zkasio

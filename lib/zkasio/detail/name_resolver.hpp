@@ -1,0 +1,41 @@
+#pragma once
+
+#include <zkasio/detail/server_list.hpp>
+#include <zkasio/detail/socket_watch.hpp>
+
+#include <asio/ip/tcp.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace zkasio::detail {
+
+/// Turns a server list into numeric addresses, off the loop. Numeric hosts need no look-up (and no resolver).
+class name_resolver {
+public:
+    explicit name_resolver(strand_type strand) : strand_(std::move(strand)) {}
+
+    /// `failure` names the hosts without an address; both may be non-empty.
+    using on_resolved = std::function<void(std::vector<std::string> servers, std::string failure)>;
+
+    /// Calls back on the strand, possibly before it returns. A later call, or cancel(), supersedes an earlier one.
+    void resolve(std::shared_ptr<void> keep_alive, const std::vector<host_port>& hosts, on_resolved done);
+    void cancel();
+
+private:
+    struct round {
+        std::vector<std::string> servers;
+        std::string failure;
+        std::size_t pending = 1;
+        on_resolved done;
+    };
+    void arrived(const std::shared_ptr<round>& r);
+
+    strand_type strand_;
+    std::unique_ptr<asio::ip::tcp::resolver> resolver_;
+    std::shared_ptr<round> current_;
+};
+
+}  // namespace zkasio::detail

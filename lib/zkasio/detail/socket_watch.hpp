@@ -1,0 +1,48 @@
+#pragma once
+
+#include <asio/any_io_executor.hpp>
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/strand.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace zkasio::detail {
+
+using strand_type = asio::strand<asio::any_io_executor>;
+
+/// Waits, on the strand, until the backend's socket is readable or writable.
+///
+/// The library closes and reopens the same descriptor number as it likes, which no reactor survives. So what is
+/// registered is a duplicate that only we close, one per connection (fact 3). Readiness of an older connection is
+/// never reported.
+class socket_watch : public std::enable_shared_from_this<socket_watch> {
+public:
+    using on_ready = std::function<void(bool readable, bool writable)>;
+
+    explicit socket_watch(strand_type strand) : strand_(std::move(strand)) {}
+
+    /// @param keep_alive is held by every pending wait; `ready` must not outlive it.
+    void start(std::shared_ptr<void> keep_alive, on_ready ready);
+
+    /// Wait for these from now on. `connection` says which socket `descriptor` is.
+    void arm(int descriptor, std::uint64_t connection, bool read, bool write);
+
+    /// Wait for the same socket again.
+    void rearm_read() { if (descriptor_) wait(asio::posix::stream_descriptor::wait_read, reading_); }
+
+    void close();
+
+private:
+    void wait(asio::posix::stream_descriptor::wait_type type, bool& waiting);
+
+    strand_type strand_;
+    std::weak_ptr<void> keep_alive_;
+    on_ready ready_;
+    std::unique_ptr<asio::posix::stream_descriptor> descriptor_;
+    std::uint64_t connection_ = 0;
+    bool reading_ = false, writing_ = false;
+};
+
+}  // namespace zkasio::detail

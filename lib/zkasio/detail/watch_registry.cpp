@@ -1,0 +1,93 @@
+#include <zkasio/detail/watch_registry.hpp>
+
+#include <algorithm>
+
+namespace zkasio::detail {
+
+bool watch_registry::begin(const std::string& path, watch_kind kind) {
+    auto it = entries_.find(key(path, kind));
+    if (it == entries_.end()) {
+        if (path_bytes_ + path.size() + 4 > path_budget) return false;
+        path_bytes_ += path.size() + 4;
+        it = entries_.emplace(key(path, kind), entry{}).first;
+    }
+    ++it->second.registering;
+    return true;
+}
+
+// Drops an entry that means nothing any more; true when the server still holds its watch for nobody.
+bool watch_registry::unused(iterator it) {
+    entry& e = it->second;
+    if (!e.waiters.empty() || e.registering > 0 || e.removing) return false;
+    if (e.live) {
+        e.removing = true;
+        return true;
+    }
+    path_bytes_ -= it->first.first.size() + 4;
+    entries_.erase(it);
+    return false;
+}
+
+bool watch_registry::finish(const std::string& path, watch_kind kind, bool live, watch_ptr who) {
+    const auto it = entries_.find(key(path, kind));
+    if (it == entries_.end()) return false;
+    --it->second.registering;
+    if (live) {
+        it->second.live = true;
+        if (who) it->second.waiters.push_back(std::move(who));
+    }
+    return unused(it);
+}
+
+bool watch_registry::leave(const watch_state& who) {
+    const auto it = entries_.find(key(who.path, who.kind));
+    if (it == entries_.end()) return false;
+    auto& waiters = it->second.waiters;
+    const auto me = std::find_if(waiters.begin(), waiters.end(), [&](const watch_ptr& w) { return w.get() == &who; });
+    if (me == waiters.end()) return false;
+    waiters.erase(me);
+    return unused(it);
+}
+
+bool watch_registry::removed(const std::string& path, watch_kind kind, bool gone) {
+    const auto it = entries_.find(key(path, kind));
+    if (it == entries_.end()) return false;
+    it->second.removing = false;
+    // Requests keep their order: a watch that was asked for after the removal is set after it, and its answer
+    // (finish) has not come yet. So "gone" speaks of what was there before.
+    if (gone) it->second.live = false;
+    return unused(it);
+}
+
+std::vector<watch_ptr> watch_registry::fire(node_event e, std::string_view path) {
+    std::vector<watch_ptr> woken;
+    const auto end_watch = [&](watch_kind kind) {
+        const auto it = entries_.find(key(std::string(path), kind));
+        if (it == entries_.end()) return;
+        for (watch_ptr& w : it->second.waiters) {
+            w->event = e;
+            woken.push_back(std::move(w));
+        }
+        it->second.waiters.clear();
+        it->second.live = false;
+        unused(it);
+    };
+    if (e != node_event::children_changed) end_watch(watch_kind::data);
+    if (e == node_event::children_changed || e == node_event::removed) end_watch(watch_kind::children);
+    return woken;
+}
+
+std::vector<watch_ptr> watch_registry::clear() {
+    std::vector<watch_ptr> all;
+    for (auto& [where, e] : entries_) all.insert(all.end(), e.waiters.begin(), e.waiters.end());
+    entries_.clear();
+    path_bytes_ = 0;
+    return all;
+}
+
+bool watch_registry::live(const std::string& path, watch_kind kind) const {
+    const auto it = entries_.find(key(path, kind));
+    return it != entries_.end() && it->second.live;
+}
+
+}  // namespace zkasio::detail

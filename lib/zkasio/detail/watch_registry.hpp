@@ -1,0 +1,68 @@
+#pragma once
+
+#include <zkasio/detail/waitable.hpp>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace zkasio::detail {
+
+/// One interest in one change of one node. Many share one watch of the server.
+struct watch_state {
+    std::string path;
+    watch_kind kind = watch_kind::data;
+    node_event event = node_event::data_changed;  // once it has fired
+    waitable_ptr fired = std::make_shared<waitable>();
+};
+using watch_ptr = std::shared_ptr<watch_state>;
+
+/// Which watches of this session the server holds, and who waits for them. One server watch per path and kind.
+/// Pure bookkeeping: the caller sends what it says. Lives on the strand.
+class watch_registry {
+public:
+    /// Fact 23: the C client re-registers all watches in one request after a reconnect.
+    static constexpr std::size_t path_budget = 900'000;
+
+    /// A request that sets a watch is about to be sent. False when the budget does not allow it.
+    bool begin(const std::string& path, watch_kind kind);
+
+    /// That request was answered. `live`: the server has set the watch. `who` is null when the caller has left.
+    /// True when nobody is interested any more, so that the watch has to be removed.
+    bool finish(const std::string& path, watch_kind kind, bool live, watch_ptr who);
+
+    /// A waiter leaves. True when the watch has to be removed.
+    bool leave(const watch_state& who);
+
+    /// The removal was answered, or was not possible: true when the watch still has to be removed.
+    bool removed(const std::string& path, watch_kind kind, bool gone);
+
+    /// The server says that something happened; the watches that this ends are returned, for waking.
+    std::vector<watch_ptr> fire(node_event e, std::string_view path);
+
+    /// The session is over.
+    std::vector<watch_ptr> clear();
+
+    bool live(const std::string& path, watch_kind kind) const;
+    std::size_t size() const noexcept { return entries_.size(); }
+
+private:
+    struct entry {
+        std::vector<watch_ptr> waiters;
+        int registering = 0;    // requests under way that will set the watch
+        bool live = false;      // the server has it
+        bool removing = false;  // a removal is under way
+    };
+    using key = std::pair<std::string, watch_kind>;
+    using iterator = std::map<key, entry, std::less<>>::iterator;
+
+    bool unused(iterator it);
+
+    std::map<key, entry, std::less<>> entries_;
+    std::size_t path_bytes_ = 0;
+};
+
+}  // namespace zkasio::detail

@@ -1,0 +1,164 @@
+#include <zkasio/error.hpp>
+
+#include <asio/error.hpp>
+
+namespace zkasio {
+namespace {
+
+class zookeeper_category_impl final : public std::error_category {
+    const char* name() const noexcept override { return "zookeeper"; }
+
+    std::string message(int value) const override {
+        switch (static_cast<zk_errc>(value)) {
+            case zk_errc::ok: return "success";
+            case zk_errc::system_error: return "system error";
+            case zk_errc::runtime_inconsistency: return "replies out of step with the requests";
+            case zk_errc::data_inconsistency: return "inconsistent data";
+            case zk_errc::connection_loss: return "connection lost";
+            case zk_errc::marshalling_error: return "request could not be encoded";
+            case zk_errc::unimplemented: return "not implemented by this server";
+            case zk_errc::operation_timeout: return "the server did not answer in time";
+            case zk_errc::bad_arguments: return "bad arguments";
+            case zk_errc::invalid_state: return "the session is not usable";
+            case zk_errc::new_config_no_quorum: return "no quorum of the new configuration is connected";
+            case zk_errc::reconfig_in_progress: return "another reconfiguration is in progress";
+            case zk_errc::no_node: return "no such node";
+            case zk_errc::no_auth: return "no permission";
+            case zk_errc::bad_version: return "version does not match";
+            case zk_errc::no_children_for_ephemerals: return "an ephemeral node cannot have children";
+            case zk_errc::node_exists: return "node exists";
+            case zk_errc::not_empty: return "node has children";
+            case zk_errc::session_expired: return "session expired";
+            case zk_errc::invalid_callback: return "invalid callback";
+            case zk_errc::invalid_acl: return "invalid ACL";
+            case zk_errc::auth_failed: return "authentication failed";
+            case zk_errc::closing: return "connection is closing";
+            case zk_errc::session_moved: return "session moved to another server";
+            case zk_errc::not_read_only: return "the server is read-only";
+            case zk_errc::ephemeral_on_local_session: return "ephemeral node on a local session";
+            case zk_errc::no_watcher: return "no such watch";
+            case zk_errc::reconfig_disabled: return "reconfiguration is disabled on the server";
+            case zk_errc::session_requires_sasl: return "the server requires SASL authentication";
+            case zk_errc::throttled: return "throttled by the server, not executed";
+        }
+        return "ZooKeeper error " + std::to_string(value);
+    }
+};
+
+class zkasio_category_impl final : public std::error_category {
+    const char* name() const noexcept override { return "zkasio"; }
+
+    std::string message(int value) const override {
+        switch (static_cast<errc>(value)) {
+            case errc::session_expired: return "session expired";
+            case errc::client_closed: return "client closed";
+            case errc::not_connected: return "not connected";
+            case errc::lock_lost: return "lock lost";
+            case errc::lock_released: return "lock not held";
+            case errc::invalid_path: return "invalid path";
+            case errc::invalid_argument: return "invalid argument";
+            case errc::too_large: return "request too large";
+            case errc::too_many_watches: return "too many watched paths";
+            case errc::host_not_found: return "host not found";
+            case errc::not_zookeeper: return "the peer is no ZooKeeper server";
+            case errc::foreign_child: return "directory has children that are no contenders";
+        }
+        return "zkasio error " + std::to_string(value);
+    }
+};
+
+// Everything that a request which was handed to the C client can end with although a server may have
+// executed it (c-client facts: codes -1..-15, closing, session expired, auth failed).
+bool may_have_been_applied(const std::error_code& code) {
+    if (code == errc::session_expired) return true;
+    if (code.category() != zookeeper_category()) return false;
+    const int v = code.value();
+    return (v <= -1 && v >= -15) || code == zk_errc::closing || code == zk_errc::session_expired ||
+           code == zk_errc::auth_failed;
+}
+
+class condition_category_impl final : public std::error_category {
+    const char* name() const noexcept override { return "zkasio.condition"; }
+
+    std::string message(int value) const override {
+        switch (static_cast<condition>(value)) {
+            case condition::retryable: return "may succeed when retried";
+            case condition::outcome_unknown: return "may or may not have been applied";
+            case condition::session_ended: return "session ended";
+            case condition::cancelled: return "cancelled";
+        }
+        return "unknown condition";
+    }
+
+    bool equivalent(const std::error_code& code, int value) const noexcept override {
+        switch (static_cast<condition>(value)) {
+            case condition::retryable:
+                return code == zk_errc::connection_loss || code == zk_errc::operation_timeout ||
+                       code == zk_errc::runtime_inconsistency || code == zk_errc::session_moved ||
+                       code == zk_errc::throttled || code == zk_errc::reconfig_in_progress ||
+                       code == errc::not_connected;
+            case condition::outcome_unknown: return may_have_been_applied(code);
+            case condition::session_ended:
+                return code == errc::session_expired || code == errc::client_closed ||
+                       code == zk_errc::session_expired || code == zk_errc::auth_failed ||
+                       code == zk_errc::closing || code == zk_errc::session_requires_sasl;
+            case condition::cancelled: return code == asio::error::operation_aborted;
+        }
+        return false;
+    }
+};
+
+std::string compose(const std::error_code& code, std::string_view operation, std::string_view path,
+                    std::string_view hint, bool outcome_unknown) {
+    std::string what(operation);
+    if (!path.empty()) {
+        what += ' ';
+        // A path with a NUL or a control character must not garble somebody's log.
+        for (const char c : path) {
+            static constexpr char hex[] = "0123456789abcdef";
+            const auto u = static_cast<unsigned char>(c);
+            if (u >= 0x20 && u != 0x7f) {
+                what += c;
+            } else {
+                what += "\\x";
+                what += hex[u >> 4];
+                what += hex[u & 15];
+            }
+        }
+    }
+    what += ": ";
+    what += code == asio::error::operation_aborted ? "cancelled" : code.message();
+    if (!hint.empty()) {
+        what += " (";
+        what += hint;
+        what += ')';
+    }
+    if (outcome_unknown) what += "; it may or may not have been applied";
+    return what;
+}
+
+}  // namespace
+
+const std::error_category& zookeeper_category() noexcept {
+    static const zookeeper_category_impl instance;
+    return instance;
+}
+
+const std::error_category& zkasio_category() noexcept {
+    static const zkasio_category_impl instance;
+    return instance;
+}
+
+const std::error_category& condition_category() noexcept {
+    static const condition_category_impl instance;
+    return instance;
+}
+
+error::error(std::error_code code, std::string_view operation, std::string_view path, std::string_view hint,
+             bool outcome_unknown)
+    : std::system_error(code),
+      text_(std::make_shared<const text>(text{std::string(operation), std::string(path),
+                                              compose(code, operation, path, hint, outcome_unknown)})),
+      outcome_unknown_(outcome_unknown) {}
+
+}  // namespace zkasio

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace zkasio {
+
+/// What a ZooKeeper server or its C client answers. The values are those of the C client.
+enum class zk_errc {
+    ok = 0,
+    system_error = -1,
+    runtime_inconsistency = -2,
+    data_inconsistency = -3,
+    connection_loss = -4,
+    marshalling_error = -5,
+    unimplemented = -6,
+    operation_timeout = -7,
+    bad_arguments = -8,
+    invalid_state = -9,
+    new_config_no_quorum = -13,
+    reconfig_in_progress = -14,
+    no_node = -101,
+    no_auth = -102,
+    bad_version = -103,
+    no_children_for_ephemerals = -108,
+    node_exists = -110,
+    not_empty = -111,
+    session_expired = -112,
+    invalid_callback = -113,
+    invalid_acl = -114,
+    auth_failed = -115,
+    closing = -116,
+    session_moved = -118,
+    not_read_only = -119,
+    ephemeral_on_local_session = -120,
+    no_watcher = -121,
+    reconfig_disabled = -123,
+    session_requires_sasl = -124,
+    throttled = -127,
+};
+
+/// What zkasio itself reports.
+enum class errc {
+    session_expired = 1,  ///< the session that the operation belonged to is over
+    client_closed,        ///< `close()` was called
+    not_connected,        ///< no connection in time; the request was never sent
+    lock_lost,            ///< the lock is no longer ours
+    lock_released,        ///< the guard was released, or never held a lock
+    invalid_path,         ///< the path breaks ZooKeeper's rules
+    invalid_argument,     ///< an argument is out of its range
+    too_large,            ///< the request is above the 1 MiB limit of a server
+    too_many_watches,     ///< the watched paths would not fit into one reconnect request
+    host_not_found,       ///< a server name has no address
+    not_zookeeper,        ///< the peer does not speak ZooKeeper's protocol
+    foreign_child,        ///< a lock directory has a child that is no contender
+};
+
+/// Questions that callers ask of an error code: `if (e.code() == condition::outcome_unknown)`.
+enum class condition {
+    retryable = 1,    ///< the same call may succeed later on the same session
+    outcome_unknown,  ///< the request had been sent: a write may or may not have been applied
+    session_ended,    ///< expired, refused or closed: nothing of this session will work again
+    cancelled,        ///< the caller cancelled the operation (also asio::error::operation_aborted)
+};
+
+const std::error_category& zookeeper_category() noexcept;
+const std::error_category& zkasio_category() noexcept;
+const std::error_category& condition_category() noexcept;
+
+inline std::error_code make_error_code(zk_errc e) noexcept { return {static_cast<int>(e), zookeeper_category()}; }
+inline std::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), zkasio_category()}; }
+inline std::error_condition make_error_condition(condition c) noexcept {
+    return {static_cast<int>(c), condition_category()};
+}
+
+/// A failed operation: "create /locks/orders: no permission".
+///
+/// `what()` names the operation, the path and the reason, and what to do where that is known.
+class error : public std::system_error {
+public:
+    /// @param hint what else is known: the offending argument, the last connection failure, what to do.
+    error(std::error_code code, std::string_view operation, std::string_view path = {}, std::string_view hint = {},
+          bool outcome_unknown = false);
+
+    const char* what() const noexcept override { return text_->what.c_str(); }
+    const std::string& operation() const noexcept { return text_->operation; }
+    const std::string& path() const noexcept { return text_->path; }
+
+    /// True when the request had been sent and its answer was not seen (connection lost, or the caller cancelled
+    /// the wait): a write may or may not have been applied.
+    bool outcome_unknown() const noexcept { return outcome_unknown_; }
+
+private:
+    struct text {
+        std::string operation, path, what;
+    };
+    std::shared_ptr<const text> text_;  // shared: copying an exception must not throw
+    bool outcome_unknown_;
+};
+
+}  // namespace zkasio
+
+template <>
+struct std::is_error_code_enum<zkasio::zk_errc> : std::true_type {};
+template <>
+struct std::is_error_code_enum<zkasio::errc> : std::true_type {};
+template <>
+struct std::is_error_condition_enum<zkasio::condition> : std::true_type {};

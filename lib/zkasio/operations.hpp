@@ -1,0 +1,126 @@
+#pragma once
+
+#include <zkasio/acl.hpp>
+#include <zkasio/bytes.hpp>
+#include <zkasio/create_options.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/pending.hpp>
+#include <zkasio/transaction.hpp>
+#include <zkasio/types.hpp>
+#include <zkasio/watch.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zkasio {
+
+namespace detail {
+class core;
+struct command;
+struct epoch;
+struct reply;
+}  // namespace detail
+
+/// The operations on nodes. `client` runs them on whichever session is current; `session` on that session or not at all.
+///
+/// Every operation may be awaited from any executor, and resumes there.
+///
+/// *Completes when* the server has answered. While there is no connection it waits, for at most
+/// `client_options::connection_timeout`.
+///
+/// *Fails with* zkasio::error, whose code is
+///   - errc::invalid_path, errc::invalid_argument, errc::too_large: found before anything was sent;
+///   - errc::not_connected: no connection in time; nothing was sent;
+///   - zk_errc::no_node, no_auth, bad_version, ...: the server's answer;
+///   - zk_errc::connection_loss and others that match condition::retryable: the connection was lost after sending.
+///     Operations that only read are then retried, by the client's retry policy. Writes are not:
+///     `error::outcome_unknown()` says that they may have been applied;
+///   - errc::session_expired, errc::client_closed, zk_errc::auth_failed: all match condition::session_ended.
+///
+/// *Cancellation*: ends the wait at once with asio::error::operation_aborted. What was sent may still be applied, see
+/// `error::outcome_unknown()`.
+///
+/// Paths follow path_problem(). Nodes below /zookeeper belong to the server and are not created, set or removed. A
+/// request (path, data and ACL together) is at most 1 MiB - 1 KiB long, a server's limit.
+class operations {
+public:
+    static constexpr std::size_t max_request = 1024 * 1024 - 1024;  ///< bytes
+
+    asio::awaitable<created> create(std::string path, bytes data = bytes(), create_options options = create_options()) const;
+    asio::awaitable<node_data> get(std::string path) const;
+    asio::awaitable<struct stat> set(std::string path, bytes data, std::int32_t version = any_version) const;
+    asio::awaitable<std::optional<struct stat>> exists(std::string path) const;
+    asio::awaitable<node_children> children(std::string path) const;
+    asio::awaitable<void> remove(std::string path, std::int32_t version = any_version) const;
+
+    /// Removes the node and all below it. Not atomic: a node that somebody adds meanwhile is removed as well, or, if
+    /// that goes on, the operation fails with zk_errc::not_empty. That the node does not exist is no error.
+    asio::awaitable<void> remove_recursive(std::string path) const;
+
+    /// Applies all steps or none. *Fails with* the code of the step that the server refused; the message names it.
+    asio::awaitable<std::vector<step_result>> multi(transaction steps) const;
+
+    /// Afterwards this client's server has seen every write that was finished before the call, anywhere.
+    asio::awaitable<void> sync(std::string path = "/") const;
+
+    struct acl_and_stat {
+        zkasio::acl acl;
+        struct stat stat;
+    };
+    asio::awaitable<acl_and_stat> get_acl(std::string path) const;
+    asio::awaitable<void> set_acl(std::string path, acl entries, std::int32_t acl_version = any_version) const;
+
+    asio::awaitable<watched<node_data>> get_and_watch(std::string path) const;
+    /// Also watches for a node that does not exist yet.
+    asio::awaitable<watched<std::optional<struct stat>>> exists_and_watch(std::string path) const;
+    /// Fires when a child is added or removed, and when the node itself is removed.
+    asio::awaitable<watched<node_children>> children_and_watch(std::string path) const;
+
+    /// The configuration of the ensemble, as ZooKeeper prints it, one server a line.
+    asio::awaitable<node_data> get_config() const;
+    asio::awaitable<watched<node_data>> config_and_watch() const;
+    /// Adds and removes servers ("server.4=host:port:port;port" and "4", comma separated), or, when `members` is not
+    /// empty, replaces all of them. Needs the right to write /zookeeper/config and reconfigEnabled on the servers.
+    /// @param from_version the `version=` of the configuration that this one replaces; -1: whichever.
+    asio::awaitable<node_data> reconfigure(std::string joining, std::string leaving, std::string members = {},
+                                           std::int64_t from_version = -1) const;
+
+    // ------------------------------------------------------------------------------------ for writers of recipes
+
+    /// Starts a create (without parents and protection) and does not wait for it. Throws at once for bad arguments.
+    pending_create start_create(std::string path, bytes data, create_options options) const;
+    pending_children start_children(std::string path) const;
+
+    /// Removes a node and does not give up until that is certain, or the session is over: it is sent again whenever
+    /// its outcome is unknown. Goes on when nobody waits for it. That the node is gone already is no error.
+    pending_removal ensure_removed(std::string path) const;
+
+    /// Looks for the node that a protected create may have left behind: a child of `parent` whose name contains
+    /// `protection_id`. Of several only the first in sequence stays. If this session does not own it, it is removed,
+    /// and nothing is returned. Retried until it is certain, or the session is over.
+    asio::awaitable<std::optional<created>> find_protected(std::string parent, std::string protection_id) const;
+
+protected:
+    operations(std::shared_ptr<detail::core> core, std::shared_ptr<detail::epoch> epoch)
+        : core_(std::move(core)), epoch_(std::move(epoch)) {}
+
+    asio::awaitable<detail::reply> run(detail::command what) const;
+
+    std::shared_ptr<detail::core> core_;
+    std::shared_ptr<detail::epoch> epoch_;  // null: whichever is current
+
+private:
+    asio::awaitable<void> create_parents(std::string path, create_options options) const;
+    asio::awaitable<created> create_protected(std::string path, std::string data, create_options options) const;
+};
+
+/// A random id for protection (RFC 4122, version 4, lower case), and the prefix "_c_<id>-" that Curator gives such nodes.
+std::string new_protection_id();
+std::string protection_prefix(const std::string& id);
+
+}  // namespace zkasio

@@ -1,0 +1,75 @@
+#include <zkasio/path.hpp>
+
+#include <cstdint>
+
+namespace zkasio {
+namespace {
+
+// The code point at `i`, which is advanced; -1 for what is no UTF-8 (overlong forms and surrogates included).
+std::int32_t next_code_point(std::string_view s, std::size_t& i) {
+    const auto byte = [&](std::size_t at) -> std::int32_t {
+        return at < s.size() ? static_cast<unsigned char>(s[at]) : -1;
+    };
+    const std::int32_t lead = byte(i++);
+    if (lead < 0x80) return lead;
+    const int more = lead >= 0xf0 && lead <= 0xf4 ? 3 : lead >= 0xe0 ? 2 : lead >= 0xc2 ? 1 : 0;
+    if (more == 0 || lead > 0xf4) return -1;
+    std::int32_t c = lead & (0x3f >> more);
+    for (int k = 0; k < more; ++k) {
+        const std::int32_t next = byte(i++);
+        if (next < 0x80 || next > 0xbf) return -1;
+        c = (c << 6) | (next & 0x3f);
+    }
+    const bool overlong = (more == 2 && c < 0x800) || (more == 3 && c < 0x10000);
+    return overlong || c > 0x10ffff ? -1 : c;
+}
+
+// Java looks at UTF-16 units: a character above U+FFFF is a pair of surrogates there, and so refused.
+bool allowed(std::int32_t c) {
+    return !(c <= 0x1f || (c >= 0x7f && c <= 0x9f) || (c >= 0xd800 && c <= 0xf8ff) || c >= 0xfff0);
+}
+
+}  // namespace
+
+std::string path_problem(std::string_view path) {
+    if (path.empty()) return "the path is empty";
+    if (path.front() != '/') return "a path starts with '/'";
+    if (path.size() == 1) return {};
+    if (path.back() == '/') return "a path does not end with '/'";
+
+    for (std::size_t start = 1; start <= path.size();) {
+        const std::size_t end = std::min(path.find('/', start), path.size());
+        const std::string_view part = path.substr(start, end - start);
+        if (part.empty()) return "empty node name at character " + std::to_string(start);
+        if (part == "." || part == "..") return "relative path at character " + std::to_string(start);
+        start = end + 1;
+    }
+    for (std::size_t i = 0; i < path.size();) {
+        const std::size_t at = i;
+        const std::int32_t c = next_code_point(path, i);
+        if (c == 0) return "NUL at character " + std::to_string(at);
+        if (c < 0) return "not UTF-8 at byte " + std::to_string(at);
+        if (!allowed(c)) return "character not allowed at byte " + std::to_string(at);
+    }
+    return {};
+}
+
+std::string_view parent_path(std::string_view path) noexcept {
+    const std::size_t slash = path.rfind('/');
+    if (slash == std::string_view::npos || path.size() == 1) return {};
+    return slash == 0 ? path.substr(0, 1) : path.substr(0, slash);
+}
+
+std::string_view node_name(std::string_view path) noexcept {
+    const std::size_t slash = path.rfind('/');
+    return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+std::string join_path(std::string_view parent, std::string_view name) {
+    std::string path(parent);
+    if (path.empty() || path.back() != '/') path += '/';
+    path += name;
+    return path;
+}
+
+}  // namespace zkasio

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace zkasio {
+
+/// Why `path` is no path of a node, or an empty string when it is one. The rules are those of ZooKeeper's Java
+/// client (PathUtils): absolute, no empty, "." or ".." parts, no trailing '/', no NUL, control, surrogate,
+/// private-use or U+FFF0..U+FFFF characters; and it has to be UTF-8.
+std::string path_problem(std::string_view path);
+
+/// "/a/b" -> "/a"; "/a" -> "/"; "/" -> "".
+std::string_view parent_path(std::string_view path) noexcept;
+
+/// "/a/b" -> "b".
+std::string_view node_name(std::string_view path) noexcept;
+
+/// ("/a", "b") -> "/a/b"; ("/", "b") -> "/b".
+std::string join_path(std::string_view parent, std::string_view name);
+
+}  // namespace zkasio

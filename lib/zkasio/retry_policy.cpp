@@ -1,0 +1,33 @@
+#include <zkasio/retry_policy.hpp>
+
+#include <algorithm>
+#include <limits>
+
+namespace zkasio {
+namespace {
+
+constexpr int no_limit = std::numeric_limits<int>::max();
+constexpr auto for_ever = retry_policy::duration::max();
+
+}  // namespace
+
+retry_policy retry_policy::exponential(duration base, duration cap, int attempts) {
+    return {base, cap, attempts, for_ever, true};
+}
+retry_policy retry_policy::until_elapsed(duration limit, duration base, duration cap) {
+    return {base, cap, no_limit, limit, true};
+}
+retry_policy retry_policy::n_times(int attempts, duration pause) { return {pause, pause, attempts, for_ever, false}; }
+retry_policy retry_policy::forever(duration base, duration cap) { return {base, cap, no_limit, for_ever, true}; }
+retry_policy retry_policy::never() { return {duration(0), duration(0), 0, for_ever, false}; }
+
+std::optional<retry_policy::duration> retry_policy::pause_before(int attempt, duration elapsed, double random) const {
+    if (attempt >= attempts_ || elapsed >= limit_) return std::nullopt;
+    const double doubled = static_cast<double>(base_.count()) * static_cast<double>(1ull << std::min(attempt, 40));
+    const double capped = std::min(doubled, static_cast<double>(cap_.count()));
+    const double factor = jitter_ ? 0.5 + random : 1.0;
+    const auto pause = duration(static_cast<duration::rep>(capped * factor));
+    return std::min(pause, limit_ - elapsed);
+}
+
+}  // namespace zkasio

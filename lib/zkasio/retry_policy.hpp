@@ -1,0 +1,38 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+namespace zkasio {
+
+/// When to try again after a lost connection. Operations that only read are retried by the client's policy;
+/// writes never are, because their outcome is unknown.
+class retry_policy {
+public:
+    using duration = std::chrono::milliseconds;
+
+    /// base, 2*base, 4*base ... up to `cap`, each multiplied by a random factor in [0.5, 1.5); `attempts` retries.
+    static retry_policy exponential(duration base = duration(50), duration cap = duration(2000), int attempts = 8);
+    /// As exponential(), until `limit` has passed since the first attempt.
+    static retry_policy until_elapsed(duration limit, duration base = duration(50), duration cap = duration(2000));
+    /// `attempts` retries, `pause` apart.
+    static retry_policy n_times(int attempts, duration pause = duration(100));
+    /// For as long as the session lives.
+    static retry_policy forever(duration base = duration(50), duration cap = duration(2000));
+    static retry_policy never();
+
+    /// How long to pause before retry number `attempt` (0 is the first); nothing when it is time to give up.
+    /// @param elapsed since the first attempt; @param random in [0, 1).
+    std::optional<duration> pause_before(int attempt, duration elapsed, double random) const;
+
+private:
+    retry_policy(duration base, duration cap, int attempts, duration limit, bool jitter)
+        : base_(base), cap_(cap), attempts_(attempts), limit_(limit), jitter_(jitter) {}
+
+    duration base_, cap_;
+    int attempts_;
+    duration limit_;
+    bool jitter_;
+};
+
+}  // namespace zkasio

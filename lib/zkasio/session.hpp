@@ -1,0 +1,81 @@
+#pragma once
+
+#include <zkasio/clock.hpp>
+#include <zkasio/loss_reason.hpp>
+#include <zkasio/operations.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace zkasio {
+
+namespace detail {
+struct hold;
+}
+
+/// Relies on a session, and on a node of it, from its creation to its end: what locks are made of.
+///
+/// As long as one exists, the session proves at short intervals, with a write of the whole ensemble, that it lives and
+/// that the node is there (see docs/architecture.md, "The lease"). The node itself is not touched. Move-only; ends when
+/// destroyed. `held()` and `held_until()` may be called from any thread.
+class session_hold {
+public:
+    session_hold(std::shared_ptr<detail::core> core, std::shared_ptr<detail::hold> hold) noexcept
+        : core_(std::move(core)), hold_(std::move(hold)) {}
+    session_hold(session_hold&&) noexcept = default;
+    session_hold& operator=(session_hold&& other) noexcept;
+    ~session_hold() { end(); }
+
+    /// Nobody else can own what we hold: the lease has not ended, and nothing else is wrong.
+    bool held() const noexcept;
+    boot_clock::time_point held_until() const noexcept;
+    /// loss_reason::none for as long as it is not over. Unlike held() this does not look at the clock.
+    loss_reason reason() const noexcept;
+
+    /// *Completes when* the lease covers this hold, at once if it does already. *Fails with* errc::lock_lost.
+    asio::awaitable<void> confirmed() const;
+
+    /// *Completes when* it is over, with the reason.
+    asio::awaitable<loss_reason> lost() const;
+
+    /// Runs `body` on a strand over the caller's executor. When this is lost, the body receives a terminal
+    /// cancellation. *Completes when* the body has really ended. *Fails with* what the body throws.
+    /// *Cancellation* is passed on to the body.
+    asio::awaitable<void> run(std::function<asio::awaitable<void>()> body) const;
+
+    /// Ends it: reason `released`. @param node_goes_away the caller removes the node next, and with it our watch on it.
+    void end(bool node_goes_away = false) noexcept;
+
+private:
+    std::shared_ptr<detail::core> core_;
+    std::shared_ptr<detail::hold> hold_;
+};
+
+/// One ZooKeeper session, from its opening to its end. Operations through this object run on this session or fail with
+/// errc::session_expired, whatever the client has opened since.
+class session : public operations {
+public:
+    session(std::shared_ptr<detail::core> core, std::shared_ptr<detail::epoch> epoch)
+        : operations(std::move(core), std::move(epoch)) {}
+
+    std::int64_t id() const noexcept;
+    /// As granted by the servers.
+    std::chrono::milliseconds timeout() const noexcept;
+    /// True when it has ended, as far as this client knows.
+    bool over() const noexcept;
+    /// The session is certain to live before this time. Only kept up while a session_hold exists.
+    boot_clock::time_point leased_until() const noexcept;
+
+    /// *Completes when* the session is over, with errc::session_expired, errc::client_closed or zk_errc::auth_failed.
+    asio::awaitable<std::error_code> ended() const;
+
+    /// @param path of a node that this session owns; "": only the session matters.
+    session_hold hold(std::string path) const;
+};
+
+}  // namespace zkasio

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace zkasio {
+
+/// Where a client stands.
+enum class session_state {
+    connecting,   ///< no session yet
+    connected,
+    suspended,    ///< no connection; the session may live
+    expired,      ///< the session is over; with session_renewal::automatic `connecting` follows at once
+    auth_failed,  ///< a server has refused a credential; final if it is one of client_options::auth()
+    closed,       ///< final
+};
+
+std::string_view to_string(session_state s) noexcept;
+
+struct session_event {
+    session_state state = session_state::connecting;
+    std::int64_t session_id = 0;
+    std::string reason;  ///< what happened, for a log
+};
+
+/// What `close()` achieved.
+enum class close_result {
+    confirmed,               ///< the server has ended the session: its ephemeral nodes are gone
+    session_left_to_expire,  ///< no server could be told: they go when the session times out
+};
+
+}  // namespace zkasio

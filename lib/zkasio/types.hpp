@@ -1,0 +1,70 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace zkasio {
+
+/// What a server knows about a node. Times are the server's clock, in milliseconds since 1970.
+struct stat {
+    std::int64_t czxid = 0;           ///< transaction that created the node; rises over the whole ensemble
+    std::int64_t mzxid = 0;           ///< transaction that last changed its data
+    std::int64_t pzxid = 0;           ///< transaction that last changed its list of children
+    std::int64_t ctime = 0;           ///< created at
+    std::int64_t mtime = 0;           ///< data changed at
+    std::int64_t ephemeral_owner = 0; ///< session id of the owner, 0 when the node is not ephemeral
+    std::int32_t version = 0;         ///< changes of the data
+    std::int32_t cversion = 0;        ///< changes of the list of children
+    std::int32_t aversion = 0;        ///< changes of the ACL
+    std::int32_t data_length = 0;     ///< in bytes
+    std::int32_t num_children = 0;
+
+    friend bool operator==(const stat&, const stat&) = default;
+};
+
+/// A version that matches every version, for `set` and `remove`.
+inline constexpr std::int32_t any_version = -1;
+
+/// The kinds of nodes.
+enum class create_mode {
+    persistent,
+    ephemeral,              ///< removed by the server when the session ends
+    persistent_sequential,  ///< the server appends ten digits that rise for each parent
+    ephemeral_sequential,
+    container,                  ///< removed by the server some time after its last child is gone
+    persistent_ttl,             ///< removed by the server when unchanged and childless for `ttl`
+    persistent_sequential_ttl,  ///< needs `zookeeper.extendedTypesEnabled` on the server, as does the one above
+};
+
+constexpr bool is_sequential(create_mode m) noexcept {
+    return m == create_mode::persistent_sequential || m == create_mode::ephemeral_sequential ||
+           m == create_mode::persistent_sequential_ttl;
+}
+
+constexpr bool is_ephemeral(create_mode m) noexcept {
+    return m == create_mode::ephemeral || m == create_mode::ephemeral_sequential;
+}
+
+constexpr bool has_ttl(create_mode m) noexcept {
+    return m == create_mode::persistent_ttl || m == create_mode::persistent_sequential_ttl;
+}
+
+/// A node that was just created: its path (with the sequence number, where there is one) and its stat.
+struct created {
+    std::string path;
+    struct stat stat;
+};
+
+struct node_data {
+    std::string data;
+    struct stat stat;
+};
+
+struct node_children {
+    std::vector<std::string> names;  ///< names, not paths, in no particular order
+    struct stat stat;                ///< of the parent
+};
+
+}  // namespace zkasio

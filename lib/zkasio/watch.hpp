@@ -1,0 +1,55 @@
+#pragma once
+
+#include <asio/awaitable.hpp>
+
+#include <memory>
+#include <string>
+
+namespace zkasio {
+
+namespace detail {
+class core;
+struct watch_state;
+}  // namespace detail
+
+enum class node_change { created, removed, data_changed, children_changed };
+
+struct watch_event {
+    node_change what = node_change::data_changed;
+    std::string path;
+};
+
+/// A one-shot watch on a node, as it was returned together with what was read.
+///
+/// Every change after the read that returned it makes it fire, also a change that happens while the connection is lost.
+/// Watches of one node share one watch of the server; it is removed there when the last of them is destroyed.
+class watch {
+public:
+    watch(std::shared_ptr<detail::core> core, std::shared_ptr<detail::watch_state> state) noexcept
+        : core_(std::move(core)), state_(std::move(state)) {}
+    watch(watch&&) noexcept = default;
+    watch& operator=(watch&& other) noexcept;
+    ~watch() { leave(); }
+
+    /// *Completes when* the node has changed; at once if it already has. May be awaited again.
+    /// *Fails with* errc::session_expired or errc::client_closed when the session ends first.
+    /// *Cancellation*: ends the wait; the watch stays.
+    asio::awaitable<watch_event> changed() const;
+
+    const std::string& path() const noexcept;
+
+private:
+    void leave() noexcept;
+
+    std::shared_ptr<detail::core> core_;
+    std::shared_ptr<detail::watch_state> state_;
+};
+
+/// What was read, and the watch that fires when it is not true any more.
+template <class T>
+struct watched {
+    T value;
+    watch changes;
+};
+
+}  // namespace zkasio

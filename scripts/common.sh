@@ -1,0 +1,99 @@
+# What demo.sh and test.sh share: packages, builds, throw-away servers that end with the script. Sourced, not run.
+
+packages=(g++ cmake ninja-build libasio-dev libzookeeper-st-dev zookeeper default-jre-headless
+    catch2 libtrompeloeil-cpp-dev libcli11-dev libfmt-dev)
+
+say() { printf '\n== %s\n' "$*"; }
+die() { printf 'error: %s\n' "$*" >&2; exit 1; }
+
+# Installs what is missing, with apt.
+install_packages() {
+    local missing=() p
+    if ! command -v dpkg-query > /dev/null || ! command -v apt-get > /dev/null; then
+        command -v cmake > /dev/null && command -v java > /dev/null && [ -e /usr/share/java/zookeeper.jar ] && return
+        die "no apt-get here. Install what Debian calls: ${packages[*]} $*"
+    fi
+    for p in "${packages[@]}" "$@"; do
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2> /dev/null)" = installed ] || missing+=("$p")
+    done
+    [ ${#missing[@]} -eq 0 ] && return
+    say "installing ${missing[*]}"
+    local sudo=()
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo > /dev/null || die "not root and no sudo: have an administrator install ${missing[*]}"
+        sudo=(sudo)
+    fi
+    "${sudo[@]}" apt-get update -qq
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" > /dev/null ||
+        die "apt-get could not install ${missing[*]}"
+}
+
+# build PRESET [TARGET...]
+build() {
+    local preset=$1
+    shift
+    say "building ($preset)"
+    cmake --preset "$preset" -S "$root" ${CI:+-DZKASIO_WERROR=ON} > "$work/configure.log" 2>&1 ||
+        { cat "$work/configure.log" >&2; die "cmake could not configure"; }
+    cmake --build "$root/build/$preset" ${1:+--target "$@"}
+}
+
+# Everything that was started ends with the script, by its id, also on failure and Ctrl-C.
+started=()
+work=$(mktemp -d "${TMPDIR:-/tmp}/zkasio.XXXXXX")
+clean_up() {
+    local status=$? pid
+    trap - EXIT INT TERM
+    for pid in "${started[@]}"; do kill -CONT "$pid" 2> /dev/null; kill "$pid" 2> /dev/null; done
+    for pid in "${started[@]}"; do wait "$pid" 2> /dev/null; done
+    rm -rf "$work"
+    exit "$status"
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+free_port() {
+    local port
+    for port in $(shuf -i 20000-30000 -n 50); do
+        (exec 3<> "/dev/tcp/$1/$port") 2> /dev/null || { echo "$port"; return; }
+    done
+    die "no free port on $1"
+}
+
+wait_for_server() { # ADDRESS PORT DIR PID
+    local i
+    for i in $(seq 300); do
+        if [[ $( (exec 3<> "/dev/tcp/$1/$2" && echo srvr >&3 && cat <&3) 2> /dev/null) == *Mode:* ]]; then return; fi
+        kill -0 "$4" 2> /dev/null || { cat "$3/log" >&2; die "the ZooKeeper server ended"; }
+        sleep 0.1
+    done
+    cat "$3/log" >&2
+    die "the ZooKeeper server on $1:$2 does not answer"
+}
+
+# Starts COUNT servers (1 or 3) and sets `servers` to their connect string.
+start_servers() {
+    local count=$1 i port address lines=() ports=()
+    say "starting $count throw-away ZooKeeper server$([ "$count" = 1 ] || echo s)"
+    servers=
+    for i in $(seq "$count"); do
+        address=127.0.0.$i
+        ports+=("$(free_port "$address")")
+        [ "$count" = 1 ] || lines+=("server.$i=$address:$(free_port "$address"):$(free_port "$address")")
+    done
+    for i in $(seq "$count"); do
+        address=127.0.0.$i port=${ports[i - 1]}
+        if [ "$count" = 1 ]; then
+            "$root/scripts/zookeeper_server.sh" "$work/zk$i" "$address" "$port" &
+        else
+            "$root/scripts/zookeeper_server.sh" "$work/zk$i" "$address" "$port" "$i" "${lines[@]}" &
+        fi
+        started+=($!)
+        servers+=${servers:+,}$address:$port
+    done
+    for i in $(seq "$count"); do
+        wait_for_server "127.0.0.$i" "${ports[i - 1]}" "$work/zk$i" "${started[i - 1]}"
+    done
+    echo "   $servers"
+}
