@@ -80,7 +80,7 @@ created take_created(reply&& r) {
     return c;
 }
 
-std::optional<struct stat> take_stat(const reply& r) {
+std::optional<node_stat> take_stat(const reply& r) {
     if (r.code == zk_errc::no_node) return std::nullopt;
     return r.stat;
 }
@@ -229,7 +229,7 @@ asio::awaitable<created> operations::create_protected(std::string path, std::str
     }
 }
 
-asio::awaitable<struct stat> operations::set(std::string path, bytes data, std::int32_t version) const {
+asio::awaitable<node_stat> operations::set(std::string path, bytes data, std::int32_t version) const {
     command c;
     c.what = set_request{path, std::move(data).take(), version};
     validate(c.what, core_->has_chroot());
@@ -351,7 +351,7 @@ asio::awaitable<node_data> operations::get(std::string path) const {
     co_return take_data(std::move(r));
 }
 
-asio::awaitable<std::optional<struct stat>> operations::exists(std::string path) const {
+asio::awaitable<std::optional<node_stat>> operations::exists(std::string path) const {
     command c;
     c.what = exists_request{path, false};
     validate(c.what, core_->has_chroot());
@@ -408,7 +408,7 @@ asio::awaitable<watched<node_data>> operations::get_and_watch(std::string path) 
     co_return with_watch(core_, w, take_data(std::move(r)));
 }
 
-asio::awaitable<watched<std::optional<struct stat>>> operations::exists_and_watch(std::string path) const {
+asio::awaitable<watched<std::optional<node_stat>>> operations::exists_and_watch(std::string path) const {
     command c;
     c.what = exists_request{path, true};
     c.watch = new_watch(path, watch_kind::data);
@@ -498,7 +498,7 @@ asio::awaitable<std::optional<created>> operations::find_protected(std::string p
 
     std::optional<created> kept;
     for (const std::string& path : ours) {
-        std::optional<struct stat> s;
+        std::optional<node_stat> s;
         for (;;) {
             std::error_code failed;
             try {

@@ -53,8 +53,8 @@ public:
 
     asio::awaitable<created> create(std::string path, bytes data = bytes(), create_options options = create_options()) const;
     asio::awaitable<node_data> get(std::string path) const;
-    asio::awaitable<struct stat> set(std::string path, bytes data, std::int32_t version = any_version) const;
-    asio::awaitable<std::optional<struct stat>> exists(std::string path) const;
+    asio::awaitable<node_stat> set(std::string path, bytes data, std::int32_t version = any_version) const;
+    asio::awaitable<std::optional<node_stat>> exists(std::string path) const;
     asio::awaitable<node_children> children(std::string path) const;
     asio::awaitable<void> remove(std::string path, std::int32_t version = any_version) const;
 
@@ -70,14 +70,14 @@ public:
 
     struct acl_and_stat {
         zkasio::acl acl;
-        struct stat stat;
+        node_stat stat;
     };
     asio::awaitable<acl_and_stat> get_acl(std::string path) const;
     asio::awaitable<void> set_acl(std::string path, acl entries, std::int32_t acl_version = any_version) const;
 
     asio::awaitable<watched<node_data>> get_and_watch(std::string path) const;
     /// Also watches for a node that does not exist yet.
-    asio::awaitable<watched<std::optional<struct stat>>> exists_and_watch(std::string path) const;
+    asio::awaitable<watched<std::optional<node_stat>>> exists_and_watch(std::string path) const;
     /// Fires when a child is added or removed, and when the node itself is removed.
     asio::awaitable<watched<node_children>> children_and_watch(std::string path) const;
 

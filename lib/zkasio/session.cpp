@@ -14,7 +14,8 @@ class stopper final : public detail::receiver {
 public:
     explicit stopper(std::shared_ptr<detail::body_run> run) : run_(std::move(run)) {}
     void deliver(detail::reply&& r) noexcept override {
-        if (r.code != asio::error::operation_aborted) detail::body_run::cancel(run_);
+        const bool body_has_ended = r.code == asio::error::operation_aborted, on_purpose = r.code == errc::lock_released;
+        if (!body_has_ended && !on_purpose) detail::body_run::cancel(run_);
     }
 
 private:

@@ -59,7 +59,7 @@ private:
 /// What one step of a transaction has done.
 struct step_result {
     std::string path;                      ///< of the created node, for create
-    std::optional<struct stat> new_stat;   ///< after a set
+    std::optional<node_stat> new_stat;   ///< after a set
 };
 
 }  // namespace zkasio

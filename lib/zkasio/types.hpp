@@ -8,7 +8,7 @@
 namespace zkasio {
 
 /// What a server knows about a node. Times are the server's clock, in milliseconds since 1970.
-struct stat {
+struct node_stat {
     std::int64_t czxid = 0;           ///< transaction that created the node; rises over the whole ensemble
     std::int64_t mzxid = 0;           ///< transaction that last changed its data
     std::int64_t pzxid = 0;           ///< transaction that last changed its list of children
@@ -21,7 +21,7 @@ struct stat {
     std::int32_t data_length = 0;     ///< in bytes
     std::int32_t num_children = 0;
 
-    friend bool operator==(const stat&, const stat&) = default;
+    friend bool operator==(const node_stat&, const node_stat&) = default;
 };
 
 /// A version that matches every version, for `set` and `remove`.
@@ -54,17 +54,17 @@ constexpr bool has_ttl(create_mode m) noexcept {
 /// A node that was just created: its path (with the sequence number, where there is one) and its stat.
 struct created {
     std::string path;
-    struct stat stat;
+    node_stat stat;
 };
 
 struct node_data {
     std::string data;
-    struct stat stat;
+    node_stat stat;
 };
 
 struct node_children {
     std::vector<std::string> names;  ///< names, not paths, in no particular order
-    struct stat stat;                ///< of the parent
+    node_stat stat;                ///< of the parent
 };
 
 }  // namespace zkasio

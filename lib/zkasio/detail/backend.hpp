@@ -98,13 +98,13 @@ std::size_t encoded_size(const request& r) noexcept;
 struct multi_result {
     std::error_code code;
     std::string path;  ///< of a created node
-    std::optional<struct stat> stat;
+    std::optional<node_stat> stat;
 };
 struct reply {
     std::error_code code;
     bool sent = false;  ///< the request had reached the connection: on an error the outcome is unknown
     std::string path;   ///< of a created node
-    struct stat stat;
+    node_stat stat;
     std::string data;
     std::vector<std::string> children;
     zkasio::acl acl;

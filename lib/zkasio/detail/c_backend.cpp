@@ -64,8 +64,8 @@ bool outcome_unknown(int rc) {
            rc == ZCLOSING || rc == ZSESSIONEXPIRED || rc == ZAUTHFAILED;
 }
 
-struct stat to_stat(const ::Stat& s) {
-    struct stat r;
+node_stat to_stat(const ::Stat& s) {
+    node_stat r;
     r.czxid = s.czxid;
     r.mzxid = s.mzxid;
     r.pzxid = s.pzxid;
@@ -338,15 +338,16 @@ struct c_backend::sink {
     static void on_log(const char* message) {
         c_backend* self = library_call::current;
         if (!self || !message) return;
-        // "...: Socket [127.0.0.1:2181] zk retcode=-4, errno=111(Connection refused): server refused ..."
+        // "...: Socket 127.0.0.1:2181 zk retcode=-4, errno=111(Connection refused): server refused ...", in other
+        // builds with the address in brackets.
         const std::string_view text = message;
-        const std::size_t socket = text.find("Socket ["), number = text.find("errno=");
-        if (socket != text.npos && number != text.npos) {
-            const std::size_t address = socket + 8, close = text.find(']', address);
+        const std::size_t address = text.find("Socket "), code = text.find(" zk retcode="), number = text.find("errno=");
+        if (address != text.npos && code != text.npos && number != text.npos) {
+            std::string_view who = text.substr(address + 7, code - address - 7);
+            if (who.starts_with('[') && who.ends_with(']')) who = who.substr(1, who.size() - 2);
             const std::size_t open = text.find('(', number), end = text.find("): ", number);
-            if (close != text.npos && open != text.npos && end != text.npos)
-                self->fail(std::string(text.substr(address, close - address)) + ": " +
-                           std::string(text.substr(open + 1, end - open - 1)));
+            if (open != text.npos && end != text.npos)
+                self->fail(std::string(who) + ": " + std::string(text.substr(open + 1, end - open - 1)));
         }
         self->log_lines_.emplace_back(text);
     }
@@ -397,7 +398,9 @@ interest c_backend::next_interest() {
     const bool was_connected = connected();
     int fd = -1, events = 0;
     timeval tv{};
-    const int rc = library_interest(fd, events, tv);
+    int rc = library_interest(fd, events, tv);
+    // After a round through the list the library would wait for T/60, on top of the pause that was made already.
+    if (rc == ZOK && fd < 0) rc = library_interest(fd, events, tv);
     if (rc != ZOK && connected()) {
         // Fact 6: a ping that could not be sent leaves a dead connection that says it is alive. Reading finds out.
         while (library_process(ZOOKEEPER_READ) == ZOK) {

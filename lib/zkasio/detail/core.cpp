@@ -197,9 +197,9 @@ void core::fire(const waitable_ptr& w, std::error_code code) {
 void core::wait(op_id id, const waitable_ptr& on, std::unique_ptr<receiver> to) {
     operation op;
     op.to = std::move(to);
-    if (on->done) {
+    if (on->done || closing_ == closing::done) {  // after the end nothing happens any more
         reply r;
-        r.code = on->code;
+        r.code = on->done ? on->code : make_error_code(errc::client_closed);
         return finish(std::move(op), std::move(r));
     }
     op.waiting_on = on;

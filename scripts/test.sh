@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Builds zkasio and runs its tests against a real ZooKeeper: one that it starts for the purpose, unless told otherwise.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+
+usage() {
+    cat << USAGE
+usage: scripts/test.sh [--asan | --tsan | --all] [--connect HOSTS | --servers 1|3] [--label LABEL] [--repeat N]
+
+  --asan, --tsan   unit and integration tests under AddressSanitizer and UBSan, or under ThreadSanitizer
+  --all            the plain tests, then both of these
+  --connect HOSTS  use this ZooKeeper ("host:port,host:port") instead of a throw-away one. The tests create and remove
+                   nodes /test-*; the server needs 4lw.commands.whitelist=* and zookeeper.extendedTypesEnabled=true.
+  --servers 3      start a throw-away ensemble instead of a single server
+  --label LABEL    only unit, integration, faults or consumer
+  --repeat N       run each test N times, until one fails
+USAGE
+}
+
+modes=(plain) connect= count=1 label= repeat=1
+while [ $# -gt 0 ]; do
+    case $1 in
+        --asan) modes=(asan) ;;
+        --tsan) modes=(tsan) ;;
+        --all) modes=(plain asan tsan) ;;
+        --connect) connect=${2:?--connect needs HOSTS}; shift ;;
+        --servers) count=${2:?--servers needs a number}; shift ;;
+        --label) label=${2:?--label needs a label}; shift ;;
+        --repeat) repeat=${2:?--repeat needs a number}; shift ;;
+        -h | --help) usage; exit ;;
+        *) usage >&2; echo "error: unknown option $1" >&2; exit 2 ;;
+    esac
+    shift
+done
+case $count in 1 | 3) ;; *) echo "error: --servers is 1 or 3" >&2; exit 2 ;; esac
+
+# shellcheck source=scripts/common.sh
+. "$root/scripts/common.sh"
+install_packages
+for mode in "${modes[@]}"; do
+    if [ "$mode" = plain ]; then build dev; else build "$mode"; fi
+done
+
+if [ -n "$connect" ]; then servers=$connect; else start_servers "$count"; fi
+export ZKASIO_TEST_SERVERS=$servers
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_stack_use_after_return=0:strict_string_checks=1}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}
+
+for mode in "${modes[@]}"; do
+    say "testing ($mode)"
+    preset=dev only=$label
+    if [ "$mode" != plain ]; then
+        preset=$mode
+        only=${label:-^(unit|integration)$}
+    fi
+    # One after another: tests share the server's nodes, and those that kill servers are sensitive to load.
+    ctest --test-dir "$root/build/$preset" --output-on-failure --no-tests=error \
+        ${only:+-L "$only"} $([ "$repeat" = 1 ] || echo --repeat until-fail:"$repeat")
+done

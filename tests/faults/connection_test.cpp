@@ -1,0 +1,383 @@
+#include "support/fault_proxy.hpp"
+#include "support/test_client.hpp"
+
+#include <zkasio/recipes/mutex.hpp>
+
+#include <asio/detached.hpp>
+#include <asio/post.hpp>
+#include <asio/write.hpp>
+
+#include <random>
+#include <set>
+
+using namespace zkasio;
+using namespace zkasio::test;
+using asio::ip::tcp;
+
+namespace {
+
+std::string first_server() {
+    const std::string& all = shared_servers();
+    return all.substr(0, all.find(','));
+}
+
+// Answers whatever it is sent with `answer`, like something that is no ZooKeeper. Has its own thread.
+class impostor {
+public:
+    explicit impostor(std::string answer)
+        : answer_(std::move(answer)), acceptor_(io_, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0)) {
+        asio::co_spawn(io_, serve(), asio::detached);
+        thread_ = std::thread([this] { io_.run(); });
+    }
+    ~impostor() {
+        io_.stop();
+        thread_.join();
+    }
+    std::string address() const { return "127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port()); }
+
+private:
+    asio::awaitable<void> serve() {
+        for (;;) {
+            tcp::socket s = co_await acceptor_.async_accept(asio::use_awaitable);
+            asio::co_spawn(io_, talk(std::move(s)), asio::detached);
+        }
+    }
+    asio::awaitable<void> talk(tcp::socket s) {
+        std::array<char, 1024> request;
+        for (;;) {
+            const std::size_t n = co_await s.async_read_some(asio::buffer(request), asio::use_awaitable);
+            const std::string reply = answer_.empty() ? std::string(request.data(), n) : answer_;
+            co_await asio::async_write(s, asio::buffer(reply), asio::use_awaitable);
+        }
+    }
+    asio::io_context io_;
+    std::string answer_;
+    tcp::acceptor acceptor_;
+    std::thread thread_;
+};
+
+}  // namespace
+
+TEST_CASE("cut at every byte of request and reply: an operation completes once, and a create is never lost or doubled") {
+    fault_proxy proxy(first_server());
+    // A handshake is 49 bytes there and 41 back; the create that follows is about 110 there and 120 back.
+    struct where {
+        bool requests;
+        std::size_t after;
+    };
+    std::vector<where> cuts;
+    for (std::size_t n = 0; n < 190; ++n) cuts.push_back({true, n});
+    for (std::size_t n = 0; n < 190; ++n) cuts.push_back({false, n});
+
+    test_loop loop(300s);
+    const test_client watcher(loop.executor(), options());
+    auto body = [&]() -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(watcher, "every-byte");
+        std::size_t unknown = 0;
+        for (const where& cut : cuts) {
+            const std::size_t base = proxy.connections();
+            proxy.plan_connections([cut, base](std::size_t n) {
+                fault_proxy::plan p;
+                if (n == base) (cut.requests ? p.cut_requests_after : p.cut_replies_after) = cut.after;
+                p.how = cut.after % 2 ? fault_proxy::end::rst : fault_proxy::end::fin;
+                return p;
+            });
+            const test_client zk(co_await asio::this_coro::executor, options(proxy.address()));
+            const std::string name = dir + (cut.requests ? "/q" : "/r") + std::to_string(cut.after);
+            std::error_code failed;
+            bool maybe = false;
+            try {
+                co_await zk.create(name);
+            } catch (const error& e) {
+                failed = e.code();
+                maybe = e.outcome_unknown();
+                ++unknown;
+            }
+            const auto there = co_await zk.exists(name);
+            INFO("cut " << (cut.requests ? "requests" : "replies") << " after " << cut.after << ": " << failed.message());
+            if (!failed) CHECK(there);
+            if (failed) CHECK(maybe);
+            create_options sequential;
+            sequential.mode(create_mode::persistent_sequential).protection();
+            const created sure = co_await zk.create(dir + "/s", "", sequential);
+            const node_children all = co_await zk.children(dir);
+            std::set<std::string> once(all.names.begin(), all.names.end());
+            CHECK(once.contains(sure.path.substr(dir.size() + 1)));
+            co_await zk.remove(sure.path);
+            co_await zk.close();
+            CHECK(zk.inside().pending_operations() == 0);
+        }
+        CHECK(unknown > 50);
+        co_await watcher.close();
+    };
+    loop.run(body());
+}
+
+TEST_CASE("cut at every byte: a protected create exists exactly once") {
+    fault_proxy proxy(first_server());
+    test_loop loop(300s);
+    auto body = [&]() -> asio::awaitable<void> {
+        const test_client watcher(co_await asio::this_coro::executor, options());
+        const std::string dir = co_await fresh_directory(watcher, "every-byte-protected");
+        const test_client zk(co_await asio::this_coro::executor,
+                             options(proxy.address()).retry(retry_policy::n_times(50, 1ms)));
+        co_await zk.connected();
+        for (std::size_t n = 0; n < 240; ++n) {
+            // The connection that the client has now is cut after so many further bytes: make it a new one first.
+            const bool requests = n % 2 == 0;
+            const std::size_t base = proxy.connections();
+            proxy.plan_connections([=](std::size_t c) {
+                fault_proxy::plan p;
+                if (c == base) (requests ? p.cut_requests_after : p.cut_replies_after) = 41 + n;
+                return p;
+            });
+            proxy.cut_all();
+            create_options o;
+            o.mode(create_mode::ephemeral_sequential).protection();
+            std::string path;
+            for (int attempt = 0; path.empty() && attempt < 5; ++attempt) {
+                try {
+                    const created made = co_await zk.create(dir + "/n-", "", o);
+                    path = made.path;
+                } catch (const error& e) {
+                    if (e.code() != condition::retryable) throw;
+                }
+            }
+            const node_children all = co_await watcher.children(dir);
+            INFO("cut after " << n);
+            CHECK(all.names == std::vector<std::string>{path.substr(dir.size() + 1)});
+            const pending_removal gone = zk.ensure_removed(path);
+            co_await gone.result();
+        }
+        co_await zk.close();
+        co_await watcher.close();
+    };
+    loop.run(body());
+}
+
+TEST_CASE("100 000 operations at depth 64 through 200 cuts: each completes exactly once, nothing is left") {
+    constexpr int total = 100'000, depth = 64, cuts = 200;
+    fault_proxy proxy(first_server());
+    test_loop loop(400s);
+    const test_client zk(loop.executor(), options(proxy.address()).retry(retry_policy::forever()));
+    int started = 0, succeeded = 0, unknown = 0, made_cuts = 0;
+    auto worker = [&](int me, std::string dir) -> asio::awaitable<void> {
+        std::minstd_rand random(static_cast<unsigned>(me));
+        const std::string own = dir + "/w" + std::to_string(me);
+        std::int64_t certain = 0, maybe = 0;  // successful writes to the node, and those that may have been
+        {
+            std::error_code c = zk_errc::connection_loss;
+            while (c && c != zk_errc::node_exists) c = co_await code_of(zk.create(own, "0"));
+        }
+        while (started < total) {
+            const int n = started++;
+            if (n / (total / cuts) > made_cuts) {
+                ++made_cuts;
+                proxy.cut_all(made_cuts % 2 ? fault_proxy::end::rst : fault_proxy::end::fin);
+            }
+            std::error_code c;
+            switch (random() % 5) {
+                case 0: {
+                    c = co_await code_of(zk.set(own, std::to_string(n)));
+                    ++(c ? maybe : certain);
+                    break;
+                }
+                case 1: {
+                    transaction t;
+                    t.check(dir).set(own, "m" + std::to_string(n));
+                    c = co_await code_of(zk.multi(t));
+                    ++(c ? maybe : certain);
+                    break;
+                }
+                case 2: c = co_await code_of(zk.exists_and_watch(own)); break;
+                case 3: c = co_await code_of(zk.children_and_watch(dir)); break;
+                default: c = co_await code_of(zk.get(own)); break;
+            }
+            if (c) {
+                if (c != condition::retryable) throw error(c, "operation", own);
+                ++unknown;
+            } else {
+                ++succeeded;
+            }
+        }
+        // The server's count of the changes is between the certain ones and all that were tried: nothing applied twice.
+        const auto now = co_await zk.exists(own);
+        CHECK(now->version >= certain);
+        CHECK(now->version <= certain + maybe);
+    };
+    auto body = [&]() -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "hundred-thousand");
+        const session s = co_await zk.current_session();
+        std::vector<running> workers;
+        for (int i = 0; i < depth; ++i) workers.emplace_back(co_await asio::this_coro::executor, worker(i, dir));
+        for (const running& w : workers) {
+            const std::exception_ptr e = co_await w.end();
+            if (e) std::rethrow_exception(e);
+        }
+        CHECK_FALSE(s.over());  // the session has survived them all
+        auto no_watch = [&]() -> asio::awaitable<bool> { co_return zk.inside().watches() == 0; };
+        co_await eventually(no_watch);
+        auto none_at_server = [&]() -> asio::awaitable<bool> {
+            co_return four_letter_command(first_server(), "wchp").find("/test-hundred-thousand") == std::string::npos;
+        };
+        co_await eventually(none_at_server);
+        co_await zk.remove_recursive(dir);
+        co_await zk.close();
+    };
+    loop.run(body());
+    CHECK(made_cuts >= cuts - 1);
+    CHECK(succeeded + unknown >= total);
+    CHECK(zk.inside().pending_operations() == 0);
+    WARN(succeeded << " succeeded, " << unknown << " with unknown outcome, " << proxy.connections() << " connections");
+}
+
+TEST_CASE("a silent connection is given up, and the session goes on over another one") {
+    fault_proxy proxy(first_server());
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        session_events events = zk.events();
+        proxy.silence(true);
+        for (;;) {
+            const session_event e = co_await events.next();
+            if (e.state == session_state::suspended) break;
+        }
+        proxy.silence(false);
+        co_await zk.connected();
+        co_await zk.get("/");
+        CHECK_FALSE(s.over());
+    };
+    with_client(options(proxy.address()), body);
+}
+
+TEST_CASE("a black-holed first address costs a fraction of the session timeout") {
+    // A listening socket with a full queue: the kernel drops further connection attempts.
+    asio::io_context io;
+    tcp::acceptor hole(io);
+    hole.open(tcp::v4());
+    hole.bind(tcp::endpoint(asio::ip::make_address("127.0.0.9"), 0));
+    hole.listen(0);
+    std::vector<tcp::socket> fill;
+    for (int i = 0; i < 4; ++i) {
+        fill.emplace_back(io);
+        fill.back().open(tcp::v4());
+        fill.back().native_non_blocking(true);
+        const tcp::endpoint to = hole.local_endpoint();
+        (void)!::connect(fill.back().native_handle(), to.data(), static_cast<socklen_t>(to.size()));  // never completes
+    }
+    const std::string servers = "127.0.0.9:" + std::to_string(hole.local_endpoint().port()) + "," + first_server();
+    for (int i = 0; i < 4; ++i) {  // the list is shuffled
+        auto body = [](client zk) -> asio::awaitable<void> {
+            co_await zk.connected();
+            co_await zk.get("/");
+        };
+        with_client(options(servers).connection_timeout(3500ms), body);  // two thirds of 6 s would be 4 s
+    }
+}
+
+TEST_CASE("a peer that is no ZooKeeper is passed over, and named when there is no other") {
+    const impostor web("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n");
+    const impostor echo("");
+    const impostor zeros(std::string(64, '\0'));
+    const impostor ones(std::string(64, '\xff'));
+    for (const impostor* peer : {&web, &echo, &zeros, &ones}) {
+        auto alone = [&](client zk) -> asio::awaitable<void> {
+            const std::string text = co_await message_of(zk.connected());
+            CHECK(text == "connect " + peer->address() + ": not connected (" + peer->address() + ": not a ZooKeeper server)");
+            CHECK(zk.state() == session_state::connecting);
+        };
+        with_client(options(peer->address()).connection_timeout(300ms), alone);
+        auto with_another = [](client zk) -> asio::awaitable<void> {
+            co_await zk.get("/");
+        };
+        with_client(options(peer->address() + "," + first_server()), with_another);
+    }
+}
+
+TEST_CASE("a peer that is no ZooKeeper cannot end a session") {
+    // In front of the real server, and suddenly somebody else answers at its address.
+    const impostor web("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n");
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        session_events events = zk.events();
+        co_await zk.set_servers(web.address());
+        for (;;) {
+            const session_event e = co_await events.next();
+            if (e.state == session_state::suspended) break;
+        }
+        asio::steady_timer a_while(co_await asio::this_coro::executor, 300ms);
+        co_await a_while.async_wait(asio::use_awaitable);
+        CHECK_FALSE(s.over());
+        co_await zk.set_servers(first_server());
+        co_await zk.connected();
+        CHECK_FALSE(s.over());
+        co_await s.get("/");
+    };
+    with_client(body);
+}
+
+TEST_CASE("refused and unresolvable hosts: an error with the reason, in time") {
+    const std::string nobody = "127.0.0.1:" + std::to_string(free_port());
+    auto refused = [&](client zk) -> asio::awaitable<void> {
+        const std::string text = co_await message_of(zk.get("/"));
+        CHECK(text == "get /: not connected (" + nobody + ": Connection refused)");
+        const std::error_code c = co_await code_of(zk.create("/x"));
+        CHECK(c == errc::not_connected);
+    };
+    with_client(options(nobody).connection_timeout(150ms), refused);
+
+    auto unknown_host = [](client zk) -> asio::awaitable<void> {
+        const std::string text = co_await message_of(zk.connected());
+        CHECK(text.starts_with("connect no-such-host.invalid: not connected (no-such-host.invalid: "));
+    };
+    with_client(options("no-such-host.invalid").connection_timeout(150ms), unknown_host);
+    // One name without an address does no harm.
+    auto other = [](client zk) -> asio::awaitable<void> { co_await zk.get("/"); };
+    with_client(options("no-such-host.invalid," + first_server()), other);
+    const std::string port = first_server().substr(first_server().rfind(':'));
+    with_client(options("localhost" + port), other);
+}
+
+TEST_CASE("locks under cuts: one holder at a time, tokens rise, nobody waits for ever, nothing is left") {
+    fault_proxy proxy(first_server());
+    test_loop loop(200s);
+    const test_client a(loop.executor(), options(proxy.address()).retry(retry_policy::forever()));
+    const test_client b(loop.executor(), options(proxy.address()).retry(retry_policy::forever()));
+    const test_client observer(loop.executor(), options());
+    int holders = 0, acquired = 0;
+    fencing_token last(0);
+    auto task = [&](const mutex& lock, unsigned seed) -> asio::awaitable<void> {
+        std::minstd_rand random(seed);
+        for (int i = 0; i < 25; ++i) {
+            lock_guard guard = co_await lock.acquire();
+            CHECK(++holders == 1);
+            CHECK(guard.token() > last);
+            last = guard.token();
+            if (++acquired % 5 == 0) proxy.cut_all(acquired % 2 ? fault_proxy::end::rst : fault_proxy::end::fin);
+            asio::steady_timer turn(co_await asio::this_coro::executor, std::chrono::microseconds(random() % 2000));
+            co_await turn.async_wait(asio::use_awaitable);
+            --holders;
+            if (random() % 2) co_await guard.release();
+        }
+    };
+    auto body = [&]() -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(observer, "mutex-cuts");
+        const mutex on_a(a, dir), on_b(b, dir);
+        std::vector<running> tasks;
+        for (unsigned i = 0; i < 10; ++i)
+            tasks.emplace_back(co_await asio::this_coro::executor, task(i % 2 ? on_a : on_b, i));
+        for (const running& t : tasks) {
+            const std::exception_ptr e = co_await t.end();
+            if (e) std::rethrow_exception(e);
+        }
+        CHECK(acquired == 250);
+        auto empty = [&]() -> asio::awaitable<bool> {
+            const node_children left = co_await observer.children(dir);
+            co_return left.names.empty() && a.inside().watches() == 0 && b.inside().watches() == 0;
+        };
+        co_await eventually(empty);
+        co_await a.close();
+        co_await b.close();
+        co_await observer.close();
+    };
+    loop.run(body());
+}

@@ -1,0 +1,189 @@
+// Real servers that are killed, paused and started again.
+
+#include "support/test_client.hpp"
+
+#include <zkasio/recipes/mutex.hpp>
+
+using namespace zkasio;
+using namespace zkasio::test;
+
+namespace {
+
+asio::awaitable<void> until_state(session_events events, session_state wanted) {
+    for (;;) {
+        const session_event e = co_await events.next();
+        if (e.state == wanted) co_return;
+    }
+}
+
+asio::awaitable<void> until_queued(client zk, std::string dir, std::size_t n) {
+    auto queued = [&]() -> asio::awaitable<bool> {
+        const node_children now = co_await zk.children(dir);
+        co_return now.names.size() == n;
+    };
+    co_await eventually(queued);
+}
+
+}  // namespace
+
+TEST_CASE("the server is killed and started again while one holds a lock and another waits: both have it in the end") {
+    test_server server;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "restart");
+        const auto executor = co_await asio::this_coro::executor;
+        const mutex lock(zk, dir);
+        std::optional<lock_guard> holder(co_await lock.acquire());
+        const fencing_token first = holder->token();
+        std::optional<fencing_token> second;
+        auto wait = [&]() -> asio::awaitable<void> {
+            const lock_guard guard = co_await lock.acquire();
+            second = guard.token();
+        };
+        running waiting(executor, wait());
+        co_await until_queued(zk, dir, 2);
+        session_events events = zk.events();
+        server.kill();
+        co_await until_state(events, session_state::suspended);
+        server.start();  // blocks this loop for a second or two
+        co_await zk.connected();
+        holder.reset();
+        const std::exception_ptr e = co_await waiting.end();
+        if (e) std::rethrow_exception(e);
+        CHECK(*second > first);
+        co_await until_queued(zk, dir, 0);
+    };
+    with_client(options(server.connect_string()).session_timeout(20s), body);
+}
+
+TEST_CASE("a server that is paused: the lease ends before its session does, and held() knows") {
+    test_server server;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "paused");
+        const mutex lock(zk, dir);
+        const lock_guard guard = co_await lock.acquire();
+        const session s = co_await zk.current_session();
+        const auto stopped_at = boot_clock::now();
+        server.pause();
+        const loss_reason why = co_await guard.lost();
+        CHECK(why == loss_reason::lease_ended);
+        CHECK_FALSE(guard.held());
+        CHECK(boot_clock::now() - stopped_at < s.timeout() + 200ms);
+        server.resume();
+    };
+    with_client(options(server.connect_string()).session_timeout(3s), body);
+}
+
+TEST_CASE("without any server for long enough, the session is presumed lost and nothing waits for ever") {
+    test_server server;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "gone");
+        const mutex lock(zk, dir);
+        const lock_guard guard = co_await lock.acquire();
+        auto wait = [&]() -> asio::awaitable<void> { co_await lock.acquire(); };
+        running waiting(co_await asio::this_coro::executor, wait());
+        co_await until_queued(zk, dir, 2);
+        server.kill();
+        const std::error_code c = co_await waiting.code();
+        CHECK(c == errc::session_expired);
+        const close_result how = co_await zk.close();
+        CHECK(how == close_result::confirmed);  // there is no new session yet that could be left to expire
+    };
+    with_client(options(server.connect_string()).session_timeout(2s), body);
+}
+
+TEST_CASE("closing a client whose server hangs takes no longer than it may, and blocks nobody") {
+    test_server server;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.get("/");
+        server.pause();
+        auto read = [&]() -> asio::awaitable<void> { co_await zk.get("/"); };
+        running reading(co_await asio::this_coro::executor, read());
+        int ticks = 0;
+        auto tick = [&]() -> asio::awaitable<void> {
+            asio::steady_timer t(co_await asio::this_coro::executor);
+            for (;;) {
+                t.expires_after(5ms);
+                co_await t.async_wait(asio::use_awaitable);
+                ++ticks;
+            }
+        };
+        running ticking(co_await asio::this_coro::executor, tick());
+        const auto began = boot_clock::now();
+        const close_result how = co_await zk.close();
+        CHECK(how == close_result::session_left_to_expire);
+        CHECK(boot_clock::now() - began < 1500ms);
+        CHECK(ticks > 40);  // the loop ran all the time
+        const std::error_code c = co_await reading.code();
+        CHECK(c == errc::client_closed);
+        ticking.cancel();
+        server.resume();
+    };
+    with_client(options(server.connect_string()).close_timeout(300ms), body);
+}
+
+TEST_CASE("suspension_policy::lose gives a lock up with the connection") {
+    test_server server;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "suspension");
+        const mutex lock(zk, dir);
+        const lock_guard guard = co_await lock.acquire();
+        server.kill();
+        const loss_reason why = co_await guard.lost();
+        CHECK(why == loss_reason::suspended);
+        server.start();
+    };
+    with_client(options(server.connect_string()).suspension(suspension_policy::lose).session_timeout(20s), body);
+}
+
+TEST_CASE("an ensemble of three: locks survive the death of the server that one is connected to") {
+    test_server servers(3);
+    auto body = [&](const test_client& zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "ensemble");
+        const mutex lock(zk, dir);
+        const session s = co_await zk.current_session();
+        const lock_guard guard = co_await lock.acquire();
+        char id[24];
+        std::snprintf(id, sizeof id, "sid=0x%llx,", static_cast<unsigned long long>(s.id()));
+        int connected_to = -1;
+        for (int i = 0; i < 3; ++i)
+            if (servers.ask("cons", i).find(id) != std::string::npos) connected_to = i;
+        REQUIRE(connected_to >= 0);
+        session_events events = zk.events();
+        servers.kill(connected_to);
+        co_await until_state(events, session_state::suspended);
+        co_await until_state(events, session_state::connected);
+        CHECK_FALSE(s.over());
+        // If that was the leader, the others elect one first; the lease may end meanwhile, the session does not.
+        transaction t;
+        t.create(dir + "-mark");
+        std::error_code c = zk_errc::connection_loss;
+        while (c == condition::retryable) c = co_await code_of(zk.multi(t));
+        CHECK((!c || c == zk_errc::node_exists));
+        const auto node = co_await s.exists(guard.path());
+        CHECK(node);
+        const node_data config = co_await zk.get_config();
+        CHECK(config.data.find("server.3=127.0.0.3") != std::string::npos);
+    };
+    with_client_for(120s, options(servers.connect_string()).session_timeout(15s), body);
+}
+
+TEST_CASE("the server list can be changed while connected; the session moves") {
+    test_server servers(3);
+    const std::string all = servers.connect_string();
+    const std::string first = all.substr(0, all.find(','));
+    auto body = [&](const test_client& zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        co_await zk.set_servers(all.substr(all.find(',') + 1));
+        auto moved = [&]() -> asio::awaitable<bool> {
+            const std::error_code c = co_await code_of(zk.get("/"));
+            co_return !c && servers.ask("cons", 0).find("sid=0x" ) == std::string::npos;
+        };
+        co_await eventually(moved);
+        CHECK_FALSE(s.over());
+        const std::string text = co_await message_of(zk.set_servers("a:b"));
+        CHECK(text.find("set_servers: invalid argument (server \"a:b\"") == 0);
+        const std::string chroot = co_await message_of(zk.set_servers("a/b"));
+        CHECK(chroot.find("the chroot of a client cannot be changed") != std::string::npos);
+    };
+    with_client_for(120s, options(first).session_timeout(15s), body);
+}

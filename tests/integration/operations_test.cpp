@@ -1,0 +1,378 @@
+#include "support/test_client.hpp"
+
+#include <zkasio/path.hpp>
+
+#include <array>
+#include <cstddef>
+#include <set>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::test;
+
+TEST_CASE("create, get, set, exists, children and remove") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "basics");
+        const std::string path = dir + "/node";
+
+        const created made = co_await zk.create(path, "one");
+        CHECK(made.path == path);
+        CHECK(made.stat.czxid > 0);
+        CHECK(made.stat.data_length == 3);
+
+        node_data read = co_await zk.get(path);
+        CHECK(read.data == "one");
+        CHECK(read.stat == made.stat);
+
+        const node_stat after = co_await zk.set(path, "two", 0);
+        CHECK(after.version == 1);
+        const std::error_code stale = co_await code_of(zk.set(path, "three", 0));
+        CHECK(stale == zk_errc::bad_version);
+        read = co_await zk.get(path);
+        CHECK(read.data == "two");
+
+        const auto there = co_await zk.exists(path);
+        REQUIRE(there);
+        CHECK(there->version == 1);
+        const auto not_there = co_await zk.exists(path + "x");
+        CHECK_FALSE(not_there);
+
+        co_await zk.create(dir + "/other");
+        const node_children list = co_await zk.children(dir);
+        CHECK(std::set<std::string>(list.names.begin(), list.names.end()) == std::set<std::string>{"node", "other"});
+        CHECK(list.stat.num_children == 2);
+
+        const std::error_code exists = co_await code_of(zk.create(path));
+        CHECK(exists == zk_errc::node_exists);
+        const std::error_code wrong = co_await code_of(zk.remove(path, 7));
+        CHECK(wrong == zk_errc::bad_version);
+        co_await zk.remove(path, 1);
+        const std::error_code gone = co_await code_of(zk.get(path));
+        CHECK(gone == zk_errc::no_node);
+        const std::string text = co_await message_of(zk.get(path));
+        CHECK(text == "get " + path + ": no such node");
+    };
+    with_client(body);
+}
+
+TEST_CASE("data is bytes") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "bytes");
+        std::string all;
+        for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
+        co_await zk.create(dir + "/all", all);
+        node_data read = co_await zk.get(dir + "/all");
+        CHECK(read.data == all);
+
+        const std::vector<std::byte> raw{std::byte{0}, std::byte{255}, std::byte{0}};
+        co_await zk.set(dir + "/all", raw);
+        read = co_await zk.get(dir + "/all");
+        CHECK(read.data == std::string("\0\xff\0", 3));
+
+        co_await zk.set(dir + "/all", "");
+        read = co_await zk.get(dir + "/all");
+        CHECK(read.data.empty());
+    };
+    with_client(body);
+}
+
+TEST_CASE("all seven kinds of nodes") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "modes");
+        const session s = co_await zk.current_session();
+        const auto make = [&](create_mode mode, const char* name) {
+            create_options o;
+            o.mode(mode);
+            if (has_ttl(mode)) o.ttl(1h);
+            return zk.create(dir + "/" + name, "x", o);
+        };
+        const created persistent = co_await make(create_mode::persistent, "a");
+        CHECK(persistent.stat.ephemeral_owner == 0);
+        const created ephemeral = co_await make(create_mode::ephemeral, "b");
+        CHECK(ephemeral.stat.ephemeral_owner == s.id());
+        const created first = co_await make(create_mode::persistent_sequential, "c-");
+        const created second = co_await make(create_mode::ephemeral_sequential, "c-");
+        CHECK(first.path.size() == dir.size() + 3 + 10);
+        CHECK(first.path < second.path);
+        CHECK(second.stat.ephemeral_owner == s.id());
+        const created container = co_await make(create_mode::container, "d");
+        CHECK(container.path == dir + "/d");
+        CHECK(container.stat.czxid > second.stat.czxid);
+        const created ttl = co_await make(create_mode::persistent_ttl, "e");
+        CHECK(ttl.path == dir + "/e");
+        const created ttl_sequential = co_await make(create_mode::persistent_sequential_ttl, "f-");
+        CHECK(ttl_sequential.path.size() == dir.size() + 3 + 10);
+    };
+    with_client(body);
+}
+
+TEST_CASE("missing parents are an error, or are created on demand") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "parents");
+        const std::string text = co_await message_of(zk.create(dir + "/a/b/c"));
+        CHECK(text.starts_with("create " + dir + "/a/b/c: no such node (the parent does not exist"));
+
+        create_options persistent;
+        persistent.parents(missing_parents::create_persistent);
+        co_await zk.create(dir + "/a/b/c", "x", persistent);
+        const auto b = co_await zk.exists(dir + "/a/b");
+        REQUIRE(b);
+        CHECK(b->ephemeral_owner == 0);
+
+        create_options container;
+        container.parents(missing_parents::create_container);
+        co_await zk.create(dir + "/p/q", "x", container);
+        const auto p = co_await zk.exists(dir + "/p");
+        REQUIRE(p);
+        // A server shows nobody what is a container, but removes it when it has become empty. (How soon is a setting of
+        // the server: a second for our own, a minute by default.)
+        co_await zk.remove(dir + "/p/q");
+        auto reaped = [&]() -> asio::awaitable<bool> {
+            const auto there = co_await zk.exists(dir + "/p");
+            co_return !there;
+        };
+        co_await eventually(reaped, 150s);
+    };
+    with_client_for(180s, options(), body);
+}
+
+TEST_CASE("remove_recursive removes a whole tree") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "recursive");
+        for (int i = 0; i < 5; ++i) {
+            const std::string child = dir + "/" + std::to_string(i);
+            co_await zk.create(child);
+            for (int j = 0; j < 70; ++j) co_await zk.create(child + "/" + std::to_string(j));
+        }
+        const std::error_code not_empty = co_await code_of(zk.remove(dir));
+        CHECK(not_empty == zk_errc::not_empty);
+        co_await zk.remove_recursive(dir);
+        const auto gone = co_await zk.exists(dir);
+        CHECK_FALSE(gone);
+        co_await zk.remove_recursive(dir);  // no error
+    };
+    with_client(body);
+}
+
+TEST_CASE("multi applies all steps or none, and says which failed") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "multi");
+        co_await zk.create(dir + "/a", "1");
+
+        transaction all;
+        create_options sequential;
+        sequential.mode(create_mode::persistent_sequential);
+        all.check(dir + "/a", 0).set(dir + "/a", "2").create(dir + "/b-", "x", sequential).remove(dir + "/a", 1);
+        const std::vector<step_result> done = co_await zk.multi(all);
+        REQUIRE(done.size() == 4);
+        REQUIRE(done[1].new_stat);
+        CHECK(done[1].new_stat->version == 1);
+        CHECK(done[2].path.size() == dir.size() + 3 + 10);
+
+        transaction none;
+        none.create(dir + "/c").set(dir + "/missing", "x").create(dir + "/d");
+        const std::error_code code = co_await code_of(zk.multi(none));
+        CHECK(code == zk_errc::no_node);
+        const std::string text = co_await message_of(zk.multi(none));
+        CHECK(text == "multi " + dir + "/missing: no such node (step 2, set)");
+        const auto c = co_await zk.exists(dir + "/c");
+        CHECK_FALSE(c);
+
+        const std::vector<step_result> nothing = co_await zk.multi(transaction());
+        CHECK(nothing.empty());
+    };
+    with_client(body);
+}
+
+// The C library ends the process for each of these (c-client facts, number 16).
+TEST_CASE("a multi that would crash the C library is refused") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "multi-guards");
+        create_options container;
+        container.mode(create_mode::container);
+        transaction with_container;
+        with_container.check(dir).create(dir + "/a", "", container);
+        const std::error_code c = co_await code_of(zk.multi(with_container));
+        CHECK(c == errc::invalid_argument);
+
+        transaction bad_path;
+        bad_path.create(dir + "//a").create(dir + "/b");
+        const std::string text = co_await message_of(zk.multi(bad_path));
+        CHECK(text.starts_with("multi (step 1) " + dir + "//a: invalid path"));
+    };
+    with_client(body);
+    with_client(options(shared_servers() + "/"), body);
+}
+
+TEST_CASE("bad input is refused before it is sent, and named") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        for (const char* path : {"", "a", "/a/", "/a//b", "/a/./b", "/..", "/\x01", "/\xff"}) {
+            const std::error_code c = co_await code_of(zk.get(path));
+            CHECK(c == errc::invalid_path);
+        }
+        std::error_code c = co_await code_of(zk.get(std::string("/a\0b", 4)));
+        CHECK(c == errc::invalid_path);
+        c = co_await code_of(zk.create("/zookeeper/x"));
+        CHECK(c == errc::invalid_path);
+        c = co_await code_of(zk.create("/test-large", std::string(operations::max_request, 'x')));
+        CHECK(c == errc::too_large);
+        const std::string text = co_await message_of(zk.create("/test-large", std::string(2'000'000, 'x')));
+        CHECK(text.find("create /test-large: request too large (2000") == 0);
+        c = co_await code_of(zk.set("/x", "", -2));
+        CHECK(c == errc::invalid_argument);
+        create_options ttl;
+        ttl.mode(create_mode::persistent_ttl);
+        c = co_await code_of(zk.create("/x", "", ttl));
+        CHECK(c == errc::invalid_argument);
+
+        // The largest that is let through is accepted by the server, on the same session.
+        co_await zk.remove_recursive("/test-large");
+        co_await zk.create("/test-large", std::string(operations::max_request - 200, 'x'));
+        const node_data large = co_await zk.get("/test-large");
+        CHECK(large.data.size() == operations::max_request - 200);
+        co_await zk.remove("/test-large");
+        CHECK_FALSE(s.over());
+    };
+    with_client(body);
+}
+
+TEST_CASE("permissions: digest, world, and what the error says") {
+    auto body = [](client owner) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(owner, "acl");
+        co_await owner.add_auth("digest", "ann:secret");
+        create_options mine;
+        mine.acl(creator_all_acl());
+        co_await owner.create(dir + "/mine", "x", mine);
+
+        const operations::acl_and_stat read = co_await owner.get_acl(dir + "/mine");
+        REQUIRE(read.acl.size() == 1);
+        CHECK(read.acl[0].who() == digest_user("ann", "secret"));
+        CHECK(read.acl[0].granted() == permission::all);
+
+        const test_client stranger(co_await asio::this_coro::executor, options());
+        const std::error_code refused = co_await code_of(stranger.get(dir + "/mine"));
+        CHECK(refused == zk_errc::no_auth);
+        const std::string text = co_await message_of(stranger.set(dir + "/mine", "y"));
+        CHECK(text.starts_with("set " + dir + "/mine: no permission (the ACL does not allow it"));
+        co_await stranger.add_auth("digest", "ann:secret");
+        const node_data now = co_await stranger.get(dir + "/mine");
+        CHECK(now.data == "x");
+
+        acl entries = read_only_acl();
+        entries.emplace_back(permission::all, ip_address("127.0.0.1"));
+        co_await owner.set_acl(dir + "/mine", entries, 0);
+        const std::error_code stale = co_await code_of(owner.set_acl(dir + "/mine", entries, 0));
+        CHECK(stale == zk_errc::bad_version);
+        acl wrong;
+        wrong.emplace_back(permission::all, acl_id("nonsense", "x"));
+        const std::error_code invalid = co_await code_of(owner.set_acl(dir + "/mine", wrong));
+        CHECK(invalid == zk_errc::invalid_acl);
+        const std::error_code empty = co_await code_of(owner.set_acl(dir + "/mine", acl()));
+        CHECK(empty == zk_errc::invalid_acl);
+        co_await stranger.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("below a chroot, paths are relative to it") {
+    auto prepare = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "chroot");
+        co_await zk.create(dir + "/app");
+    };
+    with_client(prepare);
+    auto body = [](client zk) -> asio::awaitable<void> {
+        create_options sequential;
+        sequential.mode(create_mode::persistent_sequential);
+        const created made = co_await zk.create("/n-", "x", sequential);
+        CHECK(made.path == "/n-0000000000");
+        const watched<node_data> seen = co_await zk.get_and_watch(made.path);
+        co_await zk.set(made.path, "y");
+        const watch_event event = co_await seen.changes.changed();
+        CHECK(event.path == made.path);
+        transaction t;
+        t.check(made.path).create("/m");
+        co_await zk.multi(t);
+        co_await zk.create("/zookeeper");  // a node like any other here
+        const auto inside = co_await zk.children("/");
+        CHECK(inside.names.size() == 3);
+        for (const auto& name : inside.names) co_await zk.remove("/" + name);
+    };
+    with_client(options(shared_servers() + "/test-chroot/app"), body);
+}
+
+TEST_CASE("a chroot that does not exist is an error of the operation") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::error_code c = co_await code_of(zk.create("/x"));
+        CHECK(c == zk_errc::no_node);
+        transaction t;
+        t.create("/x").create("/y");
+        const std::error_code m = co_await code_of(zk.multi(t));
+        CHECK(m == zk_errc::no_node);
+    };
+    with_client(options(shared_servers() + "/test-no-such-chroot"), body);
+}
+
+TEST_CASE("a protected create is found again by its id") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "protection");
+        create_options o;
+        o.mode(create_mode::ephemeral_sequential).protection();
+        const created made = co_await zk.create(dir + "/n-", "x", o);
+        const std::string name(node_name(made.path));
+        CHECK(name.starts_with("_c_"));
+        CHECK(name.size() == 3 + 36 + 1 + 2 + 10);
+
+        const session s = co_await zk.current_session();
+        const std::string id = name.substr(3, 36);
+        const auto found = co_await s.find_protected(dir, id);
+        REQUIRE(found);
+        CHECK(found->path == made.path);
+        const auto nothing = co_await s.find_protected(dir, new_protection_id());
+        CHECK_FALSE(nothing);
+
+        // A node of another session is never ours (CURATOR-604): it is removed instead.
+        const test_client other(co_await asio::this_coro::executor, options());
+        const session theirs = co_await other.current_session();
+        const auto not_ours = co_await theirs.find_protected(dir, id);
+        CHECK_FALSE(not_ours);
+        auto removed = [&]() -> asio::awaitable<bool> {
+            const auto there = co_await zk.exists(made.path);
+            co_return !there;
+        };
+        co_await eventually(removed);
+        co_await other.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("sync, and the configuration of the ensemble") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        co_await zk.sync();
+        co_await zk.sync("/no/such/node");
+        const node_data config = co_await zk.get_config();
+        CHECK(config.stat.czxid >= 0);
+        const std::error_code bad = co_await code_of(zk.reconfigure("", ""));
+        CHECK(bad == errc::invalid_argument);
+        const std::error_code refused = co_await code_of(zk.reconfigure("server.9=127.0.0.9:1:2;3", ""));
+        CHECK(refused);  // by the server: no permission, or not an ensemble
+    };
+    with_client(body);
+}
+
+TEST_CASE("requests that are started together are answered together, in order") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "pending");
+        const pending_create made = zk.start_create(dir + "/a", "x", create_options());
+        const pending_children list = zk.start_children(dir);
+        const pending_removal gone = zk.ensure_removed(dir + "/a");
+        const node_children seen = co_await list.result();
+        CHECK(seen.names == std::vector<std::string>{"a"});
+        const created a = co_await made.result();
+        CHECK(a.path == dir + "/a");
+        co_await gone.result();
+        const pending_removal again = zk.ensure_removed(dir + "/a");
+        co_await again.result();  // gone already: no error
+    };
+    with_client(body);
+}

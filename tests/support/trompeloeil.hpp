@@ -1,0 +1,5 @@
+#pragma once
+
+#include "support/catch.hpp"
+
+#include <catch2/trompeloeil.hpp>
