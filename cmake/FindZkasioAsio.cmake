@@ -11,7 +11,9 @@ if(NOT TARGET zkasio::asio)
             set_property(TARGET zkasio::asio PROPERTY INTERFACE_INCLUDE_DIRECTORIES ${ZkasioAsio_INCLUDE_DIR})
         endif()
     endif()
-    set_property(TARGET zkasio::asio PROPERTY INTERFACE_COMPILE_DEFINITIONS ASIO_STANDALONE ASIO_NO_DEPRECATED)
+    # Whether Asio 1.22 allocates with aligned_alloc depends on what was included before it, and memory travels between
+    # translation units: decide it for all of them.
+    set_property(TARGET zkasio::asio PROPERTY INTERFACE_COMPILE_DEFINITIONS ASIO_STANDALONE ASIO_DISABLE_STD_ALIGNED_ALLOC)
 endif()
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(ZkasioAsio REQUIRED_VARS ZkasioAsio_INCLUDE_DIR

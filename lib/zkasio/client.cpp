@@ -84,7 +84,7 @@ asio::awaitable<session_event> session_events::next() const {
 
 asio::awaitable<void> client::add_auth(std::string scheme, bytes credential) const {
     add_auth_request auth{std::move(scheme), std::move(credential).take()};
-    validate(auth, core_->has_chroot());
+    validate(auth, core_->chroot_length());
     const std::string name = auth.scheme;
     command c;
     c.what = std::move(auth);
@@ -112,10 +112,10 @@ void client::run_in_background(asio::awaitable<void> task) const {
 asio::awaitable<void> client::run_with_session(std::function<asio::awaitable<void>(session)> body) const {
     const session s = co_await current_session();
     const session_hold hold = s.hold("");
-    co_await hold.confirmed();
     std::exception_ptr failed;
     std::function<asio::awaitable<void>()> bound = [&body, &s] { return body(s); };
     try {
+        co_await hold.confirmed();
         co_await hold.run(std::move(bound));
     } catch (...) {
         failed = std::current_exception();

@@ -144,7 +144,7 @@ asio::awaitable<created> operations::create(std::string path, bytes data, create
     std::string content = std::move(data).take();
     command c;
     c.what = make_create(path, content, options);
-    validate(c.what, core_->has_chroot());
+    validate(c.what, core_->chroot_length());
     if (options.is_protected()) co_return co_await create_protected(std::move(path), std::move(content), std::move(options));
 
     // The parents may be removed again between their creation and the child's: they are containers.
@@ -195,44 +195,48 @@ asio::awaitable<created> operations::create_protected(std::string path, std::str
         operations pinned(core_, core_->current_epoch());
         co_return co_await pinned.create_protected(std::move(path), std::move(data), std::move(options));
     }
+    // Whatever is left of it when the caller gives up is looked for, and removed.
+    const auto clean_up = [this, &parent](const std::string& id) {
+        on_strand(core_, [core = core_, self = *this, parent, id] {
+            core->run_in_background([](operations on, std::string dir, std::string guid) -> asio::awaitable<void> {
+                const auto left = co_await on.find_protected(dir, guid);
+                if (left) on.ensure_removed(left->path);
+            }(self, parent, id));
+        });
+    };
     for (;;) {
         const std::string id = new_protection_id();
         const std::string name = join_path(parent, protection_prefix(id) + std::string(node_name(path)));
         create_options plain = options;
         plain.protection(false);
         std::error_code failed;
-        bool unknown = false;
         try {
             co_return co_await create(name, bytes(data), plain);
         } catch (const error& e) {
             if (!e.outcome_unknown()) throw;
-            if (e.code() == condition::cancelled || e.code() == condition::session_ended) {
-                unknown = true;
-                failed = e.code();
-            }
+            failed = e.code();
         }
-        if (unknown) {
-            // The caller is gone, the node perhaps not. An expired session takes an ephemeral node along.
-            if (failed == condition::cancelled) {
-                const operations self = *this;
-                on_strand(core_, [core = core_, self, parent, id] {
-                    core->run_in_background([](operations on, std::string dir, std::string guid) -> asio::awaitable<void> {
-                        const auto left = co_await on.find_protected(dir, guid);
-                        if (left) on.ensure_removed(left->path);
-                    }(self, parent, id));
-                });
+        std::optional<created> found;
+        std::error_code search_failed;
+        if (failed == condition::retryable) {
+            try {
+                found = co_await find_protected(parent, id);
+            } catch (const std::system_error& e) {
+                search_failed = e.code();
             }
-            throw error(failed, "create", path, {}, true);
+            if (found) co_return *found;
+            if (!search_failed) continue;
+            failed = search_failed;
         }
-        const std::optional<created> found = co_await find_protected(parent, id);
-        if (found) co_return *found;
+        if (failed != condition::session_ended) clean_up(id);
+        throw error(failed, "create", path, "while looking for the node that may have been created", true);
     }
 }
 
 asio::awaitable<node_stat> operations::set(std::string path, bytes data, std::int32_t version) const {
     command c;
     c.what = set_request{path, std::move(data).take(), version};
-    validate(c.what, core_->has_chroot());
+    validate(c.what, core_->chroot_length());
     const reply r = co_await run(std::move(c));
     throw_if_failed(r, "set", path);
     co_return r.stat;
@@ -241,13 +245,13 @@ asio::awaitable<node_stat> operations::set(std::string path, bytes data, std::in
 asio::awaitable<void> operations::remove(std::string path, std::int32_t version) const {
     command c;
     c.what = remove_request{path, version};
-    validate(c.what, core_->has_chroot());
+    validate(c.what, core_->chroot_length());
     const reply r = co_await run(std::move(c));
     throw_if_failed(r, "remove", path);
 }
 
 asio::awaitable<void> operations::remove_recursive(std::string path) const {
-    validate(remove_request{path, any_version}, core_->has_chroot());
+    validate(remove_request{path, any_version}, core_->chroot_length());
     constexpr std::size_t window = 256;  // requests under way
     for (int round = 0;; ++round) {
         std::vector<std::string> all{path};  // parents before children
@@ -262,9 +266,10 @@ asio::awaitable<void> operations::remove_recursive(std::string path) const {
                     found = co_await listings[i - begin].result();
                 } catch (const error& e) {
                     failed = e.code();
-                    if (failed != zk_errc::no_node && failed != condition::retryable) throw;
+                    // Who may not list a node may still be allowed to remove it: that is for its parent to say.
+                    if (failed != zk_errc::no_node && failed != zk_errc::no_auth && failed != condition::retryable) throw;
                 }
-                if (failed && failed != zk_errc::no_node) found = co_await children(all[i]);
+                if (failed == condition::retryable) found = co_await children(all[i]);
                 for (const std::string& name : found.names) all.push_back(join_path(all[i], name));
             }
             begin = end;
@@ -299,7 +304,7 @@ asio::awaitable<std::vector<step_result>> operations::multi(transaction steps) c
     if (steps.empty()) co_return results;
     command c;
     c.what = make_multi(steps);
-    validate(c.what, core_->has_chroot());
+    validate(c.what, core_->chroot_length());
     for (const transaction::step& s : steps.steps())
         if (s.what == transaction::kind::create && (s.options.is_protected() || s.options.parents() != missing_parents::fail))
             throw error(errc::invalid_argument, "multi", s.path, "no parents on demand and no protection in a transaction");
@@ -325,7 +330,7 @@ asio::awaitable<std::vector<step_result>> operations::multi(transaction steps) c
 asio::awaitable<void> operations::set_acl(std::string path, acl entries, std::int32_t acl_version) const {
     command c;
     c.what = set_acl_request{path, std::move(entries), acl_version};
-    validate(c.what, core_->has_chroot());
+    validate(c.what, core_->chroot_length());
     const reply r = co_await run(std::move(c));
     throw_if_failed(r, "set_acl", path);
 }
@@ -334,7 +339,7 @@ asio::awaitable<node_data> operations::reconfigure(std::string joining, std::str
                                                    std::int64_t from_version) const {
     command c;
     c.what = reconfig_request{std::move(joining), std::move(leaving), std::move(members), from_version};
-    validate(c.what, core_->has_chroot());
+    validate(c.what, core_->chroot_length());
     reply r = co_await run(std::move(c));
     throw_if_failed(r, "reconfigure", {});
     co_return take_data(std::move(r));
@@ -345,7 +350,7 @@ asio::awaitable<node_data> operations::reconfigure(std::string joining, std::str
 asio::awaitable<node_data> operations::get(std::string path) const {
     command c;
     c.what = get_request{path, false};
-    validate(c.what, core_->has_chroot());
+    validate(c.what, core_->chroot_length());
     reply r = co_await run(std::move(c));
     throw_if_failed(r, "get", path);
     co_return take_data(std::move(r));
@@ -354,7 +359,7 @@ asio::awaitable<node_data> operations::get(std::string path) const {
 asio::awaitable<std::optional<node_stat>> operations::exists(std::string path) const {
     command c;
     c.what = exists_request{path, false};
-    validate(c.what, core_->has_chroot());
+    validate(c.what, core_->chroot_length());
     const reply r = co_await run(std::move(c));
     if (r.code != zk_errc::no_node) throw_if_failed(r, "exists", path);
     co_return take_stat(r);
@@ -363,7 +368,7 @@ asio::awaitable<std::optional<node_stat>> operations::exists(std::string path) c
 asio::awaitable<node_children> operations::children(std::string path) const {
     command c;
     c.what = children_request{path, false};
-    validate(c.what, core_->has_chroot());
+    validate(c.what, core_->chroot_length());
     reply r = co_await run(std::move(c));
     throw_if_failed(r, "children", path);
     co_return take_children(std::move(r));
@@ -372,7 +377,7 @@ asio::awaitable<node_children> operations::children(std::string path) const {
 asio::awaitable<void> operations::sync(std::string path) const {
     command c;
     c.what = sync_request{path};
-    validate(c.what, core_->has_chroot());
+    validate(c.what, core_->chroot_length());
     const reply r = co_await run(std::move(c));
     throw_if_failed(r, "sync", path);
 }
@@ -380,7 +385,7 @@ asio::awaitable<void> operations::sync(std::string path) const {
 asio::awaitable<operations::acl_and_stat> operations::get_acl(std::string path) const {
     command c;
     c.what = get_acl_request{path};
-    validate(c.what, core_->has_chroot());
+    validate(c.what, core_->chroot_length());
     reply r = co_await run(std::move(c));
     throw_if_failed(r, "get_acl", path);
     acl_and_stat result;
@@ -401,7 +406,7 @@ asio::awaitable<watched<node_data>> operations::get_and_watch(std::string path) 
     command c;
     c.what = get_request{path, true};
     c.watch = new_watch(path, watch_kind::data);
-    validate(c.what, core_->has_chroot());
+    validate(c.what, core_->chroot_length());
     const watch_ptr w = c.watch;
     reply r = co_await run(std::move(c));
     throw_if_failed(r, "get", path);
@@ -412,7 +417,7 @@ asio::awaitable<watched<std::optional<node_stat>>> operations::exists_and_watch(
     command c;
     c.what = exists_request{path, true};
     c.watch = new_watch(path, watch_kind::data);
-    validate(c.what, core_->has_chroot());
+    validate(c.what, core_->chroot_length());
     const watch_ptr w = c.watch;
     const reply r = co_await run(std::move(c));
     if (r.code != zk_errc::no_node) throw_if_failed(r, "exists", path);
@@ -423,7 +428,7 @@ asio::awaitable<watched<node_children>> operations::children_and_watch(std::stri
     command c;
     c.what = children_request{path, true};
     c.watch = new_watch(path, watch_kind::children);
-    validate(c.what, core_->has_chroot());
+    validate(c.what, core_->chroot_length());
     const watch_ptr w = c.watch;
     reply r = co_await run(std::move(c));
     throw_if_failed(r, "children", path);
@@ -433,7 +438,7 @@ asio::awaitable<watched<node_children>> operations::children_and_watch(std::stri
 asio::awaitable<watched<node_data>> operations::config_and_watch() const {
     command c;
     c.what = get_config_request{true};
-    c.watch = new_watch("/zookeeper/config", watch_kind::data);
+    c.watch = new_watch("/zookeeper/config", watch_kind::config);
     const watch_ptr w = c.watch;
     reply r = co_await run(std::move(c));
     throw_if_failed(r, "get_config", {});
@@ -456,7 +461,7 @@ pending_create operations::start_create(std::string path, bytes data, create_opt
     command c;
     c.what = make_create(path, std::move(data).take(), options);
     c.pinned = epoch_;
-    validate(c.what, core_->has_chroot());
+    validate(c.what, core_->chroot_length());
     return {core_, start(core_, std::move(c), false), "create", std::move(path)};
 }
 
@@ -464,7 +469,7 @@ pending_children operations::start_children(std::string path) const {
     command c;
     c.what = children_request{path, false};
     c.pinned = epoch_;
-    validate(c.what, core_->has_chroot());
+    validate(c.what, core_->chroot_length());
     return {core_, start(core_, std::move(c), false), "children", std::move(path)};
 }
 
@@ -472,7 +477,7 @@ pending_removal operations::ensure_removed(std::string path) const {
     command c;
     c.what = remove_request{path, any_version};
     c.pinned = epoch_;
-    validate(c.what, core_->has_chroot());
+    validate(c.what, core_->chroot_length());
     return {core_, start(core_, std::move(c), true), "remove", std::move(path)};
 }
 

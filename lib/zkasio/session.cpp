@@ -51,7 +51,12 @@ asio::awaitable<void> session_hold::confirmed() const {
     const auto hold = hold_;
     if (!hold) throw error(errc::lock_released, "hold");
     const detail::reply r = co_await detail::wait_for(core_, hold->renewed);
-    if (r.code) throw error(r.code, "hold", hold->path, to_string(hold->reason.load()));
+    if (!r.code) co_return;
+    const loss_reason why = hold->reason.load(std::memory_order_acquire);
+    std::error_code code = r.code;
+    if (why == loss_reason::session_expired) code = errc::session_expired;
+    if (why == loss_reason::closed) code = errc::client_closed;
+    throw error(code, "hold", hold->path, to_string(why));
 }
 
 asio::awaitable<loss_reason> session_hold::lost() const {

@@ -37,7 +37,8 @@ public:
     /// loss_reason::none for as long as it is not over. Unlike held() this does not look at the clock.
     loss_reason reason() const noexcept;
 
-    /// *Completes when* the lease covers this hold, at once if it does already. *Fails with* errc::lock_lost.
+    /// *Completes when* the lease covers this hold, at once if it does already. *Fails with* errc::session_expired or
+    /// errc::client_closed when the session ends first, errc::lock_lost when the node goes or the lease ends.
     asio::awaitable<void> confirmed() const;
 
     /// *Completes when* it is over, with the reason.

@@ -66,6 +66,7 @@ struct reconfig_request {
 };
 struct add_auth_request {
     std::string scheme, credential;
+    bool known = false;  ///< the backend has it already, and presents it on every connection: only ask how that went
 };
 struct check_op {
     std::string path;
@@ -75,7 +76,11 @@ using multi_op = std::variant<create_request, set_request, remove_request, check
 struct multi_request {
     std::vector<multi_op> ops;
 };
-enum class watch_kind { data, children };  ///< `data` serves exists() too: so does a server
+enum class watch_kind {
+    data,  ///< serves exists() too: so does a server
+    children,
+    config,  ///< data of /zookeeper/config, which no chroot applies to
+};
 struct remove_watch_request {
     std::string path;
     watch_kind kind = watch_kind::data;
@@ -170,6 +175,7 @@ public:
     virtual drain_result process(bool readable, bool writable) = 0;
 
     /// Sends, or refuses at once with a code; when it refuses, no reply follows. Only while connected.
+    /// std::errc::resource_unavailable_try_again: not now, but when the socket has become writable.
     virtual std::error_code submit(op_id id, const request& r) = 0;
 
     /// Everything submitted between these two may leave in common packets.

@@ -1,5 +1,5 @@
 // The C library behind the seam. It is the only file that sees <zookeeper/zookeeper.h>, and it exists to live with
-// that library's habits; "fact N" refers to the list in docs/architecture.md.
+// that library's habits; "fact N" refers to the list in docs/c-client.md.
 
 #include <zkasio/detail/backend.hpp>
 
@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -236,7 +237,8 @@ private:
     int library_process(int events);
     bool connected() const { return zh_ && zoo_state(zh_) == ZOO_CONNECTED_STATE; }
     void adopt_descriptor(int fd);
-    bool handshake_acceptable();
+    enum class handshake { incomplete, good, bad };
+    handshake look_at_handshake();
     void cure_poison();
     void fail_connection();
     void report();
@@ -262,9 +264,9 @@ private:
 // The callbacks. They come only from within a library_call, they must not throw through C frames, and they only
 // move the result on (fact 14).
 struct c_backend::sink {
-    static void complete(const void* data, reply&& r, bool counted = true) noexcept {
+    static void complete(const void* data, reply&& r) noexcept {
         c_backend* self = library_call::current;
-        if (counted && self->outstanding_ > 0) --self->outstanding_;
+        if (self->outstanding_ > 0) --self->outstanding_;
         self->listener_.on_reply(as_id(data), std::move(r));
     }
     static reply base(int rc) {
@@ -274,7 +276,9 @@ struct c_backend::sink {
         return r;
     }
     static void on_void(int rc, const void* data) { complete(data, base(rc)); }
-    static void on_auth(int rc, const void* data) { complete(data, base(rc), false); }
+    static void on_auth(int rc, const ::Stat*, const void* data) {
+        complete(data, base(rc == ZNONODE || rc == ZNOAUTH ? static_cast<int>(ZOK) : rc));
+    }
     static void on_stat(int rc, const ::Stat* s, const void* data) {
         reply r = base(rc);
         if (rc == ZOK && s) r.stat = to_stat(*s);
@@ -430,10 +434,14 @@ void c_backend::adopt_descriptor(int fd) {
 }
 
 // Fact 31: the library takes any 41 bytes for a handshake answer, and a wrong session id in it for an expiry.
-bool c_backend::handshake_acceptable() {
+c_backend::handshake c_backend::look_at_handshake() {
     std::array<unsigned char, handshake_bytes> answer{};
     const ssize_t n = ::recv(fd_, answer.data(), answer.size(), MSG_PEEK | MSG_DONTWAIT);
-    if (n < handshake_bytes) return true;  // closed, or an error: the library notices, and learns nothing false
+    if (n > 0 && n < handshake_bytes) {
+        pollfd p{fd_, POLLRDHUP, 0};
+        return ::poll(&p, 1, 0) > 0 ? handshake::bad : handshake::incomplete;  // hung up in the middle, or not
+    }
+    if (n <= 0) return handshake::good;  // closed, or an error: the library notices
     const auto int_at = [&](std::size_t at) {
         std::uint32_t v = 0;
         std::memcpy(&v, answer.data() + at, sizeof v);
@@ -445,7 +453,7 @@ bool c_backend::handshake_acceptable() {
     const bool plausible = (length == 36 || length == 37) && version == 0 && password == 16 && timeout >= 0 &&
                            timeout <= day_ms && (timeout > 0) == !no_session;
     // "No session" is how a server says that ours has expired; we must have one for that.
-    return plausible && !(no_session && session_id() == 0);
+    return plausible && !(no_session && session_id() == 0) ? handshake::good : handshake::bad;
 }
 
 drain_result c_backend::process(bool readable, bool writable) {
@@ -454,8 +462,12 @@ drain_result c_backend::process(bool readable, bool writable) {
     drain_result result = drain_result::drained;
     int rc = ZOK;
     if (writable && wants_write_) rc = library_process(ZOOKEEPER_WRITE);
-    if (readable && rc == ZOK) {
-        if (zoo_state(zh_) == ZOO_ASSOCIATING_STATE && !handshake_acceptable()) {
+    // While it connects, the library is not ready to read, although it does not refuse to.
+    if (readable && rc == ZOK && zoo_state(zh_) != ZOO_CONNECTING_STATE) {
+        const handshake answer = zoo_state(zh_) == ZOO_ASSOCIATING_STATE ? look_at_handshake() : handshake::good;
+        if (answer == handshake::incomplete) {
+            // the rest will wake us
+        } else if (answer == handshake::bad) {
             const std::string server = current_server();
             fail_connection();
             fail(server + ": not a ZooKeeper server");
@@ -572,13 +584,19 @@ void c_backend::end_batch() {
 std::error_code c_backend::submit(op_id id, const request& r) {
     if (!zh_) return errc::client_closed;
     if (is_unrecoverable(zh_)) return errc::session_expired;  // fact 16: zoo_amulti would crash
-    const bool is_auth = std::holds_alternative<add_auth_request>(r);
+    if (const auto* auth = std::get_if<add_auth_request>(&r); auth && !auth->known) {
+        // The library puts it at the front of its queue, also in front of the rest of a half-sent request.
+        int fd = -1, events = 0;
+        timeval tv{};
+        library_interest(fd, events, tv);
+        if (events & ZOOKEEPER_WRITE) return std::make_error_code(std::errc::resource_unavailable_try_again);
+    }
     std::error_code code;
     {
         const library_call guard(*this);
         code = std::visit([&](const auto& req) { return send(id, req); }, r);
     }
-    if (!code && !is_auth) ++outstanding_;
+    if (!code) ++outstanding_;
     return code;
 }
 
@@ -629,13 +647,19 @@ std::error_code c_backend::send(op_id id, const reconfig_request& r) {
                                  &sink::on_data, as_data(id)));
 }
 std::error_code c_backend::send(op_id id, const add_auth_request& r) {
-    return to_code(zoo_add_auth(zh_, r.scheme.c_str(), r.credential.data(), static_cast<int>(r.credential.size()),
-                                &sink::on_auth, as_data(id)));
+    // The library completes all that it has added as soon as the answer to one of them arrives. A server answers in order
+    // and hangs up after a refusal; so what says that this one was accepted is the answer to a request behind it.
+    if (!r.known) {
+        const int rc = zoo_add_auth(zh_, r.scheme.c_str(), r.credential.data(), static_cast<int>(r.credential.size()),
+                                    nullptr, nullptr);
+        if (rc != ZOK) return to_code(rc);
+    }
+    return to_code(zoo_awexists(zh_, "/", nullptr, nullptr, &sink::on_auth, as_data(id)));
 }
 std::error_code c_backend::send(op_id id, const remove_watch_request& r) {
     // Fact 19: the completion argument is the function itself, cast to a pointer to a function pointer.
     return to_code(zoo_aremove_all_watches(
-        zh_, r.path.c_str(), r.kind == watch_kind::data ? ZWATCHTYPE_DATA : ZWATCHTYPE_CHILD, 0,
+        zh_, r.path.c_str(), r.kind == watch_kind::children ? ZWATCHTYPE_CHILD : ZWATCHTYPE_DATA, 0,
         reinterpret_cast<void_completion_t*>(&sink::on_void), as_data(id)));
 }
 
@@ -676,7 +700,7 @@ std::error_code c_backend::send(op_id id, const multi_request& r) {
 void c_backend::forget_watch(const std::string& path, watch_kind kind) {
     if (!zh_) return;
     const library_call guard(*this);
-    zoo_aremove_all_watches(zh_, path.c_str(), kind == watch_kind::data ? ZWATCHTYPE_DATA : ZWATCHTYPE_CHILD, 1,
+    zoo_aremove_all_watches(zh_, path.c_str(), kind == watch_kind::children ? ZWATCHTYPE_CHILD : ZWATCHTYPE_DATA, 1,
                             reinterpret_cast<void_completion_t*>(&sink::on_void), nullptr);
 }
 

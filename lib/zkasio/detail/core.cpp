@@ -22,15 +22,15 @@ watch_target watch_of(const request& r) {
     if (const auto* e = std::get_if<exists_request>(&r); e && e->watch) return {&e->path, watch_kind::data, true};
     if (const auto* c = std::get_if<children_request>(&r); c && c->watch)
         return {&c->path, watch_kind::children, false};
-    if (const auto* c = std::get_if<get_config_request>(&r); c && c->watch) return {&config, watch_kind::data, false};
+    if (const auto* c = std::get_if<get_config_request>(&r); c && c->watch) return {&config, watch_kind::config, false};
     return {};
 }
 
 void check_range(client_options::duration value, const char* name) {
     if (value <= client_options::duration::zero())
         throw error(errc::invalid_argument, "client options", {}, std::string(name) + " must be positive");
-    if (value > std::chrono::hours(24 * 365))
-        throw error(errc::invalid_argument, "client options", {}, std::string(name) + " is longer than a year");
+    if (value > std::chrono::hours(24))  // the C client counts milliseconds in an int, and multiplies
+        throw error(errc::invalid_argument, "client options", {}, std::string(name) + " is longer than a day");
 }
 
 }  // namespace
@@ -40,6 +40,7 @@ core::core(asio::any_io_executor executor, client_options options, backend_facto
       options_(std::move(options)),
       factory_(std::move(factory)),
       servers_(parse_server_list(options_.servers(), "client options")),
+      watches_(servers_.chroot.size()),
       auth_(options_.auth()),
       socket_(std::make_shared<socket_watch>(strand_)),
       resolver_(strand_),
@@ -148,16 +149,27 @@ void core::flush() {
             fail(id, {});
             continue;
         }
+        if (const auto* r = std::get_if<remove_watch_request>(&*op.what); r && !watches_.confirm_removal(r->path, r->kind)) {
+            operations_.erase(it);
+            continue;
+        }
         const watch_target target = watch_of(*op.what);
         if (target.path && !watches_.begin(*target.path, target.kind)) {
             fail(id, errc::too_many_watches);
             continue;
         }
-        if (const std::error_code refused = backend_->submit(id, *op.what)) {
+        const std::error_code refused = backend_->submit(id, *op.what);
+        if (refused == std::errc::resource_unavailable_try_again) {
+            outbox_.push_front(id);
+            flush_when_writable_ = true;
+            break;
+        }
+        if (refused) {
             if (target.path) registration_done(op, refused);
             fail(id, refused);
             continue;
         }
+        if (const auto* auth = std::get_if<add_auth_request>(&*op.what); auth && !auth->known) ++unconfirmed_auths_;
         op.issued = true;
         op.sent = now;
         ++issued_;
@@ -267,9 +279,19 @@ void core::on_reply(op_id id, reply&& r) noexcept {
         epoch_->lease.write_answered(op.sent, clock::now());
         lease_changed();
     }
-    if (const auto* auth = std::get_if<add_auth_request>(&*op.what)) {
-        if (!r.code) add_auth(auth_info(auth->scheme, auth->credential));
-        blame_latest_auth_ = r.code == zk_errc::auth_failed;
+    if (auto* auth = std::get_if<add_auth_request>(&*op.what)) {
+        if (r.code == condition::retryable && closing_ == closing::no && !op.abandoned) {
+            auth->known = true;
+            op.issued = false;
+            operations_.insert(std::move(node));
+            outbox_.push_back(id);
+            schedule_flush();
+            return;
+        }
+        if (!r.code) {
+            add_auth(auth_info(auth->scheme, auth->credential));
+            --unconfirmed_auths_;
+        }
     }
     if (op.until_certain) {
         const bool unknown = r.sent || r.code == condition::retryable;
@@ -339,6 +361,8 @@ void core::run_in_background(asio::awaitable<void> task) {
                                std::rethrow_exception(failed);
                            } catch (const std::exception& e) {
                                if (self->closing_ == closing::no) self->log(std::string("in the background: ") + e.what());
+                           } catch (...) {
+                               self->log("in the background: an unknown exception");
                            }
                        asio::post(self->strand_, [self, me] {
                            self->background_.erase(me);

@@ -4,6 +4,7 @@
 #include <zkasio/detail/backend.hpp>
 #include <zkasio/detail/epoch.hpp>
 #include <zkasio/detail/name_resolver.hpp>
+#include <zkasio/detail/shutdown_service.hpp>
 #include <zkasio/detail/socket_watch.hpp>
 #include <zkasio/detail/watch_registry.hpp>
 #include <zkasio/session_event.hpp>
@@ -54,7 +55,7 @@ public:
     op_id next_id() noexcept { return next_id_.fetch_add(1, std::memory_order_relaxed); }
     session_state state() const noexcept { return state_.load(std::memory_order_acquire); }
     epoch_ptr current_epoch() const;
-    bool has_chroot() const noexcept { return !servers_.chroot.empty(); }
+    std::size_t chroot_length() const noexcept { return servers_.chroot.size(); }  // never changes
     double random();  ///< [0, 1)
 
     // ------------------------------------------------------------------------------------------ operations
@@ -83,6 +84,9 @@ public:
     void begin_close();
     void wait_closed(op_id id, std::unique_ptr<receiver> to) { wait(id, closed_, std::move(to)); }
     close_result closed_how() const noexcept { return close_result_.load(); }  // any thread
+
+    /// The context is being destroyed: nothing will ever complete.
+    void let_go();
 
     // For tests: nothing is pending.
     std::size_t pending_operations() const noexcept { return operations_.size(); }
@@ -125,6 +129,7 @@ private:
 
     // core_link.cpp
     void resolve();
+    bool over() const noexcept { return state() == session_state::expired || state() == session_state::auth_failed; }
     void resolved(std::vector<std::string> servers, std::string failure);
     void on_ready(bool readable, bool writable);
     void on_timer();
@@ -140,10 +145,13 @@ private:
     void link_up();
     void link_down();
     void end_session(std::error_code code, std::string reason);
-    void publish(session_state s, std::string reason);
+    void publish(session_state s, std::string reason, std::int64_t session_id);
+    void publish(session_state s, std::string reason) { publish(s, std::move(reason), epoch_->session_id); }
     void lease_changed();
     void check_leases(time_point now);
     void heartbeat(time_point now);
+    /// However they end, heartbeats are not sent more often than this.
+    static time_point heartbeat_allowed(const epoch& e) { return e.last_heartbeat + e.lease.session_timeout() / 16; }
     void watch_own_nodes(time_point now);
     void end_all_holds(loss_reason why);
     void continue_close();
@@ -162,6 +170,7 @@ private:
     std::deque<op_id> outbox_;  // not yet handed to the backend, oldest first
     std::size_t issued_ = 0;
     bool flush_scheduled_ = false;
+    bool flush_when_writable_ = false;
     watch_registry watches_;
     std::vector<auth_info> auth_;
 
@@ -183,7 +192,7 @@ private:
     std::vector<std::string> addresses_;
     std::string last_failure_;
     bool more_to_read_ = false;
-    bool blame_latest_auth_ = false;  // the credential that was just refused was not there before
+    int unconfirmed_auths_ = 0;  // given to the backend by add_auth(), and not known to be accepted
     std::error_code session_over_;
     std::string session_over_reason_;
 
@@ -203,6 +212,7 @@ private:
     // closing
     enum class closing { no, draining, goodbye, done };
     closing closing_ = closing::no;
+    shutdown_service* shutdown_ = nullptr;
     time_point close_deadline_ = time_point::max();
     waitable_ptr closed_ = std::make_shared<waitable>();
     std::list<asio::cancellation_signal> background_;

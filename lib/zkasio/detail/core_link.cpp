@@ -20,6 +20,10 @@ boot_clock::duration pause_after(int failed, std::size_t servers, double random)
 }  // namespace
 
 void core::start() {
+    shutdown_ = &asio::use_service<shutdown_service>(asio::query(strand_.get_inner_executor(), asio::execution::context));
+    shutdown_->add(this, [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->let_go();
+    });
     publish(session_state::connecting, "connecting to " + options_.servers());
     last_turn_ = clock::now();
     resolve();
@@ -33,7 +37,7 @@ void core::resolve() {
 }
 
 void core::resolved(std::vector<std::string> servers, std::string failure) {
-    if (closing_ != closing::no) return;
+    if (closing_ != closing::no || over()) return;
     if (!failure.empty()) {
         last_failure_ = failure;
         log("resolve " + failure);
@@ -108,6 +112,7 @@ void core::on_ready(bool readable, bool writable) {
         return;
     }
     more_to_read_ = backend_->process(readable, writable) == drain_result::more;
+    if (writable && std::exchange(flush_when_writable_, false)) flush();
     drive();
 }
 
@@ -128,7 +133,7 @@ void core::on_timer() {
         backend_->abort_connection();  // fact 11
     }
     // Only a server can say that a session has expired, and nobody can be asked (fact 26).
-    if (link_ != link_state::connected && epoch_->session_id != 0 && now >= presumed_expiry()) {
+    if (!session_over_ && link_ == link_state::disconnected && epoch_->session_id != 0 && now >= presumed_expiry()) {
         session_over_ = errc::session_expired;
         session_over_reason_ = "presumed expired: no server within 4/3 of the session timeout";
     }
@@ -225,7 +230,7 @@ void core::rearm_timer(time_point now) {
     if (!epoch_->holds.empty()) {
         due = std::min(due, epoch_->lease.end() > now ? epoch_->lease.end() : now + 1s);
         if (link_ == link_state::connected && !epoch_->heartbeat_under_way)
-            due = std::min(due, epoch_->lease.heartbeat_due());
+            due = std::min(due, std::max(epoch_->lease.heartbeat_due(), heartbeat_allowed(*epoch_)));
         // The timer's clock stops while the machine is suspended, the lease's does not: look often enough.
         due = std::min(due, now + std::max<duration>(epoch_->lease.session_timeout() / 8, 50ms));
     }

@@ -97,7 +97,8 @@ void core::end_session(std::error_code code, std::string reason) {
     const epoch_ptr ended = epoch_;
     const bool refused = code == zk_errc::auth_failed;
     // A refused credential of add_auth() is not presented again; one of the options would be refused for ever.
-    const bool final = refused && !std::exchange(blame_latest_auth_, false);
+    const bool may_be_new = std::exchange(unconfirmed_auths_, 0) > 0;
+    const bool final = refused && !may_be_new;
     const bool renew = !final && options_.renewal() == session_renewal::automatic && closing_ == closing::no;
     ended->over.store(true, std::memory_order_release);
     retire_backend();
@@ -106,7 +107,7 @@ void core::end_session(std::error_code code, std::string reason) {
         const std::lock_guard lock(epoch_mutex_);
         epoch_ = std::make_shared<epoch>();
     }
-    publish(refused ? session_state::auth_failed : session_state::expired, std::move(reason));
+    publish(refused ? session_state::auth_failed : session_state::expired, std::move(reason), ended->session_id);
 
     for (const hold_ptr& h : std::vector<hold_ptr>(ended->holds)) end_hold(h, loss_reason::session_expired);
     for (const watch_ptr& w : watches_.clear()) fire(w->fired, code);
@@ -117,15 +118,19 @@ void core::end_session(std::error_code code, std::string reason) {
     std::erase_if(outbox_, [&](op_id id) { return !operations_.contains(id); });
     fire(ended->ended, code);
 
-    if (!renew) return;
+    if (!renew) {
+        resolver_.cancel();
+        resolve_at_ = time_point::max();
+        return;
+    }
     publish(session_state::connecting, "opening a new session");
     resolve();
 }
 
-void core::publish(session_state s, std::string reason) {
+void core::publish(session_state s, std::string reason, std::int64_t session_id) {
     state_.store(s, std::memory_order_release);
     log(std::string(to_string(s)) + ": " + reason);
-    const session_event event{s, epoch_->session_id, std::move(reason)};
+    const session_event event{s, session_id, std::move(reason)};
     constexpr std::size_t longest = 256;  // nobody reads: keep the newest
     std::erase_if(subscriptions_, [](const auto& weak) { return weak.expired(); });
     for (const auto& weak : subscriptions_) {
@@ -157,9 +162,8 @@ void core::add_auth(auth_info who) {
 }
 
 void core::set_servers(server_list servers) {
-    servers.chroot = servers_.chroot;
-    servers_ = std::move(servers);
-    if (closing_ == closing::no) resolve();
+    servers_.hosts = std::move(servers.hosts);
+    if (closing_ == closing::no && !over()) resolve();
 }
 
 // ----------------------------------------------------------------------------------------- holds and the lease
@@ -167,6 +171,8 @@ void core::set_servers(server_list servers) {
 void core::add_hold(const hold_ptr& h) {
     if (h->epoch->over || closing_ != closing::no)
         return end_hold(h, closing_ != closing::no ? loss_reason::closed : loss_reason::session_expired);
+    if (options_.suspension() == suspension_policy::lose && link_ != link_state::connected)
+        return end_hold(h, loss_reason::suspended);
     const time_point now = h->since = clock::now();
     h->epoch->holds.push_back(h);
     check_leases(now);
@@ -217,15 +223,16 @@ void core::heartbeat(time_point now) {
     epoch& e = *epoch_;
     const bool wanted = e.lease.end() <= now;  // somebody holds on, and there is no lease yet
     if (e.holds.empty() || e.heartbeat_under_way || link_ != link_state::connected || closing_ != closing::no) return;
-    if (!wanted && now < e.lease.heartbeat_due()) return;
+    if (now < heartbeat_allowed(e) || (!wanted && now < e.lease.heartbeat_due())) return;
+    e.last_heartbeat = now;
 
     multi_request beat;
     auto checked = std::make_shared<std::vector<hold_ptr>>();
     std::size_t bytes = 0;
     for (std::size_t n = 0; n < e.holds.size() && bytes < heartbeat_budget; ++n) {
         const hold_ptr& h = e.holds[e.next_heartbeat_part++ % e.holds.size()];
-        if (h->path.empty()) continue;
-        bytes += h->path.size();
+        if (h->path.empty() || h->unreadable) continue;
+        bytes += h->path.size() + servers_.chroot.size() + 25;
         beat.ops.emplace_back(check_op{h->path, any_version});
         checked->push_back(h);
     }
@@ -235,9 +242,15 @@ void core::heartbeat(time_point now) {
         if (on != epoch_) return;
         bool node_gone = false;
         for (std::size_t i = 0; i < std::min(r.results.size(), checked->size()); ++i) {
-            if (r.results[i].code != zk_errc::no_node) continue;
-            node_gone = true;
-            end_hold((*checked)[i], loss_reason::node_deleted);
+            const std::error_code& code = r.results[i].code;
+            if (code == zk_errc::no_node) {
+                node_gone = true;
+                end_hold((*checked)[i], loss_reason::node_deleted);
+            } else if (code == zk_errc::no_auth) {
+                // Somebody has changed its ACL: what is left is to know that the session lives.
+                (*checked)[i]->unreadable = true;
+                log("heartbeat: no permission to check " + (*checked)[i]->path);
+            }
         }
         const time_point at = clock::now();
         if (r.code && !node_gone && !r.sent) log("heartbeat: " + r.code.message());
@@ -263,6 +276,7 @@ void core::watch_own_nodes(time_point now) {
         op.pinned = epoch_;
         op.watch = w;
         op.internal = [this, h, w](reply&& r) {
+            if (!r.code && h->watch != w) leave_watch(w);  // the hold has ended meanwhile
             if (!r.code) return;
             w->fired->then = {};
             h->watch.reset();  // the next round tries again
@@ -292,17 +306,27 @@ void core::begin_close() {
 
 void core::continue_close() {
     const time_point now = clock::now();
+    if (closing_ == closing::goodbye && now < close_deadline_) return rearm_timer(now);
     if (closing_ == closing::draining) {
         const bool wait = (issued_ > 0 && link_ == link_state::connected) || !background_.empty();
         if (wait && now < close_deadline_) return rearm_timer(now);
         if (backend_ && link_ == link_state::connected && backend_->send_goodbye()) {
             closing_ = closing::goodbye;
+            backend_deadline_ = time_point::max();  // from here on only the answer counts
             close_deadline_ = now + options_.close_timeout();
             return drive();
         }
     }
     if (closing_ == closing::draining || closing_ == closing::goodbye)
         finish_close(epoch_->session_id == 0 ? close_result::confirmed : close_result::session_left_to_expire);
+}
+
+void core::let_go() {
+    closing_ = closing::done;
+    outbox_.clear();
+    watches_.clear();
+    for (const hold_ptr& h : std::exchange(epoch_->holds, {})) h->watch.reset();
+    const auto operations = std::exchange(operations_, {});
 }
 
 void core::finish_close(close_result how) {
@@ -321,6 +345,7 @@ void core::finish_close(close_result how) {
         fail(id, errc::client_closed);
     }
     rearm_timer(clock::now());
+    if (shutdown_) shutdown_->remove(this);
     fire(closed_);
 }
 

@@ -22,6 +22,7 @@ struct hold {
     std::atomic<loss_reason> reason{loss_reason::none};  // written on the strand, read anywhere
     waitable_ptr lost = std::make_shared<waitable>();
     bool confirmed = false;  // the lease has covered it at least once: from then on the lease's end is its end
+    bool unreadable = false;  // we may not check it
     bool removing = false;  // its node is on its way out
     boot_clock::time_point since{};
     std::shared_ptr<watch_state> watch;  // on its own node
@@ -41,6 +42,7 @@ struct epoch {
     std::vector<std::shared_ptr<hold>> holds;
     std::size_t next_heartbeat_part = 0;
     bool heartbeat_under_way = false;
+    boot_clock::time_point last_heartbeat{};
 
     boot_clock::time_point leased_until() const noexcept {
         return boot_clock::time_point(boot_clock::duration(lease_end.load(std::memory_order_acquire)));

@@ -26,7 +26,7 @@ void lease::write_answered(time_point sent, time_point answered) {
     if (proven) extend(proven->sent);
 
     const bool pings_were_late = stall_to_ != time_point{} && sent < stall_to_ + half_tick;
-    extend((pings_were_late ? stall_from_ : sent) - ping_gap() - half_tick);
+    extend((pings_were_late ? std::min(sent, stall_from_) : sent) - ping_gap() - half_tick);
 
     if (count_ > 0 && sent - recent_[count_ - 1].sent < timeout_ / 16) return;
     if (count_ == recent_.size()) {
@@ -37,7 +37,8 @@ void lease::write_answered(time_point sent, time_point answered) {
 }
 
 void lease::stalled(time_point from, time_point to) {
-    stall_from_ = from;
+    // A stall that follows closely on another one is one with it.
+    if (stall_to_ == time_point{} || from >= stall_to_ + timeout_ / 4) stall_from_ = from;
     stall_to_ = to;
 }
 

@@ -1,6 +1,7 @@
 #include <zkasio/detail/socket_watch.hpp>
 
 #include <fcntl.h>
+#include <unistd.h>
 
 namespace zkasio::detail {
 
@@ -24,7 +25,14 @@ void socket_watch::arm(int descriptor, std::uint64_t connection, bool read, bool
     if (!descriptor_) {
         const int duplicate = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
         if (duplicate < 0) return;  // out of descriptors: the timer brings us back here
-        descriptor_ = std::make_unique<asio::posix::stream_descriptor>(strand_, duplicate);
+        auto created = std::make_unique<asio::posix::stream_descriptor>(strand_);
+        std::error_code refused;
+        created->assign(duplicate, refused);
+        if (refused) {
+            ::close(duplicate);
+            return;
+        }
+        descriptor_ = std::move(created);
     }
     if (read) wait(asio::posix::stream_descriptor::wait_read, reading_);
     if (write) wait(asio::posix::stream_descriptor::wait_write, writing_);

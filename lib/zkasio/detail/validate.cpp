@@ -95,10 +95,12 @@ private:
 
 }  // namespace
 
-void validate(const request& r, bool has_chroot) {
-    const validator v(operation_name(r), has_chroot);
+void validate(const request& r, std::size_t chroot_length) {
+    const validator v(operation_name(r), chroot_length > 0);
     std::visit(v, r);
-    if (const std::size_t size = encoded_size(r); size > operations::max_request)
+    const auto* multi = std::get_if<multi_request>(&r);
+    const std::size_t paths = multi ? multi->ops.size() : 1;
+    if (const std::size_t size = encoded_size(r) + paths * chroot_length; size > operations::max_request)
         v.refuse(errc::too_large, path_of(r), std::to_string(size) + " bytes, and a server accepts " + std::to_string(operations::max_request));
 }
 

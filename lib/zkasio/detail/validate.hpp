@@ -5,7 +5,8 @@
 namespace zkasio::detail {
 
 /// Throws zkasio::error for a request that no server would accept, or that would harm the C client, before it is sent.
-/// @param has_chroot below a chroot "/zookeeper" is a node like any other.
-void validate(const request& r, bool has_chroot);
+/// @param chroot_length in bytes: the C client prepends the chroot to each path. Below one, "/zookeeper" is a node like any
+/// other.
+void validate(const request& r, std::size_t chroot_length);
 
 }  // namespace zkasio::detail

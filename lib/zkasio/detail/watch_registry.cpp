@@ -7,8 +7,8 @@ namespace zkasio::detail {
 bool watch_registry::begin(const std::string& path, watch_kind kind) {
     auto it = entries_.find(key(path, kind));
     if (it == entries_.end()) {
-        if (path_bytes_ + path.size() + 4 > path_budget) return false;
-        path_bytes_ += path.size() + 4;
+        if (path_bytes_ + cost(path) > path_budget) return false;
+        path_bytes_ += cost(path);
         it = entries_.emplace(key(path, kind), entry{}).first;
     }
     ++it->second.registering;
@@ -19,11 +19,13 @@ bool watch_registry::begin(const std::string& path, watch_kind kind) {
 bool watch_registry::unused(iterator it) {
     entry& e = it->second;
     if (!e.waiters.empty() || e.registering > 0 || e.removing) return false;
+    // Below a chroot the C client sets this watch at one path and would remove it at another: it stays, for the next one.
+    if (e.live && it->first.second == watch_kind::config && chroot_length_ > 0) return false;
     if (e.live) {
         e.removing = true;
         return true;
     }
-    path_bytes_ -= it->first.first.size() + 4;
+    path_bytes_ -= cost(it->first.first);
     entries_.erase(it);
     return false;
 }
@@ -49,6 +51,14 @@ bool watch_registry::leave(const watch_state& who) {
     return unused(it);
 }
 
+bool watch_registry::confirm_removal(const std::string& path, watch_kind kind) {
+    const auto it = entries_.find(key(path, kind));
+    if (it == entries_.end()) return false;
+    if (it->second.waiters.empty() && it->second.registering == 0) return true;
+    it->second.removing = false;
+    return false;
+}
+
 bool watch_registry::removed(const std::string& path, watch_kind kind, bool gone) {
     const auto it = entries_.find(key(path, kind));
     if (it == entries_.end()) return false;
@@ -72,7 +82,10 @@ std::vector<watch_ptr> watch_registry::fire(node_event e, std::string_view path)
         it->second.live = false;
         unused(it);
     };
-    if (e != node_event::children_changed) end_watch(watch_kind::data);
+    if (e != node_event::children_changed) {
+        end_watch(watch_kind::data);
+        end_watch(watch_kind::config);
+    }
     if (e == node_event::children_changed || e == node_event::removed) end_watch(watch_kind::children);
     return woken;
 }

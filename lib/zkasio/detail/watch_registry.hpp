@@ -27,6 +27,9 @@ public:
     /// Fact 23: the C client re-registers all watches in one request after a reconnect.
     static constexpr std::size_t path_budget = 900'000;
 
+    /// @param chroot_length what the server prepends to each path, in bytes.
+    explicit watch_registry(std::size_t chroot_length = 0) : chroot_length_(chroot_length) {}
+
     /// A request that sets a watch is about to be sent. False when the budget does not allow it.
     bool begin(const std::string& path, watch_kind kind);
 
@@ -36,6 +39,10 @@ public:
 
     /// A waiter leaves. True when the watch has to be removed.
     bool leave(const watch_state& who);
+
+    /// The removal is about to be sent: true when it still should be. Somebody may have asked for the watch meanwhile, and
+    /// what was asked for before the removal would be removed by it.
+    bool confirm_removal(const std::string& path, watch_kind kind);
 
     /// The removal was answered, or was not possible: true when the watch still has to be removed.
     bool removed(const std::string& path, watch_kind kind, bool gone);
@@ -60,8 +67,10 @@ private:
     using iterator = std::map<key, entry, std::less<>>::iterator;
 
     bool unused(iterator it);
+    std::size_t cost(const std::string& path) const noexcept { return path.size() + chroot_length_ + 4; }
 
     std::map<key, entry, std::less<>> entries_;
+    std::size_t chroot_length_;
     std::size_t path_bytes_ = 0;
 };
 

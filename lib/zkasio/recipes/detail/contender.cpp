@@ -149,9 +149,10 @@ asio::awaitable<std::optional<grant>> contend(client zk, std::string directory, 
             if (!granted) {
                 if (how_long == patience::first_or_nothing) co_return std::nullopt;
                 // The next in line has its lease ready, so that the grant costs no round trip; far behind nobody needs one.
-                if (step.position == 1 && !hold) hold.emplace(on.hold(place.path()));
+                if (step.position == 1 && (!hold || hold->reason() != loss_reason::none)) hold.emplace(on.hold(place.path()));
                 const bool seen = co_await predecessor_gone(on, join_path(directory, step.predecessor));
-                granted = seen && step.position == 1;
+                // A hold that has ended meanwhile may mean that our own node is gone: then look first.
+                granted = seen && step.position == 1 && hold->held();
             }
             if (granted) {
                 if (!hold || !hold->held()) hold.emplace(on.hold(place.path()));

@@ -1,0 +1,176 @@
+// CPU of the client per `get`, beside a hand-written poll loop over libzookeeper_st: the least that any client built on
+// that library can cost. Both against the same server, in alternating rounds; what counts is the ratio.
+//
+//     zkasio_bench_get 127.0.0.1:2181 [rounds] [seconds per measurement]
+
+#include <zkasio/client.hpp>
+
+#include <zookeeper/zookeeper.h>
+
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
+
+#include <poll.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace {
+
+using clock_type = std::chrono::steady_clock;
+
+double cpu_seconds() {
+    rusage u{};
+    ::getrusage(RUSAGE_SELF, &u);
+    const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6; };
+    return seconds(u.ru_utime) + seconds(u.ru_stime);
+}
+
+struct result {
+    double cpu_us = 0, per_second = 0;
+};
+
+constexpr const char* node = "/zkasio-bench";
+
+// ---------------------------------------------------------------------------------------------------- the floor
+struct raw_run {
+    zhandle_t* zh = nullptr;
+    bool go_on = true;
+    long done = 0;
+    int outstanding = 0;
+
+    static void on_data(int rc, const char*, int, const Stat*, const void* data) {
+        auto* self = static_cast<raw_run*>(const_cast<void*>(data));
+        if (rc != ZOK) std::abort();
+        ++self->done;
+        --self->outstanding;
+        if (self->go_on) self->issue();
+    }
+    void issue() {
+        ++outstanding;
+        if (zoo_aget(zh, node, 0, &on_data, this) != ZOK) std::abort();
+    }
+    void turn() {
+        int fd = -1, events = 0;
+        timeval tv{};
+        if (zookeeper_interest(zh, &fd, &events, &tv) != ZOK) return;
+        pollfd p{fd, static_cast<short>(((events & ZOOKEEPER_READ) ? POLLIN : 0) | ((events & ZOOKEEPER_WRITE) ? POLLOUT : 0)), 0};
+        ::poll(&p, 1, static_cast<int>(tv.tv_sec * 1000 + tv.tv_usec / 1000));
+        if (p.revents & POLLOUT) zookeeper_process(zh, ZOOKEEPER_WRITE);
+        if (p.revents & POLLIN)
+            while (zookeeper_process(zh, ZOOKEEPER_READ) == ZOK && outstanding > 0) {
+            }
+    }
+};
+
+result raw(const std::string& servers, int depth, std::chrono::milliseconds time) {
+    raw_run run;
+    run.zh = zookeeper_init(servers.c_str(), nullptr, 10000, nullptr, nullptr, ZOO_NO_LOG_CLIENTENV);
+    zoo_set_servers_resolution_delay(run.zh, -1);
+    while (zoo_state(run.zh) != ZOO_CONNECTED_STATE) run.turn();
+    const auto end = clock_type::now() + time;
+    const double before = cpu_seconds();
+    for (int i = 0; i < depth; ++i) run.issue();
+    while (run.outstanding > 0) {
+        run.turn();
+        if (run.go_on && clock_type::now() >= end) run.go_on = false;
+    }
+    const double cpu = cpu_seconds() - before;
+    zookeeper_close(run.zh);
+    const auto n = static_cast<double>(run.done);
+    return {cpu * 1e6 / n, n / std::chrono::duration<double>(time).count()};
+}
+
+// ---------------------------------------------------------------------------------------------------- the client
+result ours(const std::string& servers, int depth, std::chrono::milliseconds time, bool on_its_strand) {
+    asio::io_context io(1);
+    const zkasio::client zk(io.get_executor(), zkasio::client_options(servers));
+    long done = 0;
+    int running = depth;
+    double before = 0, cpu = 0;
+    clock_type::time_point end;
+    auto reader = [&]() -> asio::awaitable<void> {
+        while (clock_type::now() < end) {
+            co_await zk.get(node);
+            ++done;
+        }
+        if (--running == 0) {
+            cpu = cpu_seconds() - before;
+            co_await zk.close();
+        }
+    };
+    auto start = [&]() -> asio::awaitable<void> {
+        co_await zk.connected();
+        before = cpu_seconds();
+        end = clock_type::now() + time;
+        const asio::any_io_executor where = on_its_strand ? zk.get_executor() : asio::any_io_executor(io.get_executor());
+        for (int i = 0; i < depth; ++i)
+            asio::co_spawn(where, reader(), [](std::exception_ptr e) {
+                if (e) std::rethrow_exception(e);
+            });
+    };
+    asio::co_spawn(io, start(), [](std::exception_ptr e) {
+        if (e) std::rethrow_exception(e);
+    });
+    io.run();
+    const auto n = static_cast<double>(done);
+    return {cpu * 1e6 / n, n / std::chrono::duration<double>(time).count()};
+}
+
+double median(std::vector<double> v) {
+    std::sort(v.begin(), v.end());
+    return v[v.size() / 2];
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc < 2) {
+        std::fprintf(stderr, "usage: %s SERVER [ROUNDS] [SECONDS]\n", argv[0]);
+        return 2;
+    }
+    const std::string servers = argv[1];
+    const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
+    const auto time = std::chrono::milliseconds(static_cast<int>((argc > 3 ? std::atof(argv[3]) : 1.5) * 1000));
+    zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);
+    {
+        asio::io_context io;
+        const zkasio::client zk(io.get_executor(), zkasio::client_options(servers));
+        auto prepare = [&]() -> asio::awaitable<void> {
+            co_await zk.remove_recursive(node);
+            co_await zk.create(node, std::string(32, 'x'));
+            co_await zk.close();
+        };
+        asio::co_spawn(io, prepare(), [](std::exception_ptr e) {
+            if (e) std::rethrow_exception(e);
+        });
+        io.run();
+    }
+    std::printf("get of 32 bytes, medians of %d alternating rounds\n", rounds);
+    std::printf("%6s  %22s  %34s  %34s\n", "depth", "raw", "zkasio, any executor", "zkasio, on the client's strand");
+    for (const int depth : {1, 16, 64, 256}) {
+        std::vector<double> raw_cpu, raw_rate, any_ratio, any_rate, strand_ratio, strand_rate, any_cpu, strand_cpu;
+        for (int i = 0; i < rounds; ++i) {
+            const result r = raw(servers, depth, time);
+            const result a = ours(servers, depth, time, false);
+            const result s = ours(servers, depth, time, true);
+            raw_cpu.push_back(r.cpu_us);
+            raw_rate.push_back(r.per_second);
+            any_cpu.push_back(a.cpu_us);
+            any_ratio.push_back(a.cpu_us / r.cpu_us);
+            any_rate.push_back(a.per_second);
+            strand_cpu.push_back(s.cpu_us);
+            strand_ratio.push_back(s.cpu_us / r.cpu_us);
+            strand_rate.push_back(s.per_second);
+        }
+        std::printf("%6d  %6.1f us %8.0f/s  %6.1f us = %4.2f x raw %8.0f/s  %6.1f us = %4.2f x raw %8.0f/s\n", depth,
+                    median(raw_cpu), median(raw_rate), median(any_cpu), median(any_ratio), median(any_rate),
+                    median(strand_cpu), median(strand_ratio), median(strand_rate));
+    }
+    return 0;
+}
