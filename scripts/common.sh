@@ -43,6 +43,7 @@ started=()
 work=$(mktemp -d "${TMPDIR:-/tmp}/zkasio.XXXXXX")
 clean_up() {
     local status=$? pid
+    set +e  # what has ended already is no reason to leave the rest
     trap - EXIT INT TERM
     for pid in "${started[@]}"; do kill -CONT "$pid" 2> /dev/null; kill "$pid" 2> /dev/null; done
     for pid in "${started[@]}"; do wait "$pid" 2> /dev/null; done

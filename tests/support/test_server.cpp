@@ -3,9 +3,9 @@
 #include <asio/connect.hpp>
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
-#include <asio/read.hpp>
 #include <asio/write.hpp>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -37,12 +37,16 @@ std::string four_letter_command(const std::string& host_port, const std::string&
     s.connect(tcp::endpoint(asio::ip::make_address(host_port.substr(0, colon)),
                             static_cast<std::uint16_t>(std::stoi(host_port.substr(colon + 1)))), failed);
     if (failed) return {};
-    // A server that is being stopped may accept and never answer.
-    const timeval patience{5, 0};
-    ::setsockopt(s.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     asio::write(s, asio::buffer(four_letters), failed);
+    // A server that is starting or stopping may accept and never answer. (Asio's own read would wait for ever.)
     std::string answer;
-    asio::read(s, asio::dynamic_buffer(answer), failed);
+    std::array<char, 4096> part;
+    pollfd readable{s.native_handle(), POLLIN, 0};
+    while (::poll(&readable, 1, 2000) > 0) {
+        const ssize_t n = ::recv(s.native_handle(), part.data(), part.size(), 0);
+        if (n <= 0) break;
+        answer.append(part.data(), static_cast<std::size_t>(n));
+    }
     return answer;
 }
 

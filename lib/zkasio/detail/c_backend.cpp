@@ -350,8 +350,11 @@ struct c_backend::sink {
             std::string_view who = text.substr(address + 7, code - address - 7);
             if (who.starts_with('[') && who.ends_with(']')) who = who.substr(1, who.size() - 2);
             const std::size_t open = text.find('(', number), end = text.find("): ", number);
-            if (open != text.npos && end != text.npos)
-                self->fail(std::string(who) + ": " + std::string(text.substr(open + 1, end - open - 1)));
+            if (open != text.npos && end != text.npos) {
+                std::string_view why = text.substr(open + 1, end - open - 1);
+                if (why == "Host is down") why = "closed by the server";  // what the library makes of an end of file
+                self->fail(std::string(who) + ": " + std::string(why));
+            }
         }
         self->log_lines_.emplace_back(text);
     }
