@@ -3,6 +3,8 @@
 #include <zkasio/path.hpp>
 #include <zkasio/recipes/mutex.hpp>
 
+#include <poll.h>
+
 using namespace zkasio;
 using namespace zkasio::test;
 
@@ -514,4 +516,27 @@ TEST_CASE("a lock that is held for longer than its session's timeout stays held"
         CHECK(guard.reason() == loss_reason::none);
     };
     with_client(options().session_timeout(4s), body);
+}
+
+TEST_CASE("a process that stands still for longer than its lease knows it at once, before anything else") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "mutex-stopped");
+        const mutex lock(zk, dir + "/lock");
+        const lock_guard guard = co_await lock.acquire();
+        // An answer is on its way and waits in the socket meanwhile: it must not count.
+        const pending_create mark = zk.start_create(dir + "/mark", "", create_options());
+        CHECK(guard.held());
+        const auto until = guard.held_until();
+        while (boot_clock::now() < until + 1500ms) ::poll(nullptr, 0, 50);  // as SIGSTOP does
+        CHECK_FALSE(guard.held());
+        transaction t;
+        t.create(dir + "/late");
+        const std::error_code c = co_await code_of(guard.commit(t));
+        CHECK(c == errc::lock_lost);
+        const loss_reason why = co_await guard.lost();
+        CHECK((why == loss_reason::lease_ended || why == loss_reason::session_expired));
+        CHECK_FALSE(guard.held());
+        co_await code_of(mark.answered());
+    };
+    with_client(options().session_timeout(2s), body);
 }

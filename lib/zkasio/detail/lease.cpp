@@ -25,8 +25,11 @@ void lease::write_answered(time_point sent, time_point answered) {
         if (recent_[i].answered + half_tick <= sent && (!proven || recent_[i].sent > proven->sent)) proven = &recent_[i];
     if (proven) extend(proven->sent);
 
-    const bool pings_were_late = stall_to_ != time_point{} && sent < stall_to_ + half_tick;
-    extend((pings_were_late ? std::min(sent, stall_from_) : sent) - ping_gap() - half_tick);
+    // Pings were late if the loop stood still less than half a tick before the write, or since.
+    time_point pinging_until = sent;
+    for (std::size_t i = 0; i < stall_count_; ++i)
+        if (sent < stalls_[i].to + half_tick) pinging_until = std::min(pinging_until, stalls_[i].from);
+    extend(pinging_until - ping_gap() - half_tick);
 
     if (count_ > 0 && sent - recent_[count_ - 1].sent < timeout_ / 16) return;
     if (count_ == recent_.size()) {
@@ -37,9 +40,12 @@ void lease::write_answered(time_point sent, time_point answered) {
 }
 
 void lease::stalled(time_point from, time_point to) {
-    // A stall that follows closely on another one is one with it.
-    if (stall_to_ == time_point{} || from >= stall_to_ + timeout_ / 4) stall_from_ = from;
-    stall_to_ = to;
+    if (stall_count_ == stalls_.size()) {  // the two oldest become one
+        stalls_[1].from = stalls_[0].from;
+        std::move(stalls_.begin() + 1, stalls_.end(), stalls_.begin());
+        --stall_count_;
+    }
+    stalls_[stall_count_++] = {from, to};
 }
 
 }  // namespace zkasio::detail

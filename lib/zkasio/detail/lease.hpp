@@ -55,7 +55,11 @@ private:
     duration timeout_;
     time_point end_{};
     time_point last_answer_{};
-    time_point stall_from_{}, stall_to_{};
+    struct stall {
+        time_point from, to;
+    };
+    std::array<stall, 8> stalls_{};
+    std::size_t stall_count_ = 0;
     // Answered writes that may still be the "earlier write" of a later one; a sixteenth of T apart is fine enough.
     std::array<write, 8> recent_{};
     std::size_t count_ = 0;

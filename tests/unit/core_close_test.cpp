@@ -1,0 +1,205 @@
+#include "unit/rig.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::detail;
+using namespace zkasio::test;
+
+namespace {
+
+using texts = std::vector<std::string>;
+
+asio::awaitable<void> close(client zk, std::vector<close_result>& results) {
+    const close_result how = co_await zk.close();
+    results.push_back(how);
+}
+
+}  // namespace
+
+TEST_CASE("core: closing says goodbye, and waits for the answer", "[core][close]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        r.server.log.clear();
+        const close_result how = co_await zk.close();
+        CHECK(how == close_result::confirmed);
+        CHECK(r.server.log == texts{"goodbye", "close"});
+        CHECK(zk.state() == session_state::closed);
+        CHECK(s.over());
+        const std::error_code ended = co_await s.ended();
+        CHECK(ended == errc::client_closed);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: closing without any session", "[core][close]") {
+    rig r;
+    r.server.reachable = false;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const close_result how = co_await zk.close();
+        CHECK(how == close_result::confirmed);  // there is nothing on any server
+        CHECK(r.server.log == texts{"open", "close"});
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: closing while the connection is lost", "[core][close]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        r.server.reachable = false;
+        r.server.drop();
+        co_await r.server.until([&] { return zk.state() == session_state::suspended; });
+        const auto began = boot_clock::now();
+        const close_result how = co_await zk.close();
+        CHECK(how == close_result::session_left_to_expire);
+        CHECK(boot_clock::now() - began < 150ms);  // there is nothing to wait for
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: a goodbye that cannot be sent, or is not answered", "[core][close]") {
+    rig r;
+    const bool sent = GENERATE(false, true);
+    r.server.can_send_goodbye = sent;
+    r.server.says_goodbye = false;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const auto began = boot_clock::now();
+        const close_result how = co_await zk.close();
+        CHECK(how == close_result::session_left_to_expire);
+        if (sent) CHECK(boot_clock::now() - began >= 200ms);  // close_timeout
+        CHECK(std::count(r.server.log.begin(), r.server.log.end(), "goodbye") == sent);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: what is under way when closing begins may finish", "[core][close]") {
+    rig r(rig::quick().close_timeout(10s));
+    r.server.answer = [](const request&) { return std::nullopt; };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const pending_children under_way = zk.start_children("/a");
+        co_await r.server.until([&] { return r.server.requests.size() == 1; });
+        std::vector<close_result> results;
+        const running closing(r.loop.executor(), close(zk, results));
+        co_await next_turns(r.server);
+        CHECK(r.server.log.back() != "goodbye");
+        r.server.reply_to_all();
+        co_await under_way.result();
+        co_await closing.end();
+        CHECK(results[0] == close_result::confirmed);
+        CHECK(r.server.log == texts{"open", "begin", "children /a", "end", "goodbye", "close"});
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: what is not answered in time fails", "[core][close]") {
+    rig r(rig::quick().close_timeout(30ms));
+    r.server.answer = [](const request&) { return std::nullopt; };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const pending_children under_way = zk.start_children("/a");
+        co_await r.server.until([&] { return r.server.requests.size() == 1; });
+        const auto began = boot_clock::now();
+        const close_result how = co_await zk.close();
+        CHECK(how == close_result::confirmed);  // the goodbye was answered
+        CHECK(boot_clock::now() - began >= 30ms);
+        const std::error_code code = co_await code_of(under_way.result());
+        CHECK(code == errc::client_closed);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: the connection is lost while closing waits", "[core][close]") {
+    rig r(rig::quick().close_timeout(10s));
+    r.server.answer = [](const request&) { return std::nullopt; };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const pending_removal removal = zk.ensure_removed("/a");
+        co_await r.server.until([&] { return r.server.requests.size() == 1; });
+        std::vector<close_result> results;
+        const running closing(r.loop.executor(), close(zk, results));
+        co_await next_turns(r.server);
+        r.server.drop();
+        co_await closing.end();
+        CHECK(results[0] == close_result::session_left_to_expire);
+        const std::error_code code = co_await code_of(removal.result());
+        CHECK(code);
+        CHECK(r.server.requests.size() == 1);
+        CHECK(r.server.connections == 1);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: the session expires while closing waits", "[core][close]") {
+    rig r(rig::quick().close_timeout(10s));
+    r.server.answer = [](const request&) { return std::nullopt; };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const pending_children under_way = zk.start_children("/a");
+        co_await r.server.until([&] { return r.server.requests.size() == 1; });
+        std::vector<close_result> results;
+        const running closing(r.loop.executor(), close(zk, results));
+        co_await next_turns(r.server);
+        r.server.expire();
+        co_await closing.end();
+        CHECK(results[0] == close_result::confirmed);
+        const std::error_code code = co_await code_of(under_way.result());
+        CHECK(code == errc::session_expired);
+        CHECK(r.server.opened.size() == 1);  // no new session
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: two may close at a time", "[core][close]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        std::vector<close_result> results;
+        const running first(r.loop.executor(), close(zk, results)), second(r.loop.executor(), close(zk, results));
+        co_await zk.close();
+        co_await first.end();
+        co_await second.end();
+        CHECK(results == std::vector{close_result::confirmed, close_result::confirmed});
+        CHECK(std::count(r.server.log.begin(), r.server.log.end(), "goodbye") == 1);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: cancelling close() ends the wait only", "[core][close]") {
+    rig r(rig::quick().close_timeout(10s));
+    r.server.says_goodbye = false;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        std::vector<close_result> results;
+        running one(r.loop.executor(), close(zk, results));
+        co_await r.server.until([&] { return r.server.log.back() == "goodbye"; });
+        one.cancel();
+        const std::error_code code = co_await one.code();
+        CHECK(code == condition::cancelled);
+        CHECK(results.empty());
+        r.server.drop();  // the server hangs up: that is the end of the session, too
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: the last answer comes in the turn in which closing begins", "[core][close]") {
+    rig r;
+    r.server.one_at_a_time();
+    r.server.answer = [](const request&) { return std::nullopt; };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        close_result how = close_result::session_left_to_expire;
+        auto on_the_clients_strand = [&]() -> asio::awaitable<void> {
+            co_await zk.connected();
+            const pending_children first = zk.start_children("/a"), second = zk.start_children("/b");
+            co_await r.server.until([&] { return r.server.requests.size() == 2; });
+            for (const auto& q : r.server.requests) r.server.reply_to(q.id);
+            co_await first.result();
+            how = co_await zk.close();
+            co_await second.result();
+        };
+        co_await asio::co_spawn(zk.get_executor(), on_the_clients_strand(), asio::use_awaitable);
+        CHECK(how == close_result::confirmed);
+    };
+    r.run(body);
+}

@@ -1,0 +1,241 @@
+#include "unit/rig.hpp"
+
+#include "unit/error_of.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::detail;
+using namespace zkasio::test;
+
+namespace {
+
+using texts = std::vector<std::string>;
+
+const multi_request& heartbeat(const fake_server::received& r) { return std::get<multi_request>(r.what); }
+
+// The paths that a heartbeat asks about.
+texts checked(const fake_server::received& r) {
+    texts paths;
+    for (const multi_op& op : heartbeat(r).ops) paths.push_back(std::get<check_op>(op).path);
+    return paths;
+}
+
+// What a server answers to a heartbeat when one of the nodes is gone: the steps before it are fine, those behind it
+// were not looked at.
+reply gone(const request& r, const std::string& path) {
+    reply a;
+    for (const multi_op& op : std::get<multi_request>(r).ops) {
+        multi_result result;
+        if (a.code) result.code = zk_errc::runtime_inconsistency;
+        if (!a.code && std::get<check_op>(op).path == path) a.code = result.code = zk_errc::no_node;
+        a.results.push_back(result);
+    }
+    return a;
+}
+
+bool is_heartbeat(const request& r) { return std::holds_alternative<multi_request>(r); }
+
+std::vector<fake_server::received> heartbeats(const fake_server& s) {
+    std::vector<fake_server::received> beats = s.requests;
+    std::erase_if(beats, [](const auto& r) { return !is_heartbeat(r.what); });
+    return beats;
+}
+
+}  // namespace
+
+TEST_CASE("core: nobody holds on, and there is no heartbeat", "[core][hold]") {
+    rig r;
+    r.server.session_timeout = 100ms;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const auto began = boot_clock::now();
+        co_await r.server.until([&] { return boot_clock::now() - began > 150ms; });
+        CHECK(r.server.requests.empty());
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: heartbeats follow T/4 after the last answered write, for as long as somebody holds on",
+          "[core][hold]") {
+    constexpr auto T = 1200ms;
+    rig r;
+    r.server.session_timeout = T;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const auto began = boot_clock::now();
+        const session s = co_await zk.current_session();
+        std::optional<session_hold> hold(s.hold("/a"));
+        co_await hold->confirmed();  // the handshake is lease enough
+        CHECK(hold->held());
+        CHECK(r.server.requests.empty());
+        CHECK(hold->held_until() > began + T / 2);
+
+        co_await r.server.until([&] { return r.server.count("multi") == 2; });
+        // A write does as well as a heartbeat.
+        const auto before_write = boot_clock::now();
+        co_await s.set("/b", "x");
+        co_await r.server.until([&] { return r.server.count("multi") == 3; });
+        const auto beats = heartbeats(r.server);
+        for (const auto& beat : beats) {
+            CHECK(checked(beat) == texts{"/a"});
+            CHECK(std::get<check_op>(heartbeat(beat).ops[0]).version == any_version);
+        }
+        CHECK(beats[0].at >= began + T / 4);
+        CHECK(beats[1].at >= beats[0].at + T / 4);
+        CHECK(beats[2].at >= before_write + T / 4);
+        CHECK(hold->held());
+        CHECK(hold->held_until() > beats[1].at + T / 4);
+
+        hold.reset();
+        const auto end = boot_clock::now();
+        co_await r.server.until([&] { return boot_clock::now() - end > T / 2; });
+        CHECK(r.server.count("multi") == 3);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: one heartbeat at a time, for all who hold on", "[core][hold]") {
+    constexpr auto T = 400ms;
+    rig r;
+    r.server.session_timeout = T;
+    r.server.answer = [](const request& q) { return is_heartbeat(q) ? std::nullopt : std::optional<reply>(reply{}); };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        const session_hold a = s.hold("/a"), b = s.hold("/b"), whole = s.hold("");
+        co_await r.server.until([&] { return r.server.count("multi") == 1; });
+        CHECK(checked(heartbeats(r.server)[0]) == texts{"/a", "/b"});
+        const auto sent = boot_clock::now();
+        co_await r.server.until([&] { return boot_clock::now() - sent > T / 2; });
+        CHECK(r.server.count("multi") == 1);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: who only holds the session has heartbeats, too", "[core][hold]") {
+    rig r;
+    r.server.session_timeout = 400ms;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        const session_hold hold = s.hold("");
+        co_await r.server.until([&] { return r.server.count("multi") == 2; });
+        CHECK(checked(heartbeats(r.server)[0]).empty());
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: very many nodes take turns", "[core][hold]") {
+    rig r;
+    r.server.session_timeout = 800ms;
+    r.server.answer = [](const request& q) { return is_heartbeat(q) ? std::optional<reply>(reply{}) : std::nullopt; };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        texts paths;
+        std::vector<session_hold> holds;
+        for (const char name : {'a', 'b', 'c'}) {
+            paths.push_back('/' + std::string(100'000, name));
+            holds.push_back(s.hold(paths.back()));
+        }
+        co_await r.server.until([&] { return r.server.count("multi") == 3; });
+        const auto beats = heartbeats(r.server);
+        CHECK(checked(beats[0]) == texts{paths[0], paths[1]});
+        CHECK(checked(beats[1]) == texts{paths[2], paths[0]});
+        CHECK(checked(beats[2]) == texts{paths[1], paths[2]});
+        for (const session_hold& h : holds) CHECK(h.held());
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: a check that fails ends that hold and no other", "[core][hold]") {
+    constexpr auto T = 1000ms;
+    rig r;
+    r.server.session_timeout = T;
+    const std::string deleted = GENERATE("/a", "/b", "/c");
+    r.server.answer = [&](const request& q) {
+        if (!is_heartbeat(q)) return reply{};
+        return gone(q, deleted);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        const session_hold a = s.hold("/a"), b = s.hold("/b"), c = s.hold("/c");
+        const session_hold& lost_one = deleted == "/a" ? a : deleted == "/b" ? b : c;
+        const loss_reason why = co_await lost_one.lost();
+        CHECK(why == loss_reason::node_deleted);
+        for (const session_hold* h : {&a, &b, &c}) CHECK(h->held() == (h != &lost_one));
+        CHECK(lost_one.held_until() == boot_clock::time_point{});
+
+        // The others follow at once: the steps behind the failed one were not looked at.
+        co_await r.server.until([&] { return r.server.count("multi") == 2; });
+        const auto beats = heartbeats(r.server);
+        CHECK(beats[1].at - beats[0].at < T / 4);
+        CHECK(beats[1].at - beats[0].at >= T / 16);  // but not in a tight loop
+        texts others{"/a", "/b", "/c"};
+        std::erase(others, deleted);
+        texts second = checked(beats[1]);
+        std::sort(second.begin(), second.end());
+        CHECK(second == others);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: who comes after the end of the lease is confirmed by a heartbeat", "[core][hold]") {
+    constexpr auto T = 300ms;
+    rig r;
+    r.server.session_timeout = T;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        co_await r.server.until([&] { return boot_clock::now() > s.leased_until(); });
+        const session_hold hold = s.hold("/a");
+        CHECK_FALSE(hold.held());
+        CHECK(hold.reason() == loss_reason::none);  // not lost: not confirmed yet
+        co_await hold.confirmed();
+        REQUIRE(r.server.requests.size() == 1);
+        CHECK(checked(r.server.requests[0]) == texts{"/a"});
+        CHECK(s.leased_until() > r.server.requests[0].at + T / 3);
+        CHECK(s.leased_until() <= r.server.requests[0].at + T * 5 / 12);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: a node that is gone before the first heartbeat", "[core][hold]") {
+    rig r;
+    r.server.session_timeout = 300ms;
+    r.server.answer = [](const request& q) { return gone(q, "/a"); };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        co_await r.server.until([&] { return boot_clock::now() > s.leased_until(); });
+        const session_hold hold = s.hold("/a");
+        const std::error_code code = co_await code_of(hold.confirmed());
+        CHECK(code == errc::lock_lost);
+        CHECK(hold.reason() == loss_reason::node_deleted);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: a node that we may not check any more is held all the same", "[core][hold]") {
+    rig r;
+    r.server.session_timeout = 800ms;
+    r.server.answer = [](const request& q) {
+        reply a;
+        if (!is_heartbeat(q)) return a;
+        for (const multi_op& op : std::get<multi_request>(q).ops) {
+            multi_result result;
+            if (a.code) result.code = zk_errc::runtime_inconsistency;
+            if (!a.code && std::get<check_op>(op).path == "/b") a.code = result.code = zk_errc::no_auth;
+            a.results.push_back(result);
+        }
+        return a;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        const session_hold a = s.hold("/a"), b = s.hold("/b"), c = s.hold("/c");
+        co_await r.server.until([&] { return r.server.count("multi") == 4; });
+        const auto beats = heartbeats(r.server);
+        CHECK(checked(beats[0]) == texts{"/a", "/b", "/c"});
+        for (std::size_t i = 1; i < 4; ++i) CHECK(checked(beats[i]).size() == 2);
+        for (const session_hold* h : {&a, &b, &c}) CHECK(h->held());
+        CHECK(s.leased_until() > beats[2].at + 400ms);
+    };
+    r.run(body);
+}

@@ -1,0 +1,176 @@
+#include "unit/rig.hpp"
+
+#include "unit/error_of.hpp"
+
+#include <asio/post.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::detail;
+using namespace zkasio::test;
+
+namespace {
+
+using texts = std::vector<std::string>;
+using states = std::vector<session_state>;
+
+// The events that have come so far, without waiting for more than the last.
+asio::awaitable<states> states_until(session_events& events, session_state last) {
+    states seen;
+    do {
+        const session_event e = co_await events.next();
+        seen.push_back(e.state);
+    } while (seen.back() != last);
+    co_return seen;
+}
+
+}  // namespace
+
+TEST_CASE("core: a session is presumed expired when no server can be asked", "[core][session]") {
+    rig r(rig::quick().retry(retry_policy::never()));
+    r.server.session_timeout = 150ms;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session first = co_await zk.current_session();
+        session_events events = zk.events();
+        r.server.reachable = false;
+        r.server.drop();
+        co_await states_until(events, session_state::suspended);
+        const auto suspended = boot_clock::now();
+        const std::error_code code = co_await code_of(first.set("/a", "x"));
+        CHECK(code == errc::session_expired);
+        CHECK(boot_clock::now() - suspended >= 150ms);  // 4/3 of it, counted from a little earlier
+        r.server.reachable = true;
+        const session second = co_await zk.current_session();
+        CHECK(second.id() != first.id());
+        CHECK(r.server.opened[1].session_id == 0);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: the stream of events", "[core][session]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        session_events events = zk.events();
+        const session_event first = co_await events.next();
+        CHECK(first.state == session_state::connecting);
+        const session_event connected = co_await events.next();
+        CHECK(connected.state == session_state::connected);
+        CHECK(connected.session_id == 0x1001);
+        CHECK(has(connected.reason, "0x1001"));
+        CHECK(has(connected.reason, "fake:2181"));
+
+        r.server.drop("cable cut");
+        const session_event suspended = co_await events.next();
+        CHECK(suspended.state == session_state::suspended);
+        CHECK(suspended.session_id == 0x1001);
+        CHECK(has(suspended.reason, "cable cut"));
+        const session_event again = co_await events.next();
+        CHECK(again.state == session_state::connected);
+
+        r.server.expire();
+        const session_event expired = co_await events.next();
+        CHECK(expired.state == session_state::expired);
+        CHECK(expired.session_id == 0x1001);
+        CHECK(has(expired.reason, "0x1001"));
+        const session_event connecting = co_await events.next();
+        CHECK(connecting.state == session_state::connecting);
+        const session_event second = co_await events.next();
+        CHECK(second.state == session_state::connected);
+        CHECK(second.session_id == 0x1002);
+
+        session_events late = zk.events();
+        const session_event now = co_await late.next();
+        CHECK(now.state == session_state::connected);
+        CHECK(now.session_id == 0x1002);
+
+        co_await zk.close();
+        const session_event closed = co_await events.next();
+        CHECK(closed.state == session_state::closed);
+        for (int i = 0; i < 2; ++i) {
+            const std::error_code over = co_await code_of(events.next());
+            CHECK(over == errc::client_closed);
+        }
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: a slow reader of events misses the oldest", "[core][session]") {
+    // Many servers, so that the next attempt follows at once.
+    rig r(client_options("10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4,10.0.0.5,10.0.0.6,10.0.0.7,10.0.0.8,10.0.0.9"));
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        session_events events = zk.events();
+        co_await zk.connected();
+        for (int i = 0; i < 130; ++i) {
+            const std::size_t before = r.server.connections;
+            r.server.drop("number " + std::to_string(i));
+            co_await r.server.until([&] { return r.server.connections == before + 1; });
+        }
+        const session_event oldest = co_await events.next();
+        CHECK(oldest.state != session_state::connecting);
+        int count = 1;
+        for (session_event e = oldest; e.reason != "connection lost: number 129"; ++count) e = co_await events.next();
+        CHECK(count <= 256);
+        CHECK(count >= 254);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: credentials are what another process needs", "[core][session]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session_credentials c = co_await zk.credentials();
+        CHECK(c.id() == 0x1001);
+        CHECK(c.password() == "0123456789abcdef");
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: another list of servers", "[core][session]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        co_await zk.set_servers("10.0.0.1:2181");  // no news
+        CHECK(r.server.server_lists.empty());
+        co_await zk.set_servers("10.0.0.7,10.0.0.8:1");
+        REQUIRE(r.server.server_lists.size() == 1);
+        texts given = r.server.server_lists[0];
+        std::sort(given.begin(), given.end());
+        CHECK(given == texts{"10.0.0.7:2181", "10.0.0.8:1"});
+        const std::error_code bad = co_await code_of(zk.set_servers("10.0.0.7:0"));
+        CHECK(bad == errc::invalid_argument);
+        const std::error_code chroot = co_await code_of(zk.set_servers("10.0.0.7/app"));
+        CHECK(chroot == errc::invalid_argument);
+        co_await s.get("/a");
+        r.server.expire();  // the next session is opened with the new list
+        co_await s.ended();
+        co_await zk.connected();
+        CHECK(r.server.opened[1].servers.size() == 2);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: a server that accepts and says nothing is left after a while", "[core][session]") {
+    rig r(rig::quick().session_timeout(300ms));
+    r.server.session_timeout = 300ms;
+    r.server.silent = true;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await r.server.until([&] { return std::count(r.server.log.begin(), r.server.log.end(), "abort") == 1; });
+        r.server.silent = false;
+        co_await zk.connected();
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: what is logged", "[core][session]") {
+    std::vector<std::string> lines;
+    rig r(rig::quick().log([&](std::string_view line) { lines.emplace_back(line); }));
+    auto body = [&](client zk) -> asio::awaitable<void> { co_await zk.connected(); };
+    r.run(body);
+    REQUIRE(lines.size() >= 3);
+    CHECK(lines.front() == "connecting: connecting to 10.0.0.1:2181");
+    CHECK(has(lines[1], "connected: session 0x1001"));
+    CHECK(lines.back() == "closed: closed");
+}

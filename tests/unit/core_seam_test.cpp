@@ -1,0 +1,224 @@
+#include "unit/mock_backend.hpp"
+
+#include "support/test_client.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::detail;
+using namespace zkasio::test;
+using trompeloeil::_;
+
+namespace {
+
+/// A core whose one backend is a mock, with the answers that every test needs.
+struct seam {
+    explicit seam(client_options o = client_options("10.0.0.1:2181").close_timeout(std::chrono::milliseconds(50)))
+        : options(std::move(o)) {
+        now_waits_for.timeout = std::chrono::milliseconds(2);
+        now_waits_for.connection = 1;
+    }
+
+    std::shared_ptr<core> make_core() {
+        return std::make_shared<core>(loop.executor(), options,
+                                      [this](backend_listener& l) -> std::unique_ptr<backend> {
+                                          listener = &l;
+                                          return std::move(owned);
+                                      });
+    }
+
+    // From inside process(), as the C library does it: the mock's side effect.
+    drain_result turn() {
+        if (next) std::exchange(next, nullptr)();
+        return drain_result::drained;
+    }
+    void connect() {
+        next = [this] { listener->on_link(link_state::connected); };
+    }
+    void answer(op_id id) {
+        next = [this, id] { listener->on_reply(id, reply{}); };
+    }
+
+    client_options options;
+    std::unique_ptr<mock_backend> owned = std::make_unique<mock_backend>();
+    mock_backend& mock = *owned;
+    backend_listener* listener = nullptr;
+    interest now_waits_for;  // no descriptor: only the time counts
+    std::function<void()> next;
+
+    // What every test allows.
+    std::vector<std::unique_ptr<trompeloeil::expectation>> allowed;
+    void allow_questions() {
+        allowed.push_back(NAMED_ALLOW_CALL(mock, session_id()).RETURN(0x1001));
+        allowed.push_back(NAMED_ALLOW_CALL(mock, session_timeout()).RETURN(10'000ms));
+        allowed.push_back(NAMED_ALLOW_CALL(mock, current_server()).RETURN("10.0.0.1:2181"));
+        allowed.push_back(NAMED_ALLOW_CALL(mock, last_failure()).RETURN("cut"));
+        allowed.push_back(NAMED_ALLOW_CALL(mock, has_socket()).RETURN(true));
+    }
+    void allow_turns() {
+        allowed.push_back(NAMED_ALLOW_CALL(mock, next_interest()).LR_RETURN(now_waits_for));
+        allowed.push_back(NAMED_ALLOW_CALL(mock, process(_, _)).LR_RETURN(turn()));
+    }
+
+    test_loop loop{std::chrono::seconds(20)};
+};
+
+}  // namespace
+
+TEST_CASE("seam: the order of calls for one request", "[core][seam]") {
+    seam s;
+    s.allow_questions();
+    s.allow_turns();
+    trompeloeil::sequence order;
+    REQUIRE_CALL(s.mock, open(_))
+        .WITH(_1.servers == std::vector<std::string>{"10.0.0.1:2181"} && _1.session_timeout == 10s &&
+              _1.session_id == 0)
+        .IN_SEQUENCE(order)
+        .LR_SIDE_EFFECT(s.connect());
+    REQUIRE_CALL(s.mock, begin_batch()).IN_SEQUENCE(order);
+    REQUIRE_CALL(s.mock, submit(_, _))
+        .WITH(std::get<get_request>(_2).path == "/a" && !std::get<get_request>(_2).watch)
+        .IN_SEQUENCE(order)
+        .LR_SIDE_EFFECT(s.answer(_1))
+        .RETURN(std::error_code());
+    REQUIRE_CALL(s.mock, end_batch()).IN_SEQUENCE(order);
+    REQUIRE_CALL(s.mock, send_goodbye()).IN_SEQUENCE(order).RETURN(false);
+
+    const auto core = s.make_core();
+    auto body = [&]() -> asio::awaitable<void> {
+        const client zk(core);
+        co_await zk.get("/a");
+        const close_result how = co_await zk.close();
+        CHECK(how == close_result::session_left_to_expire);
+    };
+    s.loop.run(body());
+    CHECK(core->pending_operations() == 0);
+}
+
+TEST_CASE("seam: nothing is submitted, and no goodbye said, without a connection", "[core][seam]") {
+    seam s(client_options("10.0.0.1:2181").connection_timeout(20ms));
+    s.allow_questions();
+    s.allow_turns();
+    REQUIRE_CALL(s.mock, open(_));
+    FORBID_CALL(s.mock, begin_batch());
+    FORBID_CALL(s.mock, submit(_, _));
+    FORBID_CALL(s.mock, send_goodbye());
+    const auto core = s.make_core();
+    auto body = [&]() -> asio::awaitable<void> {
+        const client zk(core);
+        const std::error_code code = co_await code_of(zk.get("/a"));
+        CHECK(code == errc::not_connected);
+        co_await zk.close();
+    };
+    s.loop.run(body());
+}
+
+TEST_CASE("seam: what has arrived is read before it is asked what has timed out", "[core][seam]") {
+    // Fact 7.
+    seam s;
+    s.allow_questions();
+    std::vector<std::string> calls;
+    ALLOW_CALL(s.mock, open(_));
+    ALLOW_CALL(s.mock, next_interest()).LR_SIDE_EFFECT(calls.push_back("interest")).LR_RETURN(s.now_waits_for);
+    ALLOW_CALL(s.mock, process(true, false)).LR_SIDE_EFFECT(calls.push_back("read")).RETURN(drain_result::drained);
+    const auto core = s.make_core();
+    auto body = [&]() -> asio::awaitable<void> {
+        const client zk(core);
+        asio::steady_timer timer(co_await asio::this_coro::executor);
+        while (calls.size() < 7) {
+            timer.expires_after(1ms);
+            co_await timer.async_wait(asio::use_awaitable);
+        }
+        co_await zk.close();
+    };
+    s.loop.run(body());
+    calls.resize(7);
+    CHECK(calls == std::vector<std::string>{"interest", "read", "interest", "read", "interest", "read", "interest"});
+}
+
+TEST_CASE("seam: a connection attempt that takes too long is aborted", "[core][seam]") {
+    seam s(client_options("10.0.0.1:2181").connection_timeout(400ms));
+    s.allow_turns();
+    s.allowed.push_back(NAMED_ALLOW_CALL(s.mock, session_timeout()).RETURN(300ms));
+    s.allowed.push_back(NAMED_ALLOW_CALL(s.mock, current_server()).RETURN("10.0.0.1:2181"));
+    s.allowed.push_back(NAMED_ALLOW_CALL(s.mock, last_failure()).RETURN(""));
+    bool connecting = true;
+    ALLOW_CALL(s.mock, has_socket()).LR_RETURN(connecting);
+    ALLOW_CALL(s.mock, open(_));
+    REQUIRE_CALL(s.mock, abort_connection()).LR_SIDE_EFFECT(connecting = false);
+    const auto core = s.make_core();
+    auto body = [&]() -> asio::awaitable<void> {
+        const client zk(core);
+        const std::string text = co_await message_of(zk.connected());
+        CHECK(text.find("10.0.0.1:2181: no answer") != std::string::npos);
+        co_await zk.close();
+    };
+    s.loop.run(body());
+}
+
+TEST_CASE("seam: a batch is ended although a request in it was refused", "[core][seam]") {
+    seam s;
+    s.allow_questions();
+    s.allow_turns();
+    trompeloeil::sequence order;
+    ALLOW_CALL(s.mock, open(_)).LR_SIDE_EFFECT(s.connect());
+    REQUIRE_CALL(s.mock, begin_batch()).IN_SEQUENCE(order);
+    REQUIRE_CALL(s.mock, submit(_, _)).IN_SEQUENCE(order).RETURN(make_error_code(errc::session_expired));
+    REQUIRE_CALL(s.mock, end_batch()).IN_SEQUENCE(order);
+    ALLOW_CALL(s.mock, send_goodbye()).RETURN(false);
+    const auto core = s.make_core();
+    auto body = [&]() -> asio::awaitable<void> {
+        const client zk(core);
+        const std::error_code code = co_await code_of(zk.get("/a"));
+        CHECK(code == errc::session_expired);
+        co_await zk.close();
+    };
+    s.loop.run(body());
+}
+
+TEST_CASE("seam: a watch is removed over the connection, or forgotten without one", "[core][seam]") {
+    seam s;
+    s.allow_questions();
+    s.allow_turns();
+    const bool is_connected = GENERATE(true, false);
+    ALLOW_CALL(s.mock, open(_)).LR_SIDE_EFFECT(s.connect());
+    ALLOW_CALL(s.mock, begin_batch());
+    ALLOW_CALL(s.mock, end_batch());
+    ALLOW_CALL(s.mock, send_goodbye()).RETURN(false);
+    REQUIRE_CALL(s.mock, submit(_, _))
+        .WITH(std::holds_alternative<children_request>(_2))
+        .LR_SIDE_EFFECT(s.answer(_1))
+        .RETURN(std::error_code());
+    if (is_connected)
+        s.allowed.push_back(NAMED_REQUIRE_CALL(s.mock, submit(_, _))
+                                .WITH(std::holds_alternative<remove_watch_request>(_2) &&
+                                      std::get<remove_watch_request>(_2).path == "/a" &&
+                                      std::get<remove_watch_request>(_2).kind == watch_kind::children)
+                                .LR_SIDE_EFFECT(s.answer(_1))
+                                .RETURN(std::error_code()));
+    else
+        s.allowed.push_back(NAMED_REQUIRE_CALL(s.mock, forget_watch("/a", watch_kind::children)));
+
+    const auto core = s.make_core();
+    auto body = [&]() -> asio::awaitable<void> {
+        const client zk(core);
+        asio::steady_timer timer(co_await asio::this_coro::executor);
+        {
+            const auto seen = co_await zk.children_and_watch("/a");
+            if (!is_connected) s.next = [&] { s.listener->on_link(link_state::disconnected); };
+            while (!is_connected && zk.state() != session_state::suspended) {
+                timer.expires_after(1ms);
+                co_await timer.async_wait(asio::use_awaitable);
+            }
+        }
+        while (core->watches() > 0) {
+            timer.expires_after(1ms);
+            co_await timer.async_wait(asio::use_awaitable);
+        }
+        co_await zk.close();
+    };
+    s.loop.run(body());
+    CHECK(core->pending_operations() == 0);
+}

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "support/catch.hpp"
+
+#include <zkasio/error.hpp>
+
+#include <optional>
+#include <string_view>
+
+namespace zkasio::test {
+
+/// The zkasio::error that `call()` throws, or nothing.
+template <class Call>
+std::optional<error> error_of(Call call) {
+    try {
+        call();
+    } catch (const error& e) {
+        return e;
+    }
+    return std::nullopt;
+}
+
+/// Its code; ok when nothing is thrown.
+template <class Call>
+std::error_code code_thrown_by(Call call) {
+    const std::optional<error> e = error_of(call);
+    return e ? e->code() : std::error_code();
+}
+
+inline bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+}  // namespace zkasio::test

@@ -1,0 +1,116 @@
+#include "unit/error_of.hpp"
+
+#include <zkasio/detail/server_list.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::detail;
+using zkasio::test::error_of;
+using zkasio::test::has;
+using namespace std::string_literals;
+
+namespace {
+
+using hosts = std::vector<host_port>;
+
+server_list parse(std::string_view text) { return parse_server_list(text, "client options"); }
+
+struct bad {
+    std::string text, part, why;
+};
+
+}  // namespace
+
+TEST_CASE("server list: hosts and ports", "[server_list]") {
+    CHECK(parse("zk1").hosts == hosts{{"zk1", 2181}});
+    CHECK(parse("zk1:2182").hosts == hosts{{"zk1", 2182}});
+    CHECK(parse("zk1:1,zk2:65535,10.0.0.1").hosts == hosts{{"zk1", 1}, {"zk2", 65535}, {"10.0.0.1", 2181}});
+    CHECK(parse("zk-1.example_x.org:02181").hosts == hosts{{"zk-1.example_x.org", 2181}});
+    CHECK(parse("b,a,b").hosts == hosts{{"b", 2181}, {"a", 2181}, {"b", 2181}});  // order and repetition are kept
+    CHECK(parse("zk1").chroot == "");
+}
+
+TEST_CASE("server list: IPv6 stands in brackets", "[server_list]") {
+    CHECK(parse("[::1]").hosts == hosts{{"::1", 2181}});
+    CHECK(parse("[::1]:2182").hosts == hosts{{"::1", 2182}});
+    CHECK(parse("[fe80::1%eth0]:1,zk").hosts == hosts{{"fe80::1%eth0", 1}, {"zk", 2181}});
+    CHECK(parse("[2001:db8::1]:2181/app").chroot == "/app");
+}
+
+TEST_CASE("server list: chroot", "[server_list]") {
+    CHECK(parse("zk1/app").chroot == "/app");
+    CHECK(parse("zk1:2181,zk2/app/more").chroot == "/app/more");
+    CHECK(parse("zk1:2181,zk2/app/more").hosts == hosts{{"zk1", 2181}, {"zk2", 2181}});
+    CHECK(parse("zk1/").chroot == "");  // the root is no chroot
+    CHECK(parse("zk1/\xc3\xbc").chroot == "/\xc3\xbc");
+    // All that follows the first '/' is the chroot, as in Java.
+    CHECK(parse("zk1/a,zk2").hosts == hosts{{"zk1", 2181}});
+    CHECK(parse("zk1/a,zk2").chroot == "/a,zk2");
+}
+
+TEST_CASE("server list: what is wrong is named", "[server_list]") {
+    const std::vector<bad> cases{
+        {"", "\"\"", "host is empty"},
+        {",", "\"\"", "host is empty"},
+        {"zk1,", "\"\"", "host is empty"},
+        {",zk1", "\"\"", "host is empty"},
+        {"zk1,,zk2", "\"\"", "host is empty"},
+        {":2181", "\":2181\"", "host is empty"},
+        {"/app", "\"\"", "host is empty"},
+        {"[]:2181", "\"[]:2181\"", "host is empty"},
+        {"zk1:", "\"zk1:\"", "from 1 to 65535"},
+        {"zk1:0", "\"zk1:0\"", "from 1 to 65535"},
+        {"zk1:65536", "\"zk1:65536\"", "from 1 to 65535"},
+        {"zk1:99999999999999999999", "\"zk1:99999999999999999999\"", "from 1 to 65535"},
+        {"zk1:-1", "\"zk1:-1\"", "from 1 to 65535"},
+        {"zk1:+1", "\"zk1:+1\"", "from 1 to 65535"},
+        {"zk1:21x", "\"zk1:21x\"", "from 1 to 65535"},
+        {"zk1: 2181", "\"zk1: 2181\"", "from 1 to 65535"},
+        {"zk0:2181,zk1:http", "\"zk1:http\"", "from 1 to 65535"},
+        {"::1", "\"::1\"", "brackets"},
+        {"::1:2181", "\"::1:2181\"", "brackets"},
+        {"zk1:2181:2182", "\"zk1:2181:2182\"", "brackets"},
+        {"[::1", "\"[::1\"", "missing ']'"},
+        {"[::1]2181", "\"[::1]2181\"", "':port' expected"},
+        {"[[::1]]:2181", "\"[[::1]]:2181\"", "':port' expected"},
+        {"[::1]:", "\"[::1]:\"", "from 1 to 65535"},
+        {"[::1]:0", "\"[::1]:0\"", "from 1 to 65535"},
+        {" zk1", "\" zk1\"", "character not allowed"},
+        {"zk1, zk2", "\" zk2\"", "character not allowed"},
+        {"zk1\n", "zk1", "character not allowed"},
+        {"user@zk1", "\"user@zk1\"", "character not allowed"},
+        {"zk1\0:2181"s, "zk1", "character not allowed"},
+        {"zk1\\zk2", "\"zk1\\zk2\"", "character not allowed"},
+    };
+    for (const bad& c : cases) {
+        INFO(c.text);
+        const auto e = error_of([&] { parse(c.text); });
+        REQUIRE(e);
+        CHECK(e->code() == errc::invalid_argument);
+        CHECK(e->operation() == "client options");
+        INFO(e->what());
+        CHECK(has(e->what(), c.part));
+        CHECK(has(e->what(), c.why));
+    }
+}
+
+TEST_CASE("server list: a chroot follows the rules for paths", "[server_list]") {
+    for (const std::string& text :
+         {"zk1/app/"s, "zk1//app"s, "zk1/a/../b"s, "zk1/."s, "zk1/a\x01"s, "zk1/a\0b"s, "zk1/\xff"s}) {
+        INFO(text);
+        const auto e = error_of([&] { parse_server_list(text, "set_servers"); });
+        REQUIRE(e);
+        CHECK(e->code() == errc::invalid_argument);
+        CHECK(e->operation() == "set_servers");
+        CHECK(e->path() == text.substr(3));
+        CHECK(has(e->what(), "chroot"));
+    }
+}
+
+TEST_CASE("server list: as the C client wants it", "[server_list]") {
+    CHECK(numeric_server("10.0.0.1", 2181) == "10.0.0.1:2181");
+    CHECK(numeric_server("::1", 65535) == "::1:65535");
+}

@@ -1,0 +1,204 @@
+#include "support/catch.hpp"
+
+#include <zkasio/detail/watch_registry.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace zkasio::detail;
+
+namespace {
+
+watch_ptr waiter(std::string path, watch_kind kind = watch_kind::data) {
+    auto w = std::make_shared<watch_state>();
+    w->path = std::move(path);
+    w->kind = kind;
+    return w;
+}
+
+// A request that sets a watch, and its good answer.
+watch_ptr set(watch_registry& r, const std::string& path, watch_kind kind = watch_kind::data) {
+    auto w = waiter(path, kind);
+    REQUIRE(r.begin(path, kind));
+    CHECK_FALSE(r.finish(path, kind, true, w));
+    return w;
+}
+
+bool same(std::vector<watch_ptr> a, std::vector<watch_ptr> b) {
+    std::sort(a.begin(), a.end());
+    std::sort(b.begin(), b.end());
+    return a == b;
+}
+
+using watches = std::vector<watch_ptr>;
+
+}  // namespace
+
+TEST_CASE("watch registry: a watch is live from its answer to its event", "[watch_registry]") {
+    watch_registry r;
+    CHECK_FALSE(r.live("/a", watch_kind::data));
+    REQUIRE(r.begin("/a", watch_kind::data));
+    CHECK_FALSE(r.live("/a", watch_kind::data));
+    const auto w = waiter("/a");
+    CHECK_FALSE(r.finish("/a", watch_kind::data, true, w));
+    CHECK(r.live("/a", watch_kind::data));
+    CHECK_FALSE(r.live("/a", watch_kind::children));
+    CHECK_FALSE(r.live("/b", watch_kind::data));
+
+    CHECK(same(r.fire(node_event::data_changed, "/a"), {w}));
+    CHECK(w->event == node_event::data_changed);
+    CHECK_FALSE(r.live("/a", watch_kind::data));
+    CHECK(r.size() == 0);
+    CHECK(r.fire(node_event::data_changed, "/a").empty());  // one shot
+}
+
+TEST_CASE("watch registry: many waiters share one watch, the last to leave removes it", "[watch_registry]") {
+    watch_registry r;
+    const auto first = set(r, "/a"), second = set(r, "/a"), third = set(r, "/a");
+    CHECK(r.size() == 1);
+    CHECK_FALSE(r.leave(*second));
+    CHECK_FALSE(r.leave(*first));
+    CHECK(r.live("/a", watch_kind::data));
+    CHECK(r.leave(*third));
+    CHECK(r.size() == 1);  // until the server has confirmed it
+    CHECK_FALSE(r.removed("/a", watch_kind::data, true));
+    CHECK(r.size() == 0);
+}
+
+TEST_CASE("watch registry: a request that fails sets nothing", "[watch_registry]") {
+    watch_registry r;
+    REQUIRE(r.begin("/a", watch_kind::data));
+    CHECK(r.size() == 1);
+    CHECK_FALSE(r.finish("/a", watch_kind::data, false, waiter("/a")));
+    CHECK(r.size() == 0);
+    CHECK_FALSE(r.live("/a", watch_kind::data));
+
+    // It does not end what others have, either.
+    const auto w = set(r, "/a");
+    REQUIRE(r.begin("/a", watch_kind::data));
+    CHECK_FALSE(r.finish("/a", watch_kind::data, false, waiter("/a")));
+    CHECK(r.live("/a", watch_kind::data));
+    CHECK(same(r.fire(node_event::created, "/a"), {w}));
+}
+
+TEST_CASE("watch registry: which events end which watches", "[watch_registry]") {
+    // Fact 18: created, changed -> data and exists; child -> children; removed -> all.
+    struct row {
+        node_event event;
+        bool data, children;
+    };
+    for (const row& expected : {row{node_event::created, true, false}, row{node_event::data_changed, true, false},
+                                row{node_event::children_changed, false, true}, row{node_event::removed, true, true}}) {
+        watch_registry r;
+        const auto data = set(r, "/a"), children = set(r, "/a", watch_kind::children);
+        const auto elsewhere = set(r, "/a/b"), above = set(r, "/", watch_kind::children);
+        watches woken;
+        if (expected.data) woken.push_back(data);
+        if (expected.children) woken.push_back(children);
+        INFO("event " << static_cast<int>(expected.event));
+        CHECK(same(r.fire(expected.event, "/a"), woken));
+        for (const watch_ptr& w : woken) CHECK(w->event == expected.event);
+        CHECK(r.live("/a", watch_kind::data) == !expected.data);
+        CHECK(r.live("/a", watch_kind::children) == !expected.children);
+        CHECK(r.live("/a/b", watch_kind::data));
+        CHECK(r.live("/", watch_kind::children));
+        CHECK(r.size() == 4 - woken.size());
+    }
+}
+
+TEST_CASE("watch registry: an event wakes all who share the watch, a pending registration stays", "[watch_registry]") {
+    watch_registry r;
+    const auto first = set(r, "/a"), second = set(r, "/a");
+    REQUIRE(r.begin("/a", watch_kind::data));
+    CHECK(same(r.fire(node_event::data_changed, "/a"), {first, second}));
+    CHECK_FALSE(r.live("/a", watch_kind::data));
+    const auto third = waiter("/a");
+    CHECK_FALSE(r.finish("/a", watch_kind::data, true, third));
+    CHECK(same(r.fire(node_event::data_changed, "/a"), {third}));
+    CHECK(r.size() == 0);
+}
+
+TEST_CASE("watch registry: paths have a budget", "[watch_registry]") {
+    // Fact 23: they all are in one request after a reconnect; a path costs its length and 4.
+    watch_registry r;
+    const std::string half(watch_registry::path_budget / 2 - 4, 'x');
+    REQUIRE(r.begin(half, watch_kind::data));
+    REQUIRE(r.begin(half, watch_kind::children));  // the two kinds count separately
+    CHECK_FALSE(r.begin("/", watch_kind::data));
+    CHECK(r.size() == 2);
+    CHECK(r.begin(half, watch_kind::data));  // another waiter costs nothing
+
+    CHECK_FALSE(r.finish(half, watch_kind::children, false, nullptr));
+    CHECK(r.begin("/", watch_kind::data));
+    CHECK_FALSE(r.begin(half, watch_kind::children));
+    CHECK_FALSE(r.finish("/", watch_kind::data, false, nullptr));
+    CHECK(r.begin(half, watch_kind::children));
+}
+
+TEST_CASE("watch registry: the budget is given back in every way that a watch ends", "[watch_registry]") {
+    watch_registry r;
+    const std::string all(watch_registry::path_budget - 4, 'x');
+    REQUIRE(r.begin(all, watch_kind::data));
+    CHECK_FALSE(r.begin("/", watch_kind::data));
+
+    CHECK_FALSE(r.finish(all, watch_kind::data, false, nullptr));  // refused
+    const auto fired = set(r, all);
+    r.fire(node_event::removed, all);
+    const auto left = set(r, all);
+    CHECK(r.leave(*left));
+    CHECK_FALSE(r.begin("/", watch_kind::data));  // not before the server has confirmed
+    CHECK_FALSE(r.removed(all, watch_kind::data, true));
+    const auto over = set(r, all);
+    CHECK(same(r.clear(), {over}));
+    CHECK(r.begin(all, watch_kind::data));
+    CHECK_FALSE(r.begin("/", watch_kind::data));
+}
+
+TEST_CASE("watch registry: the chroot is in every path that a reconnect carries", "[watch_registry]") {
+    watch_registry r(100'000);
+    for (int i = 0; i < 8; ++i) REQUIRE(r.begin("/" + std::to_string(i), watch_kind::data));
+    CHECK_FALSE(r.begin("/8", watch_kind::data));
+    CHECK_FALSE(r.finish("/0", watch_kind::data, false, nullptr));
+    CHECK(r.begin("/8", watch_kind::data));
+}
+
+TEST_CASE("watch registry: the watch on the configuration", "[watch_registry]") {
+    const std::string path = "/zookeeper/config";
+    SECTION("is a watch of its own") {
+        watch_registry r;
+        const auto config = set(r, path, watch_kind::config), data = set(r, path);
+        CHECK(r.size() == 2);
+        CHECK(same(r.fire(node_event::data_changed, path), {config, data}));
+        const auto again = set(r, path, watch_kind::config);
+        CHECK(r.leave(*again));
+        CHECK_FALSE(r.removed(path, watch_kind::config, true));
+        CHECK(r.size() == 0);
+    }
+    SECTION("cannot be removed below a chroot, and stays for the next one") {
+        watch_registry r(4);
+        const auto first = set(r, path, watch_kind::config);
+        CHECK_FALSE(r.leave(*first));
+        CHECK(r.live(path, watch_kind::config));
+        const auto second = set(r, path, watch_kind::config);
+        CHECK(same(r.fire(node_event::data_changed, path), {second}));
+        CHECK(r.size() == 0);
+    }
+}
+
+TEST_CASE("watch registry: the end of a session", "[watch_registry]") {
+    watch_registry r;
+    const auto a = set(r, "/a"), shared = set(r, "/a"), b = set(r, "/b", watch_kind::children);
+    const auto leaving = set(r, "/c");
+    CHECK(r.leave(*leaving));
+    REQUIRE(r.begin("/d", watch_kind::data));
+    CHECK(same(r.clear(), {a, shared, b}));
+    CHECK(r.size() == 0);
+    // Answers of the old session change nothing.
+    CHECK_FALSE(r.finish("/d", watch_kind::data, true, waiter("/d")));
+    CHECK_FALSE(r.removed("/c", watch_kind::data, false));
+    CHECK_FALSE(r.leave(*a));
+    CHECK(r.clear().empty());
+    CHECK(r.size() == 0);
+}
