@@ -167,7 +167,7 @@ TEST_CASE("an ensemble of three: locks survive the death of the server that one 
     with_client_for(120s, options(servers.connect_string()).session_timeout(15s), body);
 }
 
-TEST_CASE("the server list can be changed while connected; the session moves") {
+TEST_CASE("the server list can be changed while connected - the session moves") {
     test_server servers(3);
     const std::string all = servers.connect_string();
     const std::string first = all.substr(0, all.find(','));

@@ -215,7 +215,7 @@ TEST_CASE("contenders: the holder first, with data and session") {
     with_client(body);
 }
 
-TEST_CASE("a waiter in the middle that is cancelled leaves; the order of the rest is unchanged") {
+TEST_CASE("a waiter in the middle that is cancelled leaves - the order of the rest is unchanged") {
     auto body = [](const test_client& zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "mutex-cancel");
         const mutex lock(zk, dir);
