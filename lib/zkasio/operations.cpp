@@ -255,6 +255,7 @@ asio::awaitable<void> operations::remove_recursive(std::string path) const {
     constexpr std::size_t window = 256;  // requests under way
     for (int round = 0;; ++round) {
         std::vector<std::string> all{path};  // parents before children
+        std::string unlisted;                // one that we may not look into
         for (std::size_t begin = 0; begin < all.size();) {
             const std::size_t end = std::min(all.size(), begin + window);
             std::vector<pending_children> listings;
@@ -269,6 +270,7 @@ asio::awaitable<void> operations::remove_recursive(std::string path) const {
                     // Who may not list a node may still be allowed to remove it: that is for its parent to say.
                     if (failed != zk_errc::no_node && failed != zk_errc::no_auth && failed != condition::retryable) throw;
                 }
+                if (failed == zk_errc::no_auth) unlisted = all[i];
                 if (failed == condition::retryable) found = co_await children(all[i]);
                 for (const std::string& name : found.names) all.push_back(join_path(all[i], name));
             }
@@ -295,6 +297,7 @@ asio::awaitable<void> operations::remove_recursive(std::string path) const {
             }
         }
         if (!not_empty) co_return;
+        if (!unlisted.empty()) throw error(zk_errc::no_auth, "remove_recursive", unlisted, "its children cannot be listed");
         if (round == 10) throw error(zk_errc::not_empty, "remove_recursive", path, "somebody keeps adding children");
     }
 }

@@ -3,6 +3,7 @@
 #include "support/test_client.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -220,5 +221,36 @@ TEST_CASE("seam: a watch is removed over the connection, or forgotten without on
         co_await zk.close();
     };
     s.loop.run(body());
+    CHECK(core->pending_operations() == 0);
+}
+
+TEST_CASE("seam: a request that the backend never answers ends with the client, its outcome unknown", "[core][seam]") {
+    seam s;
+    s.allow_questions();
+    s.allow_turns();
+    ALLOW_CALL(s.mock, open(_)).LR_SIDE_EFFECT(s.connect());
+    ALLOW_CALL(s.mock, begin_batch());
+    ALLOW_CALL(s.mock, end_batch());
+    REQUIRE_CALL(s.mock, submit(_, _)).RETURN(std::error_code());
+    REQUIRE_CALL(s.mock, send_goodbye()).RETURN(false);
+    const auto core = s.make_core();
+    std::optional<error> failed;
+    auto write = [&](client zk) -> asio::awaitable<void> {
+        try {
+            co_await zk.set("/a", "x");
+        } catch (const error& e) {
+            failed = e;
+        }
+    };
+    auto body = [&]() -> asio::awaitable<void> {
+        const client zk(core);
+        co_await zk.connected();
+        s.loop.spawn(write(zk));
+        co_await zk.close();
+    };
+    s.loop.run(body());
+    REQUIRE(failed);
+    CHECK(failed->code() == errc::client_closed);
+    CHECK(failed->outcome_unknown());
     CHECK(core->pending_operations() == 0);
 }

@@ -178,6 +178,17 @@ TEST_CASE("watch registry: a removal that has not worked is repeated", "[watch_r
     CHECK(r.size() == 0);
 }
 
+TEST_CASE("watch registry: one removal at a time", "[watch_registry]") {
+    watch_registry r;
+    const auto old = set(r, "/a");
+    CHECK(r.leave(*old));
+    // The backend refuses a new request at once, while the removal is under way.
+    REQUIRE(r.begin("/a", watch_kind::data));
+    CHECK_FALSE(r.finish("/a", watch_kind::data, false, nullptr));
+    CHECK_FALSE(r.removed("/a", watch_kind::data, true));
+    CHECK(r.size() == 0);
+}
+
 TEST_CASE("watch registry: an event overtakes a removal", "[watch_registry]") {
     watch_registry r;
     const auto w = set(r, "/a");
