@@ -66,6 +66,16 @@ struct seam {
     test_loop loop{std::chrono::seconds(20)};
 };
 
+// The mock tells of nothing by itself.
+template <class Condition>
+asio::awaitable<void> until(Condition condition) {
+    asio::steady_timer timer(co_await asio::this_coro::executor);
+    while (!condition()) {
+        timer.expires_after(1ms);
+        co_await timer.async_wait(asio::use_awaitable);
+    }
+}
+
 }  // namespace
 
 TEST_CASE("seam: the order of calls for one request", "[core][seam]") {
@@ -127,11 +137,7 @@ TEST_CASE("seam: what has arrived is read before it is asked what has timed out"
     const auto core = s.make_core();
     auto body = [&]() -> asio::awaitable<void> {
         const client zk(core);
-        asio::steady_timer timer(co_await asio::this_coro::executor);
-        while (calls.size() < 7) {
-            timer.expires_after(1ms);
-            co_await timer.async_wait(asio::use_awaitable);
-        }
+        co_await until([&] { return calls.size() >= 7; });
         co_await zk.close();
     };
     s.loop.run(body());
@@ -205,19 +211,12 @@ TEST_CASE("seam: a watch is removed over the connection, or forgotten without on
     const auto core = s.make_core();
     auto body = [&]() -> asio::awaitable<void> {
         const client zk(core);
-        asio::steady_timer timer(co_await asio::this_coro::executor);
         {
             const auto seen = co_await zk.children_and_watch("/a");
             if (!is_connected) s.next = [&] { s.listener->on_link(link_state::disconnected); };
-            while (!is_connected && zk.state() != session_state::suspended) {
-                timer.expires_after(1ms);
-                co_await timer.async_wait(asio::use_awaitable);
-            }
+            co_await until([&] { return is_connected || zk.state() == session_state::suspended; });
         }
-        while (core->watches() > 0) {
-            timer.expires_after(1ms);
-            co_await timer.async_wait(asio::use_awaitable);
-        }
+        co_await until([&] { return core->watches() == 0; });
         co_await zk.close();
     };
     s.loop.run(body());
@@ -231,7 +230,8 @@ TEST_CASE("seam: a request that the backend never answers ends with the client, 
     ALLOW_CALL(s.mock, open(_)).LR_SIDE_EFFECT(s.connect());
     ALLOW_CALL(s.mock, begin_batch());
     ALLOW_CALL(s.mock, end_batch());
-    REQUIRE_CALL(s.mock, submit(_, _)).RETURN(std::error_code());
+    bool submitted = false;
+    REQUIRE_CALL(s.mock, submit(_, _)).LR_SIDE_EFFECT(submitted = true).RETURN(std::error_code());
     REQUIRE_CALL(s.mock, send_goodbye()).RETURN(false);
     const auto core = s.make_core();
     std::optional<error> failed;
@@ -244,8 +244,8 @@ TEST_CASE("seam: a request that the backend never answers ends with the client, 
     };
     auto body = [&]() -> asio::awaitable<void> {
         const client zk(core);
-        co_await zk.connected();
         s.loop.spawn(write(zk));
+        co_await until([&] { return submitted; });
         co_await zk.close();
     };
     s.loop.run(body());
