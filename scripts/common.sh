@@ -33,7 +33,10 @@ build() {
     local preset=$1
     shift
     say "building ($preset)"
-    cmake --preset "$preset" -S "$root" ${CI:+-DZKASIO_WERROR=ON} > "$work/configure.log" 2>&1 ||
+    # Not under sanitizers: there g++ 12 warns of its own standard library.
+    local strict=OFF
+    [ -n "${CI:-}" ] && [ "$preset" = dev ] && strict=ON
+    cmake --preset "$preset" -S "$root" -DZKASIO_WERROR=$strict > "$work/configure.log" 2>&1 ||
         { cat "$work/configure.log" >&2; die "cmake could not configure"; }
     cmake --build "$root/build/$preset" ${1:+--target "$@"}
 }
