@@ -1,0 +1,391 @@
+// The lock, beside a hand-written state machine over libzookeeper_st ("raw"): all against the same server, in alternating
+// rounds; what counts are the counts and the ratios. The targets are those of docs/performance.md.
+//
+//     zkasio_bench_lock 127.0.0.1:2181 [rounds] [what...]
+//
+// `what`, by default all but the last two:
+//     100 1000 10000   so many waiters in one process (above 20000: zkasio alone)
+//     cycle            acquire and release, one at a time, uncontended
+//     4x25 3x1000      processes x waiters
+//     handoff          from session to session
+//     100000
+//     strand           zkasio's coroutines run on the client's strand in all that follows
+//
+// Everything is measured in processes of its own, forked from one that never runs a zkasio client. That one conducts:
+// it holds the lock with a node of its own until all have queued.
+
+#include "raw_session.hpp"
+#include "workers.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bench {
+namespace {
+
+constexpr double patience = 150;  // seconds for one measurement
+
+// ------------------------------------------------------------------------------------ conductor and workers
+struct message {
+    enum class kind { ready, go, queued, done } what = kind::ready;
+    report result;
+};
+
+void send(int fd, message m) {
+    if (::send(fd, &m, sizeof m, MSG_NOSIGNAL) != sizeof m) std::_Exit(1);
+}
+
+using worker = void (*)(const task&, const conductor_link&);
+
+struct outcome {
+    report sum;
+    double released = 0;  // when the first holder went
+};
+
+class conductor {
+public:
+    explicit conductor(const std::string& server) : session_(server) { session_.create(root, 0); }
+    ~conductor() { session_.remove(root); }
+
+    /// Nothing if it failed or took too long.
+    std::optional<outcome> measure(worker work, task what, int processes, bool first_holder) {
+        what.directory = std::string(root).append("/").append(std::to_string(++directories_));
+        session_.create(what.directory, 0);
+        std::string holder;
+        if (first_holder) holder = session_.create(what.directory + "/" + new_node_name(), ZOO_EPHEMERAL_SEQUENTIAL);
+        what.contenders = what.waiters * processes + 1;
+        workers_.clear();
+        deadline_ = now() + patience;
+        for (int i = 0; i < processes; ++i) start(work, what);
+
+        outcome o;
+        const bool fine = all(message::kind::ready) && go() && (holder.empty() || (all(message::kind::queued) && let_go(holder, o))) &&
+                          all(message::kind::done, &o);
+        for (const child& c : workers_) {
+            if (!fine) ::kill(c.pid, SIGKILL);
+            ::close(c.fd);
+            ::waitpid(c.pid, nullptr, 0);
+        }
+        if (fine && session_.children(what.directory) != 0) std::printf("  nodes are left in %s\n", what.directory.c_str());
+        if (!fine && !holder.empty()) session_.remove(holder);
+        session_.remove(what.directory);
+        if (!fine) return std::nullopt;
+        return o;
+    }
+
+private:
+    struct child {
+        pid_t pid;
+        int fd;
+    };
+
+    void start(worker work, const task& what) {
+        int ends[2];
+        if (::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) != 0) std::abort();
+        std::fflush(stdout);
+        const pid_t pid = ::fork();
+        if (pid == 0) {
+            ::dup2(ends[1], 3);
+            ::close_range(4, ~0U, 0);  // our session among them: it is not this process's
+            try {
+                work(what, conductor_link(3));
+            } catch (const std::exception& e) {
+                std::fprintf(stderr, "  worker: %s\n", e.what());
+                std::_Exit(1);
+            }
+            std::_Exit(0);
+        }
+        ::close(ends[1]);
+        workers_.push_back({pid, ends[0]});
+    }
+
+    bool all(message::kind expected, outcome* o = nullptr) {
+        bool first = true;
+        for (const child& c : workers_) {
+            while (!turn({&session_}, c.fd, 1000))
+                if (now() > deadline_) return false;
+            message m;
+            if (::recv(c.fd, &m, sizeof m, 0) != sizeof m || m.what != expected) return false;
+            if (o) add(o->sum, m.result, std::exchange(first, false));
+        }
+        return true;
+    }
+    bool go() {
+        for (const child& c : workers_) send(c.fd, {message::kind::go, {}});
+        return true;
+    }
+    bool let_go(const std::string& holder, outcome& o) {
+        o.released = now();
+        session_.remove(holder);
+        return true;
+    }
+    static void add(report& sum, const report& r, bool first) {
+        sum.begin = first ? r.begin : std::min(sum.begin, r.begin);
+        sum.end = std::max(sum.end, r.end);
+        sum.operations += r.operations;
+        sum.cpu += r.cpu;
+        sum.requests += r.requests;
+        sum.bytes += r.bytes;
+        sum.heap += r.heap;
+        sum.threads = std::max(sum.threads, r.threads);
+        sum.p50 = r.p50;
+        sum.p99 = r.p99;
+    }
+
+    // Short, and always of the same length: it is in every answer to a create.
+    const std::string root = "/zb" + std::to_string(100000 + ::getpid() % 900000);
+    raw_session session_;
+    std::vector<child> workers_;
+    double deadline_ = 0;
+    int directories_ = 10000;
+};
+
+// ------------------------------------------------------------------------------------------------- numbers
+double median(std::vector<double> v) {
+    std::sort(v.begin(), v.end());
+    return v.empty() ? 0 : v[v.size() / 2];
+}
+
+double rate(const outcome& o) { return o.sum.operations / (o.sum.end - o.sum.begin); }
+double drain(const outcome& o) { return o.released > 0 ? o.sum.operations / (o.sum.end - o.released) : 0; }
+double time_each(const outcome& o) { return 1 / rate(o); }
+double seconds(const outcome& o) { return o.sum.end - o.sum.begin; }
+double requests(const outcome& o) { return o.sum.requests / o.sum.operations; }
+double bytes(const outcome& o) { return o.sum.bytes / o.sum.operations; }
+double cpu_us(const outcome& o) { return o.sum.cpu * 1e6 / o.sum.operations; }
+double kib(const outcome& o) { return o.sum.heap / 1024 / o.sum.operations; }
+double threads(const outcome& o) { return o.sum.threads; }
+double p50_us(const outcome& o) { return o.sum.p50 * 1e6; }
+double p99_us(const outcome& o) { return o.sum.p99 * 1e6; }
+
+struct column {
+    const char* title;
+    const char* format;
+    double (*value)(const outcome&);
+};
+
+const std::vector<column> queue_columns{
+    {"hand-offs/s", "%12.0f", rate}, {"drain/s", "%9.0f", drain}, {"requests", "%10.3f", requests}, {"bytes rcvd", "%11.0f", bytes},
+    {"CPU us", "%8.1f", cpu_us}, {"KiB", "%8.2f", kib}, {"threads", "%8.0f", threads}};
+const std::vector<column> cycle_columns{
+    {"cycles/s", "%12.0f", rate}, {"requests", "%10.3f", requests}, {"bytes rcvd", "%11.0f", bytes}, {"CPU us", "%8.1f", cpu_us},
+    {"threads", "%8.0f", threads}};
+const std::vector<column> latency_columns{
+    {"p50 us", "%9.0f", p50_us}, {"p99 us", "%9.0f", p99_us}, {"requests", "%10.3f", requests}, {"bytes rcvd", "%11.0f", bytes},
+    {"CPU us", "%8.1f", cpu_us}, {"threads", "%8.0f", threads}};
+
+int width(const column& c) { return std::atoi(c.format + 1); }
+
+/// Variants of one measurement, by round.
+using rounds = std::vector<outcome>;
+
+double median_of(const rounds& all, double (*value)(const outcome&)) {
+    std::vector<double> v;
+    for (const outcome& o : all) v.push_back(value(o));
+    return median(v);
+}
+
+struct variant {
+    std::string name;
+    worker work;
+    task what;
+};
+
+enum class limit { none, at_least, at_most };
+
+/// `name` and `value` in a fixed form, for scripts.
+void ratio(const std::string& name, double value, limit how = limit::none, double target = 0) {
+    if (how == limit::none) {
+        std::printf("ratio %-44s %9.3f  -\n", name.c_str(), value);
+        return;
+    }
+    const bool met = how == limit::at_least ? value >= target : value <= target;
+    std::printf("ratio %-44s %9.3f  %s%g%s\n", name.c_str(), value, how == limit::at_least ? ">=" : "<=", target, met ? "" : "  MISSED");
+}
+
+void ratio(const std::string& name, const rounds& ours, const rounds& theirs, double (*value)(const outcome&),
+           limit how = limit::none, double target = 0) {
+    std::vector<double> v;
+    for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) v.push_back(value(ours[i]) / value(theirs[i]));
+    if (!v.empty()) ratio(name, median(v), how, target);
+}
+
+// ---------------------------------------------------------------------------------------------- measurements
+class bench {
+public:
+    bench(std::string server, int n) : server_(std::move(server)), rounds_(n), conductor_(server_) {}
+
+    void run(const std::string& what) {
+        int p = 0, n = 0;
+        char rest = 0;
+        if (what == "strand") on_strand_ = true;
+        else if (what == "cycle") cycles();
+        else if (what == "handoff") hand_offs(0), hand_offs(10);
+        else if (std::sscanf(what.c_str(), "%dx%d%c", &p, &n, &rest) == 2 && p > 0 && n > 0) processes(p, n);
+        else if (std::sscanf(what.c_str(), "%d%c", &n, &rest) == 1 && n > 0) one_process(n);
+        else std::fprintf(stderr, "what is \"%s\"?\n", what.c_str());
+    }
+
+private:
+    task plain() const {
+        task t;
+        t.server = server_;
+        t.on_strand = on_strand_;
+        return t;
+    }
+
+    std::map<std::string, rounds> compare(const char* title, const std::vector<variant>& variants, const std::vector<column>& columns,
+                                          int processes, bool first_holder) {
+        std::printf("\n%s, %d rounds%s\n  %-26s %6s", title, rounds_, on_strand_ ? ", on the strand" : "", "", "round");
+        for (const column& c : columns) std::printf("  %*s", width(c), c.title);
+        std::printf("\n");
+        std::map<std::string, rounds> results;
+        std::map<std::string, bool> failed;
+        for (int i = 0; i < rounds_; ++i)
+            for (const variant& v : variants) {
+                if (failed[v.name]) continue;
+                const auto o = conductor_.measure(v.work, v.what, processes, first_holder);
+                failed[v.name] = !o;
+                if (!o) std::printf("  %-26s %6d  failed, or not done in %.0f s: left out from here on\n", v.name.c_str(), i + 1, patience);
+                if (!o) continue;
+                results[v.name].push_back(*o);
+                print(v.name, std::to_string(i + 1), columns, [&](const column& c) { return c.value(*o); });
+            }
+        for (const variant& v : variants)
+            if (!results[v.name].empty())
+                print(v.name, "median", columns, [&](const column& c) { return median_of(results[v.name], c.value); });
+        return results;
+    }
+    static void print(const std::string& name, const std::string& round, const std::vector<column>& columns,
+                      const std::function<double(const column&)>& value) {
+        std::printf("  %-26s %6s", name.c_str(), round.c_str());
+        for (const column& c : columns) {
+            std::printf("  ");
+            std::printf(c.format, value(c));
+        }
+        std::printf("\n");
+        std::fflush(stdout);
+    }
+
+    void one_process(int n) {
+        const bool zkasio_alone = n > 20000;
+        task t = plain();
+        t.waiters = n;
+        std::vector<variant> variants;
+        if (!zkasio_alone) variants.push_back({"raw local0", raw_local_queue, t});
+        if (n <= 1000) variants.push_back({"raw standard", raw_standard_queue, t});
+        variants.push_back({"zkasio", zkasio_queue, t});
+        t.await_release = false;
+        if (!zkasio_alone) variants.push_back({"zkasio, guard destroyed", zkasio_queue, t});
+        const std::string count = std::to_string(n);
+        auto r = compare((count + " waiters in one process, per waiter").c_str(), variants, queue_columns, 1, true);
+        const rounds &ours = r["zkasio"], &raw = r["raw local0"];
+        if (ours.empty()) return;
+        for (const std::string name : {"zkasio", "zkasio, guard destroyed"}) {
+            if (r[name].empty()) continue;
+            const std::string prefix = "one_" + count + (name == "zkasio" ? "_" : "_destroyed_");
+            ratio(prefix + "handoffs_vs_raw", r[name], raw, rate, limit::at_least, 0.8);
+            ratio(prefix + "cpu_vs_raw", r[name], raw, cpu_us);
+            ratio(prefix + "requests", median_of(r[name], requests), limit::at_most, 2.1);
+            ratio(prefix + "bytes_received", median_of(r[name], bytes), limit::at_most, 300);
+            if (n >= 10000) ratio(prefix + "kib", median_of(r[name], kib), limit::at_most, 2);
+            ratio(prefix + "threads", median_of(r[name], threads), limit::at_most, 1);
+        }
+        ratio("one_" + count + "_handoffs_vs_raw_standard", ours, r["raw standard"], rate);
+        if (n == 10000) {
+            ratio("one_10000_seconds", median_of(ours, seconds), limit::at_most, 1.5);
+            ten_thousand_ = ours;
+        }
+        if (zkasio_alone) {
+            ratio("one_" + count + "_time_each_vs_10000", ours, ten_thousand_, time_each, limit::at_most, 1.5);
+            ratio("one_" + count + "_cpu_vs_10000", ours, ten_thousand_, cpu_us, limit::at_most, 1.5);
+            ratio("one_" + count + "_kib_vs_10000", ours, ten_thousand_, kib, limit::at_most, 1.5);
+        }
+    }
+
+    void processes(int p, int n) {
+        task t = plain();
+        t.waiters = n;
+        const std::string count = std::to_string(p) + "x" + std::to_string(n);
+        auto r = compare((std::to_string(p) + " processes with " + std::to_string(n) + " waiters each, per waiter").c_str(),
+                         {{"raw local0", raw_local_queue, t}, {"zkasio", zkasio_queue, t}}, queue_columns, p, true);
+        const rounds &ours = r["zkasio"], &raw = r["raw local0"];
+        if (ours.empty()) return;
+        ratio("processes_" + count + "_handoffs_vs_raw", ours, raw, rate, limit::at_least, 0.8);
+        ratio("processes_" + count + "_cpu_vs_raw", ours, raw, cpu_us);
+        ratio("processes_" + count + "_requests", median_of(ours, requests));
+        ratio("processes_" + count + "_bytes_received", median_of(ours, bytes));
+    }
+
+    void cycles() {
+        task awaited = plain(), not_awaited = plain();
+        not_awaited.await_release = false;
+        auto r = compare("uncontended acquire + release, per cycle",
+                         {{"raw, awaited", raw_cycles, awaited},
+                          {"zkasio, awaited", zkasio_cycles, awaited},
+                          {"raw, not awaited", raw_cycles, not_awaited},
+                          {"zkasio, not awaited", zkasio_cycles, not_awaited}},
+                         cycle_columns, 1, false);
+        ratio("cycle_awaited_rate_vs_raw", r["zkasio, awaited"], r["raw, awaited"], rate, limit::at_least, 0.9);
+        ratio("cycle_awaited_cpu_vs_raw", r["zkasio, awaited"], r["raw, awaited"], cpu_us, limit::at_most, 1.2);
+        ratio("cycle_not_awaited_rate_vs_raw", r["zkasio, not awaited"], r["raw, not awaited"], rate);
+        ratio("cycle_not_awaited_cpu_vs_raw", r["zkasio, not awaited"], r["raw, not awaited"], cpu_us, limit::at_most, 1.2);
+    }
+
+    void hand_offs(int idle_ms) {
+        task t = plain();
+        t.idle_ms = idle_ms;
+        t.hand_offs = idle_ms > 0 ? 100 : 500;
+        const std::string how = idle_ms > 0 ? "after " + std::to_string(idle_ms) + " ms idle" : "back to back";
+        auto r = compare(("hand-off from session to session, " + how).c_str(),
+                         {{"raw", raw_hand_offs, t}, {"zkasio", zkasio_hand_offs, t}}, latency_columns, 1, false);
+        const std::string prefix = idle_ms > 0 ? "handoff_idle_" : "handoff_";
+        ratio(prefix + "p50_vs_raw", r["zkasio"], r["raw"], p50_us, limit::at_most, 1.05);
+        ratio(prefix + "p99_vs_raw", r["zkasio"], r["raw"], p99_us);
+    }
+
+    const std::string server_;
+    const int rounds_;
+    conductor conductor_;
+    bool on_strand_ = false;
+    rounds ten_thousand_;
+};
+
+}  // namespace
+
+void conductor_link::ready() const {
+    send(fd_, {message::kind::ready, {}});
+    message go;
+    if (::recv(fd_, &go, sizeof go, 0) != sizeof go) std::_Exit(1);
+}
+void conductor_link::queued() const { send(fd_, {message::kind::queued, {}}); }
+void conductor_link::done(const report& result) const { send(fd_, {message::kind::done, result}); }
+
+}  // namespace bench
+
+int main(int argc, char** argv) {
+    if (argc < 2) {
+        std::fprintf(stderr, "usage: %s ADDRESS:PORT [ROUNDS] [N|PxN|cycle|handoff|strand...]\n", argv[0]);
+        return 2;
+    }
+    zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);
+    bench::bench b(argv[1], argc > 2 ? std::max(1, std::atoi(argv[2])) : 5);
+    std::vector<std::string> what(argv + std::min(argc, 3), argv + argc);
+    if (std::all_of(what.begin(), what.end(), [](const std::string& w) { return w == "strand"; }))
+        what.insert(what.end(), {"100", "1000", "10000", "cycle", "4x25", "3x1000", "handoff"});
+    for (const std::string& w : what) b.run(w);
+    return 0;
+}

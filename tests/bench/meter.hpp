@@ -1,0 +1,56 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bench {
+
+double now();          ///< seconds, of one clock for all processes of the machine
+double cpu_seconds();  ///< of this process
+
+/// What one process has to say about its part in a measurement. Goes through a socket as it is.
+struct report {
+    double begin = 0, end = 0;  ///< see now()
+    double operations = 0;      ///< hand-offs, or cycles
+    double cpu = 0;             ///< seconds
+    double requests = 0;        ///< of this process's sessions, as the server counted them
+    double bytes = 0;           ///< received
+    double heap = 0;            ///< bytes more in use when all waited than before
+    double threads = 0;
+    double p50 = 0, p99 = 0;    ///< seconds
+};
+
+/// Collects times for report::p50 and p99.
+class latencies {
+public:
+    void add(double seconds) { all_.push_back(seconds); }
+    void write_to(report& r);
+
+private:
+    std::vector<double> all_;
+};
+
+/// Counts what the sessions of this process cost, from start() to stop(). The same for every client: it asks the kernel
+/// and the server, not the client.
+class meter {
+public:
+    explicit meter(std::string server) : server_(std::move(server)) {}
+
+    void start();
+    void all_wait();
+    /// @param own_exists requests among all that are the benchmark's own, all of them exists() of a node
+    void stop(report& result, int own_exists);
+
+private:
+    struct counts {
+        double requests = 0, bytes = 0;
+    };
+    counts count() const;
+
+    std::string server_;
+    counts before_;
+    double cpu_ = 0, heap_ = 0, heap_all_wait_ = 0, threads_ = 0;
+};
+
+}  // namespace bench

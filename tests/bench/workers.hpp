@@ -1,0 +1,45 @@
+#pragma once
+
+#include "meter.hpp"
+
+#include <string>
+
+namespace bench {
+
+/// What one process of a measurement is to do.
+struct task {
+    std::string server, directory;
+    int waiters = 0;          ///< of this process
+    int contenders = 0;       ///< children of `directory` when everybody has queued
+    double seconds = 1;       ///< how long to go round in cycles
+    bool await_release = true;
+    bool on_strand = false;   ///< zkasio: coroutines run on the client's strand
+    int hand_offs = 0;
+    int idle_ms = 0;          ///< before each hand-off
+};
+
+/// The worker's way to the process that conducts the measurement.
+class conductor_link {
+public:
+    explicit conductor_link(int fd) : fd_(fd) {}
+    void ready() const;   ///< blocks until all workers are
+    void queued() const;  ///< all nodes exist: the first holder may go
+    void done(const report& result) const;
+
+private:
+    int fd_;
+};
+
+// Each runs in a process of its own.
+void raw_local_queue(const task&, const conductor_link&);
+void raw_standard_queue(const task&, const conductor_link&);
+void raw_cycles(const task&, const conductor_link&);
+void raw_hand_offs(const task&, const conductor_link&);
+void zkasio_queue(const task&, const conductor_link&);
+void zkasio_cycles(const task&, const conductor_link&);
+void zkasio_hand_offs(const task&, const conductor_link&);
+
+/// Two sessions: how often the waiting one makes sure that it has really queued, by an exists() round trip.
+inline constexpr int settling_round_trips = 3;
+
+}  // namespace bench
