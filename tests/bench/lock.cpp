@@ -3,13 +3,14 @@
 //
 //     zkasio_bench_lock 127.0.0.1:2181 [rounds] [what...]
 //
-// `what`, by default all but the last two:
+// `what`, by default all but the last three:
 //     100 1000 10000   so many waiters in one process (above 20000: zkasio alone)
 //     cycle            acquire and release, one at a time, uncontended
 //     4x25 3x1000      processes x waiters
 //     handoff          from session to session
 //     100000
 //     strand           zkasio's coroutines run on the client's strand in all that follows
+//     limit=SECONDS    for one measurement in all that follows (150)
 //
 // Everything is measured in processes of its own, forked from one that never runs a zkasio client. That one conducts:
 // it holds the lock with a node of its own until all have queued.
@@ -36,7 +37,6 @@
 namespace bench {
 namespace {
 
-constexpr double patience = 150;  // seconds for one measurement
 
 // ------------------------------------------------------------------------------------ conductor and workers
 struct message {
@@ -58,17 +58,20 @@ struct outcome {
 class conductor {
 public:
     explicit conductor(const std::string& server) : session_(server) { session_.create(root, 0); }
-    ~conductor() { session_.remove(root); }
+    ~conductor() {
+        for (const std::string& directory : left_) session_.remove(directory);
+        session_.remove(root);
+    }
 
-    /// Nothing if it failed or took too long.
-    std::optional<outcome> measure(worker work, task what, int processes, bool first_holder) {
+    /// Nothing if it failed or took longer than `limit` seconds.
+    std::optional<outcome> measure(worker work, task what, int processes, bool first_holder, double limit) {
         what.directory = std::string(root).append("/").append(std::to_string(++directories_));
         session_.create(what.directory, 0);
         std::string holder;
         if (first_holder) holder = session_.create(what.directory + "/" + new_node_name(), ZOO_EPHEMERAL_SEQUENTIAL);
         what.contenders = what.waiters * processes + 1;
         workers_.clear();
-        deadline_ = now() + patience;
+        deadline_ = now() + limit;
         for (int i = 0; i < processes; ++i) start(work, what);
 
         outcome o;
@@ -82,7 +85,10 @@ public:
         if (fine && session_.children(what.directory) != 0) std::printf("  nodes are left in %s\n", what.directory.c_str());
         if (!fine && !holder.empty()) session_.remove(holder);
         session_.remove(what.directory);
-        if (!fine) return std::nullopt;
+        if (!fine) {
+            left_.push_back(what.directory);  // the nodes in it go with the sessions
+            return std::nullopt;
+        }
         return o;
     }
 
@@ -149,6 +155,7 @@ private:
     const std::string root = "/zb" + std::to_string(100000 + ::getpid() % 900000);
     raw_session session_;
     std::vector<child> workers_;
+    std::vector<std::string> left_;
     double deadline_ = 0;
     int directories_ = 10000;
 };
@@ -226,12 +233,19 @@ void ratio(const std::string& name, const rounds& ours, const rounds& theirs, do
 // ---------------------------------------------------------------------------------------------- measurements
 class bench {
 public:
-    bench(std::string server, int n) : server_(std::move(server)), rounds_(n), conductor_(server_) {}
+    bench(std::string server, int n) : server_(std::move(server)), rounds_(n), conductor_(server_) {
+        // The server's just-in-time compiler has to know what comes.
+        task t = plain();
+        t.waiters = 1000;
+        for (int i = 0; i < 3; ++i) conductor_.measure(raw_local_queue, t, 1, true, limit_);
+    }
 
     void run(const std::string& what) {
         int p = 0, n = 0;
         char rest = 0;
-        if (what == "strand") on_strand_ = true;
+        double seconds = 0;
+        if (std::sscanf(what.c_str(), "limit=%lf%c", &seconds, &rest) == 1) limit_ = seconds;
+        else if (what == "strand") on_strand_ = true;
         else if (what == "cycle") cycles();
         else if (what == "handoff") hand_offs(0), hand_offs(10);
         else if (std::sscanf(what.c_str(), "%dx%d%c", &p, &n, &rest) == 2 && p > 0 && n > 0) processes(p, n);
@@ -257,9 +271,9 @@ private:
         for (int i = 0; i < rounds_; ++i)
             for (const variant& v : variants) {
                 if (failed[v.name]) continue;
-                const auto o = conductor_.measure(v.work, v.what, processes, first_holder);
+                const auto o = conductor_.measure(v.work, v.what, processes, first_holder, limit_);
                 failed[v.name] = !o;
-                if (!o) std::printf("  %-26s %6d  failed, or not done in %.0f s: left out from here on\n", v.name.c_str(), i + 1, patience);
+                if (!o) std::printf("  %-26s %6d  failed, or not done in %.0f s: left out from here on\n", v.name.c_str(), i + 1, limit_);
                 if (!o) continue;
                 results[v.name].push_back(*o);
                 print(v.name, std::to_string(i + 1), columns, [&](const column& c) { return c.value(*o); });
@@ -298,6 +312,7 @@ private:
             if (r[name].empty()) continue;
             const std::string prefix = "one_" + count + (name == "zkasio" ? "_" : "_destroyed_");
             ratio(prefix + "handoffs_vs_raw", r[name], raw, rate, limit::at_least, 0.8);
+            ratio(prefix + "drain_vs_raw", r[name], raw, drain, limit::at_least, 0.8);
             ratio(prefix + "cpu_vs_raw", r[name], raw, cpu_us);
             ratio(prefix + "requests", median_of(r[name], requests), limit::at_most, 2.1);
             ratio(prefix + "bytes_received", median_of(r[name], bytes), limit::at_most, 300);
@@ -325,6 +340,7 @@ private:
         const rounds &ours = r["zkasio"], &raw = r["raw local0"];
         if (ours.empty()) return;
         ratio("processes_" + count + "_handoffs_vs_raw", ours, raw, rate, limit::at_least, 0.8);
+        ratio("processes_" + count + "_drain_vs_raw", ours, raw, drain, limit::at_least, 0.8);
         ratio("processes_" + count + "_cpu_vs_raw", ours, raw, cpu_us);
         ratio("processes_" + count + "_requests", median_of(ours, requests));
         ratio("processes_" + count + "_bytes_received", median_of(ours, bytes));
@@ -361,6 +377,7 @@ private:
     const int rounds_;
     conductor conductor_;
     bool on_strand_ = false;
+    double limit_ = 150;
     rounds ten_thousand_;
 };
 
@@ -378,13 +395,13 @@ void conductor_link::done(const report& result) const { send(fd_, {message::kind
 
 int main(int argc, char** argv) {
     if (argc < 2) {
-        std::fprintf(stderr, "usage: %s ADDRESS:PORT [ROUNDS] [N|PxN|cycle|handoff|strand...]\n", argv[0]);
+        std::fprintf(stderr, "usage: %s ADDRESS:PORT [ROUNDS] [N|PxN|cycle|handoff|strand|limit=SECONDS...]\n", argv[0]);
         return 2;
     }
     zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);
     bench::bench b(argv[1], argc > 2 ? std::max(1, std::atoi(argv[2])) : 5);
     std::vector<std::string> what(argv + std::min(argc, 3), argv + argc);
-    if (std::all_of(what.begin(), what.end(), [](const std::string& w) { return w == "strand"; }))
+    if (std::all_of(what.begin(), what.end(), [](const std::string& w) { return w == "strand" || w.starts_with("limit="); }))
         what.insert(what.end(), {"100", "1000", "10000", "cycle", "4x25", "3x1000", "handoff"});
     for (const std::string& w : what) b.run(w);
     return 0;
