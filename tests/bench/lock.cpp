@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -57,38 +58,49 @@ struct outcome {
 
 class conductor {
 public:
-    explicit conductor(const std::string& server) : session_(server) { session_.create(root, 0); }
+    explicit conductor(std::string server) : server_(std::move(server)) {}
     ~conductor() {
-        for (const std::string& directory : left_) session_.remove(directory);
-        session_.remove(root);
+        try {
+            session_.emplace(server_);
+            for (const std::string& directory : left_) session_->remove(directory);
+            session_->remove(root);
+        } catch (const std::exception& e) {
+            std::fprintf(stderr, "%s is left behind: %s\n", root.c_str(), e.what());
+        }
     }
 
     /// Nothing if it failed or took longer than `limit` seconds.
     std::optional<outcome> measure(worker work, task what, int processes, bool first_holder, double limit) {
+        session_.emplace(server_);
+        session_->create(root, 0);
         what.directory = std::string(root).append("/").append(std::to_string(++directories_));
-        session_.create(what.directory, 0);
+        session_->create(what.directory, 0);
         std::string holder;
-        if (first_holder) holder = session_.create(what.directory + "/" + new_node_name(), ZOO_EPHEMERAL_SEQUENTIAL);
+        if (first_holder) holder = session_->create(what.directory + "/" + new_node_name(), ZOO_EPHEMERAL_SEQUENTIAL);
         what.contenders = what.waiters * processes + 1;
         workers_.clear();
         deadline_ = now() + limit;
         for (int i = 0; i < processes; ++i) start(work, what);
 
         outcome o;
-        const bool fine = all(message::kind::ready) && go() && (holder.empty() || (all(message::kind::queued) && let_go(holder, o))) &&
-                          all(message::kind::done, &o);
+        bool fine = false;
+        try {
+            fine = all(message::kind::ready) && go() && (holder.empty() || (all(message::kind::queued) && let_go(holder, o))) &&
+                   all(message::kind::done, &o);
+        } catch (const std::exception& e) {
+            std::fprintf(stderr, "  conductor: %s\n", e.what());
+        }
         for (const child& c : workers_) {
             if (!fine) ::kill(c.pid, SIGKILL);
             ::close(c.fd);
             ::waitpid(c.pid, nullptr, 0);
         }
-        if (fine && session_.children(what.directory) != 0) std::printf("  nodes are left in %s\n", what.directory.c_str());
-        if (!fine && !holder.empty()) session_.remove(holder);
-        session_.remove(what.directory);
         if (!fine) {
             left_.push_back(what.directory);  // the nodes in it go with the sessions
             return std::nullopt;
         }
+        if (session_->children(what.directory) != 0) std::printf("  nodes are left in %s\n", what.directory.c_str());
+        session_->remove(what.directory);
         return o;
     }
 
@@ -121,7 +133,7 @@ private:
     bool all(message::kind expected, outcome* o = nullptr) {
         bool first = true;
         for (const child& c : workers_) {
-            while (!turn({&session_}, c.fd, 1000))
+            while (!turn({&*session_}, c.fd, 1000))
                 if (now() > deadline_) return false;
             message m;
             if (::recv(c.fd, &m, sizeof m, 0) != sizeof m || m.what != expected) return false;
@@ -135,7 +147,7 @@ private:
     }
     bool let_go(const std::string& holder, outcome& o) {
         o.released = now();
-        session_.remove(holder);
+        session_->remove(holder);
         return true;
     }
     static void add(report& sum, const report& r, bool first) {
@@ -153,7 +165,8 @@ private:
 
     // Short, and always of the same length: it is in every answer to a create.
     const std::string root = "/zb" + std::to_string(100000 + ::getpid() % 900000);
-    raw_session session_;
+    const std::string server_;
+    std::optional<raw_session> session_;  // a new one for each measurement
     std::vector<child> workers_;
     std::vector<std::string> left_;
     double deadline_ = 0;
@@ -163,7 +176,7 @@ private:
 // ------------------------------------------------------------------------------------------------- numbers
 double median(std::vector<double> v) {
     std::sort(v.begin(), v.end());
-    return v.empty() ? 0 : v[v.size() / 2];
+    return v.empty() ? std::nan("") : v[v.size() / 2];
 }
 
 double rate(const outcome& o) { return o.sum.operations / (o.sum.end - o.sum.begin); }
@@ -227,7 +240,7 @@ void ratio(const std::string& name, const rounds& ours, const rounds& theirs, do
            limit how = limit::none, double target = 0) {
     std::vector<double> v;
     for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) v.push_back(value(ours[i]) / value(theirs[i]));
-    if (!v.empty()) ratio(name, median(v), how, target);
+    ratio(name, v.empty() ? std::nan("") : median(v), how, target);
 }
 
 // ---------------------------------------------------------------------------------------------- measurements
@@ -307,24 +320,25 @@ private:
         const std::string count = std::to_string(n);
         auto r = compare((count + " waiters in one process, per waiter").c_str(), variants, queue_columns, 1, true);
         const rounds &ours = r["zkasio"], &raw = r["raw local0"];
-        if (ours.empty()) return;
         for (const std::string name : {"zkasio", "zkasio, guard destroyed"}) {
-            if (r[name].empty()) continue;
+            if (zkasio_alone && r[name].empty()) continue;
             const std::string prefix = "one_" + count + (name == "zkasio" ? "_" : "_destroyed_");
-            ratio(prefix + "handoffs_vs_raw", r[name], raw, rate, limit::at_least, 0.8);
-            ratio(prefix + "drain_vs_raw", r[name], raw, drain, limit::at_least, 0.8);
-            ratio(prefix + "cpu_vs_raw", r[name], raw, cpu_us);
+            if (!zkasio_alone) {
+                ratio(prefix + "handoffs_vs_raw", r[name], raw, rate, limit::at_least, 0.8);
+                ratio(prefix + "drain_vs_raw", r[name], raw, drain, limit::at_least, 0.8);
+                ratio(prefix + "cpu_vs_raw", r[name], raw, cpu_us);
+            }
             ratio(prefix + "requests", median_of(r[name], requests), limit::at_most, 2.1);
             ratio(prefix + "bytes_received", median_of(r[name], bytes), limit::at_most, 300);
             if (n >= 10000) ratio(prefix + "kib", median_of(r[name], kib), limit::at_most, 2);
             ratio(prefix + "threads", median_of(r[name], threads), limit::at_most, 1);
         }
-        ratio("one_" + count + "_handoffs_vs_raw_standard", ours, r["raw standard"], rate);
+        if (n <= 1000) ratio("one_" + count + "_handoffs_vs_raw_standard", ours, r["raw standard"], rate);
         if (n == 10000) {
             ratio("one_10000_seconds", median_of(ours, seconds), limit::at_most, 1.5);
             ten_thousand_ = ours;
         }
-        if (zkasio_alone) {
+        if (zkasio_alone && !ten_thousand_.empty()) {
             ratio("one_" + count + "_time_each_vs_10000", ours, ten_thousand_, time_each, limit::at_most, 1.5);
             ratio("one_" + count + "_cpu_vs_10000", ours, ten_thousand_, cpu_us, limit::at_most, 1.5);
             ratio("one_" + count + "_kib_vs_10000", ours, ten_thousand_, kib, limit::at_most, 1.5);
@@ -338,7 +352,6 @@ private:
         auto r = compare((std::to_string(p) + " processes with " + std::to_string(n) + " waiters each, per waiter").c_str(),
                          {{"raw local0", raw_local_queue, t}, {"zkasio", zkasio_queue, t}}, queue_columns, p, true);
         const rounds &ours = r["zkasio"], &raw = r["raw local0"];
-        if (ours.empty()) return;
         ratio("processes_" + count + "_handoffs_vs_raw", ours, raw, rate, limit::at_least, 0.8);
         ratio("processes_" + count + "_drain_vs_raw", ours, raw, drain, limit::at_least, 0.8);
         ratio("processes_" + count + "_cpu_vs_raw", ours, raw, cpu_us);
@@ -398,11 +411,16 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "usage: %s ADDRESS:PORT [ROUNDS] [N|PxN|cycle|handoff|strand|limit=SECONDS...]\n", argv[0]);
         return 2;
     }
-    zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);
-    bench::bench b(argv[1], argc > 2 ? std::max(1, std::atoi(argv[2])) : 5);
-    std::vector<std::string> what(argv + std::min(argc, 3), argv + argc);
-    if (std::all_of(what.begin(), what.end(), [](const std::string& w) { return w == "strand" || w.starts_with("limit="); }))
-        what.insert(what.end(), {"100", "1000", "10000", "cycle", "4x25", "3x1000", "handoff"});
-    for (const std::string& w : what) b.run(w);
+    zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
+    try {
+        bench::bench b(argv[1], argc > 2 ? std::max(1, std::atoi(argv[2])) : 5);
+        std::vector<std::string> what(argv + std::min(argc, 3), argv + argc);
+        if (std::all_of(what.begin(), what.end(), [](const std::string& w) { return w == "strand" || w.starts_with("limit="); }))
+            what.insert(what.end(), {"100", "1000", "10000", "cycle", "4x25", "3x1000", "handoff"});
+        for (const std::string& w : what) b.run(w);
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "%s\n", e.what());
+        return 1;
+    }
     return 0;
 }

@@ -1,4 +1,5 @@
 #include "raw_session.hpp"
+#include "meter.hpp"
 
 #include <poll.h>
 
@@ -9,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <random>
+#include <stdexcept>
 
 namespace bench {
 namespace {
@@ -34,6 +36,10 @@ struct answer {
     }
 };
 
+void require(int rc) {
+    if (rc != ZOK) throw std::runtime_error(std::string("raw client: ") + zerror(rc));
+}
+
 }  // namespace
 
 void check(int rc) {
@@ -45,32 +51,36 @@ void check(int rc) {
 raw_session::raw_session(const std::string& server)
     : zh_(zookeeper_init(server.c_str(), nullptr, 10000, nullptr, nullptr, ZOO_NO_LOG_CLIENTENV)) {
     zoo_set_servers_resolution_delay(zh_, -1);
-    while (zoo_state(zh_) != ZOO_CONNECTED_STATE) turn({this});
+    const double deadline = now() + 10;
+    while (zoo_state(zh_) != ZOO_CONNECTED_STATE && now() < deadline) turn({this}, -1, 1000);
+    if (zoo_state(zh_) == ZOO_CONNECTED_STATE) return;
+    zookeeper_close(zh_);
+    throw std::runtime_error("no connection to " + server);
 }
 
 raw_session::~raw_session() { zookeeper_close(zh_); }
 
 std::string raw_session::create(const std::string& path, int mode) {
     answer a;
-    check(zoo_acreate(zh_, path.c_str(), "", 0, &ZOO_OPEN_ACL_UNSAFE, mode, &answer::on_string, &a));
+    require(zoo_acreate(zh_, path.c_str(), "", 0, &ZOO_OPEN_ACL_UNSAFE, mode, &answer::on_string, &a));
     while (!a.done) turn({this});
-    if (a.rc != ZNODEEXISTS) check(a.rc);
+    if (a.rc != ZNODEEXISTS) require(a.rc);
     return a.path;
 }
 
 int raw_session::children(const std::string& path) {
     answer a;
-    check(zoo_aexists(zh_, path.c_str(), 0, &answer::on_stat, &a));
+    require(zoo_aexists(zh_, path.c_str(), 0, &answer::on_stat, &a));
     while (!a.done) turn({this});
-    check(a.rc);
+    require(a.rc);
     return a.children;
 }
 
 void raw_session::remove(const std::string& path) {
     answer a;
-    check(zoo_adelete(zh_, path.c_str(), -1, &answer::on_void, &a));
+    require(zoo_adelete(zh_, path.c_str(), -1, &answer::on_void, &a));
     while (!a.done) turn({this});
-    if (a.rc != ZNONODE && a.rc != ZNOTEMPTY) check(a.rc);
+    if (a.rc != ZNONODE && a.rc != ZNOTEMPTY) require(a.rc);
 }
 
 bool turn(std::initializer_list<raw_session*> sessions, int fd, int ms) {

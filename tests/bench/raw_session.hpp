@@ -8,7 +8,7 @@
 
 namespace bench {
 
-/// A session of libzookeeper_st as its bare functions make it, driven by poll(). Anything unexpected aborts.
+/// A session of libzookeeper_st as its bare functions make it, driven by poll().
 class raw_session {
 public:
     explicit raw_session(const std::string& server);
@@ -18,7 +18,7 @@ public:
 
     zhandle_t* handle() const { return zh_; }
 
-    // With a round trip each.
+    // With a round trip each; they throw std::runtime_error.
     std::string create(const std::string& path, int mode);
     int children(const std::string& path);  ///< their number
     void remove(const std::string& path);   ///< if it is there and empty
@@ -31,7 +31,7 @@ private:
 /// Returns whether `fd` is readable.
 bool turn(std::initializer_list<raw_session*> sessions, int fd = -1, int ms = -1);
 
-void check(int rc);  ///< aborts unless ZOK
+void check(int rc);  ///< aborts unless ZOK: for callbacks
 
 std::string new_node_name();                ///< "_c_<uuid>-lock-", Curator's
 int sequence_of(std::string_view node);     ///< its last ten digits
