@@ -40,6 +40,7 @@ const client_options& client::options() const noexcept { return core_->options()
 session_state client::state() const noexcept { return core_->state(); }
 
 asio::awaitable<void> client::connected() const {
+    if (state() == session_state::connected) co_return;
     const reply r = co_await wait_connected(core_);
     throw_if_failed(r, "connect", core_->options().servers());
 }
@@ -103,10 +104,6 @@ asio::awaitable<void> client::set_servers(std::string servers) const {
     });
     const reply r = co_await wait_for(core_, done);
     throw_if_failed(r, "set_servers", {});
-}
-
-void client::run_in_background(asio::awaitable<void> task) const {
-    on_strand(core_, [core = core_, task = std::move(task)]() mutable { core->run_in_background(std::move(task)); });
 }
 
 asio::awaitable<void> client::run_with_session(std::function<asio::awaitable<void>(session)> body) const {

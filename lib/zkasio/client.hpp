@@ -92,9 +92,6 @@ public:
         return run_with_session(std::function<asio::awaitable<void>(session)>(std::forward<Body>(body)));
     }
 
-    /// A task that goes on by itself, on the strand. Cancelled by close(), which waits for it.
-    void run_in_background(asio::awaitable<void> task) const;
-
     /// Ends the session. Operations that are under way may finish, for up to client_options::close_timeout; everything
     /// else fails with errc::client_closed. Never blocks a thread.
     /// *Completes when* all is over. *Cancellation* ends the wait only.

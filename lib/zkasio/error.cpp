@@ -62,6 +62,8 @@ class zkasio_category_impl final : public std::error_category {
             case errc::host_not_found: return "host not found";
             case errc::not_zookeeper: return "the peer is no ZooKeeper server";
             case errc::foreign_child: return "directory has children that are no contenders";
+            case errc::would_deadlock: return "held already by whoever asks for it, who would wait for itself";
+            case errc::revoked: return "asked back, and the work under it cancelled";
         }
         return "zkasio error " + std::to_string(value);
     }

@@ -55,6 +55,8 @@ enum class errc {
     host_not_found,       ///< a server name has no address
     not_zookeeper,        ///< the peer does not speak ZooKeeper's protocol
     foreign_child,        ///< a lock directory has a child that is no contender
+    would_deadlock,       ///< whoever asks for the lock holds it already, and would wait for itself
+    revoked,              ///< the lock was asked back, and the work under it cancelled
 };
 
 /// Questions that callers ask of an error code: `if (e.code() == condition::outcome_unknown)`.

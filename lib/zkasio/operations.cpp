@@ -1,6 +1,7 @@
 #include <zkasio/operations.hpp>
 
 #include <zkasio/detail/await.hpp>
+#include <zkasio/detail/replies.hpp>
 #include <zkasio/detail/throw_error.hpp>
 #include <zkasio/detail/validate.hpp>
 #include <zkasio/path.hpp>
@@ -19,65 +20,11 @@ using namespace detail;
 
 namespace {
 
-create_request make_create(std::string path, std::string data, const create_options& o) {
-    create_request r;
-    r.path = std::move(path);
-    r.data = std::move(data);
-    r.acl = o.acl();
-    r.mode = o.mode();
-    r.ttl = o.ttl();
-    return r;
-}
-
-multi_request make_multi(const transaction& t) {
-    multi_request r;
-    for (const transaction::step& s : t.steps()) {
-        switch (s.what) {
-            case transaction::kind::create: r.ops.emplace_back(make_create(s.path, s.data, s.options)); break;
-            case transaction::kind::set: r.ops.emplace_back(set_request{s.path, s.data, s.version}); break;
-            case transaction::kind::remove: r.ops.emplace_back(remove_request{s.path, s.version}); break;
-            case transaction::kind::check: r.ops.emplace_back(check_op{s.path, s.version}); break;
-        }
-    }
-    return r;
-}
-
-std::string_view name_of(transaction::kind k) {
-    switch (k) {
-        case transaction::kind::create: return "create";
-        case transaction::kind::set: return "set";
-        case transaction::kind::remove: return "remove";
-        case transaction::kind::check: return "check";
-    }
-    return "";
-}
-
 watch_ptr new_watch(std::string path, watch_kind kind) {
     auto w = std::make_shared<watch_state>();
     w->path = std::move(path);
     w->kind = kind;
     return w;
-}
-
-node_data take_data(reply&& r) {
-    node_data d;
-    d.data = std::move(r.data);
-    d.stat = r.stat;
-    return d;
-}
-
-node_children take_children(reply&& r) {
-    node_children c;
-    c.names = std::move(r.children);
-    c.stat = r.stat;
-    return c;
-}
-
-created take_created(reply&& r) {
-    created c;
-    c.path = std::move(r.path);
-    c.stat = r.stat;
-    return c;
 }
 
 std::optional<node_stat> take_stat(const reply& r) {
@@ -303,31 +250,12 @@ asio::awaitable<void> operations::remove_recursive(std::string path) const {
 }
 
 asio::awaitable<std::vector<step_result>> operations::multi(transaction steps) const {
-    std::vector<step_result> results;
-    if (steps.empty()) co_return results;
+    if (steps.empty()) co_return std::vector<step_result>();
     command c;
     c.what = make_multi(steps);
     validate(c.what, core_->chroot_length());
-    for (const transaction::step& s : steps.steps())
-        if (s.what == transaction::kind::create && (s.options.is_protected() || s.options.parents() != missing_parents::fail))
-            throw error(errc::invalid_argument, "multi", s.path, "no parents on demand and no protection in a transaction");
     reply r = co_await run(std::move(c));
-    if (r.code && !r.sent) {
-        for (std::size_t i = 0; i < r.results.size(); ++i) {
-            const std::error_code code = r.results[i].code;
-            if (!code || code == zk_errc::runtime_inconsistency) continue;  // that is what the others are given
-            const transaction::step& s = steps.steps()[i];
-            throw error(code, "multi", s.path, "step " + std::to_string(i + 1) + ", " + std::string(name_of(s.what)));
-        }
-    }
-    throw_if_failed(r, "multi", steps.steps().front().path);
-    for (multi_result& one : r.results) {
-        step_result s;
-        s.path = std::move(one.path);
-        s.new_stat = one.stat;
-        results.push_back(std::move(s));
-    }
-    co_return results;
+    co_return take_results(std::move(r), steps);
 }
 
 asio::awaitable<void> operations::set_acl(std::string path, acl entries, std::int32_t acl_version) const {
@@ -476,12 +404,51 @@ pending_children operations::start_children(std::string path) const {
     return {core_, start(core_, std::move(c), false), "children", std::move(path)};
 }
 
-pending_removal operations::ensure_removed(std::string path) const {
+pending_data operations::start_get(std::string path) const {
     command c;
-    c.what = remove_request{path, any_version};
+    c.what = get_request{path, false};
+    c.pinned = epoch_;
+    validate(c.what, core_->chroot_length());
+    return {core_, start(core_, std::move(c), false), "get", std::move(path)};
+}
+
+pending_watched_data operations::start_get_and_watch(std::string path) const {
+    command c;
+    c.what = get_request{path, true};
+    c.pinned = epoch_;
+    c.watch = new_watch(path, watch_kind::data);
+    validate(c.what, core_->chroot_length());
+    const watch_ptr w = c.watch;
+    return {core_, start(core_, std::move(c), false), w, std::move(path)};
+}
+
+pending_multi operations::start_multi(transaction steps) const {
+    command c;
+    c.what = make_multi(steps);
+    c.pinned = epoch_;
+    validate(c.what, core_->chroot_length());
+    return {core_, start(core_, std::move(c), false), std::move(steps)};
+}
+
+pending_removal operations::ensure_removed(std::string path, std::vector<std::string> witnesses) const {
+    command c;
+    if (witnesses.empty()) {
+        c.what = remove_request{path, any_version};
+    } else {
+        multi_request m;
+        for (std::string& witness : witnesses) m.ops.emplace_back(check_op{std::move(witness), any_version});
+        m.ops.emplace_back(remove_request{path, any_version});
+        c.what = std::move(m);
+    }
     c.pinned = epoch_;
     validate(c.what, core_->chroot_length());
     return {core_, start(core_, std::move(c), true), "remove", std::move(path)};
+}
+
+one_shot operations::make_one_shot() const { return one_shot(core_); }
+
+void operations::run_in_background(asio::awaitable<void> task) const {
+    on_strand(core_, [core = core_, task = std::move(task)]() mutable { core->run_in_background(std::move(task)); });
 }
 
 asio::awaitable<std::optional<created>> operations::find_protected(std::string parent, std::string protection_id) const {

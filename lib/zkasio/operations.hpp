@@ -4,6 +4,7 @@
 #include <zkasio/bytes.hpp>
 #include <zkasio/create_options.hpp>
 #include <zkasio/error.hpp>
+#include <zkasio/one_shot.hpp>
 #include <zkasio/pending.hpp>
 #include <zkasio/transaction.hpp>
 #include <zkasio/types.hpp>
@@ -95,10 +96,22 @@ public:
     /// Starts a create (without parents and protection) and does not wait for it. Throws at once for bad arguments.
     pending_create start_create(std::string path, bytes data, create_options options) const;
     pending_children start_children(std::string path) const;
+    pending_data start_get(std::string path) const;
+    pending_watched_data start_get_and_watch(std::string path) const;
+    /// @param steps at least one.
+    pending_multi start_multi(transaction steps) const;
 
     /// Removes a node and does not give up until that is certain, or the session is over: it is sent again whenever
     /// its outcome is unknown. Goes on when nobody waits for it. That the node is gone already is no error.
-    pending_removal ensure_removed(std::string path) const;
+    /// @param witnesses nodes that have to exist when that happens. If one does not, nothing is removed, and the result is
+    /// zk_errc::no_node with the path of the missing one.
+    pending_removal ensure_removed(std::string path, std::vector<std::string> witnesses = {}) const;
+
+    /// See one_shot.
+    one_shot make_one_shot() const;
+
+    /// A task that goes on by itself, on the client's strand. Cancelled by client::close(), which waits for it.
+    void run_in_background(asio::awaitable<void> task) const;
 
     /// Looks for the node that a protected create may have left behind: a child of `parent` whose name contains
     /// `protection_id`. Of several only the first in sequence stays. If this session does not own it, it is removed,

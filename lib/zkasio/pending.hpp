@@ -1,17 +1,22 @@
 #pragma once
 
+#include <zkasio/transaction.hpp>
 #include <zkasio/types.hpp>
+#include <zkasio/watch.hpp>
 
 #include <asio/awaitable.hpp>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace zkasio {
 
 namespace detail {
 class core;
 struct ticket;
+struct watch_state;
 }  // namespace detail
 
 /// A request that was started and goes on, whether somebody awaits it or not. Several that are started one after
@@ -24,6 +29,10 @@ public:
     /// Waits until the request was answered, without looking at the answer. *Cancellation*: ends the wait only.
     asio::awaitable<void> answered() const;
 
+    /// For state machines that live on the client's strand: `f` is called there, once, when the request was answered. To be
+    /// called on the strand, in the turn that started the request. `f` must not throw.
+    void then(std::function<void()> f) const;
+
 protected:
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<detail::ticket> ticket_;
@@ -35,6 +44,8 @@ public:
     using pending::pending;
     /// As operations::create().
     asio::awaitable<created> result() const;
+    /// The same once it is answered, without waiting.
+    created get() const;
 };
 
 class pending_children : public pending {
@@ -42,6 +53,42 @@ public:
     using pending::pending;
     /// As operations::children().
     asio::awaitable<node_children> result() const;
+    node_children get() const;
+};
+
+class pending_data : public pending {
+public:
+    using pending::pending;
+    /// As operations::get().
+    asio::awaitable<node_data> result() const;
+    node_data get() const;
+};
+
+class pending_watched_data : public pending {
+public:
+    pending_watched_data(std::shared_ptr<detail::core> core, std::shared_ptr<detail::ticket> ticket,
+                         std::shared_ptr<detail::watch_state> watch, std::string path);
+    /// The watch of a request that nobody waits for any more is removed.
+    ~pending_watched_data();
+    pending_watched_data(pending_watched_data&&) noexcept = default;
+    pending_watched_data& operator=(pending_watched_data&&) = delete;
+
+    /// As operations::get_and_watch(), once it is answered. To be called once.
+    watched<node_data> get();
+
+private:
+    std::shared_ptr<detail::watch_state> watch_;
+};
+
+class pending_multi : public pending {
+public:
+    pending_multi(std::shared_ptr<detail::core> core, std::shared_ptr<detail::ticket> ticket, transaction steps);
+    /// As operations::multi().
+    asio::awaitable<std::vector<step_result>> result() const;
+    std::vector<step_result> get() const;
+
+private:
+    std::shared_ptr<const transaction> steps_;
 };
 
 class pending_removal : public pending {
@@ -49,6 +96,7 @@ public:
     using pending::pending;
     /// *Completes when* the node is certain to be gone.
     asio::awaitable<void> result() const;
+    void get() const;
 };
 
 }  // namespace zkasio

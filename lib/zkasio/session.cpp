@@ -2,27 +2,9 @@
 
 #include <zkasio/detail/await.hpp>
 #include <zkasio/detail/run_cancellable.hpp>
-
-#include <asio/post.hpp>
+#include <zkasio/detail/stop_when.hpp>
 
 namespace zkasio {
-
-namespace {
-
-// "Lost" arrives on the client's strand; the body runs on its own.
-class stopper final : public detail::receiver {
-public:
-    explicit stopper(std::shared_ptr<detail::body_run> run) : run_(std::move(run)) {}
-    void deliver(detail::reply&& r) noexcept override {
-        const bool body_has_ended = r.code == asio::error::operation_aborted, on_purpose = r.code == errc::lock_released;
-        if (!body_has_ended && !on_purpose) detail::body_run::cancel(run_);
-    }
-
-private:
-    std::shared_ptr<detail::body_run> run_;
-};
-
-}  // namespace
 
 session_hold& session_hold::operator=(session_hold&& other) noexcept {
     if (this != &other) {
@@ -34,8 +16,7 @@ session_hold& session_hold::operator=(session_hold&& other) noexcept {
 }
 
 bool session_hold::held() const noexcept {
-    return hold_ && hold_->reason.load(std::memory_order_acquire) == loss_reason::none &&
-           boot_clock::now() < hold_->epoch->leased_until();
+    return hold_ && reason() == loss_reason::none && boot_clock::now() < hold_->epoch->leased_until();
 }
 
 boot_clock::time_point session_hold::held_until() const noexcept {
@@ -44,26 +25,28 @@ boot_clock::time_point session_hold::held_until() const noexcept {
 }
 
 loss_reason session_hold::reason() const noexcept {
-    return hold_ ? hold_->reason.load(std::memory_order_acquire) : loss_reason::released;
+    if (!hold_) return loss_reason::released;
+    const loss_reason why = hold_->reason.load(std::memory_order_acquire);
+    return why == loss_reason::none && hold_->given_up.load(std::memory_order_acquire) ? loss_reason::released : why;
 }
 
 asio::awaitable<void> session_hold::confirmed() const {
     const auto hold = hold_;
-    if (!hold) throw error(errc::lock_released, "hold");
+    if (!hold || hold->given_up.load(std::memory_order_acquire)) throw error(errc::lock_released, "hold");
     const detail::reply r = co_await detail::wait_for(core_, hold->renewed);
     if (!r.code) co_return;
     const loss_reason why = hold->reason.load(std::memory_order_acquire);
     std::error_code code = r.code;
     if (why == loss_reason::session_expired) code = errc::session_expired;
     if (why == loss_reason::closed) code = errc::client_closed;
-    throw error(code, "hold", hold->path, to_string(why));
+    throw error(code, "hold", hold->nodes.empty() ? std::string() : hold->nodes.front().path, to_string(why));
 }
 
 asio::awaitable<loss_reason> session_hold::lost() const {
     const auto hold = hold_;
     if (!hold) co_return loss_reason::released;
     const detail::reply r = co_await detail::wait_for(core_, hold->lost);
-    if (r.code == condition::cancelled) throw error(r.code, "lost", hold->path);
+    if (r.code == condition::cancelled) throw error(r.code, "lost");
     const loss_reason why = hold->reason.load(std::memory_order_acquire);
     co_return why == loss_reason::none ? loss_reason::closed : why;
 }
@@ -72,21 +55,29 @@ asio::awaitable<void> session_hold::run(std::function<asio::awaitable<void>()> b
     const auto core = core_;
     const auto hold = hold_;
     if (!hold) throw error(errc::lock_released, "run");
-    detail::arm_function arm = [core, hold](const std::shared_ptr<detail::body_run>& run) -> detail::disarm_function {
-        const detail::op_id id = core->next_id();
-        asio::post(core->strand(), [core, hold, run, id] { core->wait(id, hold->lost, std::make_unique<stopper>(run)); });
-        return [core, id] { asio::post(core->strand(), [core, id] { core->cancel(id); }); };
+    detail::arm_function arm = [core, hold](const std::shared_ptr<detail::body_run>& run) {
+        return detail::stop_when(core, hold->lost, run, [](const detail::reply& r) { return r.code != errc::lock_released; });
     };
     co_await detail::run_cancellable(std::move(body), std::move(arm));
 }
 
-void session_hold::end(bool node_goes_away) noexcept {
-    if (!hold_) return;
-    const detail::core_ptr core = std::move(core_);
-    detail::on_strand(core, [core, hold = std::exchange(hold_, nullptr), node_goes_away] {
+void session_hold::on_lost(std::function<void(loss_reason)> f) const {
+    hold_->lost->then = [f = std::move(f), raw = hold_.get()] {
+        const loss_reason why = raw->reason.load(std::memory_order_acquire);
+        if (why != loss_reason::released) f(why);
+    };
+}
+
+void session_hold::end(bool node_goes_away) const noexcept {
+    if (!hold_ || hold_->given_up.exchange(true, std::memory_order_acq_rel)) return;
+    detail::on_strand(core_, [core = core_, hold = hold_, node_goes_away] {
         hold->removing = node_goes_away;
         core->end_hold(hold, loss_reason::released);
     });
+}
+
+void session_hold::lose(loss_reason why) const noexcept {
+    if (hold_) detail::on_strand(core_, [core = core_, hold = hold_, why] { core->end_hold(hold, why); });
 }
 
 std::int64_t session::id() const noexcept { return epoch_->session_id; }
@@ -102,11 +93,36 @@ asio::awaitable<std::error_code> session::ended() const {
 }
 
 session_hold session::hold(std::string path) const {
+    std::vector<std::string> paths;
+    if (!path.empty()) paths.push_back(std::move(path));
+    return hold(std::move(paths));
+}
+
+session_hold session::hold(std::vector<std::string> paths) const {
     auto h = std::make_shared<detail::hold>();
     h->epoch = epoch_;
-    h->path = std::move(path);
+    for (std::string& path : paths) {
+        h->nodes.emplace_back();
+        h->nodes.back().path = std::move(path);
+    }
     detail::on_strand(core_, [core = core_, h] { core->add_hold(h); });
     return {core_, h};
+}
+
+asio::any_io_executor session::get_executor() const { return core_->strand(); }
+
+std::shared_ptr<session_part> session::part(const std::string& key,
+                                            const std::function<std::shared_ptr<session_part>()>& make) const {
+    auto& parts = epoch_->parts;
+    if (const auto it = parts.find(key); it != parts.end())
+        if (auto found = it->second.lock()) return found;
+    if (parts.size() > 2 * epoch_->parts_swept + 16) {
+        std::erase_if(parts, [](const auto& p) { return p.second.expired(); });
+        epoch_->parts_swept = parts.size();
+    }
+    auto made = make();
+    parts[key] = made;
+    return made;
 }
 
 }  // namespace zkasio

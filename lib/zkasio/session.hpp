@@ -3,7 +3,9 @@
 #include <zkasio/clock.hpp>
 #include <zkasio/loss_reason.hpp>
 #include <zkasio/operations.hpp>
+#include <zkasio/session_part.hpp>
 
+#include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
 
 #include <chrono>
@@ -11,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace zkasio {
 
@@ -18,10 +21,10 @@ namespace detail {
 struct hold;
 }
 
-/// Relies on a session, and on a node of it, from its creation to its end: what locks are made of.
+/// Relies on a session, and on nodes of it, from its creation to its end: what locks are made of.
 ///
 /// As long as one exists, the session proves at short intervals, with a write of the whole ensemble, that it lives and
-/// that the node is there (see docs/architecture.md, "The lease"). The node itself is not touched. Move-only; ends when
+/// that the nodes are there (see docs/architecture.md, "The lease"). The nodes themselves are not touched. Move-only; ends when
 /// destroyed. `held()` and `held_until()` may be called from any thread.
 class session_hold {
 public:
@@ -49,8 +52,15 @@ public:
     /// *Cancellation* is passed on to the body.
     asio::awaitable<void> run(std::function<asio::awaitable<void>()> body) const;
 
-    /// Ends it: reason `released`. @param node_goes_away the caller removes the node next, and with it our watch on it.
-    void end(bool node_goes_away = false) noexcept;
+    /// For state machines that live on the client's strand: `f` is called there, once, when it is over for another reason
+    /// than end(). To be called on the strand, at most once. `f` must not throw.
+    void on_lost(std::function<void(loss_reason)> f) const;
+
+    /// Ends it: reason `released`. From any thread. @param node_goes_away the caller removes the nodes next, and with them
+    /// our watches on them.
+    void end(bool node_goes_away = false) const noexcept;
+    /// Ends it for a reason that the caller has found. From any thread.
+    void lose(loss_reason why) const noexcept;
 
 private:
     std::shared_ptr<detail::core> core_;
@@ -77,6 +87,16 @@ public:
 
     /// @param path of a node that this session owns; "": only the session matters.
     session_hold hold(std::string path) const;
+    /// Of several nodes: lost as soon as one of them is.
+    session_hold hold(std::vector<std::string> paths) const;
+
+    // ------------------------------------------------------------------------------------ for writers of recipes
+
+    /// The client's strand.
+    asio::any_io_executor get_executor() const;
+
+    /// What goes by the name `key` in this session; made by `make` when there is none. On the strand only.
+    std::shared_ptr<session_part> part(const std::string& key, const std::function<std::shared_ptr<session_part>()>& make) const;
 };
 
 }  // namespace zkasio

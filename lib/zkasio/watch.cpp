@@ -20,6 +20,10 @@ void watch::leave() noexcept {
     state_.reset();
 }
 
+void watch::then(std::function<void(std::error_code, node_change)> f) const {
+    state_->fired->then = [f = std::move(f), raw = state_.get()] { f(raw->fired->code, static_cast<node_change>(raw->event)); };
+}
+
 const std::string& watch::path() const noexcept { return state_->path; }
 
 asio::awaitable<watch_event> watch::changed() const {

@@ -2,8 +2,10 @@
 
 #include <asio/awaitable.hpp>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <system_error>
 
 namespace zkasio {
 
@@ -35,6 +37,10 @@ public:
     /// *Fails with* errc::session_expired or errc::client_closed when the session ends first.
     /// *Cancellation*: ends the wait; the watch stays.
     asio::awaitable<watch_event> changed() const;
+
+    /// For state machines that live on the client's strand: `f` is called there, once, when the node has changed, or with an
+    /// error when the session ends first. To be called on the strand, at most once. `f` must not throw.
+    void then(std::function<void(std::error_code, node_change)> f) const;
 
     const std::string& path() const noexcept;
 

@@ -434,7 +434,7 @@ TEST_CASE("a directory with foreign children is refused, and named") {
         auto attempt = [&]() -> asio::awaitable<void> { co_await lock.acquire(); };
         const std::string text = co_await message_of(attempt());
         CHECK(text == "lock " + dir + ": directory has children that are no contenders (child \"somebody-else\" is not named "
-                      "...lock-<sequence>: use a directory of its own)");
+                      "...lock-<sequence>: use a directory of its own, and one name_scheme for all)");
         co_await until_queued(zk, dir, 1);
         const std::error_code c = co_await code_of(lock.contenders());
         CHECK(c == errc::foreign_child);

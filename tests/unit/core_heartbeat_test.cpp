@@ -148,7 +148,7 @@ TEST_CASE("core: very many nodes take turns", "[core][hold]") {
 }
 
 TEST_CASE("core: a check that fails ends that hold and no other", "[core][hold]") {
-    constexpr auto T = 1000ms;
+    constexpr auto T = 4000ms;
     rig r;
     r.server.session_timeout = T;
     const std::string deleted = GENERATE("/a", "/b", "/c");
@@ -169,7 +169,7 @@ TEST_CASE("core: a check that fails ends that hold and no other", "[core][hold]"
         co_await r.server.until([&] { return r.server.count("multi") == 2; });
         const auto beats = heartbeats(r.server);
         CHECK(beats[1].at - beats[0].at < T / 4);
-        CHECK(beats[1].at - beats[0].at >= T / 16);  // but not in a tight loop
+        CHECK(beats[1].at - beats[0].at >= T / 32);  // but not in a tight loop
         texts others{"/a", "/b", "/c"};
         std::erase(others, deleted);
         texts second = checked(beats[1]);

@@ -26,6 +26,15 @@ watch_target watch_of(const request& r) {
     return {};
 }
 
+// Of a removal that depends on other nodes: the one that does not exist.
+std::optional<std::string> missing_witness(const request& what, const reply& r) {
+    const auto* m = std::get_if<multi_request>(&what);
+    if (!m) return std::nullopt;
+    for (std::size_t i = 0; i + 1 < std::min(m->ops.size(), r.results.size()); ++i)
+        if (r.results[i].code == zk_errc::no_node) return std::get<check_op>(m->ops[i]).path;
+    return std::nullopt;
+}
+
 void check_range(client_options::duration value, const char* name) {
     if (value <= client_options::duration::zero())
         throw error(errc::invalid_argument, "client options", {}, std::string(name) + " must be positive");
@@ -302,7 +311,12 @@ void core::on_reply(op_id id, reply&& r) noexcept {
             schedule_flush();
             return;
         }
-        if (r.code == zk_errc::no_node) r.code = {};
+        if (r.code == zk_errc::no_node) {
+            if (const auto missing = missing_witness(*op.what, r))
+                r.path = *missing;
+            else
+                r.code = {};
+        }
     }
     finish(std::move(op), std::move(r));
     if (closing_ == closing::draining && issued_ == 0)

@@ -65,6 +65,7 @@ public:
     /// the session lives; that a node is gone already counts as removed.
     void submit(command c, std::shared_ptr<ticket> to, bool until_certain);
     void wait(op_id id, const waitable_ptr& on, std::unique_ptr<receiver> to);
+    void fire(const waitable_ptr& w, std::error_code code = {});
     void wait_connected(op_id id, std::unique_ptr<receiver> to);
     void wait_event(op_id id, const std::shared_ptr<event_subscription>& s, std::unique_ptr<receiver> to);
     void cancel(op_id id);
@@ -114,7 +115,6 @@ private:
     void request_internally(request what, std::function<void(reply&&)> then);
     void finish(operation&& op, reply&& r);
     void fail(op_id id, std::error_code code);
-    void fire(const waitable_ptr& w, std::error_code code = {});
     void flush();
     void schedule_flush();
     void expire_queue(time_point now);
@@ -153,6 +153,8 @@ private:
     /// However they end, heartbeats are not sent more often than this.
     static time_point heartbeat_allowed(const epoch& e) { return e.last_heartbeat + e.lease.session_timeout() / 16; }
     void watch_own_nodes(time_point now);
+    void watch_own_node(const hold_ptr& h, hold::own_node& node);
+    void end_parts(epoch& e, std::error_code why);
     void end_all_holds(loss_reason why);
     void continue_close();
     void finish_close(close_result how);

@@ -117,6 +117,7 @@ void core::end_session(std::error_code code, std::string reason) {
     for (const op_id id : over) fail(id, code);
     std::erase_if(outbox_, [&](op_id id) { return !operations_.contains(id); });
     fire(ended->ended, code);
+    end_parts(*ended, code);
 
     if (!renew) {
         resolver_.cancel();
@@ -125,6 +126,11 @@ void core::end_session(std::error_code code, std::string reason) {
     }
     publish(session_state::connecting, "opening a new session");
     resolve();
+}
+
+void core::end_parts(epoch& e, std::error_code why) {
+    for (const auto& [key, weak] : std::exchange(e.parts, {}))
+        if (const auto part = weak.lock()) part->session_over(why);
 }
 
 void core::publish(session_state s, std::string reason, std::int64_t session_id) {
@@ -185,10 +191,11 @@ void core::end_hold(const hold_ptr& h, loss_reason why) {
     if (!h->reason.compare_exchange_strong(held, why)) return;
     std::erase(h->epoch->holds, h);
     // A node that is about to be removed takes its watch along.
-    if (const watch_ptr w = std::exchange(h->watch, nullptr); w && !h->removing) {
-        w->fired->then = {};
-        leave_watch(w);
-    }
+    for (hold::own_node& node : h->nodes)
+        if (const watch_ptr w = std::exchange(node.watch, nullptr); w && !h->removing) {
+            w->fired->then = {};
+            leave_watch(w);
+        }
     const std::error_code code = why == loss_reason::released ? errc::lock_released : errc::lock_lost;
     fire(h->renewed, code);
     fire(h->lost, why == loss_reason::released ? code : std::error_code());
@@ -227,14 +234,16 @@ void core::heartbeat(time_point now) {
     e.last_heartbeat = now;
 
     multi_request beat;
-    auto checked = std::make_shared<std::vector<hold_ptr>>();
+    auto checked = std::make_shared<std::vector<std::pair<hold_ptr, hold::own_node*>>>();
     std::size_t bytes = 0;
     for (std::size_t n = 0; n < e.holds.size() && bytes < heartbeat_budget; ++n) {
         const hold_ptr& h = e.holds[e.next_heartbeat_part++ % e.holds.size()];
-        if (h->path.empty() || h->unreadable) continue;
-        bytes += h->path.size() + servers_.chroot.size() + 25;
-        beat.ops.emplace_back(check_op{h->path, any_version});
-        checked->push_back(h);
+        for (hold::own_node& node : h->nodes) {
+            if (node.unreadable) continue;
+            bytes += node.path.size() + servers_.chroot.size() + 25;
+            beat.ops.emplace_back(check_op{node.path, any_version});
+            checked->emplace_back(h, &node);
+        }
     }
     e.heartbeat_under_way = true;
     request_internally(std::move(beat), [this, on = epoch_, checked](reply&& r) {
@@ -245,11 +254,11 @@ void core::heartbeat(time_point now) {
             const std::error_code& code = r.results[i].code;
             if (code == zk_errc::no_node) {
                 node_gone = true;
-                end_hold((*checked)[i], loss_reason::node_deleted);
+                end_hold((*checked)[i].first, loss_reason::node_deleted);
             } else if (code == zk_errc::no_auth) {
                 // Somebody has changed its ACL: what is left is to know that the session lives.
-                (*checked)[i]->unreadable = true;
-                log("heartbeat: no permission to check " + (*checked)[i]->path);
+                (*checked)[i].second->unreadable = true;
+                log("heartbeat: no permission to check " + (*checked)[i].second->path);
             }
         }
         const time_point at = clock::now();
@@ -264,26 +273,31 @@ void core::heartbeat(time_point now) {
 void core::watch_own_nodes(time_point now) {
     const auto moment = epoch_->lease.session_timeout() / 4;
     for (const hold_ptr& h : std::vector<hold_ptr>(epoch_->holds)) {
-        if (h->watch || h->path.empty() || now < h->since + moment || link_ != link_state::connected) continue;
-        auto w = h->watch = std::make_shared<watch_state>();
-        w->path = h->path;
-        w->fired->then = [this, h, raw = w.get()] {
-            h->watch.reset();
-            if (raw->event == node_event::removed) end_hold(h, loss_reason::node_deleted);
-        };
-        operation op;
-        op.what = get_request{h->path, true};
-        op.pinned = epoch_;
-        op.watch = w;
-        op.internal = [this, h, w](reply&& r) {
-            if (!r.code && h->watch != w) leave_watch(w);  // the hold has ended meanwhile
-            if (!r.code) return;
-            w->fired->then = {};
-            h->watch.reset();  // the next round tries again
-            if (r.code == zk_errc::no_node) end_hold(h, loss_reason::node_deleted);
-        };
-        enqueue(next_id(), std::move(op));
+        if (now < h->since + moment || link_ != link_state::connected) continue;
+        for (hold::own_node& node : h->nodes)
+            if (!node.watch) watch_own_node(h, node);
     }
+}
+
+void core::watch_own_node(const hold_ptr& h, hold::own_node& node) {
+    auto w = node.watch = std::make_shared<watch_state>();
+    w->path = node.path;
+    w->fired->then = [this, h, &node, raw = w.get()] {
+        node.watch.reset();
+        if (raw->event == node_event::removed) end_hold(h, loss_reason::node_deleted);
+    };
+    operation op;
+    op.what = get_request{node.path, true};
+    op.pinned = epoch_;
+    op.watch = w;
+    op.internal = [this, h, &node, w](reply&& r) {
+        if (!r.code && node.watch != w) leave_watch(w);  // the hold has ended meanwhile
+        if (!r.code) return;
+        w->fired->then = {};
+        node.watch.reset();  // the next round tries again
+        if (r.code == zk_errc::no_node) end_hold(h, loss_reason::node_deleted);
+    };
+    enqueue(next_id(), std::move(op));
 }
 
 // ------------------------------------------------------------------------------------------------------ closing
@@ -299,6 +313,7 @@ void core::begin_close() {
     end_all_holds(loss_reason::closed);
     for (const watch_ptr& w : watches_.clear()) fire(w->fired, errc::client_closed);
     fire(epoch_->ended, errc::client_closed);
+    end_parts(*epoch_, errc::client_closed);
     for (const op_id id : std::exchange(outbox_, {})) fail(id, errc::client_closed);
     for (asio::cancellation_signal& task : background_) task.emit(asio::cancellation_type::terminal);
     asio::post(strand_, [self = shared_from_this()] { self->continue_close(); });
@@ -325,7 +340,8 @@ void core::let_go() {
     closing_ = closing::done;
     outbox_.clear();
     watches_.clear();
-    for (const hold_ptr& h : std::exchange(epoch_->holds, {})) h->watch.reset();
+    for (const hold_ptr& h : std::exchange(epoch_->holds, {}))
+        for (hold::own_node& node : h->nodes) node.watch.reset();
     const auto operations = std::exchange(operations_, {});
 }
 

@@ -4,10 +4,12 @@
 #include <zkasio/detail/lease.hpp>
 #include <zkasio/detail/waitable.hpp>
 #include <zkasio/loss_reason.hpp>
+#include <zkasio/session_part.hpp>
 
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace zkasio::detail {
@@ -15,17 +17,21 @@ namespace zkasio::detail {
 struct epoch;
 struct watch_state;
 
-/// A node of a session on which somebody relies, see session::hold().
+/// Nodes of a session on which somebody relies, see session::hold().
 struct hold {
+    struct own_node {
+        std::string path;
+        bool unreadable = false;             // we may not check it
+        std::shared_ptr<watch_state> watch;  // set once it has been held for more than a moment
+    };
     std::shared_ptr<detail::epoch> epoch;
-    std::string path;
+    std::vector<own_node> nodes;  // may be empty: then only the session matters
     std::atomic<loss_reason> reason{loss_reason::none};  // written on the strand, read anywhere
+    std::atomic<bool> given_up{false};                   // from anywhere; the strand learns of it a little later
     waitable_ptr lost = std::make_shared<waitable>();
     bool confirmed = false;  // the lease has covered it at least once: from then on the lease's end is its end
-    bool unreadable = false;  // we may not check it
-    bool removing = false;  // its node is on its way out
+    bool removing = false;   // its nodes are on their way out
     boot_clock::time_point since{};
-    std::shared_ptr<watch_state> watch;  // on its own node
     waitable_ptr renewed = std::make_shared<waitable>();  // confirmed, or over
 };
 
@@ -41,6 +47,8 @@ struct epoch {
     waitable_ptr ended = std::make_shared<waitable>();
     std::vector<std::shared_ptr<hold>> holds;
     std::size_t next_heartbeat_part = 0;
+    std::unordered_map<std::string, std::weak_ptr<session_part>> parts;  // strand
+    std::size_t parts_swept = 0;  // their number after the last look for those that are gone
     bool heartbeat_under_way = false;
     boot_clock::time_point last_heartbeat{};
 

@@ -1,78 +1,134 @@
 #include <zkasio/recipes/lock_guard.hpp>
 
+#include <zkasio/client.hpp>
+#include <zkasio/recipes/detail/revocation.hpp>
+
+#include <asio/this_coro.hpp>
+
 #include <utility>
 
 namespace zkasio {
 
+lock_guard::lock_guard(std::shared_ptr<lock_claim> claim) : claim_(std::move(claim)), token_(claim_->token()) {}
+
+lock_guard::lock_guard(lock_guard&& other) noexcept
+    : claim_(other.claim_), token_(other.token_), released_(std::exchange(other.released_, true)) {}
+
 lock_guard& lock_guard::operator=(lock_guard&& other) noexcept {
     if (this != &other) {
         give_up();
-        on_ = std::move(other.on_);
-        hold_ = std::move(other.hold_);
-        path_ = std::move(other.path_);
+        claim_ = other.claim_;
         token_ = other.token_;
+        released_ = std::exchange(other.released_, true);
     }
     return *this;
 }
 
-// A node of a session that is over is gone with it, so nothing that happens to the removal needs attention.
-std::optional<pending_removal> lock_guard::give_up() noexcept {
-    if (path_.empty()) return std::nullopt;
-    hold_.end(true);
-    const std::string path = std::exchange(path_, {});
-    try {
-        return on_.ensure_removed(path);
-    } catch (...) {
-        return std::nullopt;  // out of memory
-    }
+const std::string& lock_guard::path() const noexcept { return claim_->paths().front(); }
+const std::vector<std::string>& lock_guard::paths() const noexcept { return claim_->paths(); }
+
+std::shared_ptr<lock_claim> lock_guard::give_up() noexcept {
+    if (std::exchange(released_, true)) return nullptr;
+    claim_->give_up();
+    return claim_;
 }
 
 asio::awaitable<void> lock_guard::release() {
-    const std::optional<pending_removal> removal = give_up();
-    if (!removal) co_return;
+    const std::shared_ptr<lock_claim> claim = give_up();
+    if (!claim) co_return;
     try {
-        co_await removal->result();
+        co_await claim->gone();
     } catch (const error& e) {
-        if (e.code() != condition::session_ended) throw;
+        if (e.code() != condition::session_ended) throw;  // with the session the node is gone
     }
 }
 
+asio::awaitable<loss_reason> lock_guard::lost() const {
+    const auto claim = claim_;
+    if (released_) co_return loss_reason::released;
+    co_return co_await claim->hold().lost();
+}
+
 asio::awaitable<std::vector<step_result>> lock_guard::commit(transaction steps) const {
-    const std::string path = path_;
-    if (path.empty()) throw error(errc::lock_released, "commit");
+    const auto claim = claim_;
+    if (released_) throw error(errc::lock_released, "commit", path());
     if (!held()) {
         const loss_reason why = reason();
-        throw error(errc::lock_lost, "commit", path, to_string(why == loss_reason::none ? loss_reason::lease_ended : why));
+        throw error(errc::lock_lost, "commit", path(), to_string(why == loss_reason::none ? loss_reason::lease_ended : why));
     }
     transaction fenced;
-    fenced.check(path);
+    for (const std::string& path : claim->paths()) fenced.check(path);
     fenced.append(std::move(steps));
     std::vector<step_result> results;
     try {
-        results = co_await on_.multi(std::move(fenced));
+        results = co_await claim->on().multi(std::move(fenced));
     } catch (const error& e) {
-        const bool node_gone = e.code() == zk_errc::no_node && e.path() == path;
+        const auto& ours = claim->paths();
+        const bool node_gone = e.code() == zk_errc::no_node && std::find(ours.begin(), ours.end(), e.path()) != ours.end();
         if (!node_gone && e.code() != errc::session_expired) throw;
-        throw error(errc::lock_lost, "commit", path, to_string(node_gone ? loss_reason::node_deleted : loss_reason::session_expired),
-                    e.outcome_unknown());
+        throw error(errc::lock_lost, "commit", e.path(),
+                    to_string(node_gone ? loss_reason::node_deleted : loss_reason::session_expired), e.outcome_unknown());
     }
-    results.erase(results.begin());  // of the check
+    results.erase(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(claim->paths().size()));  // of the checks
     co_return results;
 }
 
 asio::awaitable<void> lock_guard::run(std::function<asio::awaitable<void>()> body) const {
-    const std::string path = path_;
-    if (path.empty()) throw error(errc::lock_released, "run");
+    const auto claim = claim_;
+    if (released_) throw error(errc::lock_released, "run", path());
+    std::function<asio::awaitable<void>()> known = [&]() -> asio::awaitable<void> {
+        claim->body_runs_on(co_await asio::this_coro::executor);
+        co_await body();
+    };
     std::exception_ptr failed;
     try {
-        co_await hold_.run(std::move(body));
+        co_await claim->hold().run(std::move(known));
     } catch (...) {
         failed = std::current_exception();
     }
+    claim->body_runs_on({});
     // A body may release the lock itself: then there is nothing to complain about.
-    const loss_reason why = hold_.reason();
-    if (why != loss_reason::none && why != loss_reason::released) throw error(errc::lock_lost, "with_lock", path, to_string(why));
+    const loss_reason why = claim->hold().reason();
+    if (why != loss_reason::none && why != loss_reason::released)
+        throw error(errc::lock_lost, "with_lock", claim->paths().front(), to_string(why));
     if (failed) std::rethrow_exception(failed);
+}
+
+asio::awaitable<void> lock_guard::revoke_requested() const {
+    const auto claim = claim_;
+    if (released_) throw error(errc::lock_released, "revoke_requested", path());
+    const recipes::detail::revocation_watch watch(claim->on(), claim->paths());
+    co_await watch.asked();
+}
+
+asio::awaitable<void> revoke(client zk, std::string path) {
+    std::error_code gone;
+    try {
+        co_await zk.set(path, recipes::detail::revoke_message);
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
+        gone = e.code();
+    }
+}
+
+asio::awaitable<void> with_lock(asio::awaitable<lock_guard> acquiring, std::function<asio::awaitable<void>(lock_guard&)> body,
+                                revocation_policy policy) {
+    lock_guard guard = co_await std::move(acquiring);
+    std::function<asio::awaitable<void>()> bound = [&] { return body(guard); };
+    // When it throws, the guard releases in the background.
+    if (!policy.grace()) {
+        co_await guard.run(std::move(bound));
+    } else {
+        const auto claim = guard.claim();
+        const recipes::detail::revocation_watch watch(claim->on(), claim->paths());
+        const one_shot stop = watch.stop_after(*policy.grace());
+        std::function<asio::awaitable<void>()> revocable = [&]() -> asio::awaitable<void> {
+            const bool finished = co_await stop.run_until(bound);
+            if (!finished) throw error(errc::revoked, "with_lock", guard.path());
+        };
+        co_await guard.run(std::move(revocable));
+    }
+    co_await guard.release();
 }
 
 }  // namespace zkasio

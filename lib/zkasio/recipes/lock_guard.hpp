@@ -1,23 +1,28 @@
 #pragma once
 
 #include <zkasio/clock.hpp>
-#include <zkasio/session.hpp>
+#include <zkasio/coroutine_safety.hpp>
+#include <zkasio/recipes/lock_claim.hpp>
 #include <zkasio/transaction.hpp>
 
 #include <asio/awaitable.hpp>
 
+#include <chrono>
 #include <compare>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace zkasio {
 
+class client;
+
 /// A number that rises with every grant of a lock, over the whole ensemble and for ever. Send it along with what the lock
 /// protects, and let the receiver refuse smaller ones: then a holder that was paused and has lost the lock without
-/// noticing does no harm. It is the czxid of the lock's node.
+/// noticing does no harm. It is the czxid of the lock's node (of several: the largest).
 class fencing_token {
 public:
     explicit fencing_token(std::int64_t value) noexcept : value_(value) {}
@@ -28,29 +33,32 @@ private:
     std::int64_t value_;
 };
 
-/// A lock that is held. Move-only; releases when destroyed.
+/// A lock, of whichever kind, that is held. Move-only; releases when destroyed.
 ///
 /// Ownership is a lease. `held()` says no before anybody else can get the lock, as far as a client can know; only
 /// token() and commit() are proof. May be used from any executor; `held()`, `held_until()` from any thread.
 class lock_guard {
 public:
-    lock_guard(session on, session_hold hold, std::string path, fencing_token token)
-        : on_(std::move(on)), hold_(std::move(hold)), path_(std::move(path)), token_(token) {}
-    lock_guard(lock_guard&&) noexcept = default;
+    /// For writers of recipes. @param claim granted.
+    explicit lock_guard(std::shared_ptr<lock_claim> claim);
+    lock_guard(lock_guard&& other) noexcept;
     lock_guard& operator=(lock_guard&& other) noexcept;
     ~lock_guard() { give_up(); }
 
     fencing_token token() const noexcept { return token_; }
-    const std::string& path() const noexcept { return path_; }  ///< of the lock's node
+    /// Of the node that stands for it; of the first, if there are several.
+    const std::string& path() const noexcept;
+    const std::vector<std::string>& paths() const noexcept;
 
-    bool held() const noexcept { return hold_.held(); }
-    boot_clock::time_point held_until() const noexcept { return hold_.held_until(); }
-    loss_reason reason() const noexcept { return hold_.reason(); }  ///< loss_reason::none while nothing is wrong
+    bool held() const noexcept { return !released_ && claim_->hold().held(); }
+    boot_clock::time_point held_until() const noexcept { return released_ ? boot_clock::time_point() : claim_->hold().held_until(); }
+    /// loss_reason::none while nothing is wrong.
+    loss_reason reason() const noexcept { return released_ ? loss_reason::released : claim_->hold().reason(); }
 
     /// *Completes when* the lock is lost or released, with the reason.
-    asio::awaitable<loss_reason> lost() const { return hold_.lost(); }
+    asio::awaitable<loss_reason> lost() const;
 
-    /// Applies the transaction if, and only if, the lock is still ours when the servers apply it: the lock's node is
+    /// Applies the transaction if, and only if, the lock is still ours when the servers apply it: the lock's nodes are
     /// checked in front of its steps.
     /// *Fails with* errc::lock_lost, and else as operations::multi().
     asio::awaitable<std::vector<step_result>> commit(transaction steps) const;
@@ -59,18 +67,47 @@ public:
     /// ended, this throws errc::lock_lost. The lock is not released.
     asio::awaitable<void> run(std::function<asio::awaitable<void>()> body) const;
 
+    /// *Completes when* somebody asks for the lock back (see revoke()). Nothing follows from it by itself: whoever asks
+    /// hopes that we release soon. *Fails with* errc::lock_lost when the lock is lost first.
+    asio::awaitable<void> revoke_requested() const;
+
     /// Gives the lock up; from the call on, held() is false.
     /// *Completes when* the server has removed the node, or the session (and with it the node) is over.
     /// *Cancellation*: ends the wait; the release goes on. A second call does nothing.
     asio::awaitable<void> release();
 
-private:
-    std::optional<pending_removal> give_up() noexcept;
+    /// For writers of recipes.
+    const std::shared_ptr<lock_claim>& claim() const noexcept { return claim_; }
 
-    session on_;
-    session_hold hold_;
-    std::string path_;  // empty: given up, or moved from
+private:
+    std::shared_ptr<lock_claim> give_up() noexcept;
+
+    std::shared_ptr<lock_claim> claim_;
     fencing_token token_;
+    bool released_ = false;  // or moved from
 };
+
+/// Asks the holder of a lock to give it back, or a waiter to leave the queue, by writing "__REVOKE__" into its node, as
+/// Curator's Revoker does. @param path of the node, see contenders(). That it is gone is no error.
+asio::awaitable<void> revoke(client zk, std::string path);
+
+/// What with_lock() does when somebody asks for the lock back while the body runs.
+class revocation_policy {
+public:
+    /// Nothing. The body may look at lock_guard::revoke_requested().
+    static revocation_policy ignore() { return revocation_policy(std::nullopt); }
+    /// After this time, the body receives a terminal cancellation, and with_lock() throws errc::revoked when it has ended.
+    static revocation_policy cancel_after(std::chrono::nanoseconds grace) { return revocation_policy(grace); }
+
+    const std::optional<std::chrono::nanoseconds>& grace() const noexcept { return grace_; }
+
+private:
+    explicit revocation_policy(std::optional<std::chrono::nanoseconds> grace) : grace_(grace) {}
+    std::optional<std::chrono::nanoseconds> grace_;
+};
+
+/// Acquires, runs `body(guard)` and releases; what the with_lock() members of the locks do. See mutex::with_lock().
+asio::awaitable<void> with_lock(asio::awaitable<lock_guard> acquiring, std::function<asio::awaitable<void>(lock_guard&)> body,
+                                revocation_policy policy = revocation_policy::ignore());
 
 }  // namespace zkasio

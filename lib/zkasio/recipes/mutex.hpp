@@ -1,13 +1,14 @@
 #pragma once
 
 #include <zkasio/client.hpp>
-#include <zkasio/coroutine_safety.hpp>
+#include <zkasio/recipes/acquire_options.hpp>
+#include <zkasio/recipes/contender_info.hpp>
 #include <zkasio/recipes/lock_guard.hpp>
+#include <zkasio/recipes/name_scheme.hpp>
 
 #include <asio/awaitable.hpp>
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -22,35 +23,33 @@ public:
     mutex_options& data(bytes d) { data_ = std::move(d).take(); return *this; }
     /// Of the lock's node and of directories created for it (open_acl()). Must let this client read and remove it.
     mutex_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
+    /// How the nodes are named (Curator's way).
+    mutex_options& names(name_scheme n) { names_ = std::move(n); return *this; }
 
     const std::string& data() const noexcept { return data_; }
     const zkasio::acl& acl() const noexcept { return acl_; }
+    const name_scheme& names() const noexcept { return names_; }
 
 private:
     std::string data_;
     zkasio::acl acl_ = open_acl();
-};
-
-/// One who holds a lock or waits for it.
-struct contender_info {
-    std::string path;             ///< of its node
-    std::int64_t session_id = 0;
-    std::string data;             ///< see mutex_options::data()
-    std::size_t position = 0;     ///< 0 holds the lock
-    std::int64_t created_ms = 0;  ///< when it came, by the server's clock, in milliseconds since 1970
+    name_scheme names_ = name_scheme::curator();
 };
 
 /// A mutual-exclusion lock shared by every process that names the same `path`.
 ///
 /// Contenders queue as ephemeral-sequential children of `path`; the lowest owns the lock. A waiter watches only
-/// its predecessor, so one release wakes one contender. Strictly first come, first served, over all processes. The
-/// nodes are those of Curator's InterProcessMutex: Java and C++ services can share one lock.
+/// its predecessor, so one release wakes one contender. Strictly first come, first served, over all processes. Contenders of
+/// one client hand over to each other without asking the servers. The nodes are those of Curator's InterProcessMutex: Java,
+/// Go and C++ services can share one lock.
 ///
 /// Ownership is a lease: a paused holder can lose its session without noticing. Fence what you protect with
 /// lock_guard::token() or lock_guard::commit(), or run the work in with_lock(), which is cancelled on loss.
 ///
 /// One object may be used by any number of coroutines at once, on any executors; each acquire is a contender of its
-/// own, so a coroutine that acquires twice waits for itself. Copies name the same lock.
+/// own, so a coroutine that acquires twice waits for itself, unless it says who it is: acquire_options::owner(). From within
+/// with_lock(), on the body's own executor, that is noticed: acquire() fails with errc::would_deadlock. Copies name the
+/// same lock.
 class mutex {
 public:
     /// @param path a directory of its own; created as a container when it is missing. Throws errc::invalid_path.
@@ -60,24 +59,26 @@ public:
     /// *Fails with* what operations fail with; errc::foreign_child when the directory has other children than
     /// contenders; errc::session_expired when the session ends while waiting.
     /// *Cancellation*: leaves no node and no watch behind, and nobody else waits for us.
-    asio::awaitable<lock_guard> acquire() const;
+    asio::awaitable<lock_guard> acquire(acquire_options how = acquire_options()) const;
 
     /// As acquire(), but returns nothing instead of waiting for another contender.
-    asio::awaitable<std::optional<lock_guard>> try_acquire() const;
+    asio::awaitable<std::optional<lock_guard>> try_acquire(acquire_options how = acquire_options()) const;
 
     /// As acquire(), but returns nothing when the time is over: one limit for all, connecting included (if there was no
     /// connection at all until then, it fails with errc::not_connected). *Fails with* errc::invalid_argument for a negative
     /// duration; 0 is try_acquire().
-    asio::awaitable<std::optional<lock_guard>> try_acquire_for(std::chrono::nanoseconds limit) const;
-    asio::awaitable<std::optional<lock_guard>> try_acquire_until(boot_clock::time_point limit) const;
+    asio::awaitable<std::optional<lock_guard>> try_acquire_for(std::chrono::nanoseconds limit,
+                                                               acquire_options how = acquire_options()) const;
+    asio::awaitable<std::optional<lock_guard>> try_acquire_until(boot_clock::time_point limit,
+                                                                 acquire_options how = acquire_options()) const;
 
     /// Acquires, runs `body(guard)`, a coroutine, and releases. When the lock is lost meanwhile, the body receives a
     /// terminal cancellation; when it has really ended, this throws errc::lock_lost.
     template <class Body>
-    asio::awaitable<void> with_lock(Body&& body) const {
+    asio::awaitable<void> with_lock(Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
         static_assert(detail::safe_in_co_await<Body>,
                       "g++ 12 destroys this closure twice inside a co_await expression: name the lambda first, and pass the name");
-        return run_with_lock(std::function<asio::awaitable<void>(lock_guard&)>(std::forward<Body>(body)));
+        return zkasio::with_lock(acquire(), std::function<asio::awaitable<void>(lock_guard&)>(std::forward<Body>(body)), policy);
     }
 
     /// Who holds the lock and who waits for it, in order, the holder first.
@@ -86,8 +87,6 @@ public:
     const std::string& path() const noexcept { return path_; }
 
 private:
-    asio::awaitable<void> run_with_lock(std::function<asio::awaitable<void>(lock_guard&)> body) const;
-
     client zk_;
     std::string path_;
     mutex_options options_;

@@ -2,181 +2,113 @@
 
 #include <zkasio/path.hpp>
 
-namespace zkasio::recipes::detail {
-namespace {
+#include <asio/dispatch.hpp>
+#include <asio/this_coro.hpp>
 
-// Somebody left while the create was under way.
-asio::awaitable<void> withdraw(session on, pending_create creating, std::string directory, std::string id) {
-    created node;
-    bool unknown = false;
-    try {
-        node = co_await creating.result();
-    } catch (const error& e) {
-        if (e.code() == condition::session_ended || !e.outcome_unknown()) co_return;  // there is no node, or it is gone
-        unknown = true;
-    }
-    if (unknown) {
-        const std::optional<created> left = co_await on.find_protected(directory, id);
-        if (!left) co_return;
-        node = *left;
-    }
-    on.ensure_removed(node.path);
+namespace zkasio::recipes::detail {
+
+queue_claim::queue_claim(session on, std::shared_ptr<found> where, wish what)
+    : on_(std::move(on)), where_(std::move(where)), who_(std::make_shared<contender>(on_, std::move(what))) {}
+
+queue_claim::queue_claim(session on, std::string directory, queue_names names, wish what)
+    : queue_claim(std::move(on), std::make_shared<found>(), std::move(what)) {
+    asio::dispatch(on_.get_executor(), [where = where_, on = on_, who = who_, directory = std::move(directory), names = std::move(names)] {
+        where->queue = lock_queue::of(on, directory, names);
+        where->queue->enter(who);
+    });
 }
 
-}  // namespace
+asio::awaitable<bool> queue_claim::decided() {
+    co_await who_->decided.wait();
+    if (who_->failed) std::rethrow_exception(who_->failed);
+    granted_ = who_->granted;
+    if (granted_) paths_.push_back(who_->path);
+    co_return granted_;
+}
 
-queue_place::queue_place(client zk, session on, std::string directory, std::string marker, std::string data, acl entries)
-    : zk_(std::move(zk)),
-      on_(std::move(on)),
-      directory_(std::move(directory)),
-      marker_(std::move(marker)),
-      data_(std::move(data)),
-      acl_(std::move(entries)) {}
-
-queue_place::~queue_place() {
-    if (kept_) return;
+void queue_claim::give_up() noexcept {
+    if (std::exchange(given_up_, true)) return;
+    if (granted_) who_->hold->end(true);  // held() is false from here on
     try {
-        if (!node_.path.empty())
-            on_.ensure_removed(node_.path);
-        else if (creating_)
-            zk_.run_in_background(withdraw(on_, std::move(*creating_), directory_, id_));
+        asio::dispatch(on_.get_executor(), [where = where_, who = who_] { where->queue->leave(who); });
     } catch (...) {
         // Out of memory: the node goes with the session.
     }
 }
 
-asio::awaitable<std::vector<std::string>> queue_place::enter() {
-    create_options options;
-    options.mode(create_mode::ephemeral_sequential).acl(acl_);
-    for (;;) {
-        id_ = new_protection_id();  // never used twice: somebody may still be looking for the old one
-        creating_ = on_.start_create(join_path(directory_, protection_prefix(id_) + marker_), bytes(data_), options);
-        const pending_children listing = on_.start_children(directory_);
-
-        std::error_code failed;
-        try {
-            node_ = co_await creating_->result();
-        } catch (const error& e) {
-            const bool lost = e.outcome_unknown() && e.code() == condition::retryable;
-            if (!lost && e.code() != zk_errc::no_node) {
-                if (e.code() != condition::cancelled) creating_.reset();
-                throw;
-            }
-            failed = e.code();
-        }
-        if (!failed) {
-            creating_.reset();
-            std::error_code list_failed;
-            try {
-                node_children found = co_await listing.result();
-                co_return std::move(found.names);
-            } catch (const error& e) {
-                if (e.code() != condition::retryable) throw;
-                list_failed = e.code();
-            }
-            co_return co_await look();
-        }
-        if (failed == zk_errc::no_node) {
-            creating_.reset();
-            // A container: the server removes the directory when nobody has used it for a while.
-            create_options parent;
-            parent.mode(create_mode::container).parents(missing_parents::create_container).acl(acl_);
-            std::error_code exists;
-            try {
-                co_await on_.create(directory_, bytes(), parent);
-            } catch (const error& e) {
-                if (e.code() != zk_errc::node_exists && e.code() != condition::retryable) throw;
-                exists = e.code();
-            }
-            continue;
-        }
-        const std::optional<created> found = co_await on_.find_protected(directory_, id_);
-        creating_.reset();
-        if (!found) continue;
-        node_ = *found;
-        co_return co_await look();
-    }
+asio::awaitable<void> queue_claim::gone() {
+    const contender_ptr who = who_;
+    co_await who->gone.wait();
+    if (who->removal_failed) std::rethrow_exception(who->removal_failed);
 }
 
-asio::awaitable<std::vector<std::string>> queue_place::look() {
-    node_children found = co_await on_.children(directory_);
-    co_return std::move(found.names);
+asio::awaitable<std::shared_ptr<queue_claim>> queue_claim::downgrade(std::string data, acl entries) {
+    wish what;
+    what.kind = lock_kind::shared;
+    what.data = std::move(data);
+    what.acl = std::move(entries);
+    const std::shared_ptr<queue_claim> shared(new queue_claim(on_, where_, std::move(what)));
+    asio::dispatch(on_.get_executor(), [where = where_, from = who_, to = shared->who_] { where->queue->downgrade(from, to); });
+    co_await shared->decided();
+    given_up_ = true;  // it has given way
+    co_return shared;
 }
 
-lock_step queue_place::decide(const std::vector<std::string>& children) const {
-    return next_step(children, node_name(node_.path), id_, marker_, directory_);
+void queue_claim::body_runs_on(asio::any_io_executor executor) {
+    asio::dispatch(on_.get_executor(), [who = who_, executor = std::move(executor)] { who->body_on = executor; });
 }
 
-void queue_place::remove_duplicates(const lock_step& step) const {
-    for (const std::string& name : step.duplicates) on_.ensure_removed(join_path(directory_, name));
-}
-
-// ------------------------------------------------------------------------------------------------------ waiting
-
-namespace {
-
-// Returns when the predecessor is gone: true if its deletion was seen, false if it was gone already.
-asio::awaitable<bool> predecessor_gone(session on, std::string path) {
-    for (;;) {
-        std::optional<watched<node_data>> seen;
-        std::error_code failed;
-        try {
-            seen.emplace(co_await on.get_and_watch(path));  // get: it leaves no watch on a node that is gone (CURATOR-107)
-        } catch (const error& e) {
-            if (e.code() != zk_errc::no_node) throw;
-            failed = e.code();
-        }
-        if (failed) co_return false;
-        const watch_event event = co_await seen->changes.changed();
-        if (event.what == node_change::removed) co_return true;
-    }
-}
-
-}  // namespace
-
-asio::awaitable<std::optional<grant>> contend(client zk, std::string directory, std::string marker, std::string data,
-                                              acl entries, patience how_long) {
+asio::awaitable<std::shared_ptr<queue_claim>> contend(client zk, std::string directory, queue_names names, wish what) {
     const session on = co_await zk.current_session();
+    what.from = co_await asio::this_coro::executor;
     for (;;) {  // a new place, whenever somebody has taken ours away
-        queue_place place(zk, on, directory, marker, data, entries);
-        std::vector<std::string> children = co_await place.enter();
-        std::optional<session_hold> hold;
-        for (;;) {
-            const lock_step step = place.decide(children);
-            place.remove_duplicates(step);
-            if (step.what == lock_step::kind::gone) break;
-            bool granted = step.what == lock_step::kind::owned;
-            if (!granted) {
-                if (how_long == patience::first_or_nothing) co_return std::nullopt;
-                // The next in line has its lease ready, so that the grant costs no round trip; far behind nobody needs one.
-                if (step.position == 1 && (!hold || hold->reason() != loss_reason::none)) hold.emplace(on.hold(place.path()));
-                const bool seen = co_await predecessor_gone(on, join_path(directory, step.predecessor));
-                // A hold that has ended meanwhile may mean that our own node is gone: then look first.
-                granted = seen && step.position == 1 && hold->held();
+        wish again = what;
+        const auto claim = std::make_shared<queue_claim>(on, directory, names, std::move(again));
+        const bool granted = co_await claim->decided();
+        if (!granted) co_return nullptr;
+        std::error_code lost;
+        if (!claim->hold().held()) {
+            try {
+                co_await claim->hold().confirmed();
+            } catch (const error& e) {
+                if (e.code() != errc::lock_lost || on.over()) throw;
+                lost = e.code();
             }
-            if (granted) {
-                if (!hold || !hold->held()) hold.emplace(on.hold(place.path()));
-                std::error_code not_ours;
-                if (!hold->held()) {
-                    try {
-                        co_await hold->confirmed();
-                    } catch (const error& e) {
-                        if (e.code() != errc::lock_lost || on.over()) throw;
-                        not_ours = e.code();
-                    }
-                }
-                if (not_ours && hold->reason() == loss_reason::node_deleted) break;
-                if (not_ours) {  // the lease has run out meanwhile: start over, at the same place
-                    hold.reset();
-                } else {
-                    place.keep();
-                    grant g{on, std::move(*hold), place.path(), place.czxid()};
-                    co_return std::optional<grant>(std::move(g));
-                }
-            }
-            children = co_await place.look();
         }
+        if (!lost) co_return claim;
     }
+}
+
+asio::awaitable<std::shared_ptr<lock_claim>> contend_as(client zk, acquire_options how, std::string directory, queue_names names, wish what) {
+    if (!how.owner()) co_return co_await contend(zk, std::move(directory), std::move(names), std::move(what));
+    const std::string key = zk.options().servers() + ' ' + names.exclusive() + ' ' + directory;
+    const lock_kind kind = what.kind;
+    std::function<asio::awaitable<std::shared_ptr<lock_claim>>()> anew = [&]() -> asio::awaitable<std::shared_ptr<lock_claim>> {
+        co_return co_await contend(zk, directory, names, what);
+    };
+    co_return co_await how.owner()->acquire(zk, key, kind, anew);
+}
+
+wish make_wish(lock_kind kind, patience how_long, std::string data, acl entries, const acquire_options& how) {
+    wish what;
+    what.kind = kind;
+    what.how_long = how_long;
+    what.data = std::move(data);
+    what.acl = std::move(entries);
+    what.observer = how.on_position();
+    return what;
+}
+
+std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim) {
+    std::optional<lock_guard> guard;
+    if (claim) guard.emplace(std::move(claim));
+    return guard;
+}
+
+void check_directory(std::string_view recipe, const std::string& path) {
+    std::string problem = path_problem(path);
+    if (problem.empty() && path == "/") problem = "a lock needs a directory of its own";
+    if (!problem.empty()) throw error(errc::invalid_path, recipe, path, problem);
 }
 
 }  // namespace zkasio::recipes::detail

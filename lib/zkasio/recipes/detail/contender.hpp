@@ -1,68 +1,78 @@
 #pragma once
 
 #include <zkasio/client.hpp>
+#include <zkasio/recipes/acquire_options.hpp>
 #include <zkasio/recipes/detail/lock_queue.hpp>
+#include <zkasio/recipes/lock_guard.hpp>
 
+#include <asio/awaitable.hpp>
+
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace zkasio::recipes::detail {
 
-/// One place in the queue: an ephemeral-sequential node, from the moment its create is sent. Whatever happens to its
-/// owner, the node is removed in the end, unless it was kept.
-class queue_place {
+/// One place in the queue of a lock, for as long as this lives: whatever happens, the node is removed in the end.
+class queue_claim final : public lock_claim {
 public:
-    queue_place(client zk, session on, std::string directory, std::string marker, std::string data, acl entries);
-    queue_place(const queue_place&) = delete;
-    queue_place& operator=(const queue_place&) = delete;
-    ~queue_place();
+    /// Joins the queue.
+    queue_claim(session on, std::string directory, queue_names names, wish what);
+    queue_claim(const queue_claim&) = delete;
+    queue_claim& operator=(const queue_claim&) = delete;
+    ~queue_claim() override { give_up(); }
 
-    /// Creates the node and lists the directory, in one flight; also creates the directory if it is missing.
-    /// Returns the children, our node among them.
-    asio::awaitable<std::vector<std::string>> enter();
+    /// *Completes when* it is granted (true) or refused (false). *Fails with* what has gone wrong.
+    asio::awaitable<bool> decided();
 
-    /// The children, as of now.
-    asio::awaitable<std::vector<std::string>> look();
+    const session_hold& hold() const noexcept override { return *who_->hold; }
+    const std::vector<std::string>& paths() const noexcept override { return paths_; }
+    const session& on() const noexcept override { return on_; }
+    std::int64_t token() const noexcept override { return who_->czxid; }
+    void give_up() noexcept override;
+    asio::awaitable<void> gone() override;
 
-    lock_step decide(const std::vector<std::string>& children) const;
-    void remove_duplicates(const lock_step& step) const;
+    void body_runs_on(asio::any_io_executor executor) override;
 
-    const std::string& path() const noexcept { return node_.path; }
-    std::int64_t czxid() const noexcept { return node_.stat.czxid; }
+    lock_kind kind() const noexcept { return who_->asked.kind; }
 
-    /// From now on somebody else removes the node.
-    void keep() noexcept { kept_ = true; }
+    /// A claim at the same place that shares the lock; this one is given up when that is granted.
+    asio::awaitable<std::shared_ptr<queue_claim>> downgrade(std::string data, acl entries);
 
 private:
-    client zk_;
+    struct found {
+        std::shared_ptr<lock_queue> queue;
+    };
+    queue_claim(session on, std::shared_ptr<found> where, wish what);
+
     session on_;
-    std::string directory_, marker_, data_;
-    acl acl_;
-    std::string id_;
-    std::optional<pending_create> creating_;  // its outcome is not known yet
-    created node_;                            // no path: there is none
-    bool kept_ = false;
+    std::shared_ptr<found> where_;  // filled on the strand, and used only there
+    contender_ptr who_;
+    std::vector<std::string> paths_;
+    bool granted_ = false;
+    bool given_up_ = false;
 };
-
-/// What a contender ends up with.
-struct grant {
-    session on;
-    session_hold hold;
-    std::string path;
-    std::int64_t czxid;
-};
-
-/// How long to stay.
-enum class patience { wait, first_or_nothing };
 
 /// Queues in `directory` and waits for its turn. Nothing when it is not the first and has no patience.
 ///
 /// The algorithm is ZooKeeper's lock recipe as Curator runs it (StandardLockInternalsDriver): a contender watches only
-/// its immediate predecessor. When that one was alone ahead of us, its deletion is the grant; else list again.
+/// its immediate predecessor (a reader: the last writer ahead). What lock_queue adds: contenders of one session share listings
+/// and watches, and hand over to each other without any.
 ///
 /// *Fails with* what operations fail with; errc::session_expired when the session ends while waiting.
 /// *Cancellation*: leaves no node and no watch behind.
-asio::awaitable<std::optional<grant>> contend(client zk, std::string directory, std::string marker, std::string data,
-                                              acl entries, patience how_long);
+asio::awaitable<std::shared_ptr<queue_claim>> contend(client zk, std::string directory, queue_names names, wish what);
+
+/// The same for the owner that `how` names, if it does.
+asio::awaitable<std::shared_ptr<lock_claim>> contend_as(client zk, acquire_options how, std::string directory, queue_names names, wish what);
+
+wish make_wish(lock_kind kind, patience how_long, std::string data, acl entries, const acquire_options& how);
+
+/// Nothing for null.
+std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim);
+
+/// Throws errc::invalid_path when `path` cannot be the directory of a lock.
+void check_directory(std::string_view recipe, const std::string& path);
 
 }  // namespace zkasio::recipes::detail

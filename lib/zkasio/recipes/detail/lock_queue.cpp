@@ -1,67 +1,585 @@
 #include <zkasio/recipes/detail/lock_queue.hpp>
 
-#include <zkasio/error.hpp>
+#include <zkasio/path.hpp>
 
 #include <algorithm>
-#include <charconv>
+#include <cstdio>
 
 namespace zkasio::recipes::detail {
 namespace {
 
-std::int32_t ordered(const std::string& name, std::string_view marker, std::string_view directory) {
-    if (const auto sequence = sequence_of(name, marker)) return *sequence;
-    throw error(errc::foreign_child, "lock", directory,
-                "child \"" + name + "\" is not named ..." + std::string(marker) + "<sequence>: use a directory of its own");
-}
+// How many of those who share a lock one hand-over lets in, and checks for, at once. The others follow from a listing.
+constexpr std::size_t most_successors = 500;
+
+// Whatever was asked for may still come true, or may be asked for again.
+bool may_be_repeated(const error& e) { return e.code() == condition::retryable; }
 
 }  // namespace
 
-std::optional<std::int32_t> sequence_of(std::string_view name, std::string_view marker) noexcept {
-    const std::size_t at = name.rfind(marker);
-    if (at == std::string_view::npos) return std::nullopt;
-    const std::string_view digits = name.substr(at + marker.size());
-    std::int32_t value = 0;
-    const auto [end, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (ec != std::errc() || end != digits.data() + digits.size() || digits.size() < 10) return std::nullopt;
-    return value;
+std::shared_ptr<lock_queue> lock_queue::of(const session& on, const std::string& directory, const queue_names& names) {
+    const auto make = [&] { return std::make_shared<lock_queue>(on, directory, names); };
+    const std::string key = "lock_queue " + names.exclusive() + ' ' + names.shared() + ' ' + directory;
+    return std::static_pointer_cast<lock_queue>(on.part(key, make));
 }
 
-lock_step next_step(const std::vector<std::string>& children, std::string_view mine, std::string_view protection_id,
-                    std::string_view marker, std::string_view directory) {
-    lock_step step;
-    const auto own = sequence_of(mine, marker);
-    bool present = false;
-    const std::string* nearest = nullptr;
-    std::int32_t nearest_sequence = 0;
-    for (const std::string& name : children) {
-        const std::int32_t sequence = ordered(name, marker, directory);
-        if (name == mine) {
-            present = true;
-        } else if (name.find(protection_id) != std::string::npos) {
-            step.duplicates.push_back(name);
-        } else if (own && before(sequence, *own)) {
-            ++step.position;
-            if (!nearest || before(nearest_sequence, sequence)) {
-                nearest = &name;
-                nearest_sequence = sequence;
+// ----------------------------------------------------------------------------------------------------- entering
+
+void lock_queue::enter(const contender_ptr& c) {
+    if (over_) return settle(c, std::make_exception_ptr(error(over_, "acquire", directory_)));
+    if (c->asked.how_long == patience::first_or_nothing && order_.excludes(c->asked.kind)) {
+        c->now = contender::state::left;
+        return settle(c);
+    }
+    for (const contender_ptr& owner : order_.owners()) {
+        const bool in_the_way = c->asked.kind == lock_kind::exclusive || owner->asked.kind == lock_kind::exclusive;
+        if (in_the_way && owner->body_on && owner->body_on == c->asked.from)
+            return settle(c, std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory_,
+                "this is the work that holds it: pass a lock_owner on, or acquire on another executor if it does not wait for that")));
+    }
+    if (c->asked.how_long == patience::first_or_nothing) ++impatient_;
+    if (c->asked.observer) observed_.push_back(c);
+    c->counted = c->entering = true;
+    ++entering_;
+    if (c->asked.join_readers)
+        on_.run_in_background(join_readers(shared_from_this(), c));
+    else
+        begin_create(c);
+}
+
+void lock_queue::begin_create(const contender_ptr& c) {
+    // Nobody of ours is there who could tell us where we stand: then the listing leaves together with the create.
+    const bool alone = order_.empty() && !order_.known() && entering_ == 1;
+    try {
+        create_options options;
+        options.mode(create_mode::ephemeral_sequential).acl(c->asked.acl);
+        c->id = names_.new_id();  // never used twice: somebody may still be looking for the old one
+        c->creating.emplace(on_.start_create(join_path(directory_, names_.prefix(c->id, c->asked.kind)), bytes(c->asked.data), options));
+    } catch (...) {
+        return settle(c, std::current_exception());
+    }
+    c->creating->then([self = shared_from_this(), c] { self->creation_answered(c); });
+    if (alone) look();
+}
+
+void lock_queue::creation_answered(const contender_ptr& c) {
+    created node;
+    std::exception_ptr failed;
+    bool lost = false, orphan = false;
+    try {
+        node = c->creating->get();
+    } catch (const error& e) {
+        failed = std::current_exception();
+        lost = e.outcome_unknown() && may_be_repeated(e);
+        orphan = e.code() == zk_errc::no_node;
+    }
+    c->creating.reset();
+    if (over_) return settle(c, std::make_exception_ptr(error(over_, "acquire", directory_)));
+    if (!failed) return entered(c, node);
+    if (lost) return on_.run_in_background(recover(shared_from_this(), c));
+    if (c->now == contender::state::left || !orphan) return settle(c, failed);
+    want_parent(c);
+}
+
+// The answer to the create was lost: is there a node?
+asio::awaitable<void> lock_queue::recover(std::shared_ptr<lock_queue> self, contender_ptr c) {
+    std::optional<created> found;
+    std::exception_ptr failed;
+    try {
+        found = co_await self->on_.find_protected(self->directory_, c->id);
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    if (self->over_) failed = std::make_exception_ptr(error(self->over_, "acquire", self->directory_));
+    if (failed || (!found && c->now == contender::state::left))
+        self->settle(c, failed);
+    else if (found)
+        self->entered(c, *found);
+    else
+        self->begin_create(c);
+}
+
+void lock_queue::want_parent(const contender_ptr& c) {
+    orphans_.push_back(c);
+    if (!std::exchange(making_parent_, true)) on_.run_in_background(make_parent(shared_from_this(), c->asked.acl));
+}
+
+asio::awaitable<void> lock_queue::make_parent(std::shared_ptr<lock_queue> self, zkasio::acl entries) {
+    // A container: the server removes the directory when nobody has used it for a while.
+    create_options options;
+    options.mode(create_mode::container).parents(missing_parents::create_container).acl(std::move(entries));
+    std::exception_ptr failed;
+    try {
+        co_await self->on_.create(self->directory_, bytes(), options);
+    } catch (const error& e) {
+        if (e.code() != zk_errc::node_exists && !may_be_repeated(e)) failed = std::current_exception();
+    }
+    self->making_parent_ = false;
+    for (const contender_ptr& c : std::exchange(self->orphans_, {})) {
+        if (failed || c->now == contender::state::left)
+            self->settle(c, failed);
+        else
+            self->begin_create(c);
+    }
+}
+
+void lock_queue::entered(const contender_ptr& c, const created& node) {
+    c->path = node.path;
+    c->czxid = node.stat.czxid;
+    try {
+        c->at = order_.enter(std::string(node_name(node.path)), c);
+    } catch (...) {  // a server that does not number as it should
+        settle(c, std::current_exception());
+        on_.ensure_removed(c->path);
+        return;
+    }
+    stop_entering(c);
+    if (c->now == contender::state::left) {  // it has given up meanwhile
+        order_.leave(c->at);
+        remove(c, {});
+    } else {
+        c->now = contender::state::waiting;
+    }
+    reconsider();
+}
+
+// ------------------------------------------------------------------------------------------------- beside an owner
+
+// A reader that does not care for writers who only wait takes a place beside a reader who holds, which the writers behind
+// that one see like any other. That the holder is still there is checked in the same transaction.
+asio::awaitable<void> lock_queue::join_readers(std::shared_ptr<lock_queue> self, contender_ptr c) {
+    std::exception_ptr failed;
+    bool joined = false;
+    try {
+        joined = co_await self->try_to_join(c);
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    if (self->over_) failed = std::make_exception_ptr(error(self->over_, "acquire", self->directory_));
+    if (joined) co_return;
+    if (failed || c->now == contender::state::left)
+        self->settle(c, failed);
+    else
+        self->begin_create(c);
+}
+
+asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
+    while (c->now != contender::state::left) {
+        node_children found;
+        bool no_directory = false;
+        try {
+            found = co_await on_.children(directory_);
+        } catch (const error& e) {
+            if (e.code() != zk_errc::no_node) throw;
+            no_directory = true;
+        }
+        if (no_directory) co_return false;
+        const auto ordered = names_.in_order(std::move(found.names));
+        if (ordered.empty() || ordered.front().kind == lock_kind::exclusive) co_return false;
+
+        const std::string& holder = ordered.front().name;
+        c->id = names_.new_id();
+        const std::string name = names_.prefix(c->id, lock_kind::shared) + std::string(names_.digits(holder));
+        const auto node = co_await create_beside(c, join_path(directory_, holder), join_path(directory_, name), false);
+        if (!node) continue;
+        c->at = order_.enter(name, c);
+        order_.grant(c->at);
+        entered_as_owner(c, *node);
+        co_return true;
+    }
+    co_return false;
+}
+
+// Curator's downgrade takes two steps, and holds both locks in between; this is one.
+void lock_queue::downgrade(const contender_ptr& from, const contender_ptr& to) {
+    if (over_) return settle(to, std::make_exception_ptr(error(over_, "downgrade", directory_)));
+    to->entering = true;
+    ++entering_;
+    on_.run_in_background(go_on_as(shared_from_this(), from, to));
+}
+
+asio::awaitable<void> lock_queue::go_on_as(std::shared_ptr<lock_queue> self, contender_ptr from, contender_ptr to) {
+    std::exception_ptr failed;
+    std::optional<created> node;
+    try {
+        to->id = self->names_.new_id();
+        const std::string name = self->names_.prefix(to->id, lock_kind::shared) + std::string(self->names_.digits(node_name(from->path)));
+        node = co_await self->create_beside(to, from->path, join_path(self->directory_, name), true);
+        if (!node) failed = std::make_exception_ptr(error(errc::lock_lost, "downgrade", from->path, to_string(loss_reason::node_deleted)));
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    if (self->over_) failed = std::make_exception_ptr(error(self->over_, "downgrade", self->directory_));
+    if (!node || self->over_) {
+        self->settle(to, failed);
+        co_return;
+    }
+    std::string name(node_name(node->path));
+    if (from->now == contender::state::owner) {
+        from->now = contender::state::left;
+        if (from->hold) from->hold->end(true);
+        from->gone.fire();
+        to->at = self->order_.downgrade(from->at, std::move(name), to);
+    } else {  // given up meanwhile
+        to->at = self->order_.enter(std::move(name), to);
+        self->order_.grant(to->at);
+    }
+    self->entered_as_owner(to, *node);
+}
+
+// Creates `path` if `witness` exists, and, if wanted, removes that. Nothing: the witness is gone, or the node already.
+asio::awaitable<std::optional<created>> lock_queue::create_beside(contender_ptr c, std::string witness, std::string path, bool replace) {
+    create_options options;
+    options.mode(create_mode::ephemeral).acl(c->asked.acl);
+    transaction steps;
+    steps.check(witness);
+    steps.create(path, bytes(c->asked.data), options);
+    if (replace) steps.remove(witness);
+    for (;;) {
+        std::error_code failed;
+        try {
+            co_await on_.multi(steps);
+        } catch (const error& e) {
+            if (e.code() == zk_errc::no_node) co_return std::nullopt;
+            if (e.code() != zk_errc::node_exists && !may_be_repeated(e)) throw;
+            failed = e.code();
+        }
+        // Was it done? A server that lags behind does not show it yet, so sync first.
+        std::optional<node_stat> there;
+        for (bool known = false; !known;) {
+            try {
+                if (failed) co_await on_.sync(directory_);
+                there = co_await on_.exists(path);
+                known = true;
+            } catch (const error& e) {
+                if (!may_be_repeated(e)) throw;
             }
         }
+        if (there) {
+            std::optional<created> node(std::in_place);
+            node->path = path;
+            node->stat = *there;
+            co_return node;
+        }
+        if (!failed) co_return std::nullopt;
     }
-    if (!own || !present) return step;
-    step.what = nearest ? lock_step::kind::wait : lock_step::kind::owned;
-    if (nearest) step.predecessor = *nearest;
-    return step;
 }
 
-std::vector<std::string> in_order(std::vector<std::string> children, std::string_view marker, std::string_view directory) {
-    if (children.empty()) return children;
-    // Relative to one of them the numbers order as integers, wherever they wrap around.
-    const auto base = static_cast<std::uint32_t>(ordered(children.front(), marker, directory));
-    const auto key = [&](const std::string& name) {
-        return static_cast<std::int32_t>(static_cast<std::uint32_t>(ordered(name, marker, directory)) - base);
-    };
-    std::sort(children.begin(), children.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
-    return children;
+void lock_queue::entered_as_owner(const contender_ptr& c, const created& node) {
+    c->path = node.path;
+    c->czxid = node.stat.czxid;
+    stop_entering(c);
+    if (c->now == contender::state::left) {
+        order_.leave(c->at);
+        remove(c, {});
+    } else {
+        c->now = contender::state::owner;
+        deliver(c);
+    }
+    reconsider();
+}
+
+// ------------------------------------------------------------------------------------------------------ leaving
+
+void lock_queue::leave(const contender_ptr& c) {
+    const auto was = std::exchange(c->now, contender::state::left);
+    if (was == contender::state::left) return;
+    if (c->hold) c->hold->end(true);
+    if (over_) {
+        c->gone.fire();
+        return;
+    }
+    if (was == contender::state::owner) return release(c);
+    if (was == contender::state::waiting) {
+        order_.leave(c->at);
+        settle(c);
+        remove(c, {});
+        reconsider();
+    }
+    if (was == contender::state::entering) settle(c);  // whoever learns what has become of its node removes it
+}
+
+void lock_queue::stop_entering(const contender_ptr& c) {
+    if (std::exchange(c->entering, false)) --entering_;
+}
+
+void lock_queue::release(const contender_ptr& c) {
+    order_.leave(c->at);
+    std::vector<contender_ptr> successors;
+    for (contender_ptr head = order_.head(); head && order_.next().what == queue_order::verdict::granted; head = order_.head()) {
+        if (successors.size() == most_successors) {
+            order_.forget();
+            break;
+        }
+        order_.grant(head->at);
+        head->now = contender::state::owner;
+        successors.push_back(std::move(head));
+    }
+    remove(c, successors);
+    for (const contender_ptr& s : successors) deliver(s);
+    reconsider();
+}
+
+void lock_queue::remove(const contender_ptr& c, const std::vector<contender_ptr>& successors) {
+    std::vector<std::string> witnesses;
+    witnesses.reserve(successors.size());
+    for (const contender_ptr& s : successors) witnesses.push_back(s->path);
+    try {
+        const pending_removal removal = on_.ensure_removed(c->path, std::move(witnesses));
+        removal.then([self = shared_from_this(), c, removal, successors] { self->removal_answered(c, removal, successors); });
+    } catch (...) {  // out of memory: the node goes with the session
+        c->removal_failed = std::current_exception();
+        c->gone.fire();
+    }
+}
+
+void lock_queue::removal_answered(const contender_ptr& c, const pending_removal& removal, const std::vector<contender_ptr>& successors) {
+    bool again = false;
+    try {
+        removal.get();
+    } catch (const error& e) {
+        if (!over_ && e.code() == zk_errc::no_node) {
+            // A successor's node was deleted while it waited. The old node is still there and keeps everybody else out, until
+            // the successor has been told.
+            for (const contender_ptr& s : successors)
+                if (s->path == e.path() && s->hold) s->hold->lose(loss_reason::node_deleted);
+            again = true;
+        } else if (e.code() != condition::session_ended) {
+            c->removal_failed = std::current_exception();
+        }
+    }
+    if (again) {
+        // The others are checked again; a loss is a loss, whoever has left by now.
+        std::vector<contender_ptr> rest;
+        for (const contender_ptr& s : successors)
+            if (s->now == contender::state::owner && s->hold && s->hold->reason() == loss_reason::none) rest.push_back(s);
+        return remove(c, rest);
+    }
+    order_.departed(c->at);
+    c->gone.fire();
+}
+
+// ------------------------------------------------------------------------------------------------------ deciding
+
+void lock_queue::reconsider() {
+    while (const contender_ptr head = order_.head()) {
+        const queue_order::step s = order_.next();
+        if (s.what == queue_order::verdict::granted) {
+            order_.grant(head->at);
+            head->now = contender::state::owner;
+            deliver(head);
+            continue;
+        }
+        if (s.what == queue_order::verdict::unknown) {
+            look();
+        } else {
+            if (impatient_ > 0) {
+                refuse_impatient();
+                if (order_.head() != head) continue;
+            }
+            prepare(head, s.what == queue_order::verdict::local || s.last);
+            if (s.what == queue_order::verdict::remote)
+                follow(*s.blocker);
+            else
+                stop_following();
+        }
+        break;
+    }
+    if (!order_.head()) stop_following();
+    tell_observers();
+}
+
+// The head has to wait, and with it all behind it.
+void lock_queue::refuse_impatient() {
+    for (const contender_ptr& c : order_.waiting()) {
+        if (c->asked.how_long != patience::first_or_nothing) continue;
+        order_.leave(c->at);
+        c->now = contender::state::left;
+        remove(c, {});
+        settle(c);
+    }
+}
+
+// The next in line has its lease ready, so that the grant costs no round trip, and learns at once when somebody deletes its
+// node; far behind nobody needs that.
+void lock_queue::prepare(const contender_ptr& head, bool next_in_line) {
+    if (!next_in_line || (head->hold && head->hold->reason() == loss_reason::none)) return;
+    head->hold.emplace(on_.hold(head->path));
+    head->hold->on_lost([weak = weak_from_this(), weak_head = std::weak_ptr<contender>(head)](loss_reason why) {
+        const auto self = weak.lock();
+        const auto c = weak_head.lock();
+        if (self && c && why == loss_reason::node_deleted && c->now == contender::state::waiting) {
+            self->vanished(c);
+            self->reconsider();
+        }
+    });
+}
+
+void lock_queue::look() {
+    if (std::exchange(looking_, true)) return;
+    const std::uint64_t number = order_.begin_look();
+    const pending_children listing = on_.start_children(directory_);
+    listing.then([self = shared_from_this(), listing, number] { self->looked(listing, number); });
+}
+
+void lock_queue::looked(const pending_children& listing, std::uint64_t number) {
+    looking_ = false;
+    if (over_) return;
+    std::vector<contender_ptr> missing;
+    bool failed = false;
+    try {
+        node_children found;
+        try {
+            found = listing.get();
+        } catch (const error& e) {
+            failed = e.code() != zk_errc::no_node;  // no directory: nobody is there, nor are we
+            if (failed && !may_be_repeated(e)) throw;
+        }
+        if (!failed) missing = order_.listed(found.names, number);
+    } catch (...) {
+        fail_waiting(std::current_exception());
+    }
+    for (const contender_ptr& c : missing) vanished(c);
+    reconsider();
+}
+
+// Somebody has deleted the node.
+void lock_queue::vanished(const contender_ptr& c) {
+    if (c->now == contender::state::owner && c->hold) c->hold->lose(loss_reason::node_deleted);
+    if (c->now != contender::state::waiting) return;
+    order_.vanish(c->at);
+    c->hold.reset();
+    c->path.clear();
+    c->now = contender::state::entering;
+    c->entering = true;
+    ++entering_;
+    begin_create(c);  // at the end of the queue
+}
+
+// --------------------------------------------------------------------------------------- watching the predecessor
+
+void lock_queue::follow(const std::string& name) {
+    if (following_ == name) return;
+    stop_following();
+    following_ = name;
+    const std::uint64_t round = ++following_round_;
+    // get: it leaves no watch on a node that is gone (CURATOR-107)
+    following_request_ = std::make_shared<pending_watched_data>(on_.start_get_and_watch(join_path(directory_, name)));
+    following_request_->then([weak = weak_from_this(), asked = std::weak_ptr<pending_watched_data>(following_request_), round] {
+        const auto self = weak.lock();
+        const auto request = asked.lock();
+        if (self && request) self->arm(request, round);
+    });
+}
+
+void lock_queue::stop_following() {
+    following_.clear();
+    ++following_round_;
+    following_request_.reset();
+    following_watch_.reset();
+}
+
+void lock_queue::arm(const std::shared_ptr<pending_watched_data>& asked, std::uint64_t round) {
+    if (over_ || round != following_round_) return;
+    const std::string name = following_;
+    try {
+        watched<node_data> seen = asked->get();
+        following_request_.reset();
+        following_watch_.emplace(std::move(seen.changes));
+    } catch (const error& e) {
+        stop_following();
+        if (e.code() == zk_errc::no_node)
+            predecessor_gone(name);
+        else if (may_be_repeated(e))
+            reconsider();
+        else
+            fail_waiting(std::current_exception());
+        return;
+    }
+    following_watch_->then([weak = weak_from_this(), name, round](std::error_code over, node_change what) {
+        const auto self = weak.lock();
+        if (over || !self || self->over_ || round != self->following_round_) return;
+        self->stop_following();
+        if (what == node_change::removed)
+            self->predecessor_gone(name);
+        else
+            self->reconsider();  // its data has changed: watch on
+    });
+}
+
+// When it was the only one ahead, that is the grant; else list again: walking down what was listed once is far slower.
+void lock_queue::predecessor_gone(const std::string& name) {
+    order_.removed(name);
+    if (const contender_ptr head = order_.head()) {
+        const auto what = order_.next().what;
+        // What has happened to our own node meanwhile the hold would know.
+        const bool proven = what == queue_order::verdict::granted && head->hold && head->hold->held();
+        // Readers and writers: a writer may have gone on as a reader, under another name (shared_mutex::downgrade()).
+        if (names_.has_shared() || what == queue_order::verdict::remote || (what == queue_order::verdict::granted && !proven))
+            order_.forget();
+    }
+    reconsider();
+}
+
+// ------------------------------------------------------------------------------------------------------- telling
+
+void lock_queue::deliver(const contender_ptr& c) {
+    if (!c->hold || c->hold->reason() != loss_reason::none) c->hold.emplace(on_.hold(c->path));
+    c->granted = true;
+    settle(c);
+}
+
+// Once for each; afterwards only a node may be left to remove.
+void lock_queue::settle(const contender_ptr& c, std::exception_ptr why) {
+    if (c->creating == std::nullopt && c->path.empty()) {
+        stop_entering(c);
+        c->gone.fire();
+    }
+    if (std::exchange(c->settled, true)) return;
+    if (c->now == contender::state::entering) c->now = contender::state::left;
+    if (c->counted) {
+        if (c->asked.how_long == patience::first_or_nothing) --impatient_;
+        if (c->asked.observer) std::erase(observed_, c);
+    }
+    c->failed = std::move(why);
+    c->decided.fire();
+}
+
+void lock_queue::fail_waiting(std::exception_ptr why) {
+    for (const contender_ptr& c : order_.waiting()) {
+        order_.leave(c->at);
+        c->now = contender::state::left;
+        remove(c, {});
+        settle(c, why);
+    }
+}
+
+void lock_queue::session_over(std::error_code why) noexcept {
+    over_ = why;
+    stop_following();
+    const auto failed = std::make_exception_ptr(error(why, "acquire", directory_));
+    for (const contender_ptr& c : order_.clear()) {
+        c->now = contender::state::left;
+        c->gone.fire();
+        settle(c, failed);
+    }
+    for (const contender_ptr& c : std::exchange(orphans_, {})) settle(c, failed);
+}
+
+void lock_queue::tell_observers() {
+    for (const contender_ptr& c : std::vector<contender_ptr>(observed_)) {
+        if (c->now != contender::state::waiting) continue;
+        const queue_order::insight i = order_.look_at(c->at);
+        if (!i.known) {
+            look();
+            continue;
+        }
+        queue_position position;
+        position.ahead = i.position;
+        if (!i.predecessor.empty()) position.predecessor = join_path(directory_, i.predecessor);
+        if (position == c->told) continue;
+        c->told = position;
+        c->asked.observer(position);
+    }
 }
 
 }  // namespace zkasio::recipes::detail

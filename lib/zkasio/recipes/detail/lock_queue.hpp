@@ -1,37 +1,138 @@
 #pragma once
 
-#include <cstdint>
+#include <zkasio/recipes/detail/queue_order.hpp>
+#include <zkasio/recipes/queue_position.hpp>
+#include <zkasio/session.hpp>
+#include <zkasio/session_part.hpp>
+
+#include <asio/any_io_executor.hpp>
+#include <asio/awaitable.hpp>
+
+#include <exception>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-/// The decisions of the lock algorithm: what a list of children means. No input, no output, no waiting.
 namespace zkasio::recipes::detail {
 
-/// The sequence number behind the last `marker` in `name` ("_c_<uuid>-lock-0000000012" with "lock-" is 12).
-/// A server appends "%010d" of a signed number: after 2^31 nodes it has a '-'.
-std::optional<std::int32_t> sequence_of(std::string_view name, std::string_view marker) noexcept;
+/// How long to stay in the queue.
+enum class patience { wait, first_or_nothing };
 
-/// Whether `a` was created before `b`. Wraps around: right as long as fewer than 2^31 numbers lie between them.
-constexpr bool before(std::int32_t a, std::int32_t b) noexcept {
-    return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) - static_cast<std::uint32_t>(b)) < 0;
-}
-
-struct lock_step {
-    enum class kind { owned, wait, gone };
-    kind what = kind::gone;
-    std::string predecessor;   ///< for wait: the name to watch
-    std::size_t position = 0;  ///< contenders ahead
-    std::vector<std::string> duplicates;  ///< further nodes with our protection id: to be removed
+/// What a contender asks for.
+struct wish {
+    lock_kind kind = lock_kind::exclusive;
+    patience how_long = patience::wait;
+    std::string data;
+    zkasio::acl acl = open_acl();
+    position_observer observer;
+    asio::any_io_executor from{};  ///< where the contender runs
+    bool join_readers = false;  ///< shared: do not wait for writers that only wait, see shared_mutex_options::prefer_readers()
 };
 
-/// What a contender does next. `mine` is the name of its node, `protection_id` what is unique in it.
-/// Throws zkasio::error that names the first child which is no contender, and so cannot be ordered.
-lock_step next_step(const std::vector<std::string>& children, std::string_view mine, std::string_view protection_id,
-                    std::string_view marker, std::string_view directory);
+/// One who wants the lock, waits for it, or has it. Lives on the strand; others may look at it once `decided` has fired.
+struct contender {
+    explicit contender(const session& on, wish w)
+        : asked(std::move(w)), decided(on.make_one_shot()), gone(on.make_one_shot()) {}
 
-/// The children in the order in which they get the lock.
-std::vector<std::string> in_order(std::vector<std::string> children, std::string_view marker, std::string_view directory);
+    enum class state { entering, waiting, owner, left };
+
+    wish asked;
+    state now = state::entering;
+    std::string id;
+    std::optional<pending_create> creating;
+    place at;
+    std::string path;
+    std::int64_t czxid = 0;
+    std::optional<session_hold> hold;
+    asio::any_io_executor body_on;  // where the work under the lock runs, see lock_claim::body_runs_on()
+    queue_position told;  // to the observer
+
+    one_shot decided;
+    bool settled = false;
+    bool counted = false, entering = false;  // among lock_queue's impatient and observed ones; among its entering ones
+    bool granted = false;
+    std::exception_ptr failed;
+
+    one_shot gone;  // its node is
+    std::exception_ptr removal_failed;
+};
+
+/// The contenders of one session for one lock: their nodes, who is next, and what the head of them waits for.
+///
+/// A state machine on the client's strand; whatever happens ends in reconsider(), which looks at all there is and does what
+/// is missing. The decisions are queue_order's.
+///
+/// Local hand-off: when an owner leaves and the next in sequence is ours too, that one owns the lock as soon as the removal of
+/// the owner's node is under way: requests of a session are served in order, and nobody stands between the two. The
+/// removal is a transaction that checks that the successor's node exists: if somebody has deleted that one while it was
+/// waiting, the old node stays, nobody else is let in, and the successor is told that it has lost the lock.
+class lock_queue final : public session_part, public std::enable_shared_from_this<lock_queue> {
+public:
+    lock_queue(session on, std::string directory, queue_names names)
+        : on_(std::move(on)), directory_(std::move(directory)), names_(std::move(names)), order_(names_) {}
+
+    /// The one for this directory and these names. On the strand.
+    static std::shared_ptr<lock_queue> of(const session& on, const std::string& directory, const queue_names& names);
+
+    // On the strand.
+    void enter(const contender_ptr& c);
+    /// Whatever its state: withdraws, or releases.
+    void leave(const contender_ptr& c);
+    /// The owner `from` goes on as `to`, which shares the lock, at the same place.
+    void downgrade(const contender_ptr& from, const contender_ptr& to);
+    void session_over(std::error_code why) noexcept override;
+
+private:
+    void begin_create(const contender_ptr& c);
+    void creation_answered(const contender_ptr& c);
+    void entered(const contender_ptr& c, const created& node);
+    void want_parent(const contender_ptr& c);
+    static asio::awaitable<void> make_parent(std::shared_ptr<lock_queue> self, zkasio::acl entries);
+    static asio::awaitable<void> recover(std::shared_ptr<lock_queue> self, contender_ptr c);
+    static asio::awaitable<void> join_readers(std::shared_ptr<lock_queue> self, contender_ptr c);
+    static asio::awaitable<void> go_on_as(std::shared_ptr<lock_queue> self, contender_ptr from, contender_ptr to);
+    asio::awaitable<bool> try_to_join(contender_ptr c);
+    asio::awaitable<std::optional<created>> create_beside(contender_ptr c, std::string witness, std::string path, bool replace);
+    void entered_as_owner(const contender_ptr& c, const created& node);
+
+    void stop_entering(const contender_ptr& c);
+    void release(const contender_ptr& c);
+    void remove(const contender_ptr& c, const std::vector<contender_ptr>& successors);
+    void removal_answered(const contender_ptr& c, const pending_removal& removal, const std::vector<contender_ptr>& successors);
+
+    void reconsider();
+    void refuse_impatient();
+    void prepare(const contender_ptr& head, bool next_in_line);
+    void look();
+    void looked(const pending_children& listing, std::uint64_t number);
+    void follow(const std::string& name);
+    void stop_following();
+    void arm(const std::shared_ptr<pending_watched_data>& asked, std::uint64_t round);
+    void predecessor_gone(const std::string& name);
+    void vanished(const contender_ptr& c);
+    void deliver(const contender_ptr& c);
+    void settle(const contender_ptr& c, std::exception_ptr why = nullptr);
+    void fail_waiting(std::exception_ptr why);
+    void tell_observers();
+
+    session on_;
+    std::string directory_;
+    queue_names names_;
+    queue_order order_;
+    std::error_code over_;
+
+    bool looking_ = false;
+    std::string following_;  // the name of the node that the head waits for
+    std::uint64_t following_round_ = 0;
+    std::shared_ptr<pending_watched_data> following_request_;
+    std::optional<watch> following_watch_;
+
+    std::size_t entering_ = 0, impatient_ = 0;
+    std::vector<contender_ptr> observed_;
+    bool making_parent_ = false;
+    std::vector<contender_ptr> orphans_;  // wait for the directory
+};
 
 }  // namespace zkasio::recipes::detail

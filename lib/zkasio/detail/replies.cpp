@@ -1,0 +1,88 @@
+#include <zkasio/detail/replies.hpp>
+
+#include <zkasio/detail/throw_error.hpp>
+
+namespace zkasio::detail {
+namespace {
+
+std::string_view name_of(transaction::kind k) {
+    switch (k) {
+        case transaction::kind::create: return "create";
+        case transaction::kind::set: return "set";
+        case transaction::kind::remove: return "remove";
+        case transaction::kind::check: return "check";
+    }
+    return "";
+}
+
+}  // namespace
+
+node_data take_data(reply&& r) {
+    node_data d;
+    d.data = std::move(r.data);
+    d.stat = r.stat;
+    return d;
+}
+
+node_children take_children(reply&& r) {
+    node_children c;
+    c.names = std::move(r.children);
+    c.stat = r.stat;
+    return c;
+}
+
+created take_created(reply&& r) {
+    created c;
+    c.path = std::move(r.path);
+    c.stat = r.stat;
+    return c;
+}
+
+std::vector<step_result> take_results(reply&& r, const transaction& steps) {
+    if (r.code && !r.sent) {
+        for (std::size_t i = 0; i < r.results.size(); ++i) {
+            const std::error_code code = r.results[i].code;
+            if (!code || code == zk_errc::runtime_inconsistency) continue;  // that is what the others are given
+            const transaction::step& s = steps.steps()[i];
+            throw error(code, "multi", s.path, "step " + std::to_string(i + 1) + ", " + std::string(name_of(s.what)));
+        }
+    }
+    throw_if_failed(r, "multi", steps.steps().front().path);
+    std::vector<step_result> results;
+    for (multi_result& one : r.results) {
+        step_result s;
+        s.path = std::move(one.path);
+        s.new_stat = one.stat;
+        results.push_back(std::move(s));
+    }
+    return results;
+}
+
+create_request make_create(std::string path, std::string data, const create_options& o) {
+    create_request r;
+    r.path = std::move(path);
+    r.data = std::move(data);
+    r.acl = o.acl();
+    r.mode = o.mode();
+    r.ttl = o.ttl();
+    return r;
+}
+
+multi_request make_multi(const transaction& t) {
+    multi_request r;
+    for (const transaction::step& s : t.steps()) {
+        switch (s.what) {
+            case transaction::kind::create:
+                if (s.options.is_protected() || s.options.parents() != missing_parents::fail)
+                    throw error(errc::invalid_argument, "multi", s.path, "no parents on demand and no protection in a transaction");
+                r.ops.emplace_back(make_create(s.path, s.data, s.options));
+                break;
+            case transaction::kind::set: r.ops.emplace_back(set_request{s.path, s.data, s.version}); break;
+            case transaction::kind::remove: r.ops.emplace_back(remove_request{s.path, s.version}); break;
+            case transaction::kind::check: r.ops.emplace_back(check_op{s.path, s.version}); break;
+        }
+    }
+    return r;
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <zkasio/detail/backend.hpp>
+#include <zkasio/transaction.hpp>
+
+/// From what the backend speaks to what users see, and back.
+namespace zkasio::detail {
+
+node_data take_data(reply&& r);
+node_children take_children(reply&& r);
+created take_created(reply&& r);
+
+/// Throws zkasio::error that names the step which was refused.
+std::vector<step_result> take_results(reply&& r, const transaction& steps);
+
+create_request make_create(std::string path, std::string data, const create_options& o);
+/// Throws zkasio::error for steps that a transaction cannot have.
+multi_request make_multi(const transaction& steps);
+
+}  // namespace zkasio::detail

@@ -1,0 +1,202 @@
+#include <zkasio/recipes/detail/queue_order.hpp>
+
+#include <algorithm>
+
+namespace zkasio::recipes::detail {
+namespace {
+
+// Of two with the same number (a writer that is becoming a reader has both nodes for a moment) the exclusive one is first.
+constexpr place first_at(std::int64_t number) { return {number, lock_kind::exclusive, 0}; }
+
+template <class Map>
+bool has(const Map& m, std::int64_t number) {
+    const auto it = m.lower_bound(first_at(number));
+    return it != m.end() && it->first.number == number;
+}
+
+}  // namespace
+
+std::int64_t queue_order::unwrap(std::int32_t sequence) {
+    if (!base_) return *(base_ = sequence);
+    const auto distance = static_cast<std::int32_t>(static_cast<std::uint32_t>(sequence) - static_cast<std::uint32_t>(*base_));
+    const std::int64_t number = *base_ + distance;
+    base_ = std::max(*base_, number);
+    return number;
+}
+
+bool queue_order::ours(std::int64_t number) const {
+    return has(waiting_, number) || has(owners_, number) || has(departing_, number);
+}
+
+void queue_order::extend() {
+    while (horizon_ && ours(*horizon_ + 1)) ++*horizon_;
+}
+
+place queue_order::enter(std::string name, contender_ptr who) {
+    const queue_names::parsed parsed = names_.parse(name);
+    const place p{unwrap(parsed.sequence), parsed.kind, ++next_id_};
+    // It may have been listed before we knew that it is ours.
+    std::erase_if(remotes_, [&](const remote& r) { return r.number == p.number && r.name == name; });
+    if (p.kind == lock_kind::exclusive) ++exclusive_waiting_;
+    waiting_.emplace(p, local{std::move(who), std::move(name), looks_ + 1, 0});
+    extend();
+    return p;
+}
+
+void queue_order::leave(const place& p) {
+    auto node = waiting_.extract(p);
+    const bool waited = !node.empty();
+    if (!waited) node = owners_.extract(p);
+    if (node.empty()) return;
+    if (p.kind == lock_kind::exclusive) --(waited ? exclusive_waiting_ : exclusive_owners_);
+    departing_.emplace(p, std::move(node.mapped().name));
+    // Where readers may join readers that hold (shared_mutex, readers preferred), others may stand at the same number.
+    if (p.kind == lock_kind::shared) forget();
+}
+
+void queue_order::vanish(const place& p) {
+    leave(p);
+    departed(p);
+}
+
+void queue_order::grant(const place& p) {
+    auto node = waiting_.extract(p);
+    if (node.empty()) return;
+    if (p.kind == lock_kind::exclusive) {
+        --exclusive_waiting_;
+        ++exclusive_owners_;
+    }
+    owners_.insert(std::move(node));
+}
+
+place queue_order::downgrade(const place& p, std::string name, contender_ptr who) {
+    auto node = owners_.extract(p);
+    if (node.empty()) return p;
+    --exclusive_owners_;
+    const place shared{p.number, lock_kind::shared, p.id};
+    node.key() = shared;
+    node.mapped().name = std::move(name);
+    node.mapped().who = std::move(who);
+    node.mapped().since = looks_ + 1;
+    owners_.insert(std::move(node));
+    return shared;
+}
+
+contender_ptr queue_order::head() const { return waiting_.empty() ? nullptr : waiting_.begin()->second.who; }
+
+std::vector<contender_ptr> queue_order::waiting() const {
+    std::vector<contender_ptr> all;
+    all.reserve(waiting_.size());
+    for (const auto& [p, l] : waiting_) all.push_back(l.who);
+    return all;
+}
+
+std::vector<contender_ptr> queue_order::owners() const {
+    std::vector<contender_ptr> all;
+    all.reserve(owners_.size());
+    for (const auto& [p, l] : owners_) all.push_back(l.who);
+    return all;
+}
+
+std::vector<contender_ptr> queue_order::clear() {
+    std::vector<contender_ptr> all = waiting();
+    waiting_.clear();
+    owners_.clear();
+    departing_.clear();
+    exclusive_owners_ = exclusive_waiting_ = 0;
+    forget();
+    return all;
+}
+
+bool queue_order::excludes(lock_kind newcomer) const noexcept {
+    return newcomer == lock_kind::exclusive ? !empty() : exclusive_owners_ + exclusive_waiting_ > 0;
+}
+
+queue_order::local* queue_order::find(std::int64_t number, const std::string& name) {
+    for (auto* locals : {&waiting_, &owners_})
+        for (auto it = locals->lower_bound(first_at(number)); it != locals->end() && it->first.number == number; ++it)
+            if (it->second.name == name) return &it->second;
+    return nullptr;
+}
+
+std::vector<contender_ptr> queue_order::listed(const std::vector<std::string>& names, std::uint64_t look) {
+    std::vector<remote> others;
+    std::optional<std::int64_t> latest;
+    for (const std::string& name : names) {
+        const queue_names::parsed parsed = names_.parse(name);
+        const std::int64_t number = unwrap(parsed.sequence);
+        latest = latest ? std::max(*latest, number) : number;
+        if (local* l = find(number, name)) {
+            l->seen = look;
+            continue;
+        }
+        const auto leaving = std::find_if(departing_.lower_bound(first_at(number)), departing_.end(), [&](const auto& d) {
+            return d.first.number != number || d.second == name;
+        });
+        if (leaving != departing_.end() && leaving->first.number == number) continue;
+        others.push_back({number, parsed.kind, name});
+    }
+    std::sort(others.begin(), others.end(), [](const remote& a, const remote& b) {
+        return a.number != b.number ? a.number < b.number : a.kind < b.kind;
+    });
+    remotes_ = std::move(others);
+    horizon_ = latest;
+    extend();
+    std::vector<contender_ptr> missing;
+    for (const auto* locals : {&waiting_, &owners_})
+        for (const auto& [p, l] : *locals)
+            if (l.since <= look && l.seen != look) missing.push_back(l.who);
+    return missing;
+}
+
+void queue_order::removed(const std::string& name) {
+    std::erase_if(remotes_, [&](const remote& r) { return r.name == name; });
+}
+
+void queue_order::forget() {
+    remotes_.clear();
+    horizon_.reset();
+}
+
+queue_order::step queue_order::next() const {
+    const place& me = waiting_.begin()->first;
+    const bool alone = me.kind == lock_kind::exclusive;
+    const bool blocked = alone ? !owners_.empty() : exclusive_owners_ > 0;
+    // When those that share it with us leave, it takes a listing anyway (see leave()).
+    if (blocked && exclusive_owners_ == 0) return {verdict::local};
+    if (!horizon_ || me.number > *horizon_) return {verdict::unknown};
+
+    const auto ahead = std::lower_bound(remotes_.begin(), remotes_.end(), me.number,
+                                        [](const remote& r, std::int64_t number) { return r.number < number; });
+    const auto excludes_me = [&](const remote& r) { return alone || r.kind == lock_kind::exclusive; };
+    const auto begin = std::make_reverse_iterator(ahead), end = remotes_.rend();
+    const auto nearest = std::find_if(begin, end, excludes_me);
+    if (nearest == end) return {blocked ? verdict::local : verdict::granted};
+    return {verdict::remote, &nearest->name, std::find_if(std::next(nearest), end, excludes_me) == end};
+}
+
+queue_order::insight queue_order::look_at(const place& p) const {
+    insight i{0, {}, horizon_ && p.number <= *horizon_};
+    const std::string* nearest = nullptr;
+    std::int64_t number = 0;
+    for (const auto* locals : {&owners_, &waiting_})
+        for (auto it = locals->begin(); it != locals->end() && it->first < p; ++it) {
+            ++i.position;
+            if (!nearest || it->first.number >= number) {
+                nearest = &it->second.name;
+                number = it->first.number;
+            }
+        }
+    for (const remote& r : remotes_) {
+        if (r.number >= p.number) break;
+        ++i.position;
+        if (!nearest || r.number >= number) {
+            nearest = &r.name;
+            number = r.number;
+        }
+    }
+    if (nearest) i.predecessor = *nearest;
+    return i;
+}
+
+}  // namespace zkasio::recipes::detail

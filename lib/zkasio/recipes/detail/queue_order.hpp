@@ -1,0 +1,120 @@
+#pragma once
+
+#include <zkasio/recipes/detail/queue_names.hpp>
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zkasio::recipes::detail {
+
+struct contender;
+using contender_ptr = std::shared_ptr<contender>;
+
+/// Where somebody stands in the queue of a lock.
+struct place {
+    std::int64_t number = 0;  ///< the sequence number, unwrapped
+    lock_kind kind = lock_kind::exclusive;
+    std::uint64_t id = 0;  ///< tells local contenders apart that share a number
+    friend auto operator<=>(const place&, const place&) = default;
+};
+
+/// What one session knows of the queue of one lock, and what follows from it. Pure: no input, no output, no waiting.
+///
+/// Two kinds of contenders: our own ("local"), whose comings and goings we know, and the others ("remote"), of which a
+/// listing tells. Sequence numbers of one directory are consecutive, so the knowledge of one listing extends to every
+/// local contender that comes right behind what is known: nobody else can stand between them.
+///
+/// Whoever is granted the lock stands behind nobody that excludes it; a later one is never granted before an earlier one.
+/// So of all local waiters only the first, the head, needs to be looked after.
+class queue_order {
+public:
+    explicit queue_order(queue_names names) : names_(std::move(names)) {}
+
+    // ------------------------------------------------------------------------------------------- our own
+    /// A node of ours was created. Throws as queue_names::parse().
+    place enter(std::string name, contender_ptr who);
+    /// Its removal was, or is just being, sent. A session's requests are served in order: for whatever we send from now on,
+    /// the node is not there any more.
+    void leave(const place& p);
+    /// That removal is done.
+    void departed(const place& p) { departing_.erase(p); }
+    /// Somebody else has removed it.
+    void vanish(const place& p);
+    void grant(const place& p);
+    /// An owner goes on as one that shares: its node has given way to another at the same place.
+    place downgrade(const place& p, std::string name, contender_ptr who);
+
+    /// The first who waits; null when nobody does.
+    contender_ptr head() const;
+    std::vector<contender_ptr> waiting() const;
+    std::vector<contender_ptr> owners() const;
+    std::vector<contender_ptr> clear();
+    bool empty() const noexcept { return waiting_.empty() && owners_.empty(); }
+    /// Whether one of our own, there already, excludes a newcomer.
+    bool excludes(lock_kind newcomer) const noexcept;
+
+    // ----------------------------------------------------------------------------------------- the others
+    /// A listing is about to be sent. Returns its number.
+    std::uint64_t begin_look() noexcept { return ++looks_; }
+    /// It has come. Returns those of ours that it should show and does not. Throws as queue_names::parse().
+    std::vector<contender_ptr> listed(const std::vector<std::string>& names, std::uint64_t look);
+    /// A remote one is gone.
+    void removed(const std::string& name);
+    /// What was known of the others counts no longer.
+    void forget();
+    bool known() const noexcept { return horizon_.has_value(); }
+
+    // ---------------------------------------------------------------------------------------- what follows
+    enum class verdict {
+        granted,  ///< nobody is in the way
+        unknown,  ///< only a new listing can tell
+        local,    ///< one of our own is in the way
+        remote,   ///< `blocker` is in the way
+    };
+    struct step {
+        verdict what;
+        const std::string* blocker = nullptr;  ///< remote: the nearest one ahead; valid until the next change
+        bool last = false;                     ///< remote: it is the only one ahead, of the remote ones
+    };
+    /// For the head. There must be one.
+    step next() const;
+
+    struct insight {
+        std::size_t position;     ///< contenders ahead, as far as is known
+        std::string predecessor;  ///< the name of the next one ahead; empty when there is none
+        bool known;               ///< no listing is needed to tell
+    };
+    insight look_at(const place& p) const;
+
+private:
+    struct local {
+        contender_ptr who;
+        std::string name;
+        std::uint64_t since = 0, seen = 0;  // numbers of listings
+    };
+    struct remote {
+        std::int64_t number;
+        lock_kind kind;
+        std::string name;
+    };
+    std::int64_t unwrap(std::int32_t sequence);
+    bool ours(std::int64_t number) const;
+    void extend();
+    local* find(std::int64_t number, const std::string& name);
+
+    queue_names names_;
+    std::map<place, local> waiting_, owners_;
+    std::map<place, std::string> departing_;
+    std::vector<remote> remotes_;           // in order
+    std::optional<std::int64_t> horizon_;   // up to here every node is known
+    std::size_t exclusive_owners_ = 0, exclusive_waiting_ = 0;
+    std::optional<std::int64_t> base_;      // the latest number seen
+    std::uint64_t looks_ = 0, next_id_ = 0;
+};
+
+}  // namespace zkasio::recipes::detail

@@ -1,0 +1,106 @@
+#include <zkasio/recipes/detail/revocation.hpp>
+
+#include <asio/dispatch.hpp>
+#include <asio/steady_timer.hpp>
+
+#include <optional>
+
+namespace zkasio::recipes::detail {
+
+// Lives on the strand.
+struct revocation_watch::state : std::enable_shared_from_this<state> {
+    explicit state(session s) : on(std::move(s)), decided(on.make_one_shot()) {}
+
+    void read(std::size_t i, const std::string& path) {
+        if (over) return;
+        // Whoever wants to know keeps this alive; the pending answers do not.
+        requests[i] = std::make_shared<pending_watched_data>(on.start_get_and_watch(path));
+        requests[i]->then([weak = weak_from_this(), i, path] {
+            if (const auto self = weak.lock()) self->answered(i, path);
+        });
+    }
+
+    void answered(std::size_t i, const std::string& path) {
+        const auto request = std::exchange(requests[i], nullptr);
+        if (over || !request) return;
+        try {
+            watched<node_data> seen = request->get();
+            if (seen.value.data == revoke_message) return decide(nullptr);
+            watches[i].emplace(std::move(seen.changes));
+            watches[i]->then([weak = weak_from_this(), i, path](std::error_code, node_change) {
+                if (const auto self = weak.lock()) self->read(i, path);  // which fails when the session is over
+            });
+        } catch (const error& e) {
+            if (e.code() == zk_errc::no_node)
+                decide(std::make_exception_ptr(error(errc::lock_lost, "revoke_requested", path, "the node is gone")));
+            else if (e.code() == condition::retryable)
+                read(i, path);
+            else
+                decide(std::current_exception());
+        }
+    }
+
+    void decide(std::exception_ptr why) {
+        if (std::exchange(over, true)) return;
+        failed = std::move(why);
+        decided.fire();
+        if (timer) begin_grace();
+    }
+
+    void begin_grace() {
+        if (failed) return;
+        timer->expires_after(grace);
+        timer->async_wait([stop = *stop](std::error_code cancelled) {
+            if (!cancelled) stop.fire();
+        });
+    }
+
+    session on;
+    std::vector<std::shared_ptr<pending_watched_data>> requests;
+    std::vector<std::optional<watch>> watches;
+    one_shot decided;
+    bool over = false;
+    std::exception_ptr failed;
+    std::optional<one_shot> stop;
+    std::optional<asio::steady_timer> timer;
+    std::chrono::nanoseconds grace{};
+};
+
+revocation_watch::revocation_watch(session on, std::vector<std::string> paths) : state_(std::make_shared<state>(on)) {
+    asio::dispatch(on.get_executor(), [s = state_, paths = std::move(paths)] {
+        s->requests.resize(paths.size());
+        s->watches.resize(paths.size());
+        for (std::size_t i = 0; i < paths.size(); ++i) s->read(i, paths[i]);
+    });
+}
+
+revocation_watch::~revocation_watch() {
+    try {
+        asio::dispatch(state_->on.get_executor(), [s = state_] {
+            s->over = true;
+            s->requests.clear();
+            s->watches.clear();
+            s->timer.reset();
+        });
+    } catch (...) {
+    }
+}
+
+asio::awaitable<void> revocation_watch::asked() const {
+    const auto s = state_;
+    co_await s->decided.wait();
+    if (s->failed) std::rethrow_exception(s->failed);
+}
+
+one_shot revocation_watch::stop_after(std::chrono::nanoseconds grace) const {
+    one_shot stop = state_->on.make_one_shot();
+    asio::dispatch(state_->on.get_executor(), [s = state_, stop, grace] {
+        s->stop = stop;
+        s->grace = grace;
+        s->timer.emplace(s->on.get_executor());
+        if (s->over) s->begin_grace();
+    });
+    return stop;
+}
+
+}  // namespace zkasio::recipes::detail

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <zkasio/one_shot.hpp>
+#include <zkasio/session.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace zkasio::recipes::detail {
+
+/// What Curator's Revoker writes into the node of whoever shall give way.
+inline constexpr const char* revoke_message = "__REVOKE__";
+
+/// Watches the nodes of a lock for that, for as long as this lives.
+class revocation_watch {
+public:
+    revocation_watch(session on, std::vector<std::string> paths);
+    revocation_watch(const revocation_watch&) = delete;
+    revocation_watch& operator=(const revocation_watch&) = delete;
+    ~revocation_watch();
+
+    /// *Completes when* it was written. *Fails with* errc::lock_lost when a node goes, and what else reading fails with.
+    asio::awaitable<void> asked() const;
+
+    /// Fired `grace` after it was written; never when a node goes first.
+    one_shot stop_after(std::chrono::nanoseconds grace) const;
+
+private:
+    struct state;
+    std::shared_ptr<state> state_;
+};
+
+}  // namespace zkasio::recipes::detail

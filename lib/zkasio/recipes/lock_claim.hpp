@@ -1,0 +1,39 @@
+#pragma once
+
+#include <zkasio/one_shot.hpp>
+#include <zkasio/session.hpp>
+
+#include <asio/any_io_executor.hpp>
+#include <asio/awaitable.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace zkasio {
+
+/// What is behind a lock_guard: each recipe has its own. For writers of recipes.
+///
+/// All members may be called from any thread.
+class lock_claim {
+public:
+    virtual ~lock_claim() = default;
+
+    /// The nodes that make it ours, and what watches over them.
+    virtual const session_hold& hold() const noexcept = 0;
+    virtual const std::vector<std::string>& paths() const noexcept = 0;
+    virtual const session& on() const noexcept = 0;
+    virtual std::int64_t token() const noexcept = 0;
+
+    /// The work under the lock runs there; an executor without a target: it does not run any more. Who acquires the same
+    /// lock from there would wait for itself.
+    virtual void body_runs_on(asio::any_io_executor) {}
+
+    /// Gives it back; once. From then on hold().held() is false.
+    virtual void give_up() noexcept = 0;
+    /// *Completes when* the servers have taken that note: the nodes are gone, or the session is. *Fails with* what the
+    /// servers say when they refuse it.
+    virtual asio::awaitable<void> gone() = 0;
+};
+
+}  // namespace zkasio

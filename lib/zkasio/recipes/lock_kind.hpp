@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string_view>
+
+namespace zkasio {
+
+/// How a contender wants a lock: alone, or together with others that share it.
+enum class lock_kind { exclusive, shared };
+
+std::string_view to_string(lock_kind k) noexcept;
+
+}  // namespace zkasio

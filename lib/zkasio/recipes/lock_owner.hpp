@@ -1,0 +1,37 @@
+#pragma once
+
+#include <zkasio/client.hpp>
+#include <zkasio/recipes/lock_claim.hpp>
+#include <zkasio/recipes/lock_kind.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace zkasio {
+
+/// Who acquires a lock, for those who may have it already: a token that a coroutine creates and passes on to whatever it
+/// calls. Whoever acquires a lock with the token of its holder has it at once; it is released when all its guards are.
+///
+/// Ownership is never by thread or by coroutine: without a token, acquiring a lock twice means waiting for oneself.
+///
+/// A handle: copies are the same owner. May be used from any thread; coroutines that acquire at the same time for one owner
+/// share what the first of them gets.
+class lock_owner {
+public:
+    lock_owner();
+
+    /// For writers of recipes: what this owner has of the lock `key`, or else `acquire()`, counted. Null when that
+    /// returns null. *Fails with* errc::would_deadlock for an exclusive lock when the owner shares it already;
+    /// errc::lock_lost when the owner's lock has been lost and not yet been released.
+    asio::awaitable<std::shared_ptr<lock_claim>> acquire(client zk, std::string key, lock_kind kind,
+                                                         std::function<asio::awaitable<std::shared_ptr<lock_claim>>()> acquire) const;
+
+private:
+    struct state;
+    std::shared_ptr<state> state_;
+};
+
+}  // namespace zkasio

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+
+namespace zkasio {
+
+/// How the nodes of a lock are named, so that programs in other languages can share it. All who share a lock must use the
+/// same scheme: a directory with a child that the scheme does not know is refused (errc::foreign_child).
+class name_scheme {
+public:
+    /// Apache Curator's and go-zk's, the default. A mutex: `_c_<uuid>-lock-<sequence>`; readers and writers:
+    /// `_c_<uuid>-__READ__<sequence>` and `_c_<uuid>-__WRIT__<sequence>`.
+    static name_scheme curator();
+
+    /// kazoo's: `<32 hex digits>__lock__<sequence>`; readers: `__rlock__`. (kazoo sees Curator's names too, when it is given
+    /// `extra_lock_patterns=["-lock-"]`.)
+    static name_scheme kazoo();
+
+    /// Your own: `<prefix><uuid><marker><sequence>`.
+    /// Throws errc::invalid_argument when the markers cannot be told apart, or are no part of a node's name.
+    /// @param exclusive the marker of a mutex, and of a writer. @param shared the marker of a reader; may be empty if
+    /// there are none.
+    static name_scheme custom(std::string prefix, std::string exclusive, std::string shared = {});
+
+    const std::string& prefix() const noexcept { return prefix_; }
+    const std::string& separator() const noexcept { return separator_; }
+    const std::string& mutex_marker() const noexcept { return mutex_; }
+    const std::string& write_marker() const noexcept { return write_; }
+    const std::string& read_marker() const noexcept { return read_; }
+    bool dashes() const noexcept { return dashes_; }  ///< in the uuid
+
+private:
+    name_scheme(std::string prefix, bool dashes, std::string separator, std::string mutex, std::string write, std::string read);
+
+    std::string prefix_;
+    bool dashes_;
+    std::string separator_;
+    std::string mutex_, write_, read_;
+};
+
+}  // namespace zkasio

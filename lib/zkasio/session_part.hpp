@@ -1,0 +1,17 @@
+#pragma once
+
+#include <system_error>
+
+namespace zkasio {
+
+/// What a recipe keeps once for each session: a queue of its own waiters, say, which all objects that name the same lock
+/// share. Lives on the client's strand and as long as somebody else holds it, see session::part().
+class session_part {
+public:
+    virtual ~session_part() = default;
+
+    /// The session has ended: errc::session_expired, errc::client_closed or zk_errc::auth_failed. On the strand.
+    virtual void session_over(std::error_code why) noexcept = 0;
+};
+
+}  // namespace zkasio

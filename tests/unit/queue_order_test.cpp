@@ -1,0 +1,349 @@
+#include "unit/error_of.hpp"
+
+#include <zkasio/recipes/detail/lock_queue.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::recipes::detail;
+using zkasio::test::error_of;
+using verdict = queue_order::verdict;
+
+namespace {
+
+const queue_names mutex_names(name_scheme::curator(), "lock-", "", "/l");
+const queue_names shared_names(name_scheme::curator(), "__WRIT__", "__READ__", "/l");
+
+std::string numbered(const std::string& prefix, std::int32_t sequence) {
+    char number[16];
+    std::snprintf(number, sizeof number, "%010d", sequence);
+    return prefix + number;
+}
+std::string lock(std::int32_t sequence) { return numbered("_c_x-lock-", sequence); }
+std::string reader(std::int32_t sequence) { return numbered("_c_x-__READ__", sequence); }
+std::string writer(std::int32_t sequence) { return numbered("_c_x-__WRIT__", sequence); }
+
+// The order does not look into it.
+contender_ptr somebody() {
+    static char nobody[sizeof(contender)];
+    return contender_ptr(reinterpret_cast<contender*>(nobody), [](contender*) {});
+}
+
+void list(queue_order& o, const std::vector<std::string>& names) { o.listed(names, o.begin_look()); }
+
+}  // namespace
+
+TEST_CASE("queue order: alone", "[queue]") {
+    queue_order o(mutex_names);
+    CHECK(o.head() == nullptr);
+    const place p = o.enter(lock(7), somebody());
+    CHECK(o.next().what == verdict::unknown);
+    list(o, {lock(7)});
+    CHECK(o.next().what == verdict::granted);
+    o.grant(p);
+    CHECK(o.head() == nullptr);
+    CHECK_FALSE(o.empty());
+    o.leave(p);
+    CHECK(o.empty());
+}
+
+TEST_CASE("queue order: whoever comes right behind one of our own needs no listing", "[queue]") {
+    queue_order o(mutex_names);
+    const place first = o.enter(lock(3), somebody());
+    list(o, {lock(3)});
+    o.grant(first);
+    const place second = o.enter(lock(4), somebody());
+    CHECK(o.next().what == verdict::local);
+    o.leave(first);
+    CHECK(o.next().what == verdict::granted);
+    o.grant(second);
+    // The same when the removal has been answered, and the next comes later.
+    o.departed(first);
+    o.leave(second);
+    o.departed(second);
+    o.enter(lock(5), somebody());
+    CHECK(o.next().what == verdict::granted);
+}
+
+TEST_CASE("queue order: a gap means that somebody else may be there", "[queue]") {
+    queue_order o(mutex_names);
+    const place first = o.enter(lock(3), somebody());
+    list(o, {lock(3)});
+    o.grant(first);
+    o.enter(lock(5), somebody());
+    CHECK(o.next().what == verdict::unknown);  // asked early: it will be needed
+    SECTION("somebody is") {
+        list(o, {lock(5), lock(3), lock(4)});
+        const auto s = o.next();
+        REQUIRE(s.what == verdict::remote);
+        CHECK(*s.blocker == lock(4));
+        CHECK(s.last);
+        o.leave(first);
+        CHECK(o.next().what == verdict::remote);
+        o.removed(lock(4));
+        CHECK(o.next().what == verdict::granted);
+    }
+    SECTION("somebody was") {
+        list(o, {lock(5), lock(3)});
+        CHECK(o.next().what == verdict::local);
+        o.leave(first);
+        CHECK(o.next().what == verdict::granted);
+    }
+    SECTION("it is one of ours whose answer comes late") {
+        o.enter(lock(4), somebody());
+        CHECK(o.next().what == verdict::local);
+        o.leave(first);
+        CHECK(o.next().what == verdict::granted);
+    }
+}
+
+TEST_CASE("queue order: the nearest of several remote ones, and whether it is the last", "[queue]") {
+    queue_order o(mutex_names);
+    o.enter(lock(9), somebody());
+    list(o, {lock(2), lock(9), lock(12), lock(5)});
+    auto s = o.next();
+    REQUIRE(s.what == verdict::remote);
+    CHECK(*s.blocker == lock(5));
+    CHECK_FALSE(s.last);
+    o.removed(lock(5));
+    s = o.next();
+    REQUIRE(s.what == verdict::remote);
+    CHECK(*s.blocker == lock(2));
+    CHECK(s.last);
+    o.forget();
+    CHECK(o.next().what == verdict::unknown);
+}
+
+TEST_CASE("queue order: our own that are leaving do not count, although they are listed", "[queue]") {
+    queue_order o(mutex_names);
+    const place first = o.enter(lock(1), somebody());
+    list(o, {lock(1)});
+    o.grant(first);
+    const place second = o.enter(lock(2), somebody());
+    o.enter(lock(4), somebody());
+    o.leave(second);  // gave up
+    const auto look = o.begin_look();
+    o.leave(first);
+    CHECK(o.listed({lock(1), lock(2), lock(4)}, look).empty());
+    CHECK(o.next().what == verdict::granted);
+}
+
+TEST_CASE("queue order: a node of ours that is not listed is missed, unless it came later than the question", "[queue]") {
+    queue_order o(mutex_names);
+    const contender_ptr old = somebody();
+    o.enter(lock(1), old);
+    const auto look = o.begin_look();
+    o.enter(lock(2), somebody());
+    const auto missing = o.listed({}, look);
+    REQUIRE(missing.size() == 1);
+    CHECK(missing.front() == old);
+    CHECK(o.listed({lock(1), lock(2)}, o.begin_look()).empty());
+    CHECK(o.listed({lock(1)}, o.begin_look()).size() == 1);
+}
+
+TEST_CASE("queue order: what is listed before we know that it is ours", "[queue]") {
+    queue_order o(mutex_names);
+    o.enter(lock(6), somebody());
+    list(o, {lock(5), lock(6)});
+    CHECK(o.next().what == verdict::remote);
+    const place late = o.enter(lock(5), somebody());
+    CHECK(o.next().what == verdict::granted);
+    o.grant(late);
+    CHECK(o.next().what == verdict::local);
+}
+
+TEST_CASE("queue order: sequence numbers wrap around", "[queue]") {
+    constexpr auto highest = std::numeric_limits<std::int32_t>::max();
+    constexpr auto lowest = std::numeric_limits<std::int32_t>::min();
+    queue_order o(mutex_names);
+    const place a = o.enter(lock(highest), somebody());
+    list(o, {lock(highest)});
+    o.grant(a);
+    const place b = o.enter(lock(lowest), somebody());
+    CHECK(o.next().what == verdict::local);
+    o.enter(lock(lowest + 2), somebody());
+    list(o, {lock(lowest + 1), lock(highest), lock(lowest + 2), lock(lowest)});
+    o.leave(a);
+    CHECK(o.next().what == verdict::granted);
+    o.grant(b);
+    const auto s = o.next();
+    REQUIRE(s.what == verdict::remote);
+    CHECK(*s.blocker == lock(lowest + 1));
+}
+
+TEST_CASE("queue order: readers wait for the last writer ahead, writers for everybody", "[queue]") {
+    queue_order o(shared_names);
+    const place r = o.enter(reader(9), somebody());
+    list(o, {writer(1), reader(2), writer(4), reader(6), reader(9), writer(10)});
+    auto s = o.next();
+    REQUIRE(s.what == verdict::remote);
+    CHECK(*s.blocker == writer(4));
+    CHECK_FALSE(s.last);
+    list(o, {reader(2), reader(6), reader(9), writer(10)});
+    CHECK(o.next().what == verdict::granted);
+    o.grant(r);
+    // A second reader of ours, behind somebody else's writer.
+    const place second = o.enter(reader(11), somebody());
+    s = o.next();  // it came right behind what we know
+    REQUIRE(s.what == verdict::remote);
+    CHECK(*s.blocker == writer(10));
+    o.leave(second);
+
+    o.enter(writer(12), somebody());
+    CHECK(o.next().what == verdict::local);  // our reader is in the way: no need to ask
+    o.leave(r);
+    CHECK(o.next().what == verdict::unknown);  // others may have joined it
+    list(o, {reader(6), writer(12)});
+    s = o.next();
+    REQUIRE(s.what == verdict::remote);
+    CHECK(*s.blocker == reader(6));
+    CHECK(s.last);
+}
+
+TEST_CASE("queue order: a writer lets in all the readers behind it, up to the next writer", "[queue]") {
+    queue_order o(shared_names);
+    const place w = o.enter(writer(1), somebody());
+    list(o, {writer(1)});
+    o.grant(w);
+    const place a = o.enter(reader(2), somebody()), b = o.enter(reader(3), somebody());
+    const place next = o.enter(writer(4), somebody());
+    const place behind = o.enter(reader(5), somebody());
+    CHECK(o.next().what == verdict::local);
+    o.leave(w);
+    for (const place& p : {a, b}) {
+        REQUIRE(o.next().what == verdict::granted);
+        o.grant(p);
+    }
+    CHECK(o.next().what == verdict::local);
+    CHECK(o.excludes(lock_kind::shared));
+    o.leave(next);
+    list(o, {reader(2), reader(3), reader(5)});
+    CHECK(o.next().what == verdict::granted);
+    o.grant(behind);
+    CHECK_FALSE(o.excludes(lock_kind::shared));
+    CHECK(o.excludes(lock_kind::exclusive));
+}
+
+TEST_CASE("queue order: a downgrade keeps the place", "[queue]") {
+    queue_order o(shared_names);
+    const place w = o.enter(writer(1), somebody());
+    list(o, {writer(1)});
+    o.grant(w);
+    const place waiting_reader = o.enter(reader(2), somebody());
+    const place waiting_writer = o.enter(writer(3), somebody());
+    const place r = o.downgrade(w, reader(1), somebody());
+    CHECK(r.number == w.number);
+    REQUIRE(o.next().what == verdict::granted);
+    o.grant(waiting_reader);
+    CHECK(o.next().what == verdict::local);
+    o.leave(r);
+    o.leave(waiting_reader);
+    list(o, {writer(3)});
+    REQUIRE(o.next().what == verdict::granted);
+    o.grant(waiting_writer);
+}
+
+TEST_CASE("queue order: where somebody stands", "[queue]") {
+    queue_order o(mutex_names);
+    const place first = o.enter(lock(1), somebody());
+    list(o, {lock(1)});
+    o.grant(first);
+    const place mine = o.enter(lock(4), somebody());
+    CHECK_FALSE(o.look_at(mine).known);
+    list(o, {lock(1), lock(2), lock(3), lock(4), lock(5)});
+    auto i = o.look_at(mine);
+    CHECK(i.known);
+    CHECK(i.position == 3);
+    CHECK(i.predecessor == lock(3));
+    o.removed(lock(3));
+    o.leave(first);
+    i = o.look_at(mine);
+    CHECK(i.position == 1);
+    CHECK(i.predecessor == lock(2));
+}
+
+TEST_CASE("queue order: a foreign child is refused", "[queue]") {
+    queue_order o(mutex_names);
+    o.enter(lock(1), somebody());
+    const auto e = error_of([&] { list(o, {lock(1), "config"}); });
+    REQUIRE(e);
+    CHECK(e->code() == errc::foreign_child);
+}
+
+// Against a model that sees everything: several sessions, whatever order of events.
+TEST_CASE("queue order: nobody is let in whom the whole queue would keep out", "[queue]") {
+    struct node {
+        std::int32_t sequence;
+        lock_kind kind;
+        std::size_t session;
+        place at;
+        bool owner = false;
+        std::string name() const { return kind == lock_kind::exclusive ? writer(sequence) : reader(sequence); }
+    };
+    int total = 0;
+    for (unsigned seed = 0; seed < 400; ++seed) {
+        std::minstd_rand random(seed + 1);
+        const auto chance = [&](int percent) { return static_cast<int>(random() % 100) < percent; };
+        std::vector<queue_order> sessions;
+        for (int i = 0; i < 3; ++i) sessions.emplace_back(shared_names);
+        std::vector<node> queue;  // as the servers have it
+        std::int32_t next = std::numeric_limits<std::int32_t>::max() - 20;
+        int granted = 0;
+        for (int step = 0; step < 300; ++step) {
+            const std::size_t s = random() % sessions.size();
+            queue_order& o = sessions[s];
+            if (chance(35) && queue.size() < 12) {
+                node n{next, chance(60) ? lock_kind::shared : lock_kind::exclusive, s, {}};
+                next = static_cast<std::int32_t>(static_cast<std::uint32_t>(next) + 1);
+                n.at = o.enter(n.name(), somebody());
+                queue.push_back(n);
+            } else if (chance(40) && !queue.empty()) {  // an owner leaves, or somebody gives up
+                const std::size_t i = random() % queue.size();
+                if (queue[i].owner || chance(30)) {
+                    const node gone = queue[i];
+                    queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(i));
+                    sessions[gone.session].leave(gone.at);
+                    sessions[gone.session].departed(gone.at);
+                    for (std::size_t other = 0; other < sessions.size(); ++other)
+                        if (other != gone.session && chance(50)) sessions[other].removed(gone.name());
+                }
+            } else {
+                std::vector<std::string> names;
+                for (const node& n : queue) names.push_back(n.name());
+                std::shuffle(names.begin(), names.end(), random);
+                CHECK(o.listed(names, o.begin_look()).empty());
+            }
+            for (std::size_t i = 0; i < sessions.size(); ++i) {
+                while (sessions[i].head()) {
+                    const auto step_now = sessions[i].next();
+                    const auto me = std::find_if(queue.begin(), queue.end(), [&](const node& n) { return n.session == i && !n.owner; });
+                    REQUIRE(me != queue.end());  // the head is the first of the session that waits
+                    const bool free = std::none_of(queue.begin(), me, [&](const node& n) {
+                        return n.kind == lock_kind::exclusive || me->kind == lock_kind::exclusive;
+                    });
+                    if (step_now.what != queue_order::verdict::granted) {
+                        // After a fresh look everybody who is free is let in.
+                        std::vector<std::string> names;
+                        for (const node& n : queue) names.push_back(n.name());
+                        queue_order fresh = sessions[i];
+                        fresh.listed(names, fresh.begin_look());
+                        CHECK((fresh.next().what == queue_order::verdict::granted) == free);
+                        break;
+                    }
+                    INFO("seed " << seed << ", step " << step);
+                    REQUIRE(free);
+                    sessions[i].grant(me->at);
+                    me->owner = true;
+                    ++granted;
+                }
+            }
+        }
+        total += granted;
+    }
+    CHECK(total > 4000);
+}
