@@ -47,8 +47,10 @@ asio::awaitable<void> client::connected() const {
 
 asio::awaitable<session> client::current_session() const {
     co_await connected();
-    co_return session(core_, core_->current_epoch());
+    co_return session_now();
 }
+
+session client::session_now() const { return session(core_, core_->current_epoch()); }
 
 asio::awaitable<session_credentials> client::credentials() const {
     auto found = std::make_shared<std::optional<session_credentials>>();

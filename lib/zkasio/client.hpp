@@ -66,6 +66,9 @@ public:
     /// As connected(), and returns the session.
     asio::awaitable<session> current_session() const;
 
+    /// The session of this moment, which may not be connected yet.
+    session session_now() const;
+
     /// What client_options::resume() takes, to hand the session over to another process. Not to be used by two at a time.
     asio::awaitable<session_credentials> credentials() const;
 

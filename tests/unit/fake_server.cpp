@@ -85,8 +85,10 @@ public:
         if (server_.refuse)
             if (const std::error_code code = server_.refuse(r)) return code;
         outstanding_.emplace_back(id, r);
-        if (auto answered = server_.answer(r))
+        if (auto answered = server_.answer(r)) {
+            if (server_.nodes_are_ours && answered->stat.ephemeral_owner == 0) answered->stat.ephemeral_owner = session_;
             post([id, a = std::move(*answered)](connection& c) { c.reply_to(id, a); });
+        }
         return {};
     }
 

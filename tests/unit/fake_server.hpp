@@ -52,6 +52,7 @@ public:
     bool reachable = true;                                          ///< else connect() fails
     bool silent = false;       ///< connections are accepted, and then nothing happens
     bool wants_write = false;  ///< something is half sent: submit() may refuse until the socket is writable
+    bool nodes_are_ours = true;  ///< a stat without an owner names this session
     bool says_goodbye = true;  ///< answers the end of the session
     bool can_send_goodbye = true;
     std::chrono::milliseconds session_timeout{10'000};

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <limits>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,14 +20,16 @@ namespace {
 const queue_names mutex_names(name_scheme::curator(), "lock-", "", "/l");
 const queue_names shared_names(name_scheme::curator(), "__WRIT__", "__READ__", "/l");
 
-std::string numbered(const std::string& prefix, std::int32_t sequence) {
+// Names outlive the test, as the order expects.
+const std::string& numbered(const std::string& prefix, std::int32_t sequence) {
+    static std::set<std::string> names;
     char number[16];
     std::snprintf(number, sizeof number, "%010d", sequence);
-    return prefix + number;
+    return *names.insert(prefix + number).first;
 }
-std::string lock(std::int32_t sequence) { return numbered("_c_x-lock-", sequence); }
-std::string reader(std::int32_t sequence) { return numbered("_c_x-__READ__", sequence); }
-std::string writer(std::int32_t sequence) { return numbered("_c_x-__WRIT__", sequence); }
+const std::string& lock(std::int32_t sequence) { return numbered("_c_x-lock-", sequence); }
+const std::string& reader(std::int32_t sequence) { return numbered("_c_x-__READ__", sequence); }
+const std::string& writer(std::int32_t sequence) { return numbered("_c_x-__WRIT__", sequence); }
 
 // The order does not look into it.
 contender_ptr somebody() {
@@ -283,7 +286,7 @@ TEST_CASE("queue order: nobody is let in whom the whole queue would keep out", "
         std::size_t session;
         place at;
         bool owner = false;
-        std::string name() const { return kind == lock_kind::exclusive ? writer(sequence) : reader(sequence); }
+        const std::string& name() const { return kind == lock_kind::exclusive ? writer(sequence) : reader(sequence); }
     };
     int total = 0;
     for (unsigned seed = 0; seed < 400; ++seed) {

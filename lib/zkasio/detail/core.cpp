@@ -212,20 +212,25 @@ void core::fire(const waitable_ptr& w, std::error_code code) {
     if (std::exchange(w->done, true)) return;
     w->code = code;
     if (const auto then = std::exchange(w->then, {})) then();
-    for (const op_id id : std::exchange(w->waiting, {})) fail(id, code);
+    for (const op_id id : std::exchange(w->waiting, {})) end_wait(id, code);
 }
 
 void core::wait(op_id id, const waitable_ptr& on, std::unique_ptr<receiver> to) {
-    operation op;
-    op.to = std::move(to);
     if (on->done || closing_ == closing::done) {  // after the end nothing happens any more
         reply r;
         r.code = on->done ? on->code : make_error_code(errc::client_closed);
-        return finish(std::move(op), std::move(r));
+        return to->deliver(std::move(r));
     }
-    op.waiting_on = on;
     on->waiting.push_back(id);
-    operations_.emplace(id, std::move(op));
+    waits_.emplace(id, wait_entry{std::move(to), on});
+}
+
+void core::end_wait(op_id id, std::error_code code) {
+    const auto node = waits_.extract(id);
+    if (node.empty()) return;
+    reply r;
+    r.code = code;
+    node.mapped().to->deliver(std::move(r));
 }
 
 void core::wait_event(op_id id, const std::shared_ptr<event_subscription>& s, std::unique_ptr<receiver> to) {
@@ -237,18 +242,20 @@ void core::wait_event(op_id id, const std::shared_ptr<event_subscription>& s, st
 
 // The waiting coroutine gets its answer at once. What was sent stays here until the backend is done with it.
 void core::cancel(op_id id) {
+    if (const auto w = waits_.find(id); w != waits_.end()) {
+        w->second.on->leave(id);
+        return end_wait(id, asio::error::operation_aborted);
+    }
     const auto it = operations_.find(id);
     if (it == operations_.end() || !it->second.to) return;
     reply r;
     r.code = asio::error::operation_aborted;
     r.sent = it->second.issued;
     const auto to = std::move(it->second.to);
-    if (it->second.issued) {
+    if (it->second.issued)
         it->second.abandoned = true;
-    } else {
-        if (it->second.waiting_on) it->second.waiting_on->leave(id);
+    else
         operations_.erase(it);
-    }
     to->deliver(std::move(r));
 }
 

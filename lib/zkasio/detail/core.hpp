@@ -90,7 +90,7 @@ public:
     void let_go();
 
     // For tests: nothing is pending.
-    std::size_t pending_operations() const noexcept { return operations_.size(); }
+    std::size_t pending_operations() const noexcept { return operations_.size() + waits_.size(); }
     std::size_t watches() const noexcept { return watches_.size(); }
 
 private:
@@ -102,7 +102,6 @@ private:
         std::unique_ptr<receiver> to;                  // an awaiting coroutine,
         std::shared_ptr<detail::ticket> ticket;        // or somebody who may ask later,
         std::function<void(reply&&)> internal;         // or ourselves
-        waitable_ptr waiting_on;
         std::optional<request> what;
         epoch_ptr pinned;
         watch_ptr watch;
@@ -115,6 +114,7 @@ private:
     void request_internally(request what, std::function<void(reply&&)> then);
     void finish(operation&& op, reply&& r);
     void fail(op_id id, std::error_code code);
+    void end_wait(op_id id, std::error_code code);
     void flush();
     void schedule_flush();
     void expire_queue(time_point now);
@@ -168,7 +168,12 @@ private:
     std::atomic<session_state> state_{session_state::connecting};
     std::atomic<close_result> close_result_{close_result::confirmed};
 
-    std::unordered_map<op_id, operation> operations_;
+    struct wait_entry {
+        std::unique_ptr<receiver> to;
+        waitable_ptr on;
+    };
+    std::unordered_map<op_id, operation> operations_;  // requests
+    std::unordered_map<op_id, wait_entry> waits_;      // and those who wait for something to happen: there may be many
     std::deque<op_id> outbox_;  // not yet handed to the backend, oldest first
     std::size_t issued_ = 0;
     bool flush_scheduled_ = false;

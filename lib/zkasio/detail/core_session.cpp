@@ -113,7 +113,7 @@ void core::end_session(std::error_code code, std::string reason) {
     for (const watch_ptr& w : watches_.clear()) fire(w->fired, code);
     std::vector<op_id> over;
     for (const auto& [id, op] : operations_)
-        if (op.what || (!op.waiting_on && !renew)) over.push_back(id);
+        if (op.what || !renew) over.push_back(id);  // without a request: somebody who waits for a connection
     for (const op_id id : over) fail(id, code);
     std::erase_if(outbox_, [&](op_id id) { return !operations_.contains(id); });
     fire(ended->ended, code);
@@ -344,7 +344,11 @@ void core::let_go() {
     watches_.clear();
     for (const hold_ptr& h : std::exchange(epoch_->holds, {}))
         for (hold::own_node& node : h->nodes) node.watch.reset();
+    // What was to follow may keep alive what is waiting for it.
+    for (auto& [id, op] : operations_)
+        if (op.ticket) op.ticket->answered->then = {};
     const auto operations = std::exchange(operations_, {});
+    const auto waits = std::exchange(waits_, {});
 }
 
 void core::finish_close(close_result how) {
@@ -355,12 +359,14 @@ void core::finish_close(close_result how) {
     publish(session_state::closed,
             how == close_result::confirmed ? "closed" : "closed without a server; the session is left to expire");
     std::vector<op_id> over;
-    for (const auto& [id, op] : operations_)
-        if (op.waiting_on != closed_) over.push_back(id);
+    for (const auto& [id, op] : operations_) over.push_back(id);
+    for (const op_id id : over) fail(id, errc::client_closed);
+    over.clear();
+    for (const auto& [id, w] : waits_)
+        if (w.on != closed_) over.push_back(id);
     for (const op_id id : over) {
-        if (const auto it = operations_.find(id); it != operations_.end() && it->second.waiting_on)
-            it->second.waiting_on->leave(id);
-        fail(id, errc::client_closed);
+        if (const auto w = waits_.find(id); w != waits_.end()) w->second.on->leave(id);
+        end_wait(id, errc::client_closed);
     }
     rearm_timer(clock::now());
     if (shutdown_) shutdown_->remove(this);

@@ -85,9 +85,10 @@ asio::awaitable<std::optional<lock_guard>> multi_mutex::take(bool wait) const {
     const multi_mutex self = *this;
     if (self.members_.empty()) throw error(errc::invalid_argument, "multi_mutex", {}, "there are no locks in it");
     if (self.together()) {
-        std::vector<entry> entries;
-        for (const member& m : self.members_) entries.push_back(m.as_mutex->as_entry(wait));
-        claims_together all = co_await contend_together(self.zk_, std::move(entries));
+        std::vector<wish> wishes;
+        for (const member& m : self.members_)
+            wishes.emplace_back(m.as_mutex->spec(), lock_kind::exclusive, wait ? patience::wait : patience::first_or_nothing);
+        claims_together all = co_await contend_together(self.zk_, std::move(wishes));
         if (all.claims.empty()) co_return std::nullopt;
         co_return co_await guard_of(std::move(all.claims), all.token);
     }

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +18,7 @@
 namespace zkasio {
 
 namespace recipes::detail {
-struct entry;
+struct lock_spec;
 }
 
 class mutex_options {
@@ -90,13 +91,13 @@ public:
 
     const std::string& path() const noexcept { return path_; }
 
-    /// For multi_mutex: what puts us into this lock's queue.
-    recipes::detail::entry as_entry(bool wait) const;
+    /// For multi_mutex.
+    const std::shared_ptr<const recipes::detail::lock_spec>& spec() const noexcept { return spec_; }
 
 private:
     client zk_;
     std::string path_;
-    mutex_options options_;
+    std::shared_ptr<const recipes::detail::lock_spec> spec_;
 };
 
 }  // namespace zkasio

@@ -130,8 +130,9 @@ asio::awaitable<std::optional<lease_nodes>> acquire_leases(client zk, std::strin
     if (n < 1 || (max.path().empty() && n > max.number()))
         throw error(errc::invalid_argument, "acquire", path,
                     "asked for " + std::to_string(n) + " permits" + (n < 1 ? "" : " of " + std::to_string(max.number())));
-    wish what = make_wish(lock_kind::exclusive, how_long, options.data(), options.acl(), {});
-    const auto inner = co_await contend(zk, join_path(path, "locks"), lock_names(path), std::move(what));
+    wish what(std::make_shared<const lock_spec>(join_path(path, "locks"), lock_names(path), options.data(), options.acl()),
+              lock_kind::exclusive, how_long);
+    const auto inner = co_await contend(zk, std::move(what));
     if (!inner) co_return std::nullopt;
     on.emplace(inner->on());
     // `inner` is released when it goes out of scope. Losing it does no harm: nobody counts on it, only on the number of leases.

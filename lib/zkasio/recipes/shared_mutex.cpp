@@ -10,41 +10,38 @@ using namespace recipes::detail;
 
 namespace {
 
-queue_names names_of(const shared_mutex_options& o, const std::string& path) {
-    return {o.names(), o.names().write_marker(), o.names().read_marker(), path};
-}
-
-asio::awaitable<std::shared_ptr<lock_claim>> acquire_claim(client zk, std::string path, shared_mutex_options options, lock_kind kind,
-                                                           acquire_options how, patience how_long) {
-    wish what = make_wish(kind, how_long, options.data(), options.acl(), how);
-    what.join_readers = kind == lock_kind::shared && options.prefers_readers();
-    return contend_as(std::move(zk), std::move(how), path, names_of(options, path), std::move(what));
+wish reader(const lock_spec_ptr& spec, bool joins, patience how_long = patience::wait) {
+    wish what(spec, lock_kind::shared, how_long);
+    what.join_readers = joins;
+    return what;
 }
 
 }  // namespace
 
 shared_mutex::shared_mutex(client zk, std::string path, shared_mutex_options options)
-    : zk_(std::move(zk)), path_(std::move(path)), options_(std::move(options)) {
+    : zk_(std::move(zk)), path_(std::move(path)), prefer_readers_(options.prefers_readers()) {
     check_directory("shared_mutex", path_);
-    if (options_.names().read_marker().empty())
+    const name_scheme& scheme = options.names();
+    if (scheme.read_marker().empty())
         throw error(errc::invalid_argument, "shared_mutex", path_, "this name_scheme has no marker for readers");
+    queue_names names(scheme, scheme.write_marker(), scheme.read_marker(), path_);
+    spec_ = std::make_shared<const lock_spec>(path_, std::move(names), options.data(), options.acl());
 }
 
 asio::awaitable<lock_guard> shared_mutex::acquire(acquire_options how) const {
-    co_return lock_guard(co_await acquire_claim(zk_, path_, options_, lock_kind::exclusive, std::move(how), patience::wait));
+    return to_guard_of(contend(zk_, wish(spec_, lock_kind::exclusive), std::move(how)));
 }
 
 asio::awaitable<lock_guard> shared_mutex::acquire_shared(acquire_options how) const {
-    co_return lock_guard(co_await acquire_claim(zk_, path_, options_, lock_kind::shared, std::move(how), patience::wait));
+    return to_guard_of(contend(zk_, reader(spec_, prefer_readers_), std::move(how)));
 }
 
 asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire(acquire_options how) const {
-    co_return to_guard(
-        co_await acquire_claim(zk_, path_, options_, lock_kind::exclusive, std::move(how), patience::first_or_nothing));
+    return to_maybe_guard(contend(zk_, wish(spec_, lock_kind::exclusive, patience::first_or_nothing), std::move(how)));
 }
 
 asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_shared(acquire_options how) const {
-    co_return to_guard(co_await acquire_claim(zk_, path_, options_, lock_kind::shared, std::move(how), patience::first_or_nothing));
+    return to_maybe_guard(contend(zk_, reader(spec_, prefer_readers_, patience::first_or_nothing), std::move(how)));
 }
 
 asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_for(std::chrono::nanoseconds limit, acquire_options how) const {
@@ -69,16 +66,14 @@ asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_shared_unti
 
 asio::awaitable<lock_guard> shared_mutex::downgrade(lock_guard writing) const {
     const auto claim = std::dynamic_pointer_cast<queue_claim>(writing.claim());
-    if (!claim || claim->directory() != path_ || claim->kind() != lock_kind::exclusive)
+    if (!claim || claim->asked().spec->directory != path_ || claim->asked().kind != lock_kind::exclusive)
         throw error(errc::invalid_argument, "downgrade", path_, "not a writer's guard of this lock, or one of a lock_owner");
     if (!writing.held()) throw error(errc::lock_lost, "downgrade", writing.path(), to_string(writing.reason()));
-    std::string data = options_.data();
-    acl entries = options_.acl();
-    co_return lock_guard(co_await claim->downgrade(std::move(data), std::move(entries)));
+    co_return lock_guard(co_await claim->downgrade());
 }
 
 asio::awaitable<std::vector<contender_info>> shared_mutex::contenders() const {
-    return recipes::detail::contenders(zk_, path_, names_of(options_, path_));
+    return recipes::detail::contenders(zk_, path_, spec_->names);
 }
 
 }  // namespace zkasio

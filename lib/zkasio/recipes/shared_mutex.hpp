@@ -10,11 +10,16 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace zkasio {
+
+namespace recipes::detail {
+struct lock_spec;
+}
 
 class shared_mutex_options {
 public:
@@ -106,7 +111,8 @@ public:
 private:
     client zk_;
     std::string path_;
-    shared_mutex_options options_;
+    std::shared_ptr<const recipes::detail::lock_spec> spec_;
+    bool prefer_readers_;
 };
 
 }  // namespace zkasio

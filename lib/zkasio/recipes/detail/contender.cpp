@@ -7,40 +7,43 @@
 
 namespace zkasio::recipes::detail {
 
-queue_claim::queue_claim(session on, std::shared_ptr<found> where, wish what)
+queue_claim::queue_claim(session on, wish what, std::shared_ptr<found> where)
     : on_(std::move(on)), where_(std::move(where)), who_(std::make_shared<contender>(on_, std::move(what))) {}
 
-queue_claim::queue_claim(session on, std::string directory, queue_names names, wish what)
-    : queue_claim(std::move(on), std::make_shared<found>(), std::move(what)) {
-    where_->directory = std::move(directory);
-    asio::dispatch(on_.get_executor(), [where = where_, on = on_, who = who_, names = std::move(names)] {
-        where->queue = lock_queue::of(on, where->directory, names);
-        where->queue->enter(who);
+queue_claim::queue_claim(session on, wish what, asio::any_io_executor from)
+    : queue_claim(std::move(on), std::move(what), std::make_shared<found>()) {
+    asio::dispatch(on_.get_executor(), [where = where_, on = on_, who = who_, from = std::move(from)] {
+        *where = lock_queue::of(on, *who->asked.spec);
+        (*where)->enter(who, from);
     });
 }
 
-queue_claim::queue_claim(session on, std::string directory, queue_names names, wish what, std::string path)
-    : queue_claim(std::move(on), std::make_shared<found>(), std::move(what)) {
-    where_->directory = std::move(directory);
-    asio::dispatch(on_.get_executor(), [where = where_, on = on_, who = who_, names = std::move(names), path = std::move(path)] {
-        where->queue = lock_queue::of(on, where->directory, names);
-        where->queue->adopt(who, path);
+queue_claim::queue_claim(session on, wish what, std::string path)
+    : queue_claim(std::move(on), std::move(what), std::make_shared<found>()) {
+    asio::dispatch(on_.get_executor(), [where = where_, on = on_, who = who_, path = std::move(path)] {
+        *where = lock_queue::of(on, *who->asked.spec);
+        (*where)->adopt(who, path);
     });
 }
 
-asio::awaitable<bool> queue_claim::decided() {
-    co_await who_->decided.wait();
+bool queue_claim::granted() {
     if (who_->failed) std::rethrow_exception(who_->failed);
     granted_ = who_->granted;
-    if (granted_) paths_.push_back(who_->path);
-    co_return granted_;
+    if (granted_) paths_.assign(1, who_->path);
+    return granted_;
 }
 
 void queue_claim::give_up() noexcept {
     if (std::exchange(given_up_, true)) return;
-    if (granted_) who_->hold->end(true);  // held() is false from here on
     try {
-        asio::dispatch(on_.get_executor(), [where = where_, who = who_] { where->queue->leave(who); });
+        if (granted_) {
+            who_->hold->end(true);  // held() is false from here on
+            gone_.emplace(on_.make_one_shot());
+        }
+        asio::dispatch(on_.get_executor(), [where = where_, who = who_, gone = gone_] {
+            if (gone) who->gone = gone;
+            (*where)->leave(who);
+        });
     } catch (...) {
         // Out of memory: the node goes with the session.
     }
@@ -48,71 +51,73 @@ void queue_claim::give_up() noexcept {
 
 asio::awaitable<void> queue_claim::gone() {
     const contender_ptr who = who_;
-    co_await who->gone.wait();
+    if (!gone_) co_return;
+    co_await gone_->wait();
     if (who->removal_failed) std::rethrow_exception(who->removal_failed);
 }
 
-asio::awaitable<std::shared_ptr<queue_claim>> queue_claim::downgrade(std::string data, acl entries) {
-    wish what;
-    what.kind = lock_kind::shared;
-    what.data = std::move(data);
-    what.acl = std::move(entries);
-    const std::shared_ptr<queue_claim> shared(new queue_claim(on_, where_, std::move(what)));
-    asio::dispatch(on_.get_executor(), [where = where_, from = who_, to = shared->who_] { where->queue->downgrade(from, to); });
+asio::awaitable<std::shared_ptr<queue_claim>> queue_claim::downgrade() {
+    wish what(who_->asked.spec, lock_kind::shared);
+    const std::shared_ptr<queue_claim> shared(new queue_claim(on_, std::move(what), where_));
+    asio::dispatch(on_.get_executor(), [where = where_, from = who_, to = shared->who_] { (*where)->downgrade(from, to); });
     co_await shared->decided();
-    given_up_ = true;  // it has given way
+    if (shared->granted()) given_up_ = true;  // it has given way
     co_return shared;
 }
 
 void queue_claim::body_runs_on(asio::any_io_executor executor) {
-    asio::dispatch(on_.get_executor(), [who = who_, executor = std::move(executor)] { who->body_on = executor; });
+    asio::dispatch(on_.get_executor(), [who = who_, executor = std::move(executor)] {
+        who->body_on = executor ? std::make_unique<asio::any_io_executor>(executor) : nullptr;
+    });
 }
 
-asio::awaitable<std::shared_ptr<queue_claim>> contend(client zk, std::string directory, queue_names names, wish what) {
-    const session on = co_await zk.current_session();
-    what.from = co_await asio::this_coro::executor;
+asio::awaitable<std::shared_ptr<lock_claim>> contend(client zk, wish what) {
+    if (zk.state() != session_state::connected) co_await zk.connected();
     for (;;) {  // a new place, whenever somebody has taken ours away
         wish again = what;
-        const auto claim = std::make_shared<queue_claim>(on, directory, names, std::move(again));
-        const bool granted = co_await claim->decided();
-        if (!granted) co_return nullptr;
+        const auto claim = std::make_shared<queue_claim>(zk.session_now(), std::move(again), co_await asio::this_coro::executor);
+        co_await claim->decided();
+        if (!claim->granted()) co_return nullptr;
+        if (claim->hold().held()) co_return claim;
         std::error_code lost;
-        if (!claim->hold().held()) {
-            try {
-                co_await claim->hold().confirmed();
-            } catch (const error& e) {
-                if (e.code() != errc::lock_lost || on.over()) throw;
-                lost = e.code();
-            }
+        try {
+            co_await claim->hold().confirmed();
+        } catch (const error& e) {
+            if (e.code() != errc::lock_lost || claim->on().over()) throw;
+            lost = e.code();
         }
         if (!lost) co_return claim;
     }
 }
 
-asio::awaitable<std::shared_ptr<lock_claim>> contend_as(client zk, acquire_options how, std::string directory, queue_names names, wish what) {
-    if (!how.owner()) co_return co_await contend(zk, std::move(directory), std::move(names), std::move(what));
-    const std::string key = zk.options().servers() + ' ' + names.exclusive() + ' ' + directory;
-    const lock_kind kind = what.kind;
-    std::function<asio::awaitable<std::shared_ptr<lock_claim>>()> anew = [&]() -> asio::awaitable<std::shared_ptr<lock_claim>> {
-        co_return co_await contend(zk, directory, names, what);
-    };
-    co_return co_await how.owner()->acquire(zk, key, kind, anew);
+namespace {
+
+asio::awaitable<std::shared_ptr<lock_claim>> contend_as(client zk, wish what, lock_owner owner) {
+    const std::string key = zk.options().servers() + ' ' + what.spec->names.exclusive() + ' ' + what.spec->directory;
+    std::function<asio::awaitable<std::shared_ptr<lock_claim>>()> anew = [&] { return contend(zk, what); };
+    co_return co_await owner.acquire(zk, key, what.kind, anew);
 }
 
-wish make_wish(lock_kind kind, patience how_long, std::string data, acl entries, const acquire_options& how) {
-    wish what;
-    what.kind = kind;
-    what.how_long = how_long;
-    what.data = std::move(data);
-    what.acl = std::move(entries);
-    what.observer = how.on_position();
-    return what;
+}  // namespace
+
+asio::awaitable<std::shared_ptr<lock_claim>> contend(client zk, wish what, acquire_options how) {
+    if (how.on_position()) what.observer = std::make_shared<const position_observer>(how.on_position());
+    if (how.owner()) return contend_as(std::move(zk), std::move(what), *how.owner());
+    return contend(std::move(zk), std::move(what));
 }
 
 std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim) {
     std::optional<lock_guard> guard;
     if (claim) guard.emplace(std::move(claim));
     return guard;
+}
+
+asio::awaitable<lock_guard> to_guard_of(asio::awaitable<std::shared_ptr<lock_claim>> contending) {
+    co_return lock_guard(co_await std::move(contending));
+}
+
+asio::awaitable<std::optional<lock_guard>> to_maybe_guard(asio::awaitable<std::shared_ptr<lock_claim>> contending) {
+    co_return to_guard(co_await std::move(contending));
 }
 
 void check_directory(std::string_view recipe, const std::string& path) {

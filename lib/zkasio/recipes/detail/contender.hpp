@@ -11,22 +11,25 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace zkasio::recipes::detail {
 
 /// One place in the queue of a lock, for as long as this lives: whatever happens, the node is removed in the end.
 class queue_claim final : public lock_claim {
 public:
-    /// Joins the queue.
-    queue_claim(session on, std::string directory, queue_names names, wish what);
+    /// Joins the queue. @param from where the contender's coroutine runs.
+    queue_claim(session on, wish what, asio::any_io_executor from);
     /// The same with a node that exists already: `path`.
-    queue_claim(session on, std::string directory, queue_names names, wish what, std::string path);
+    queue_claim(session on, wish what, std::string path);
     queue_claim(const queue_claim&) = delete;
     queue_claim& operator=(const queue_claim&) = delete;
     ~queue_claim() override { give_up(); }
 
-    /// *Completes when* it is granted (true) or refused (false). *Fails with* what has gone wrong.
-    asio::awaitable<bool> decided();
+    /// *Completes when* it is decided; then ask granted(). *Fails with* client_closed.
+    asio::awaitable<void> decided() const { return who_->decided.wait(); }
+    /// Whether it was granted, or else refused. Throws what has gone wrong.
+    bool granted();
 
     const session_hold& hold() const noexcept override { return *who_->hold; }
     const std::vector<std::string>& paths() const noexcept override { return paths_; }
@@ -34,31 +37,27 @@ public:
     std::int64_t token() const noexcept override { return who_->czxid; }
     void give_up() noexcept override;
     asio::awaitable<void> gone() override;
-
     void body_runs_on(asio::any_io_executor executor) override;
 
-    lock_kind kind() const noexcept { return who_->asked.kind; }
-    const std::string& directory() const noexcept { return where_->directory; }
+    const wish& asked() const noexcept { return who_->asked; }
 
     /// A claim at the same place that shares the lock; this one is given up when that is granted.
-    asio::awaitable<std::shared_ptr<queue_claim>> downgrade(std::string data, acl entries);
+    asio::awaitable<std::shared_ptr<queue_claim>> downgrade();
 
 private:
-    struct found {
-        std::string directory;
-        std::shared_ptr<lock_queue> queue;  // found on the strand, and used only there
-    };
-    queue_claim(session on, std::shared_ptr<found> where, wish what);
+    using found = std::shared_ptr<lock_queue>;
+    queue_claim(session on, wish what, std::shared_ptr<found> where);
 
     session on_;
-    std::shared_ptr<found> where_;
+    std::shared_ptr<found> where_;  // filled on the strand, and used only there
     contender_ptr who_;
     std::vector<std::string> paths_;
+    std::optional<one_shot> gone_;
     bool granted_ = false;
     bool given_up_ = false;
 };
 
-/// Queues in `directory` and waits for its turn. Nothing when it is not the first and has no patience.
+/// Queues for the lock and waits for its turn. Null when it is not the first and has no patience.
 ///
 /// The algorithm is ZooKeeper's lock recipe as Curator runs it (StandardLockInternalsDriver): a contender watches only
 /// its immediate predecessor (a reader: the last writer ahead). What lock_queue adds: contenders of one session share listings
@@ -66,15 +65,15 @@ private:
 ///
 /// *Fails with* what operations fail with; errc::session_expired when the session ends while waiting.
 /// *Cancellation*: leaves no node and no watch behind.
-asio::awaitable<std::shared_ptr<queue_claim>> contend(client zk, std::string directory, queue_names names, wish what);
+asio::awaitable<std::shared_ptr<lock_claim>> contend(client zk, wish what);
 
-/// The same for the owner that `how` names, if it does.
-asio::awaitable<std::shared_ptr<lock_claim>> contend_as(client zk, acquire_options how, std::string directory, queue_names names, wish what);
-
-wish make_wish(lock_kind kind, patience how_long, std::string data, acl entries, const acquire_options& how);
+/// The same for the owner that `how` names, if it does, and with its observer.
+asio::awaitable<std::shared_ptr<lock_claim>> contend(client zk, wish what, acquire_options how);
 
 /// Nothing for null.
 std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim);
+asio::awaitable<lock_guard> to_guard_of(asio::awaitable<std::shared_ptr<lock_claim>> contending);
+asio::awaitable<std::optional<lock_guard>> to_maybe_guard(asio::awaitable<std::shared_ptr<lock_claim>> contending);
 
 /// Throws errc::invalid_path when `path` cannot be the directory of a lock.
 void check_directory(std::string_view recipe, const std::string& path);

@@ -16,15 +16,15 @@ bool may_be_repeated(const error& e) { return e.code() == condition::retryable; 
 
 }  // namespace
 
-std::shared_ptr<lock_queue> lock_queue::of(const session& on, const std::string& directory, const queue_names& names) {
-    const auto make = [&] { return std::make_shared<lock_queue>(on, directory, names); };
-    const std::string key = "lock_queue " + names.exclusive() + ' ' + names.shared() + ' ' + directory;
+std::shared_ptr<lock_queue> lock_queue::of(const session& on, const lock_spec& lock) {
+    const auto make = [&] { return std::make_shared<lock_queue>(on, lock.directory, lock.names); };
+    const std::string key = "lock_queue " + lock.names.exclusive() + ' ' + lock.names.shared() + ' ' + lock.directory;
     return std::static_pointer_cast<lock_queue>(on.part(key, make));
 }
 
 // ----------------------------------------------------------------------------------------------------- entering
 
-void lock_queue::enter(const contender_ptr& c) {
+void lock_queue::enter(const contender_ptr& c, const asio::any_io_executor& from) {
     if (over_) return settle(c, std::make_exception_ptr(error(over_, "acquire", directory_)));
     if (c->asked.how_long == patience::first_or_nothing && order_.excludes(c->asked.kind)) {
         c->now = contender::state::left;
@@ -32,7 +32,7 @@ void lock_queue::enter(const contender_ptr& c) {
     }
     for (const contender_ptr& owner : order_.owners()) {
         const bool in_the_way = c->asked.kind == lock_kind::exclusive || owner->asked.kind == lock_kind::exclusive;
-        if (in_the_way && owner->body_on && owner->body_on == c->asked.from)
+        if (in_the_way && owner->body_on && *owner->body_on == from)
             return settle(c, std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory_,
                 "this is the work that holds it: pass a lock_owner on, or acquire on another executor if it does not wait for that")));
     }
@@ -64,9 +64,9 @@ void lock_queue::begin_create(const contender_ptr& c) {
     const bool alone = order_.empty() && !order_.known() && entering_ == 1;
     try {
         create_options options;
-        options.mode(create_mode::ephemeral_sequential).acl(c->asked.acl);
+        options.mode(create_mode::ephemeral_sequential).acl(c->asked.spec->acl);
         c->id = names_.new_id();  // never used twice: somebody may still be looking for the old one
-        c->creating.emplace(on_.start_create(join_path(directory_, names_.prefix(c->id, c->asked.kind)), bytes(c->asked.data), options));
+        c->creating.emplace(on_.start_create(join_path(directory_, names_.prefix(c->id, c->asked.kind)), bytes(c->asked.spec->data), options));
     } catch (...) {
         return settle(c, std::current_exception());
     }
@@ -86,6 +86,7 @@ void lock_queue::creation_answered(const contender_ptr& c) {
         orphan = e.code() == zk_errc::no_node;
     }
     c->creating.reset();
+    if (failed == nullptr) c->id = {};
     if (over_) return settle(c, std::make_exception_ptr(error(over_, "acquire", directory_)));
     if (!failed) return entered(c, node);
     if (lost) return on_.run_in_background(recover(shared_from_this(), c));
@@ -113,7 +114,7 @@ asio::awaitable<void> lock_queue::recover(std::shared_ptr<lock_queue> self, cont
 
 void lock_queue::want_parent(const contender_ptr& c) {
     orphans_.push_back(c);
-    if (!std::exchange(making_parent_, true)) on_.run_in_background(make_parent(shared_from_this(), c->asked.acl));
+    if (!std::exchange(making_parent_, true)) on_.run_in_background(make_parent(shared_from_this(), c->asked.spec->acl));
 }
 
 asio::awaitable<void> lock_queue::make_parent(std::shared_ptr<lock_queue> self, zkasio::acl entries) {
@@ -136,7 +137,7 @@ void lock_queue::entered(const contender_ptr& c, const created& node) {
     c->path = node.path;
     c->czxid = node.stat.czxid;
     try {
-        c->at = order_.enter(std::string(node_name(node.path)), c);
+        c->at = order_.enter(node_name(c->path), c);
     } catch (...) {  // a server that does not number as it should
         settle(c, std::current_exception());
         on_.ensure_removed(c->path);
@@ -191,7 +192,8 @@ asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
         const std::string name = names_.prefix(c->id, lock_kind::shared) + std::string(names_.digits(holder));
         const auto node = co_await create_beside(c, join_path(directory_, holder), join_path(directory_, name), false);
         if (!node) continue;
-        c->at = order_.enter(name, c);
+        c->path = node->path;
+        c->at = order_.enter(node_name(c->path), c);
         order_.grant(c->at);
         entered_as_owner(c, *node);
         co_return true;
@@ -223,14 +225,14 @@ asio::awaitable<void> lock_queue::go_on_as(std::shared_ptr<lock_queue> self, con
         self->settle(to, failed);
         co_return;
     }
-    std::string name(node_name(node->path));
+    to->path = node->path;
     if (from->now == contender::state::owner) {
         from->now = contender::state::left;
         if (from->hold) from->hold->end(true);
-        from->gone.fire();
-        to->at = self->order_.downgrade(from->at, std::move(name), to);
+        from->tell_gone();
+        to->at = self->order_.downgrade(from->at, node_name(to->path), to);
     } else {  // given up meanwhile
-        to->at = self->order_.enter(std::move(name), to);
+        to->at = self->order_.enter(node_name(to->path), to);
         self->order_.grant(to->at);
     }
     self->entered_as_owner(to, *node);
@@ -239,10 +241,10 @@ asio::awaitable<void> lock_queue::go_on_as(std::shared_ptr<lock_queue> self, con
 // Creates `path` if `witness` exists, and, if wanted, removes that. Nothing: the witness is gone, or the node already.
 asio::awaitable<std::optional<created>> lock_queue::create_beside(contender_ptr c, std::string witness, std::string path, bool replace) {
     create_options options;
-    options.mode(create_mode::ephemeral).acl(c->asked.acl);
+    options.mode(create_mode::ephemeral).acl(c->asked.spec->acl);
     transaction steps;
     steps.check(witness);
-    steps.create(path, bytes(c->asked.data), options);
+    steps.create(path, bytes(c->asked.spec->data), options);
     if (replace) steps.remove(witness);
     for (;;) {
         std::error_code failed;
@@ -275,7 +277,6 @@ asio::awaitable<std::optional<created>> lock_queue::create_beside(contender_ptr 
 }
 
 void lock_queue::entered_as_owner(const contender_ptr& c, const created& node) {
-    c->path = node.path;
     c->czxid = node.stat.czxid;
     stop_entering(c);
     if (c->now == contender::state::left) {
@@ -295,7 +296,7 @@ void lock_queue::leave(const contender_ptr& c) {
     if (was == contender::state::left) return;
     if (c->hold) c->hold->end(true);
     if (over_) {
-        c->gone.fire();
+        c->tell_gone();
         return;
     }
     if (was == contender::state::owner) return release(c);
@@ -338,7 +339,7 @@ void lock_queue::remove(const contender_ptr& c, const std::vector<contender_ptr>
         removal.then([self = shared_from_this(), c, removal, successors] { self->removal_answered(c, removal, successors); });
     } catch (...) {  // out of memory: the node goes with the session
         c->removal_failed = std::current_exception();
-        c->gone.fire();
+        c->tell_gone();
     }
 }
 
@@ -365,7 +366,7 @@ void lock_queue::removal_answered(const contender_ptr& c, const pending_removal&
         return remove(c, rest);
     }
     order_.departed(c->at);
-    c->gone.fire();
+    c->tell_gone();
 }
 
 // ------------------------------------------------------------------------------------------------------ deciding
@@ -542,7 +543,7 @@ void lock_queue::deliver(const contender_ptr& c) {
 void lock_queue::settle(const contender_ptr& c, std::exception_ptr why) {
     if (c->creating == std::nullopt && c->path.empty()) {
         stop_entering(c);
-        c->gone.fire();
+        c->tell_gone();
     }
     if (std::exchange(c->settled, true)) return;
     if (c->now == contender::state::entering) c->now = contender::state::left;
@@ -569,7 +570,7 @@ void lock_queue::session_over(std::error_code why) noexcept {
     const auto failed = std::make_exception_ptr(error(why, "acquire", directory_));
     for (const contender_ptr& c : order_.clear()) {
         c->now = contender::state::left;
-        c->gone.fire();
+        c->tell_gone();
         settle(c, failed);
     }
     for (const contender_ptr& c : std::exchange(orphans_, {})) settle(c, failed);
@@ -588,7 +589,7 @@ void lock_queue::tell_observers() {
         if (!i.predecessor.empty()) position.predecessor = join_path(directory_, i.predecessor);
         if (position == c->told) continue;
         c->told = position;
-        c->asked.observer(position);
+        (*c->asked.observer)(position);
     }
 }
 

@@ -20,34 +20,43 @@ namespace zkasio::recipes::detail {
 /// How long to stay in the queue.
 enum class patience { wait, first_or_nothing };
 
+/// A lock: where its queue is, and how we show in it. Shared by all who acquire it through one object.
+struct lock_spec {
+    lock_spec(std::string where, queue_names n, std::string d, zkasio::acl entries)
+        : directory(std::move(where)), names(std::move(n)), data(std::move(d)), acl(std::move(entries)) {}
+    std::string directory;
+    queue_names names;
+    std::string data;
+    zkasio::acl acl;
+};
+using lock_spec_ptr = std::shared_ptr<const lock_spec>;
+
 /// What a contender asks for.
 struct wish {
-    lock_kind kind = lock_kind::exclusive;
-    patience how_long = patience::wait;
-    std::string data;
-    zkasio::acl acl = open_acl();
-    position_observer observer;
-    asio::any_io_executor from{};  ///< where the contender runs
+    wish(lock_spec_ptr s, lock_kind k, patience p = patience::wait) : spec(std::move(s)), kind(k), how_long(p) {}
+    lock_spec_ptr spec;
+    lock_kind kind;
+    patience how_long;
     bool join_readers = false;  ///< shared: do not wait for writers that only wait, see shared_mutex_options::prefer_readers()
+    std::shared_ptr<const position_observer> observer;
 };
 
 /// One who wants the lock, waits for it, or has it. Lives on the strand; others may look at it once `decided` has fired.
 struct contender {
-    explicit contender(const session& on, wish w)
-        : asked(std::move(w)), decided(on.make_one_shot()), gone(on.make_one_shot()) {}
+    contender(const session& on, wish w) : asked(std::move(w)), decided(on.make_one_shot()) {}
 
     enum class state { entering, waiting, owner, left };
 
     wish asked;
     state now = state::entering;
-    std::string id;
+    std::string id;  // of the node that is being created
     std::optional<pending_create> creating;
     place at;
     std::string path;
     std::int64_t czxid = 0;
     std::optional<session_hold> hold;
-    asio::any_io_executor body_on;  // where the work under the lock runs, see lock_claim::body_runs_on()
-    queue_position told;  // to the observer
+    std::unique_ptr<asio::any_io_executor> body_on;  // where the work under the lock runs, see lock_claim::body_runs_on()
+    queue_position told;                             // to the observer
 
     one_shot decided;
     bool settled = false;
@@ -55,8 +64,12 @@ struct contender {
     bool granted = false;
     std::exception_ptr failed;
 
-    one_shot gone;  // its node is
+    std::optional<one_shot> gone;  // its node is; when somebody wants to know
     std::exception_ptr removal_failed;
+
+    void tell_gone() const noexcept {
+        if (gone) gone->fire();
+    }
 };
 
 /// The contenders of one session for one lock: their nodes, who is next, and what the head of them waits for.
@@ -74,10 +87,11 @@ public:
         : on_(std::move(on)), directory_(std::move(directory)), names_(std::move(names)), order_(names_) {}
 
     /// The one for this directory and these names. On the strand.
-    static std::shared_ptr<lock_queue> of(const session& on, const std::string& directory, const queue_names& names);
+    static std::shared_ptr<lock_queue> of(const session& on, const lock_spec& lock);
 
     // On the strand.
-    void enter(const contender_ptr& c);
+    /// @param from where the contender's coroutine runs.
+    void enter(const contender_ptr& c, const asio::any_io_executor& from);
     /// The same for one that has its node already.
     void adopt(const contender_ptr& c, const std::string& path);
     /// Whatever its state: withdraws, or releases.

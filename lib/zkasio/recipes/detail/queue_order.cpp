@@ -32,13 +32,13 @@ void queue_order::extend() {
     while (horizon_ && ours(*horizon_ + 1)) ++*horizon_;
 }
 
-place queue_order::enter(std::string name, contender_ptr who) {
+place queue_order::enter(std::string_view name, contender_ptr who) {
     const queue_names::parsed parsed = names_.parse(name);
     const place p{unwrap(parsed.sequence), parsed.kind, ++next_id_};
     // It may have been listed before we knew that it is ours.
     std::erase_if(remotes_, [&](const remote& r) { return r.number == p.number && r.name == name; });
     if (p.kind == lock_kind::exclusive) ++exclusive_waiting_;
-    waiting_.emplace(p, local{std::move(who), std::move(name), looks_ + 1, 0});
+    waiting_.emplace(p, local{std::move(who), name, looks_ + 1, 0});
     extend();
     return p;
 }
@@ -49,7 +49,7 @@ void queue_order::leave(const place& p) {
     if (!waited) node = owners_.extract(p);
     if (node.empty()) return;
     if (p.kind == lock_kind::exclusive) --(waited ? exclusive_waiting_ : exclusive_owners_);
-    departing_.emplace(p, std::move(node.mapped().name));
+    departing_.emplace(p, node.mapped().name);
     // Where readers may join readers that hold (shared_mutex, readers preferred), others may stand at the same number.
     if (p.kind == lock_kind::shared) forget();
 }
@@ -69,13 +69,13 @@ void queue_order::grant(const place& p) {
     owners_.insert(std::move(node));
 }
 
-place queue_order::downgrade(const place& p, std::string name, contender_ptr who) {
+place queue_order::downgrade(const place& p, std::string_view name, contender_ptr who) {
     auto node = owners_.extract(p);
     if (node.empty()) return p;
     --exclusive_owners_;
     const place shared{p.number, lock_kind::shared, p.id};
     node.key() = shared;
-    node.mapped().name = std::move(name);
+    node.mapped().name = name;
     node.mapped().who = std::move(who);
     node.mapped().since = looks_ + 1;
     owners_.insert(std::move(node));
@@ -177,25 +177,25 @@ queue_order::step queue_order::next() const {
 
 queue_order::insight queue_order::look_at(const place& p) const {
     insight i{0, {}, horizon_ && p.number <= *horizon_};
-    const std::string* nearest = nullptr;
+    std::string_view nearest;
     std::int64_t number = 0;
     for (const auto* locals : {&owners_, &waiting_})
         for (auto it = locals->begin(); it != locals->end() && it->first < p; ++it) {
             ++i.position;
-            if (!nearest || it->first.number >= number) {
-                nearest = &it->second.name;
+            if (nearest.empty() || it->first.number >= number) {
+                nearest = it->second.name;
                 number = it->first.number;
             }
         }
     for (const remote& r : remotes_) {
         if (r.number >= p.number) break;
         ++i.position;
-        if (!nearest || r.number >= number) {
-            nearest = &r.name;
+        if (nearest.empty() || r.number >= number) {
+            nearest = r.name;
             number = r.number;
         }
     }
-    if (nearest) i.predecessor = *nearest;
+    i.predecessor = nearest;
     return i;
 }
 

@@ -36,8 +36,8 @@ public:
     explicit queue_order(queue_names names) : names_(std::move(names)) {}
 
     // ------------------------------------------------------------------------------------------- our own
-    /// A node of ours was created. Throws as queue_names::parse().
-    place enter(std::string name, contender_ptr who);
+    /// A node of ours was created. `name` has to stay valid until departed(). Throws as queue_names::parse().
+    place enter(std::string_view name, contender_ptr who);
     /// Its removal was, or is just being, sent. A session's requests are served in order: for whatever we send from now on,
     /// the node is not there any more.
     void leave(const place& p);
@@ -47,7 +47,7 @@ public:
     void vanish(const place& p);
     void grant(const place& p);
     /// An owner goes on as one that shares: its node has given way to another at the same place.
-    place downgrade(const place& p, std::string name, contender_ptr who);
+    place downgrade(const place& p, std::string_view name, contender_ptr who);
 
     /// The first who waits; null when nobody does.
     contender_ptr head() const;
@@ -94,7 +94,7 @@ public:
 private:
     struct local {
         contender_ptr who;
-        std::string name;
+        std::string_view name;
         std::uint64_t since = 0, seen = 0;  // numbers of listings
     };
     struct remote {
@@ -109,7 +109,7 @@ private:
 
     queue_names names_;
     std::map<place, local> waiting_, owners_;
-    std::map<place, std::string> departing_;
+    std::map<place, std::string_view> departing_;
     std::vector<remote> remotes_;           // in order
     std::optional<std::int64_t> horizon_;   // up to here every node is known
     std::size_t exclusive_owners_ = 0, exclusive_waiting_ = 0;

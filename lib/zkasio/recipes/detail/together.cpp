@@ -41,15 +41,15 @@ private:
 };
 
 // The paths of the new nodes; empty: try again.
-asio::awaitable<std::vector<std::string>> create_all(session on, std::vector<entry> entries) {
+asio::awaitable<std::vector<std::string>> create_all(session on, std::vector<wish> wishes) {
     uncertain_nodes nodes(on);
     transaction steps;
-    for (const entry& e : entries) {
-        const std::string id = e.names.new_id();
+    for (const wish& w : wishes) {
+        const std::string id = w.spec->names.new_id();
         create_options options;
-        options.mode(create_mode::ephemeral_sequential).acl(e.what.acl);
-        steps.create(join_path(e.directory, e.names.prefix(id, e.what.kind)), bytes(e.what.data), options);
-        nodes.expect(e.directory, id);
+        options.mode(create_mode::ephemeral_sequential).acl(w.spec->acl);
+        steps.create(join_path(w.spec->directory, w.spec->names.prefix(id, w.kind)), bytes(w.spec->data), options);
+        nodes.expect(w.spec->directory, id);
     }
     std::vector<std::string> paths;
     bool orphan = false;
@@ -63,28 +63,28 @@ asio::awaitable<std::vector<std::string>> create_all(session on, std::vector<ent
         if (!orphan && !lost) throw;
     }
     if (orphan)
-        for (const entry& e : entries) co_await make_directory(on, e.directory, e.what.acl);
+        for (const wish& w : wishes) co_await make_directory(on, w.spec->directory, w.spec->acl);
     co_return paths;
 }
 
 }  // namespace
 
-asio::awaitable<claims_together> contend_together(client zk, std::vector<entry> entries) {
+asio::awaitable<claims_together> contend_together(client zk, std::vector<wish> wishes) {
     const session on = co_await zk.current_session();
     for (;;) {
-        const std::vector<std::string> paths = co_await create_all(on, entries);
+        const std::vector<std::string> paths = co_await create_all(on, wishes);
         if (paths.empty()) continue;
         // From here on each place takes care of itself.
         std::vector<std::shared_ptr<queue_claim>> places;
-        for (std::size_t i = 0; i < entries.size(); ++i) {
-            wish what = entries[i].what;
-            places.push_back(std::make_shared<queue_claim>(on, entries[i].directory, entries[i].names, std::move(what), paths[i]));
+        for (std::size_t i = 0; i < wishes.size(); ++i) {
+            wish what = wishes[i];
+            places.push_back(std::make_shared<queue_claim>(on, std::move(what), paths[i]));
         }
         claims_together result;
         bool lost = false;
         for (const auto& place : places) {
-            const bool granted = co_await place->decided();
-            if (!granted) co_return claims_together();
+            co_await place->decided();
+            if (!place->granted()) co_return claims_together();
             lost = lost || place->hold().reason() != loss_reason::none;
             result.claims.push_back(place);
         }
