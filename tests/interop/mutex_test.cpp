@@ -1,0 +1,3 @@
+#include "support/catch.hpp"
+#include "interop/peer.hpp"
+TEST_CASE("placeholder") {}
