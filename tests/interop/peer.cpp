@@ -115,6 +115,8 @@ peer::~peer() {
     state_->line.close(ignored);
 }
 
+const std::string& peer::name() const noexcept { return state_->name; }
+
 asio::awaitable<void> peer::ready() { co_await expect("ready", ""); }
 
 void peer::send(std::string_view line) {

@@ -21,6 +21,8 @@ public:
     peer& operator=(const peer&) = delete;
     ~peer();
 
+    const std::string& name() const noexcept;
+
     /// *Completes when* it has its session. As expect().
     asio::awaitable<void> ready();
 
