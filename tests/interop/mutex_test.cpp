@@ -1,125 +1,12 @@
-#include "interop/contender.hpp"
-#include "interop/record.hpp"
+#include "interop/library.hpp"
+#include "interop/line_up.hpp"
+#include "interop/load.hpp"
 #include "support/lock_directory.hpp"
 
 #include <zkasio/path.hpp>
 
 using namespace zkasio;
 using namespace zkasio::test;
-
-namespace {
-
-// The three of them. kazoo takes part with Curator's names (peers/README.md): with its own it shares no directory.
-struct all_peers {
-    explicit all_peers(const asio::any_io_executor& e) : curator(e, "curator"), gozk(e, "gozk"), kazoo(e, "kazoo") {}
-    asio::awaitable<void> ready() {
-        co_await curator.ready();
-        co_await gozk.ready();
-        co_await kazoo.ready();
-    }
-    asio::awaitable<void> exit() {
-        co_await curator.exit();
-        co_await gozk.exit();
-        co_await kazoo.exit();
-    }
-    peer curator, gozk, kazoo;
-};
-
-struct library {
-    library(peer& p, std::string k, bool data) : process(p), kind(std::move(k)), has_data(data) {}
-    peer& process;
-    std::string kind;
-    bool has_data;  // writes something into its nodes
-};
-
-std::vector<library> libraries(all_peers& all) {
-    return {library(all.curator, "mutex", true), library(all.gozk, "lock", false), library(all.kazoo, "curator-names", true)};
-}
-
-// A queue of several contenders, who get the lock in its order, one at a time.
-class line_up {
-public:
-    line_up(client zk, std::string path) : zk_(zk), path_(path), lock_(zk, path) {}
-
-    asio::awaitable<void> join(std::unique_ptr<contender> next) {
-        next->join();
-        line_.push_back(std::move(next));
-        co_await until_queued(zk_, path_, line_.size());
-    }
-    asio::awaitable<void> ours() { co_await ours(zk_); }
-    asio::awaitable<void> ours(client zk) {
-        auto next = std::make_unique<our_contender>(co_await asio::this_coro::executor, mutex(zk, path_));
-        co_await join(std::move(next));
-    }
-    asio::awaitable<void> theirs(library who) {
-        const std::string id = "n" + std::to_string(line_.size());
-        auto next = std::make_unique<peer_contender>(who.process, id, who.kind, path_);
-        co_await join(std::move(next));
-    }
-
-    asio::awaitable<void> drain() {
-        for (std::size_t i = 0; i < line_.size(); ++i) {
-            const std::string node = co_await line_[i]->acquired();
-            co_await zk_.sync(path_);  // it may talk to another server
-            const std::vector<contender_info> list = co_await lock_.contenders();
-            REQUIRE(list.size() == line_.size() - i);
-            CHECK(list[0].path == node);
-            for (std::size_t later = i + 1; later < line_.size(); ++later) CHECK_FALSE(line_[later]->has_it());
-            co_await line_[i]->release();
-        }
-        line_.clear();
-        co_await until_queued(zk_, path_, 0);
-    }
-
-private:
-    client zk_;
-    std::string path_;
-    mutex lock_;
-    std::vector<std::unique_ptr<contender>> line_;
-};
-
-// All contend at once; returns how often somebody was inside too early, or not alone.
-asio::awaitable<int> load_all(client zk, client second, std::string dir, std::vector<library> theirs) {
-    constexpr int rounds = 60, tasks = 3;
-    const std::string path = dir + "/lock", record = dir + "/record";
-    const auto executor = co_await asio::this_coro::executor;
-    co_await zk.create(path);
-    co_await start_record(zk, record);
-    const auto violations = std::make_shared<int>(0);
-    const mutex lock(zk, path), again(second, path);
-
-    lock_guard gate = co_await lock.acquire();
-    std::vector<running> ours;
-    for (int i = 0; i < tasks; ++i) {
-        ours.emplace_back(executor, load(zk, lock, rounds, record, violations));
-        ours.emplace_back(executor, load(second, again, rounds, record, violations));
-        for (const library& t : theirs)
-            t.process.send("load" + std::to_string(i) + " load " + t.kind + " " + path + " " + std::to_string(rounds) + " " + record);
-    }
-    const std::size_t contenders = tasks * (2 + theirs.size());
-    co_await until_queued(zk, path, contenders + 1);
-    co_await gate.release();
-
-    for (const running& r : ours) {
-        const std::exception_ptr failed = co_await r.end();
-        if (failed) std::rethrow_exception(failed);
-    }
-    for (int i = 0; i < tasks; ++i)
-        for (const library& t : theirs) {
-            const std::string answer = co_await t.process.expect("load" + std::to_string(i));
-            const std::string done = "done " + std::to_string(rounds) + " ";
-            if (!answer.starts_with(done)) throw std::runtime_error(t.kind + " " + answer);
-            *violations += std::stoi(answer.substr(done.size()));
-        }
-    co_await zk.sync(dir);
-    const int entered = co_await recorded(zk, record);
-    CHECK(entered == rounds * static_cast<int>(contenders));
-    const std::size_t left = co_await count_children(zk, path);
-    CHECK(left == 0);
-    co_return *violations;
-}
-
-}  // namespace
 
 TEST_CASE("hand-offs: whoever waits for whom, all get the lock in the order in which they came") {
     auto body = [](client zk) -> asio::awaitable<void> {
@@ -142,6 +29,9 @@ TEST_CASE("hand-offs: whoever waits for whom, all get the lock in the order in w
             co_await ours_first.theirs(theirs);
             co_await ours_first.ours(second);
             co_await ours_first.theirs(theirs);
+            co_await ours_first.ours();
+            co_await ours_first.ours();  // these two hand over without asking the servers
+            co_await ours_first.theirs(theirs);
             co_await ours_first.drain();
         }
         line_up everybody(zk, dir + "/everybody");
@@ -149,6 +39,7 @@ TEST_CASE("hand-offs: whoever waits for whom, all get the lock in the order in w
             co_await everybody.theirs(libraries_[i]);
             co_await everybody.theirs(libraries_[i]);
             co_await everybody.ours();
+            co_await everybody.ours(second);
         }
         co_await everybody.drain();
         co_await all.exit();
@@ -250,42 +141,62 @@ TEST_CASE("a killed peer: who waits for it gets the lock when its session has ex
         co_await others.ready();
         const std::vector<library> killed = libraries(victims), alive = libraries(others);
 
-        struct scene {
-            std::unique_ptr<contender> holder, waiting;
+        // In each line the second or the first of three dies.
+        struct line {
+            std::string path;
+            std::unique_ptr<contender> first, dying, last;
+            asio::awaitable<void> fill(client zk) {
+                std::size_t n = 0;
+                for (contender* c : {first.get(), dying.get(), last.get()}) {
+                    if (!c) continue;
+                    c->join();
+                    co_await until_queued(zk, path, ++n);
+                    if (n == 1) co_await c->acquired();
+                }
+            }
+            asio::awaitable<void> finish(client zk) {
+                co_await last->acquired();
+                co_await zk.sync(path);
+                const std::size_t left = co_await count_children(zk, path);
+                CHECK(left == 1);  // not before the dead one's node is gone
+                co_await last->release();
+            }
         };
-        std::vector<scene> holder_dies(3), waiter_dies(3);
+        const auto ours = [&](const std::string& path) { return std::make_unique<our_contender>(executor, mutex(zk, path)); };
+        std::vector<line> held(3), behind_peer(3), behind_ours(3);
         for (std::size_t i = 0; i < 3; ++i) {
+            const auto victim = [&](const std::string& id, const std::string& path) {
+                return std::make_unique<peer_contender>(killed[i].process, id, killed[i].kind, path);
+            };
             const std::string name = killed[i].process.name();
-            const std::string first = dir + "/holder-" + name, second = dir + "/waiter-" + name;
-            killed[i].process.send("holder acquire " + killed[i].kind + " " + first);
-            co_await killed[i].process.acquired("holder");
-            scene& a = holder_dies[i];
-            a.waiting = std::make_unique<our_contender>(executor, mutex(zk, first));
-            a.waiting->join();
-            co_await until_queued(zk, first, 2);
-
-            scene& b = waiter_dies[i];
-            b.holder = std::make_unique<peer_contender>(alive[i].process, "holder", alive[i].kind, second);
-            b.holder->join();
-            co_await b.holder->acquired();
-            killed[i].process.send("waiter acquire " + killed[i].kind + " " + second);
-            co_await until_queued(zk, second, 2);
-            b.waiting = std::make_unique<our_contender>(executor, mutex(zk, second));
-            b.waiting->join();
-            co_await until_queued(zk, second, 3);
+            line& a = held[i];
+            a.path = dir + "/held-" + name;
+            a.dying = victim("a", a.path);
+            a.last = ours(a.path);
+            co_await a.fill(zk);
+            line& b = behind_peer[i];
+            b.path = dir + "/behind-peer-" + name;
+            b.first = std::make_unique<peer_contender>(alive[i].process, "b", alive[i].kind, b.path);
+            b.dying = victim("b", b.path);
+            b.last = ours(b.path);
+            co_await b.fill(zk);
+            line& c = behind_ours[i];
+            c.path = dir + "/behind-ours-" + name;
+            c.first = ours(c.path);
+            c.dying = victim("c", c.path);
+            c.last = ours(c.path);
+            co_await c.fill(zk);
         }
-        for (const scene& a : holder_dies) CHECK_FALSE(a.waiting->has_it());
         for (const library& k : killed) k.process.kill();
-        for (std::size_t i = 0; i < 3; ++i) {
-            co_await holder_dies[i].waiting->acquired();
-            co_await holder_dies[i].waiting->release();
-            const std::string second = dir + "/waiter-" + killed[i].process.name();
-            co_await until_queued(zk, second, 2);
-            co_await zk.sync(second);
-            CHECK_FALSE(waiter_dies[i].waiting->has_it());
-            co_await waiter_dies[i].holder->release();
-            co_await waiter_dies[i].waiting->acquired();
-            co_await waiter_dies[i].waiting->release();
+        for (line& c : behind_ours) co_await c.first->release();  // to a dead one, and not past it
+        for (line& a : held) co_await a.finish(zk);
+        for (line& c : behind_ours) co_await c.finish(zk);
+        for (line& b : behind_peer) {
+            co_await until_queued(zk, b.path, 2);
+            co_await zk.sync(b.path);
+            CHECK_FALSE(b.last->has_it());
+            co_await b.first->release();
+            co_await b.finish(zk);
         }
         co_await others.exit();
     };
