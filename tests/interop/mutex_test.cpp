@@ -158,7 +158,7 @@ TEST_CASE("a killed peer: who waits for it gets the lock when its session has ex
                 co_await last->acquired();
                 co_await zk.sync(path);
                 const std::size_t left = co_await count_children(zk, path);
-                CHECK(left == 1);  // not before the dead one's node is gone
+                CHECK(left == 1);
                 co_await last->release();
             }
         };
@@ -189,6 +189,9 @@ TEST_CASE("a killed peer: who waits for it gets the lock when its session has ex
         }
         for (const library& k : killed) k.process.kill();
         for (line& c : behind_ours) co_await c.first->release();  // to a dead one, and not past it
+        co_await zk.sync(dir);
+        for (const auto* lines : {&held, &behind_ours, &behind_peer})
+            for (const line& l : *lines) CHECK_FALSE(l.last->has_it());
         for (line& a : held) co_await a.finish(zk);
         for (line& c : behind_ours) co_await c.finish(zk);
         for (line& b : behind_peer) {
