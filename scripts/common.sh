@@ -2,6 +2,8 @@
 
 packages=(g++ cmake ninja-build libasio-dev libzookeeper-st-dev zookeeper default-jre-headless
     catch2 libtrompeloeil-cpp-dev libcli11-dev libfmt-dev)
+# Other libraries that share locks with ours: tests/interop.
+interop_packages=(default-jdk-headless libcurator-recipes-java golang-go golang-github-samuel-go-zookeeper-dev python3-kazoo)
 
 say() { printf '\n== %s\n' "$*"; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }

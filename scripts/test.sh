@@ -12,7 +12,7 @@ usage: scripts/test.sh [--asan | --tsan | --all] [--connect HOSTS | --servers 1|
   --connect HOSTS  use this ZooKeeper ("host:port,host:port") instead of a throw-away one. The tests create and remove
                    nodes /test-*; the server needs 4lw.commands.whitelist=* and zookeeper.extendedTypesEnabled=true.
   --servers 3      start a throw-away ensemble instead of a single server
-  --label LABEL    only unit, integration, faults or consumer
+  --label LABEL    only unit, integration, faults, interop or consumer
   --repeat N       run each test N times, until one fails
 USAGE
 }
@@ -36,7 +36,9 @@ case $count in 1 | 3) ;; *) echo "error: --servers is 1 or 3" >&2; exit 2 ;; esa
 
 # shellcheck source=scripts/common.sh
 . "$root/scripts/common.sh"
-install_packages
+peers=()
+if [[ " ${modes[*]} " == *" plain "* && (-z $label || $label == interop) ]]; then peers=("${interop_packages[@]}"); fi
+install_packages "${peers[@]}"
 for mode in "${modes[@]}"; do
     if [ "$mode" = plain ]; then build dev; else build "$mode"; fi
 done

@@ -1,3 +1,4 @@
+#include "support/lock_directory.hpp"
 #include "support/test_client.hpp"
 
 #include <zkasio/path.hpp>

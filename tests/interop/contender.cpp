@@ -1,0 +1,32 @@
+#include "interop/contender.hpp"
+
+namespace zkasio::test {
+namespace {
+
+asio::awaitable<void> wait_for(mutex lock, std::shared_ptr<std::optional<lock_guard>> guard) {
+    lock_guard ours = co_await lock.acquire();
+    guard->emplace(std::move(ours));
+}
+
+}  // namespace
+
+void our_contender::join() { waiting_.emplace(executor_, wait_for(lock_, guard_)); }
+
+asio::awaitable<std::string> our_contender::acquired() {
+    const std::exception_ptr failed = co_await waiting_->end();
+    if (failed) std::rethrow_exception(failed);
+    CHECK((*guard_)->held());
+    co_return (*guard_)->path();
+}
+
+asio::awaitable<void> our_contender::release() {
+    co_await (*guard_)->release();
+    guard_->reset();
+}
+
+asio::awaitable<void> peer_contender::release() {
+    process_.send(id_ + " release");
+    co_await process_.expect(id_, "released");
+}
+
+}  // namespace zkasio::test

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "interop/library.hpp"
+
+#include <zkasio/recipes/mutex.hpp>
+
+#include <string>
+#include <vector>
+
+namespace zkasio::test {
+
+/// Load on one lock below `dir`, from two clients of ours and these peers: all do what `load` in peers/README.md does.
+/// Returns the number of violations of mutual exclusion, and of first come, first served.
+asio::awaitable<int> load_all(client zk, client second, std::string dir, std::vector<library> theirs,
+                              mutex_options names = mutex_options());
+
+}  // namespace zkasio::test
