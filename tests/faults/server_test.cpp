@@ -1,5 +1,6 @@
 // Real servers that are killed, paused and started again.
 
+#include "support/lock_directory.hpp"
 #include "support/test_client.hpp"
 
 #include <zkasio/recipes/mutex.hpp>
@@ -14,14 +15,6 @@ asio::awaitable<void> until_state(session_events events, session_state wanted) {
         const session_event e = co_await events.next();
         if (e.state == wanted) co_return;
     }
-}
-
-asio::awaitable<void> until_queued(client zk, std::string dir, std::size_t n) {
-    auto queued = [&]() -> asio::awaitable<bool> {
-        const node_children now = co_await zk.children(dir);
-        co_return now.names.size() == n;
-    };
-    co_await eventually(queued);
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "support/lock_directory.hpp"
 #include "support/test_client.hpp"
 
 #include <zkasio/recipes/shared_mutex.hpp>
@@ -39,9 +40,9 @@ TEST_CASE("readers share, a writer is alone, and nobody overtakes a writer who w
             CHECK(second.held());
             holder writer, late;
             const running w(executor, writer.write(*writers_lock));
-            co_await until_children(zk, dir, 3);
+            co_await until_queued(zk, dir, 3);
             const running l(executor, late.read(lock));
-            co_await until_children(zk, dir, 4);
+            co_await until_queued(zk, dir, 4);
             co_await first.release();
             CHECK_FALSE(writer.guard);
             co_await second.release();
@@ -60,7 +61,7 @@ TEST_CASE("readers share, a writer is alone, and nobody overtakes a writer who w
             co_await w.end();
             co_await l.end();
         }
-        co_await until_children(zk, dir, 0);
+        co_await until_queued(zk, dir, 0);
         co_await other.close();
     };
     with_client(body);
@@ -77,11 +78,11 @@ TEST_CASE("three writers, then three readers: one after another, then together")
         std::vector<running> tasks;
         for (std::size_t i = 0; i < 3; ++i) {
             tasks.emplace_back(executor, writers[i].write(locks[i % 2]));
-            co_await until_children(zk, dir, 2 + i);
+            co_await until_queued(zk, dir, 2 + i);
         }
         for (std::size_t i = 0; i < 3; ++i) {
             tasks.emplace_back(executor, readers[i].read(locks[i % 2]));
-            co_await until_children(zk, dir, 5 + i);
+            co_await until_queued(zk, dir, 5 + i);
         }
         co_await gate.release();
         for (std::size_t i = 0; i < 3; ++i) {
@@ -132,7 +133,7 @@ TEST_CASE("eight clients, a hundred operations each, one in ten writes: writers 
         }
         CHECK(most_readers > 1);
         CHECK(writes > 20);
-        co_await until_children(zk, dir, 0);
+        co_await until_queued(zk, dir, 0);
         for (const test_client& c : clients) co_await c.close();
     };
     with_client_for(120s, options(), body);
@@ -151,7 +152,7 @@ TEST_CASE("twenty readers and eight writers are listed by kind, in order") {
             all.push_back(std::make_unique<holder>());
             tasks.emplace_back(executor, i % 7 < 5 ? all.back()->read(lock) : all.back()->write(lock));
         }
-        co_await until_children(zk, dir, 28);
+        co_await until_queued(zk, dir, 28);
         const auto list = co_await lock.contenders();
         REQUIRE(list.size() == 28);
         const session s = co_await zk.current_session();
@@ -167,7 +168,7 @@ TEST_CASE("twenty readers and eight writers are listed by kind, in order") {
             all[i]->guard.reset();
         }
         for (const running& t : tasks) co_await t.end();
-        co_await until_children(zk, dir, 0);
+        co_await until_queued(zk, dir, 0);
     };
     with_client(body);
 }
@@ -181,14 +182,14 @@ TEST_CASE("a release wakes only those who go next: readers behind another writer
         lock_guard first = co_await lock.acquire();
         holder writer;
         const running w(executor, writer.write(lock));
-        co_await until_children(zk, dir, 2);
+        co_await until_queued(zk, dir, 2);
         std::vector<std::unique_ptr<holder>> readers;
         std::vector<running> tasks;
         for (std::size_t i = 0; i < 10; ++i) {
             readers.push_back(std::make_unique<holder>());
             tasks.emplace_back(executor, readers.back()->read(same));
         }
-        co_await until_children(zk, dir, 12);
+        co_await until_queued(zk, dir, 12);
         // One watch of the other session, on the last writer, for all of its readers.
         const std::string waiting = dir + "/_c_";
         auto watched = [&]() -> asio::awaitable<bool> {
@@ -221,11 +222,11 @@ TEST_CASE("a downgrade keeps the place and lets in the readers behind it, not th
             holder reader, writer, late;
             std::vector<running> tasks;
             tasks.emplace_back(executor, reader.read(*others_lock));
-            co_await until_children(zk, dir, 2);
+            co_await until_queued(zk, dir, 2);
             tasks.emplace_back(executor, writer.write(*others_lock));
-            co_await until_children(zk, dir, 3);
+            co_await until_queued(zk, dir, 3);
             tasks.emplace_back(executor, late.read(*others_lock));
-            co_await until_children(zk, dir, 4);
+            co_await until_queued(zk, dir, 4);
 
             lock_guard reading = co_await lock.downgrade(std::move(writing));
             CHECK(reading.held());
@@ -261,14 +262,14 @@ TEST_CASE("what cannot be downgraded says so, and is released") {
         lock_guard elsewhere = co_await another.acquire();
         code = co_await code_of(lock.downgrade(std::move(elsewhere)));
         CHECK(code == errc::invalid_argument);
-        co_await until_children(zk, dir + "/b", 0);
+        co_await until_queued(zk, dir + "/b", 0);
 
         lock_guard deleted = co_await lock.acquire();
         const std::string path = deleted.path();
         co_await zk.remove(path);
         code = co_await code_of(lock.downgrade(std::move(deleted)));
         CHECK(code == errc::lock_lost);
-        co_await until_children(zk, dir + "/a", 0);
+        co_await until_queued(zk, dir + "/a", 0);
     };
     with_client(body);
 }
@@ -316,7 +317,7 @@ TEST_CASE("who prefers readers joins those who read, whoever waits, and keeps wr
         for (const auto* writers_lock : {&lock, &same}) {
             holder writer;
             const running w(executor, writer.write(*writers_lock));
-            co_await until_children(zk, dir, 2);
+            co_await until_queued(zk, dir, 2);
             lock_guard joined = co_await eager.acquire_shared();
             lock_guard joined_here = co_await eager_here.acquire_shared();
             CHECK(sequence(joined) == sequence(first));
@@ -326,7 +327,7 @@ TEST_CASE("who prefers readers joins those who read, whoever waits, and keeps wr
             lock_guard third = co_await eager.acquire_shared();  // the first is gone, others still read
             co_await joined.release();
             co_await joined_here.release();
-            co_await until_children(zk, dir, 2);
+            co_await until_queued(zk, dir, 2);
             CHECK_FALSE(writer.guard);
             co_await third.release();
             co_await until_granted(writer);
@@ -335,7 +336,7 @@ TEST_CASE("who prefers readers joins those who read, whoever waits, and keeps wr
             CHECK_FALSE(nothing);
             holder late;
             const running l(executor, late.read(eager));
-            co_await until_children(zk, dir, 2);
+            co_await until_queued(zk, dir, 2);
             CHECK_FALSE(late.guard);
             co_await writer.guard->release();
             co_await until_granted(late);
@@ -372,7 +373,7 @@ TEST_CASE("a reader or writer that is cancelled at any moment leaves nothing, an
             co_await until_granted(reader);
             co_await r.end();
             reader.guard.reset();
-            co_await until_children(zk, dir, 1);
+            co_await until_queued(zk, dir, 1);
         }
         co_await first.release();
         co_await other.close();
@@ -389,7 +390,7 @@ TEST_CASE("the session of a writer ends: the readers go on, the writer is told")
         lock_guard writing = co_await same.acquire();
         holder readers[2];
         const running a(executor, readers[0].read(lock)), b(executor, readers[1].read(lock));
-        co_await until_children(zk, dir, 3);
+        co_await until_queued(zk, dir, 3);
         co_await expire_session(other);
         const loss_reason why = co_await writing.lost();
         CHECK(why == loss_reason::session_expired);

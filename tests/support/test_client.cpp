@@ -44,25 +44,6 @@ asio::awaitable<std::string> fresh_directory(client zk, std::string name) {
     co_return path;
 }
 
-asio::awaitable<std::size_t> count_children(client zk, std::string path) {
-    std::size_t n = 0;
-    try {
-        const node_children list = co_await zk.children(path);
-        n = list.names.size();
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-    }
-    co_return n;
-}
-
-asio::awaitable<void> until_children(client zk, std::string path, std::size_t n) {
-    auto so_many = [&]() -> asio::awaitable<bool> {
-        const std::size_t now = co_await count_children(zk, path);
-        co_return now == n;
-    };
-    co_await eventually(so_many);
-}
-
 // "wchp" prints a path a line, and below it each session that watches it, indented.
 std::size_t watches_below(const std::string& prefix) {
     std::size_t n = 0;

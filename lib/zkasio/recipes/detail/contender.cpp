@@ -14,6 +14,7 @@ queue_claim::queue_claim(session on, wish what, asio::any_io_executor from)
     : queue_claim(std::move(on), std::move(what), std::make_shared<found>()) {
     asio::dispatch(on_.get_executor(), [where = where_, on = on_, who = who_, from = std::move(from)] {
         *where = lock_queue::of(on, *who->asked.spec);
+        who->asked.spec->last_queue = *where;
         (*where)->enter(who, from);
     });
 }

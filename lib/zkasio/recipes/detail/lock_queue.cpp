@@ -60,8 +60,9 @@ void lock_queue::count(const contender_ptr& c) {
 }
 
 void lock_queue::begin_create(const contender_ptr& c) {
-    // Nobody of ours is there who could tell us where we stand: then the listing leaves together with the create.
-    const bool alone = order_.empty() && !order_.known() && entering_ == 1;
+    // Nobody of ours is there who could tell us where we stand: then the listing leaves together with the create. Unless it is
+    // likely that nobody else has come since we were here last.
+    const bool alone = order_.empty() && entering_ == 1 && !(order_.known() && right_behind_);
     try {
         create_options options;
         options.mode(create_mode::ephemeral_sequential).acl(c->asked.spec->acl);
@@ -150,6 +151,7 @@ void lock_queue::entered(const contender_ptr& c, const created& node) {
     } else {
         c->now = contender::state::waiting;
     }
+    right_behind_ = order_.knows(c->at);
     reconsider();
 }
 

@@ -28,6 +28,8 @@ struct lock_spec {
     queue_names names;
     std::string data;
     zkasio::acl acl;
+    /// What the queue knows is worth keeping between two acquires. Changed on the strand only.
+    mutable std::shared_ptr<void> last_queue;
 };
 using lock_spec_ptr = std::shared_ptr<const lock_spec>;
 
@@ -141,6 +143,7 @@ private:
     std::error_code over_;
 
     bool looking_ = false;
+    bool right_behind_ = false;  // the last who came knew its place without a listing
     std::string following_;  // the name of the node that the head waits for
     std::uint64_t following_round_ = 0;
     std::shared_ptr<pending_watched_data> following_request_;

@@ -164,7 +164,7 @@ queue_order::step queue_order::next() const {
     const bool blocked = alone ? !owners_.empty() : exclusive_owners_ > 0;
     // When those that share it with us leave, it takes a listing anyway (see leave()).
     if (blocked && exclusive_owners_ == 0) return {verdict::local};
-    if (!horizon_ || me.number > *horizon_) return {verdict::unknown};
+    if (!knows(me)) return {verdict::unknown};
 
     const auto ahead = std::lower_bound(remotes_.begin(), remotes_.end(), me.number,
                                         [](const remote& r, std::int64_t number) { return r.number < number; });
@@ -176,7 +176,7 @@ queue_order::step queue_order::next() const {
 }
 
 queue_order::insight queue_order::look_at(const place& p) const {
-    insight i{0, {}, horizon_ && p.number <= *horizon_};
+    insight i{0, {}, knows(p)};
     std::string_view nearest;
     std::int64_t number = 0;
     for (const auto* locals : {&owners_, &waiting_})

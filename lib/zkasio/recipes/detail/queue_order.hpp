@@ -68,6 +68,8 @@ public:
     /// What was known of the others counts no longer.
     void forget();
     bool known() const noexcept { return horizon_.has_value(); }
+    /// Whether everybody ahead of this place is known.
+    bool knows(const place& p) const noexcept { return horizon_ && p.number <= *horizon_; }
 
     // ---------------------------------------------------------------------------------------- what follows
     enum class verdict {
