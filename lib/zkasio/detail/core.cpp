@@ -133,10 +133,18 @@ void core::enqueue(op_id id, operation op) {
         rearm_timer(clock::now());
 }
 
-// What one turn of the strand asks for leaves together: the flush runs behind everything that is queued already.
+// What one turn of the strand asks for leaves together: the flush runs behind everything that is queued already. And as long as
+// that brings more (a lock that is handed from one to the next, and released by each at once), behind that, too.
 void core::schedule_flush() {
     if (std::exchange(flush_scheduled_, true)) return;
-    asio::post(strand_, [self = shared_from_this()] {
+    post_flush(0, 0);
+}
+
+void core::post_flush(std::size_t seen, int passes) {
+    constexpr int most_passes = 8;
+    asio::post(strand_, [self = shared_from_this(), seen, passes] {
+        const std::size_t now = self->outbox_.size();
+        if (now > seen && passes < most_passes) return self->post_flush(now, passes + 1);
         self->flush_scheduled_ = false;
         self->begin_turn(clock::now());
         self->flush();
@@ -147,7 +155,8 @@ void core::schedule_flush() {
 void core::flush() {
     if (link_ != link_state::connected || outbox_.empty() || closing_ == closing::goodbye) return;
     const time_point now = last_submit_ = clock::now();
-    backend_->begin_batch();
+    const bool batch = outbox_.size() > 1;
+    if (batch) backend_->begin_batch();
     while (!outbox_.empty()) {
         const op_id id = outbox_.front();
         outbox_.pop_front();
@@ -183,7 +192,7 @@ void core::flush() {
         op.sent = now;
         ++issued_;
     }
-    backend_->end_batch();
+    if (batch) backend_->end_batch();
 }
 
 // ------------------------------------------------------------------------------------------------ completing

@@ -117,6 +117,7 @@ private:
     void end_wait(op_id id, std::error_code code);
     void flush();
     void schedule_flush();
+    void post_flush(std::size_t seen, int passes);
     void expire_queue(time_point now);
     void send_watch_removal(const std::string& path, watch_kind kind);
     void registration_done(const operation& op, const std::error_code& code);
