@@ -104,8 +104,8 @@ asio::awaitable<void> client::set_servers(std::string servers) const {
         core->set_servers(std::move(list));
         done->done = true;
     });
-    const reply r = co_await wait_for(core_, done);
-    throw_if_failed(r, "set_servers", {});
+    const wait_end failed = co_await wait_for(core_, done);
+    if (failed.code) throw error(failed.code, "set_servers");
 }
 
 asio::awaitable<void> client::run_with_session(std::function<asio::awaitable<void>(session)> body) const {

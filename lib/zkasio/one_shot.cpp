@@ -15,8 +15,8 @@ void one_shot::fire() const noexcept {
 }
 
 asio::awaitable<void> one_shot::wait() const {
-    const detail::reply r = co_await detail::wait_for(core_, state_);
-    if (r.code) throw error(r.code, "wait");
+    const detail::wait_end failed = co_await detail::wait_for(core_, state_);
+    if (failed.code) throw error(failed.code, "wait");
 }
 
 asio::awaitable<bool> one_shot::run_until(std::function<asio::awaitable<void>()> body) const {

@@ -235,8 +235,8 @@ asio::awaitable<void> operations::remove_recursive(std::string path) const {
                 on_strand(core_, [core = core_, c = std::move(c), t]() mutable { core->submit(std::move(c), t, true); });
             }
             for (const auto& [removed, t] : under_way) {
-                const reply waited = co_await wait_for(core_, t->answered);
-                throw_if_failed(waited, "remove_recursive", removed);
+                const wait_end failed = co_await wait_for(core_, t->answered);
+                if (failed.code) throw error(failed.code, "remove_recursive", removed, {}, true);
                 if (t->reply.code == zk_errc::not_empty)
                     not_empty = true;
                 else

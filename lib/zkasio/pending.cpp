@@ -12,8 +12,8 @@ pending::pending(core_ptr core, std::shared_ptr<detail::ticket> ticket, std::str
     : core_(std::move(core)), ticket_(std::move(ticket)), operation_(std::move(operation)), path_(std::move(path)) {}
 
 asio::awaitable<void> pending::answered() const {
-    const reply waited = co_await wait_for(core_, ticket_->answered);
-    if (waited.code) throw error(waited.code, operation_, path_, {}, true);
+    const wait_end failed = co_await wait_for(core_, ticket_->answered);
+    if (failed.code) throw error(failed.code, operation_, path_, {}, true);
 }
 
 void pending::then(std::function<void()> f) const {

@@ -33,10 +33,10 @@ loss_reason session_hold::reason() const noexcept {
 asio::awaitable<void> session_hold::confirmed() const {
     const auto hold = hold_;
     if (!hold || hold->given_up.load(std::memory_order_acquire)) throw error(errc::lock_released, "hold");
-    const detail::reply r = co_await detail::wait_for(core_, hold->renewed);
-    if (!r.code) co_return;
+    const detail::wait_end failed = co_await detail::wait_for(core_, hold->renewed);
+    if (!failed.code) co_return;
     const loss_reason why = hold->reason.load(std::memory_order_acquire);
-    std::error_code code = r.code;
+    std::error_code code = failed.code;
     if (why == loss_reason::session_expired) code = errc::session_expired;
     if (why == loss_reason::closed) code = errc::client_closed;
     throw error(code, "hold", hold->nodes.empty() ? std::string() : hold->nodes.front().path, to_string(why));
@@ -45,8 +45,8 @@ asio::awaitable<void> session_hold::confirmed() const {
 asio::awaitable<loss_reason> session_hold::lost() const {
     const auto hold = hold_;
     if (!hold) co_return loss_reason::released;
-    const detail::reply r = co_await detail::wait_for(core_, hold->lost);
-    if (r.code == condition::cancelled) throw error(r.code, "lost");
+    const detail::wait_end ended = co_await detail::wait_for(core_, hold->lost);
+    if (ended.code == condition::cancelled) throw error(ended.code, "lost");
     const loss_reason why = hold->reason.load(std::memory_order_acquire);
     co_return why == loss_reason::none ? loss_reason::closed : why;
 }
@@ -87,9 +87,9 @@ boot_clock::time_point session::leased_until() const noexcept { return epoch_->l
 
 asio::awaitable<std::error_code> session::ended() const {
     const auto epoch = epoch_;
-    const detail::reply r = co_await detail::wait_for(core_, epoch->ended);
-    if (r.code == condition::cancelled) throw error(r.code, "session");
-    co_return r.code;
+    const detail::wait_end why = co_await detail::wait_for(core_, epoch->ended);
+    if (why.code == condition::cancelled) throw error(why.code, "session");
+    co_return why.code;
 }
 
 session_hold session::hold(std::string path) const {

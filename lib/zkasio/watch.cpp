@@ -30,8 +30,8 @@ const std::string& watch::path() const noexcept { return state_->path; }
 
 asio::awaitable<watch_event> watch::changed() const {
     const auto state = state_;
-    const detail::reply r = co_await detail::wait_for(core_, state->fired);
-    if (r.code) throw error(r.code, "watch", state->path);
+    const detail::wait_end failed = co_await detail::wait_for(core_, state->fired);
+    if (failed.code) throw error(failed.code, "watch", state->path);
     watch_event event;
     event.what = static_cast<node_change>(state->event);
     event.path = state->path;

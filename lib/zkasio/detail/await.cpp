@@ -10,9 +10,18 @@
 namespace zkasio::detail {
 namespace {
 
+// What the awaiting coroutine gets of the reply. There may be very many who only wait, and their frames hold it.
+template <class Result>
+Result from_reply(reply&& r) {
+    if constexpr (std::is_same_v<Result, wait_end>)
+        return {r.code};
+    else
+        return std::move(r);
+}
+
 // Holds the suspended coroutine and keeps its executor at work. What crosses to the strand is this object; the
 // cancellation slot stays on the coroutine's side, where asio installs and clears it.
-template <class Handler>
+template <class Result, class Handler>
 class coroutine_receiver final : public receiver {
 public:
     // The executor is looked up before the handler is moved from (evaluation order).
@@ -24,7 +33,9 @@ public:
     // Never resumes here: the strand may be inside the C library, or in the middle of a change.
     void deliver(reply&& r) noexcept override {
         auto executor = std::move(work_);
-        asio::post(executor, [h = std::move(handler_), r = std::move(r)]() mutable { std::move(h)(std::move(r)); });
+        asio::post(executor, [h = std::move(handler_), result = from_reply<Result>(std::move(r))]() mutable {
+            std::move(h)(std::move(result));
+        });
     }
 
 private:
@@ -40,8 +51,8 @@ private:
 };
 
 // `begin(core, id, receiver)` runs on the strand. It must be copy- and movable; it is owned by this coroutine.
-template <class Begin>
-asio::awaitable<reply> bridge(core_ptr c, Begin begin) {
+template <class Result, class Begin>
+asio::awaitable<Result> bridge(core_ptr c, Begin begin) {
     auto initiate = [&c, &begin](auto handler) {
         const op_id id = c->next_id();
         if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
@@ -50,43 +61,42 @@ asio::awaitable<reply> bridge(core_ptr c, Begin begin) {
                 asio::post(c->strand(), [c, id] { c->cancel(id); });
             });
         asio::dispatch(c->strand(), [c, id, begin = std::move(begin),
-                                     to = coroutine_receiver<decltype(handler)>::make(std::move(handler))]() mutable {
+                                     to = coroutine_receiver<Result, decltype(handler)>::make(std::move(handler))]() mutable {
             begin(*c, id, std::move(to));
         });
     };
-    co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(reply)>(initiate,
-                                                                                      asio::use_awaitable);
+    co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(Result)>(initiate, asio::use_awaitable);
 }
 
 }  // namespace
 
 asio::awaitable<reply> perform(core_ptr c, command what) {
-    return bridge(std::move(c), [what = std::move(what)](core& on, op_id id, std::unique_ptr<receiver> to) mutable {
+    return bridge<reply>(std::move(c), [what = std::move(what)](core& on, op_id id, std::unique_ptr<receiver> to) mutable {
         on.submit(id, std::move(what), std::move(to));
     });
 }
 
-asio::awaitable<reply> wait_for(core_ptr c, waitable_ptr w) {
-    return bridge(std::move(c), [w = std::move(w)](core& on, op_id id, std::unique_ptr<receiver> to) {
+asio::awaitable<wait_end> wait_for(core_ptr c, waitable_ptr w) {
+    return bridge<wait_end>(std::move(c), [w = std::move(w)](core& on, op_id id, std::unique_ptr<receiver> to) {
         on.wait(id, w, std::move(to));
     });
 }
 
 asio::awaitable<reply> wait_connected(core_ptr c) {
-    return bridge(std::move(c), [](core& on, op_id id, std::unique_ptr<receiver> to) {
+    return bridge<reply>(std::move(c), [](core& on, op_id id, std::unique_ptr<receiver> to) {
         on.wait_connected(id, std::move(to));
     });
 }
 
 asio::awaitable<reply> wait_closed(core_ptr c) {
-    return bridge(std::move(c), [](core& on, op_id id, std::unique_ptr<receiver> to) {
+    return bridge<reply>(std::move(c), [](core& on, op_id id, std::unique_ptr<receiver> to) {
         on.begin_close();
         on.wait_closed(id, std::move(to));
     });
 }
 
 asio::awaitable<reply> wait_event(core_ptr c, std::shared_ptr<event_subscription> s) {
-    return bridge(std::move(c), [s = std::move(s)](core& on, op_id id, std::unique_ptr<receiver> to) {
+    return bridge<reply>(std::move(c), [s = std::move(s)](core& on, op_id id, std::unique_ptr<receiver> to) {
         on.wait_event(id, s, std::move(to));
     });
 }

@@ -13,8 +13,13 @@ namespace zkasio::detail {
 
 using core_ptr = std::shared_ptr<core>;
 
+/// How a wait has ended: the code that it was fired with, client_closed, or operation_aborted.
+struct wait_end {
+    std::error_code code;
+};
+
 asio::awaitable<reply> perform(core_ptr c, command what);
-asio::awaitable<reply> wait_for(core_ptr c, waitable_ptr on);
+asio::awaitable<wait_end> wait_for(core_ptr c, waitable_ptr on);
 asio::awaitable<reply> wait_connected(core_ptr c);
 asio::awaitable<reply> wait_closed(core_ptr c);
 asio::awaitable<reply> wait_event(core_ptr c, std::shared_ptr<event_subscription> s);

@@ -15,11 +15,11 @@ mutex::mutex(client zk, std::string path, mutex_options options) : zk_(std::move
 }
 
 asio::awaitable<lock_guard> mutex::acquire(acquire_options how) const {
-    return to_guard_of(contend(zk_, wish(spec_, lock_kind::exclusive), std::move(how)));
+    return contend<lock_guard>(zk_, wish(spec_, lock_kind::exclusive), std::move(how));
 }
 
 asio::awaitable<std::optional<lock_guard>> mutex::try_acquire(acquire_options how) const {
-    return to_maybe_guard(contend(zk_, wish(spec_, lock_kind::exclusive, patience::first_or_nothing), std::move(how)));
+    return contend<std::optional<lock_guard>>(zk_, wish(spec_, lock_kind::exclusive, patience::first_or_nothing), std::move(how));
 }
 
 asio::awaitable<std::optional<lock_guard>> mutex::try_acquire_for(std::chrono::nanoseconds limit, acquire_options how) const {

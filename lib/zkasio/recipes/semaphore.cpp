@@ -132,7 +132,7 @@ asio::awaitable<std::optional<lease_nodes>> acquire_leases(client zk, std::strin
                     "asked for " + std::to_string(n) + " permits" + (n < 1 ? "" : " of " + std::to_string(max.number())));
     wish what(std::make_shared<const lock_spec>(join_path(path, "locks"), lock_names(path), options.data(), options.acl()),
               lock_kind::exclusive, how_long);
-    const auto inner = co_await contend(zk, std::move(what));
+    const auto inner = co_await contend<std::shared_ptr<lock_claim>>(zk, std::move(what));
     if (!inner) co_return std::nullopt;
     on.emplace(inner->on());
     // `inner` is released when it goes out of scope. Losing it does no harm: nobody counts on it, only on the number of leases.

@@ -29,19 +29,19 @@ shared_mutex::shared_mutex(client zk, std::string path, shared_mutex_options opt
 }
 
 asio::awaitable<lock_guard> shared_mutex::acquire(acquire_options how) const {
-    return to_guard_of(contend(zk_, wish(spec_, lock_kind::exclusive), std::move(how)));
+    return contend<lock_guard>(zk_, wish(spec_, lock_kind::exclusive), std::move(how));
 }
 
 asio::awaitable<lock_guard> shared_mutex::acquire_shared(acquire_options how) const {
-    return to_guard_of(contend(zk_, reader(spec_, prefer_readers_), std::move(how)));
+    return contend<lock_guard>(zk_, reader(spec_, prefer_readers_), std::move(how));
 }
 
 asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire(acquire_options how) const {
-    return to_maybe_guard(contend(zk_, wish(spec_, lock_kind::exclusive, patience::first_or_nothing), std::move(how)));
+    return contend<std::optional<lock_guard>>(zk_, wish(spec_, lock_kind::exclusive, patience::first_or_nothing), std::move(how));
 }
 
 asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_shared(acquire_options how) const {
-    return to_maybe_guard(contend(zk_, reader(spec_, prefer_readers_, patience::first_or_nothing), std::move(how)));
+    return contend<std::optional<lock_guard>>(zk_, reader(spec_, prefer_readers_, patience::first_or_nothing), std::move(how));
 }
 
 asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_for(std::chrono::nanoseconds limit, acquire_options how) const {

@@ -5,6 +5,8 @@
 #include <asio/dispatch.hpp>
 #include <asio/this_coro.hpp>
 
+#include <type_traits>
+
 namespace zkasio::recipes::detail {
 
 queue_claim::queue_claim(session on, wish what, std::shared_ptr<found> where)
@@ -42,7 +44,7 @@ void queue_claim::give_up() noexcept {
             gone_.emplace(on_.make_one_shot());
         }
         asio::dispatch(on_.get_executor(), [where = where_, who = who_, gone = gone_] {
-            if (gone) who->gone = gone;
+            if (gone) who->gone = std::make_unique<one_shot>(*gone);
             (*where)->leave(who);
         });
     } catch (...) {
@@ -72,14 +74,36 @@ void queue_claim::body_runs_on(asio::any_io_executor executor) {
     });
 }
 
-asio::awaitable<std::shared_ptr<lock_claim>> contend(client zk, wish what) {
+namespace {
+
+using claim_ptr = std::shared_ptr<lock_claim>;
+using maybe_guard = std::optional<lock_guard>;
+
+template <class Result>
+Result as(claim_ptr claim) {
+    if constexpr (std::is_same_v<Result, maybe_guard>)
+        return to_guard(std::move(claim));
+    else
+        return Result(std::move(claim));
+}
+
+template <class Result>
+asio::awaitable<Result> contend_as(client zk, wish what, lock_owner owner) {
+    const std::string key = zk.options().servers() + ' ' + what.spec->names.exclusive() + ' ' + what.spec->directory;
+    std::function<asio::awaitable<claim_ptr>()> anew = [&] { return contend<claim_ptr>(zk, what); };
+    co_return as<Result>(co_await owner.acquire(zk, key, what.kind, anew));
+}
+
+}  // namespace
+
+template <class Result>
+asio::awaitable<Result> contend(client zk, wish what) {
     if (zk.state() != session_state::connected) co_await zk.connected();
     for (;;) {  // a new place, whenever somebody has taken ours away
-        wish again = what;
-        const auto claim = std::make_shared<queue_claim>(zk.session_now(), std::move(again), co_await asio::this_coro::executor);
+        const auto claim = std::make_shared<queue_claim>(zk.session_now(), what, co_await asio::this_coro::executor);
         co_await claim->decided();
-        if (!claim->granted()) co_return nullptr;
-        if (claim->hold().held()) co_return claim;
+        if (!claim->granted()) co_return as<Result>(nullptr);
+        if (claim->hold().held()) co_return as<Result>(claim);
         std::error_code lost;
         try {
             co_await claim->hold().confirmed();
@@ -87,38 +111,25 @@ asio::awaitable<std::shared_ptr<lock_claim>> contend(client zk, wish what) {
             if (e.code() != errc::lock_lost || claim->on().over()) throw;
             lost = e.code();
         }
-        if (!lost) co_return claim;
+        if (!lost) co_return as<Result>(claim);
     }
 }
 
-namespace {
-
-asio::awaitable<std::shared_ptr<lock_claim>> contend_as(client zk, wish what, lock_owner owner) {
-    const std::string key = zk.options().servers() + ' ' + what.spec->names.exclusive() + ' ' + what.spec->directory;
-    std::function<asio::awaitable<std::shared_ptr<lock_claim>>()> anew = [&] { return contend(zk, what); };
-    co_return co_await owner.acquire(zk, key, what.kind, anew);
-}
-
-}  // namespace
-
-asio::awaitable<std::shared_ptr<lock_claim>> contend(client zk, wish what, acquire_options how) {
+template <class Result>
+asio::awaitable<Result> contend(client zk, wish what, acquire_options how) {
     if (how.on_position()) what.observer = std::make_shared<const position_observer>(how.on_position());
-    if (how.owner()) return contend_as(std::move(zk), std::move(what), *how.owner());
-    return contend(std::move(zk), std::move(what));
+    if (how.owner()) return contend_as<Result>(std::move(zk), std::move(what), *how.owner());
+    return contend<Result>(std::move(zk), std::move(what));
 }
+
+template asio::awaitable<claim_ptr> contend(client, wish);
+template asio::awaitable<lock_guard> contend(client, wish, acquire_options);
+template asio::awaitable<maybe_guard> contend(client, wish, acquire_options);
 
 std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim) {
-    std::optional<lock_guard> guard;
+    maybe_guard guard;
     if (claim) guard.emplace(std::move(claim));
     return guard;
-}
-
-asio::awaitable<lock_guard> to_guard_of(asio::awaitable<std::shared_ptr<lock_claim>> contending) {
-    co_return lock_guard(co_await std::move(contending));
-}
-
-asio::awaitable<std::optional<lock_guard>> to_maybe_guard(asio::awaitable<std::shared_ptr<lock_claim>> contending) {
-    co_return to_guard(co_await std::move(contending));
 }
 
 void check_directory(std::string_view recipe, const std::string& path) {

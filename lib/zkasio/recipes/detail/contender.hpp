@@ -65,15 +65,17 @@ private:
 ///
 /// *Fails with* what operations fail with; errc::session_expired when the session ends while waiting.
 /// *Cancellation*: leaves no node and no watch behind.
-asio::awaitable<std::shared_ptr<lock_claim>> contend(client zk, wish what);
+/// @tparam Result a pointer to the lock_claim, a lock_guard, or an optional one: every coroutine more is memory for each who
+/// waits.
+template <class Result>
+asio::awaitable<Result> contend(client zk, wish what);
 
 /// The same for the owner that `how` names, if it does, and with its observer.
-asio::awaitable<std::shared_ptr<lock_claim>> contend(client zk, wish what, acquire_options how);
+template <class Result>
+asio::awaitable<Result> contend(client zk, wish what, acquire_options how);
 
 /// Nothing for null.
 std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim);
-asio::awaitable<lock_guard> to_guard_of(asio::awaitable<std::shared_ptr<lock_claim>> contending);
-asio::awaitable<std::optional<lock_guard>> to_maybe_guard(asio::awaitable<std::shared_ptr<lock_claim>> contending);
 
 /// Throws errc::invalid_path when `path` cannot be the directory of a lock.
 void check_directory(std::string_view recipe, const std::string& path);

@@ -66,12 +66,14 @@ void lock_queue::begin_create(const contender_ptr& c) {
     try {
         create_options options;
         options.mode(create_mode::ephemeral_sequential).acl(c->asked.spec->acl);
-        c->id = names_.new_id();  // never used twice: somebody may still be looking for the old one
-        c->creating.emplace(on_.start_create(join_path(directory_, names_.prefix(c->id, c->asked.kind)), bytes(c->asked.spec->data), options));
+        c->creating = std::make_unique<contender::creation>();
+        c->creating->id = names_.new_id();  // never used twice: somebody may still be looking for the old one
+        const std::string path = join_path(directory_, names_.prefix(c->creating->id, c->asked.kind));
+        c->creating->request.emplace(on_.start_create(path, bytes(c->asked.spec->data), options));
     } catch (...) {
         return settle(c, std::current_exception());
     }
-    c->creating->then([self = shared_from_this(), c] { self->creation_answered(c); });
+    c->creating->request->then([self = shared_from_this(), c] { self->creation_answered(c); });
     if (alone) look();
 }
 
@@ -80,27 +82,26 @@ void lock_queue::creation_answered(const contender_ptr& c) {
     std::exception_ptr failed;
     bool lost = false, orphan = false;
     try {
-        node = c->creating->get();
+        node = c->creating->request->get();
     } catch (const error& e) {
         failed = std::current_exception();
         lost = e.outcome_unknown() && may_be_repeated(e);
         orphan = e.code() == zk_errc::no_node;
     }
-    c->creating.reset();
-    if (failed == nullptr) c->id = {};
+    const std::string id = std::exchange(c->creating, nullptr)->id;
     if (over_) return settle(c, std::make_exception_ptr(error(over_, "acquire", directory_)));
     if (!failed) return entered(c, node);
-    if (lost) return on_.run_in_background(recover(shared_from_this(), c));
+    if (lost) return on_.run_in_background(recover(shared_from_this(), c, id));
     if (c->now == contender::state::left || !orphan) return settle(c, failed);
     want_parent(c);
 }
 
 // The answer to the create was lost: is there a node?
-asio::awaitable<void> lock_queue::recover(std::shared_ptr<lock_queue> self, contender_ptr c) {
+asio::awaitable<void> lock_queue::recover(std::shared_ptr<lock_queue> self, contender_ptr c, std::string id) {
     std::optional<created> found;
     std::exception_ptr failed;
     try {
-        found = co_await self->on_.find_protected(self->directory_, c->id);
+        found = co_await self->on_.find_protected(self->directory_, id);
     } catch (...) {
         failed = std::current_exception();
     }
@@ -190,8 +191,7 @@ asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
         if (ordered.empty() || ordered.front().kind == lock_kind::exclusive) co_return false;
 
         const std::string& holder = ordered.front().name;
-        c->id = names_.new_id();
-        const std::string name = names_.prefix(c->id, lock_kind::shared) + std::string(names_.digits(holder));
+        const std::string name = names_.prefix(names_.new_id(), lock_kind::shared) + std::string(names_.digits(holder));
         const auto node = co_await create_beside(c, join_path(directory_, holder), join_path(directory_, name), false);
         if (!node) continue;
         c->path = node->path;
@@ -215,8 +215,7 @@ asio::awaitable<void> lock_queue::go_on_as(std::shared_ptr<lock_queue> self, con
     std::exception_ptr failed;
     std::optional<created> node;
     try {
-        to->id = self->names_.new_id();
-        const std::string name = self->names_.prefix(to->id, lock_kind::shared) + std::string(self->names_.digits(node_name(from->path)));
+        const std::string name = self->names_.prefix(self->names_.new_id(), lock_kind::shared) + std::string(self->names_.digits(node_name(from->path)));
         node = co_await self->create_beside(to, from->path, join_path(self->directory_, name), true);
         if (!node) failed = std::make_exception_ptr(error(errc::lock_lost, "downgrade", from->path, to_string(loss_reason::node_deleted)));
     } catch (...) {
@@ -543,7 +542,7 @@ void lock_queue::deliver(const contender_ptr& c) {
 
 // Once for each; afterwards only a node may be left to remove.
 void lock_queue::settle(const contender_ptr& c, std::exception_ptr why) {
-    if (c->creating == std::nullopt && c->path.empty()) {
+    if (!c->creating && c->path.empty()) {
         stop_entering(c);
         c->tell_gone();
     }
@@ -589,8 +588,8 @@ void lock_queue::tell_observers() {
         queue_position position;
         position.ahead = i.position;
         if (!i.predecessor.empty()) position.predecessor = join_path(directory_, i.predecessor);
-        if (position == c->told) continue;
-        c->told = position;
+        if (c->told && position == *c->told) continue;
+        c->told = std::make_unique<queue_position>(position);
         (*c->asked.observer)(position);
     }
 }

@@ -51,14 +51,17 @@ struct contender {
 
     wish asked;
     state now = state::entering;
-    std::string id;  // of the node that is being created
-    std::optional<pending_create> creating;
+    struct creation {
+        std::string id;  // in the name of the node
+        std::optional<pending_create> request;
+    };
+    std::unique_ptr<creation> creating;  // its outcome is not known yet
     place at;
     std::string path;
     std::int64_t czxid = 0;
     std::optional<session_hold> hold;
     std::unique_ptr<asio::any_io_executor> body_on;  // where the work under the lock runs, see lock_claim::body_runs_on()
-    queue_position told;                             // to the observer
+    std::unique_ptr<queue_position> told;            // to the observer
 
     one_shot decided;
     bool settled = false;
@@ -66,7 +69,7 @@ struct contender {
     bool granted = false;
     std::exception_ptr failed;
 
-    std::optional<one_shot> gone;  // its node is; when somebody wants to know
+    std::unique_ptr<one_shot> gone;  // its node is; when somebody wants to know
     std::exception_ptr removal_failed;
 
     void tell_gone() const noexcept {
@@ -109,7 +112,7 @@ private:
     void entered(const contender_ptr& c, const created& node);
     void want_parent(const contender_ptr& c);
     static asio::awaitable<void> make_parent(std::shared_ptr<lock_queue> self, zkasio::acl entries);
-    static asio::awaitable<void> recover(std::shared_ptr<lock_queue> self, contender_ptr c);
+    static asio::awaitable<void> recover(std::shared_ptr<lock_queue> self, contender_ptr c, std::string id);
     static asio::awaitable<void> join_readers(std::shared_ptr<lock_queue> self, contender_ptr c);
     static asio::awaitable<void> go_on_as(std::shared_ptr<lock_queue> self, contender_ptr from, contender_ptr to);
     asio::awaitable<bool> try_to_join(contender_ptr c);
