@@ -246,6 +246,10 @@ void sim_link::drop(std::size_t applied, std::size_t delivered) {
     attached_ = false;
     requests_.clear();
     armed_.clear();
+    // A session that its client has never heard of expires some time.
+    const bool known = session_ == server_session_ ||
+                       std::any_of(outgoing_.begin(), outgoing_.end(), [](const arrival& a) { return std::holds_alternative<up>(a); });
+    if (!known) ensemble_.end_session(server_session_);
     outgoing_.emplace_back(lost{});
 }
 

@@ -50,7 +50,8 @@ std::size_t simulation::pick(std::size_t below) { return static_cast<std::size_t
 client simulation::add_client() {
     const int number = clients();
     cores_.push_back(std::make_shared<detail::core>(executor(), patient(), ensemble.factory(number)));
-    return client(cores_.back());
+    clients_.emplace_back(cores_.back());
+    return clients_.back();
 }
 
 void simulation::spawn(asio::awaitable<void> task) {

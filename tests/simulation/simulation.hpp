@@ -42,7 +42,7 @@ public:
     asio::any_io_executor executor() { return io_.get_executor(); }
     /// Number 0, 1, ...
     client add_client();
-    client client_number(int n) const { return client(cores_[static_cast<std::size_t>(n)]); }
+    client client_number(int n) const { return clients_[static_cast<std::size_t>(n)]; }
     detail::core& inside(int n) const { return *cores_[static_cast<std::size_t>(n)]; }
     int clients() const noexcept { return static_cast<int>(cores_.size()); }
 
@@ -77,6 +77,7 @@ private:
     std::mt19937_64 random_;
     asio::io_context io_;
     std::vector<std::shared_ptr<detail::core>> cores_;
+    std::vector<client> clients_;
     std::multimap<std::uint64_t, std::function<void()>> events_;
     std::uint64_t now_ = 0;
     std::deque<std::string> log_;
