@@ -70,6 +70,8 @@ asio::awaitable<void> simulation::pause(std::size_t steps) {
 }
 
 void simulation::note(std::string line) {
+    constexpr std::size_t id_length = 40;  // "_c_<uuid>-" is of no interest
+    for (std::size_t at; (at = line.find("_c_")) != std::string::npos && at + id_length <= line.size();) line.erase(at, id_length);
     log_.push_back(std::to_string(now_) + ' ' + std::move(line));
     if (log_.size() > log_lines) log_.pop_front();
 }
