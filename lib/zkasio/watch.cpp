@@ -21,7 +21,9 @@ void watch::leave() noexcept {
 }
 
 void watch::then(std::function<void(std::error_code, node_change)> f) const {
-    state_->fired->then = [f = std::move(f), raw = state_.get()] { f(raw->fired->code, static_cast<node_change>(raw->event)); };
+    auto call = [f = std::move(f), raw = state_.get()] { f(raw->fired->code, static_cast<node_change>(raw->event)); };
+    if (state_->fired->done) return call();
+    state_->fired->then = std::move(call);
 }
 
 const std::string& watch::path() const noexcept { return state_->path; }

@@ -8,30 +8,6 @@
 using namespace zkasio;
 using namespace zkasio::test;
 
-namespace {
-
-asio::awaitable<std::size_t> count_children(client zk, std::string path) {
-    std::size_t n = 0;
-    try {
-        const node_children list = co_await zk.children(path);
-        n = list.names.size();
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-    }
-    co_return n;
-}
-
-// Waits until `n` contenders are in line.
-asio::awaitable<void> until_queued(client zk, std::string path, std::size_t n) {
-    auto queued = [&]() -> asio::awaitable<bool> {
-        const std::size_t now = co_await count_children(zk, path);
-        co_return now == n;
-    };
-    co_await eventually(queued);
-}
-
-}  // namespace
-
 TEST_CASE("acquire, release and acquire again with one object") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "mutex-basics");
@@ -62,7 +38,7 @@ TEST_CASE("acquire, release and acquire again with one object") {
             CHECK(moved.held());
             CHECK_FALSE(next.held());
         }
-        co_await until_queued(zk, lock.path(), 0);  // released by its destructor
+        co_await until_children(zk, lock.path(), 0);  // released by its destructor
     };
     with_client(body);
 }
@@ -159,7 +135,7 @@ TEST_CASE("try_acquire and time limits leave nothing behind") {
             CHECK_FALSE(second);
             second = co_await lock.try_acquire_until(boot_clock::now() - 1s);
             CHECK_FALSE(second);
-            co_await until_queued(zk, dir, 1);
+            co_await until_children(zk, dir, 1);
             auto no_watch = [&]() -> asio::awaitable<bool> { co_return zk.inside().watches() == 0; };
             co_await eventually(no_watch);
             CHECK(free->held());
@@ -199,7 +175,7 @@ TEST_CASE("contenders: the holder first, with data and session") {
         lock_guard guard = co_await a.acquire();
         auto wait = [&]() -> asio::awaitable<void> { co_await b.acquire(); };
         running waiting(executor, wait());
-        co_await until_queued(zk, dir, 2);
+        co_await until_children(zk, dir, 2);
         const std::vector<contender_info> all = co_await a.contenders();
         REQUIRE(all.size() == 2);
         CHECK(all[0].path == guard.path());
@@ -231,18 +207,18 @@ TEST_CASE("a waiter in the middle that is cancelled leaves - the order of the re
         std::vector<running> tasks;
         for (int i = 0; i < 6; ++i) {
             tasks.emplace_back(executor, task(i));
-            co_await until_queued(zk, dir, static_cast<std::size_t>(i) + 2);
+            co_await until_children(zk, dir, static_cast<std::size_t>(i) + 2);
         }
         for (const int i : {0, 3, 5}) tasks[static_cast<std::size_t>(i)].cancel();
         for (const int i : {0, 3, 5}) {
             const std::error_code c = co_await tasks[static_cast<std::size_t>(i)].code();
             CHECK(c == condition::cancelled);
         }
-        co_await until_queued(zk, dir, 4);
+        co_await until_children(zk, dir, 4);
         holder.reset();
         for (const running& t : tasks) co_await t.end();
         CHECK(order == std::vector<int>{1, 2, 4});
-        co_await until_queued(zk, dir, 0);
+        co_await until_children(zk, dir, 0);
         CHECK(zk.inside().watches() == 0);
     };
     with_client(body);
@@ -268,9 +244,9 @@ TEST_CASE("an acquire that is cancelled at any moment leaves no node and no watc
                 const std::error_code c = co_await r.code();
                 CHECK((!c || c == condition::cancelled));
             }
-            co_await until_queued(zk, dir, contended ? 1 : 0);
+            co_await until_children(zk, dir, contended ? 1 : 0);
         }
-        co_await until_queued(zk, dir, 0);
+        co_await until_children(zk, dir, 0);
         auto nothing = [&]() -> asio::awaitable<bool> {
             co_return zk.inside().watches() == 0 && zk.inside().pending_operations() == 0;
         };
@@ -306,7 +282,7 @@ TEST_CASE("expiry of the holder: it is told, its body is cancelled, its commit r
             committed = co_await code_of(guard.commit(t));
         };
         running holding(executor, theirs.with_lock(work));
-        co_await until_queued(zk, dir + "/lock", 1);
+        co_await until_children(zk, dir + "/lock", 1);
         auto wait = [&]() -> asio::awaitable<void> {
             lock_guard guard = co_await ours.acquire();
             CHECK(guard.token() > *old_token);
@@ -316,7 +292,7 @@ TEST_CASE("expiry of the holder: it is told, its body is cancelled, its commit r
             co_await guard.release();
         };
         running waiting(executor, wait());
-        co_await until_queued(zk, dir + "/lock", 2);
+        co_await until_children(zk, dir + "/lock", 2);
 
         co_await expire_session(victim);
         const std::error_code c = co_await holding.code();
@@ -345,11 +321,11 @@ TEST_CASE("expiry while waiting ends the acquire") {
         const mutex theirs(victim, dir);
         auto wait = [&]() -> asio::awaitable<void> { co_await theirs.acquire(); };
         running waiting(executor, wait());
-        co_await until_queued(zk, dir, 2);
+        co_await until_children(zk, dir, 2);
         co_await expire_session(victim);
         const std::error_code c = co_await waiting.code();
         CHECK(c == errc::session_expired);
-        co_await until_queued(zk, dir, 1);
+        co_await until_children(zk, dir, 1);
         CHECK(guard.held());
         co_await victim.close();
     };
@@ -365,7 +341,7 @@ TEST_CASE("a lock's node that an operator deletes: the holder is told, a waiter 
         std::optional<lock_guard> second;
         auto wait = [&]() -> asio::awaitable<void> { second.emplace(co_await lock.acquire()); };
         running waiting(executor, wait());
-        co_await until_queued(zk, dir, 2);
+        co_await until_children(zk, dir, 2);
         const std::vector<contender_info> before = co_await lock.contenders();
 
         // The waiter's node: it comes back, when its predecessor goes or its lease is looked after, whichever is first.
@@ -382,7 +358,7 @@ TEST_CASE("a lock's node that an operator deletes: the holder is told, a waiter 
 
         // The holder's.
         second.reset();
-        co_await until_queued(zk, dir, 0);
+        co_await until_children(zk, dir, 0);
         const lock_guard third = co_await lock.acquire();
         co_await zk.remove(third.path());
         const loss_reason why = co_await third.lost();
@@ -435,7 +411,7 @@ TEST_CASE("a directory with foreign children is refused, and named") {
         const std::string text = co_await message_of(attempt());
         CHECK(text == "lock " + dir + ": directory has children that are no contenders (child \"somebody-else\" is not named "
                       "...lock-<sequence>: use a directory of its own, and one name_scheme for all)");
-        co_await until_queued(zk, dir, 1);
+        co_await until_children(zk, dir, 1);
         const std::error_code c = co_await code_of(lock.contenders());
         CHECK(c == errc::foreign_child);
         CHECK_THROWS_AS(mutex(zk, "/"), error);
@@ -479,7 +455,7 @@ TEST_CASE("with_lock passes on what the body throws, and releases") {
         CHECK(text == "mine");
         auto releasing = [](lock_guard& guard) -> asio::awaitable<void> { co_await guard.release(); };
         co_await lock.with_lock(releasing);
-        co_await until_queued(zk, dir, 0);
+        co_await until_children(zk, dir, 0);
 
         // Cancelled from outside: the body is, too, and the lock is free afterwards.
         bool cancelled = false;
@@ -493,12 +469,12 @@ TEST_CASE("with_lock passes on what the body throws, and releases") {
             }
         };
         running holding(co_await asio::this_coro::executor, lock.with_lock(endless));
-        co_await until_queued(zk, dir, 1);
+        co_await until_children(zk, dir, 1);
         holding.cancel();
         const std::error_code c = co_await holding.code();
         CHECK(c == condition::cancelled);
         CHECK(cancelled);
-        co_await until_queued(zk, dir, 0);
+        co_await until_children(zk, dir, 0);
     };
     with_client(body);
 }

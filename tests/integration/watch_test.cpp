@@ -3,21 +3,6 @@
 using namespace zkasio;
 using namespace zkasio::test;
 
-namespace {
-
-// What the server says it watches, of all sessions.
-bool server_watches(const std::string& path) {
-    const std::string servers = shared_servers();
-    for (std::size_t at = 0; at < servers.size();) {
-        const std::size_t end = std::min(servers.find(',', at), servers.size());
-        if (four_letter_command(servers.substr(at, end - at), "wchp").find(path + "\n") != std::string::npos) return true;
-        at = end + 1;
-    }
-    return false;
-}
-
-}  // namespace
-
 TEST_CASE("watches fire on data, creation, removal and children") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "watches");
@@ -74,7 +59,7 @@ TEST_CASE("watches of one node share one of the server, which goes with the last
     auto body = [](const test_client& zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "shared-watch");
         const auto server_side = [&](bool wanted) {
-            return [&dir, wanted]() -> asio::awaitable<bool> { co_return server_watches(dir) == wanted; };
+            return [&dir, wanted]() -> asio::awaitable<bool> { co_return (watches_below(dir) > 0) == wanted; };
         };
         const auto watched_now = server_side(true);
         const auto unwatched_now = server_side(false);
@@ -129,7 +114,7 @@ TEST_CASE("a cancelled wait leaves the watch, a cancelled read leaves nothing") 
         co_await turn.async_wait(asio::use_awaitable);
         reading.cancel();
         co_await reading.end();
-        auto none = [&]() -> asio::awaitable<bool> { co_return zk.inside().watches() == 1 && !server_watches(other); };
+        auto none = [&]() -> asio::awaitable<bool> { co_return zk.inside().watches() == 1 && watches_below(other) == 0; };
         co_await eventually(none);
 
         co_await zk.set(dir, "x");

@@ -3,6 +3,8 @@
 #include <asio/bind_cancellation_slot.hpp>
 #include <asio/redirect_error.hpp>
 
+#include <sstream>
+
 namespace zkasio::test {
 
 running::running(asio::any_io_executor executor, asio::awaitable<void> task)
@@ -40,6 +42,44 @@ asio::awaitable<std::string> fresh_directory(client zk, std::string name) {
     co_await zk.remove_recursive(path);
     co_await zk.create(path);
     co_return path;
+}
+
+asio::awaitable<std::size_t> count_children(client zk, std::string path) {
+    std::size_t n = 0;
+    try {
+        const node_children list = co_await zk.children(path);
+        n = list.names.size();
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
+    }
+    co_return n;
+}
+
+asio::awaitable<void> until_children(client zk, std::string path, std::size_t n) {
+    auto so_many = [&]() -> asio::awaitable<bool> {
+        const std::size_t now = co_await count_children(zk, path);
+        co_return now == n;
+    };
+    co_await eventually(so_many);
+}
+
+// "wchp" prints a path a line, and below it each session that watches it, indented.
+std::size_t watches_below(const std::string& prefix) {
+    std::size_t n = 0;
+    const std::string& servers = shared_servers();
+    for (std::size_t at = 0; at < servers.size();) {
+        const std::size_t end = std::min(servers.find(',', at), servers.size());
+        std::istringstream watches(four_letter_command(servers.substr(at, end - at), "wchp"));
+        bool counts = false;
+        for (std::string line; std::getline(watches, line);) {
+            if (!line.empty() && line.front() == '/')
+                counts = line.starts_with(prefix);
+            else if (counts && !line.empty())
+                ++n;
+        }
+        at = end + 1;
+    }
+    return n;
 }
 
 asio::awaitable<void> expire_session(client victim) {

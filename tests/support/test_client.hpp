@@ -172,6 +172,14 @@ private:
 /// A directory of the test's own, removed at the end of the next test that uses the same name.
 asio::awaitable<std::string> fresh_directory(client zk, std::string name);
 
+/// How many children a node has; none if it does not exist.
+asio::awaitable<std::size_t> count_children(client zk, std::string path);
+/// Waits until it has `n` of them: until that many contenders are in line, for instance.
+asio::awaitable<void> until_children(client zk, std::string path, std::size_t n);
+
+/// How many watches (of one session on one path) the servers hold on paths that begin with `prefix`.
+std::size_t watches_below(const std::string& prefix);
+
 /// Ends the session of `victim` at the server, as an expiry does: another client takes it over and closes it.
 asio::awaitable<void> expire_session(client victim);
 

@@ -292,6 +292,8 @@ void core::watch_own_node(const hold_ptr& h, hold::own_node& node) {
     op.watch = w;
     op.internal = [this, h, &node, w](reply&& r) {
         if (!r.code && node.watch != w) leave_watch(w);  // the hold has ended meanwhile
+        if (!r.code && r.stat.ephemeral_owner != h->epoch->session_id.load())
+            end_hold(h, loss_reason::node_deleted);  // somebody else's, by the same name (unfair_mutex)
         if (!r.code) return;
         w->fired->then = {};
         node.watch.reset();  // the next round tries again

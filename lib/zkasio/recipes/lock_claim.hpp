@@ -25,6 +25,9 @@ public:
     virtual const session& on() const noexcept = 0;
     virtual std::int64_t token() const noexcept = 0;
 
+    /// Whether the existence of the nodes proves that it is ours, so that lock_guard::commit() may rely on it.
+    virtual bool proves() const noexcept { return true; }
+
     /// The work under the lock runs there; an executor without a target: it does not run any more. Who acquires the same
     /// lock from there would wait for itself.
     virtual void body_runs_on(asio::any_io_executor) {}

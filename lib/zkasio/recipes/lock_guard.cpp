@@ -52,6 +52,8 @@ asio::awaitable<loss_reason> lock_guard::lost() const {
 asio::awaitable<std::vector<step_result>> lock_guard::commit(transaction steps) const {
     const auto claim = claim_;
     if (released_) throw error(errc::lock_released, "commit", path());
+    if (!claim->proves())
+        throw error(errc::invalid_argument, "commit", path(), "the node of this kind of lock may be somebody else's: use mutex");
     if (!held()) {
         const loss_reason why = reason();
         throw error(errc::lock_lost, "commit", path(), to_string(why == loss_reason::none ? loss_reason::lease_ended : why));

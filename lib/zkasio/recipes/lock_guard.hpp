@@ -78,6 +78,11 @@ public:
 
     /// For writers of recipes.
     const std::shared_ptr<lock_claim>& claim() const noexcept { return claim_; }
+    /// The same, and it is the caller who gives it up.
+    std::shared_ptr<lock_claim> take_claim() noexcept {
+        released_ = true;
+        return claim_;
+    }
 
 private:
     std::shared_ptr<lock_claim> give_up() noexcept;

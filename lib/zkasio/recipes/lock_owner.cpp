@@ -25,6 +25,7 @@ public:
     const std::vector<std::string>& paths() const noexcept override { return all_->claim->paths(); }
     const session& on() const noexcept override { return all_->claim->on(); }
     std::int64_t token() const noexcept override { return all_->claim->token(); }
+    bool proves() const noexcept override { return all_->claim->proves(); }
     void body_runs_on(asio::any_io_executor e) override { all_->claim->body_runs_on(std::move(e)); }
 
     void give_up() noexcept override {

@@ -3,6 +3,7 @@
 #include <zkasio/recipes/detail/contender.hpp>
 #include <zkasio/recipes/detail/contenders.hpp>
 #include <zkasio/recipes/detail/timed.hpp>
+#include <zkasio/recipes/detail/together.hpp>
 
 namespace zkasio {
 
@@ -15,7 +16,7 @@ queue_names names_of(const mutex_options& o, const std::string& path) { return {
 asio::awaitable<std::shared_ptr<lock_claim>> acquire_claim(client zk, std::string path, mutex_options options, acquire_options how,
                                                            patience how_long) {
     wish what = make_wish(lock_kind::exclusive, how_long, options.data(), options.acl(), how);
-    co_return co_await contend_as(zk, how, path, names_of(options, path), std::move(what));
+    return contend_as(std::move(zk), std::move(how), path, names_of(options, path), std::move(what));
 }
 
 }  // namespace
@@ -39,9 +40,12 @@ asio::awaitable<std::optional<lock_guard>> mutex::try_acquire_for(std::chrono::n
 }
 
 asio::awaitable<std::optional<lock_guard>> mutex::try_acquire_until(boot_clock::time_point limit, acquire_options how) const {
-    const mutex self = *this;
-    std::function<asio::awaitable<lock_guard>()> bound = [&] { return self.acquire(how); };
-    co_return co_await acquire_until(zk_, path_, limit, std::move(bound));
+    return acquire_until(zk_, path_, limit, [self = *this, how = std::move(how)] { return self.acquire(how); });
+}
+
+entry mutex::as_entry(bool wait) const {
+    return {path_, names_of(options_, path_),
+            make_wish(lock_kind::exclusive, wait ? patience::wait : patience::first_or_nothing, options_.data(), options_.acl(), {})};
 }
 
 asio::awaitable<std::vector<contender_info>> mutex::contenders() const {

@@ -16,6 +16,10 @@
 
 namespace zkasio {
 
+namespace recipes::detail {
+struct entry;
+}
+
 class mutex_options {
 public:
     mutex_options() {}
@@ -85,6 +89,9 @@ public:
     asio::awaitable<std::vector<contender_info>> contenders() const;
 
     const std::string& path() const noexcept { return path_; }
+
+    /// For multi_mutex: what puts us into this lock's queue.
+    recipes::detail::entry as_entry(bool wait) const;
 
 private:
     client zk_;

@@ -12,9 +12,19 @@ queue_claim::queue_claim(session on, std::shared_ptr<found> where, wish what)
 
 queue_claim::queue_claim(session on, std::string directory, queue_names names, wish what)
     : queue_claim(std::move(on), std::make_shared<found>(), std::move(what)) {
-    asio::dispatch(on_.get_executor(), [where = where_, on = on_, who = who_, directory = std::move(directory), names = std::move(names)] {
-        where->queue = lock_queue::of(on, directory, names);
+    where_->directory = std::move(directory);
+    asio::dispatch(on_.get_executor(), [where = where_, on = on_, who = who_, names = std::move(names)] {
+        where->queue = lock_queue::of(on, where->directory, names);
         where->queue->enter(who);
+    });
+}
+
+queue_claim::queue_claim(session on, std::string directory, queue_names names, wish what, std::string path)
+    : queue_claim(std::move(on), std::make_shared<found>(), std::move(what)) {
+    where_->directory = std::move(directory);
+    asio::dispatch(on_.get_executor(), [where = where_, on = on_, who = who_, names = std::move(names), path = std::move(path)] {
+        where->queue = lock_queue::of(on, where->directory, names);
+        where->queue->adopt(who, path);
     });
 }
 

@@ -19,6 +19,8 @@ class queue_claim final : public lock_claim {
 public:
     /// Joins the queue.
     queue_claim(session on, std::string directory, queue_names names, wish what);
+    /// The same with a node that exists already: `path`.
+    queue_claim(session on, std::string directory, queue_names names, wish what, std::string path);
     queue_claim(const queue_claim&) = delete;
     queue_claim& operator=(const queue_claim&) = delete;
     ~queue_claim() override { give_up(); }
@@ -36,18 +38,20 @@ public:
     void body_runs_on(asio::any_io_executor executor) override;
 
     lock_kind kind() const noexcept { return who_->asked.kind; }
+    const std::string& directory() const noexcept { return where_->directory; }
 
     /// A claim at the same place that shares the lock; this one is given up when that is granted.
     asio::awaitable<std::shared_ptr<queue_claim>> downgrade(std::string data, acl entries);
 
 private:
     struct found {
-        std::shared_ptr<lock_queue> queue;
+        std::string directory;
+        std::shared_ptr<lock_queue> queue;  // found on the strand, and used only there
     };
     queue_claim(session on, std::shared_ptr<found> where, wish what);
 
     session on_;
-    std::shared_ptr<found> where_;  // filled on the strand, and used only there
+    std::shared_ptr<found> where_;
     contender_ptr who_;
     std::vector<std::string> paths_;
     bool granted_ = false;

@@ -1,9 +1,9 @@
 #include <zkasio/recipes/detail/lock_queue.hpp>
 
 #include <zkasio/path.hpp>
+#include <zkasio/recipes/detail/directory.hpp>
 
 #include <algorithm>
-#include <cstdio>
 
 namespace zkasio::recipes::detail {
 namespace {
@@ -36,14 +36,27 @@ void lock_queue::enter(const contender_ptr& c) {
             return settle(c, std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory_,
                 "this is the work that holds it: pass a lock_owner on, or acquire on another executor if it does not wait for that")));
     }
-    if (c->asked.how_long == patience::first_or_nothing) ++impatient_;
-    if (c->asked.observer) observed_.push_back(c);
-    c->counted = c->entering = true;
-    ++entering_;
+    count(c);
     if (c->asked.join_readers)
         on_.run_in_background(join_readers(shared_from_this(), c));
     else
         begin_create(c);
+}
+
+void lock_queue::adopt(const contender_ptr& c, const std::string& path) {
+    c->path = path;
+    if (over_) return settle(c, std::make_exception_ptr(error(over_, "acquire", directory_)));
+    count(c);
+    created node;
+    node.path = path;
+    entered(c, node);
+}
+
+void lock_queue::count(const contender_ptr& c) {
+    if (c->asked.how_long == patience::first_or_nothing) ++impatient_;
+    if (c->asked.observer) observed_.push_back(c);
+    c->counted = c->entering = true;
+    ++entering_;
 }
 
 void lock_queue::begin_create(const contender_ptr& c) {
@@ -104,14 +117,11 @@ void lock_queue::want_parent(const contender_ptr& c) {
 }
 
 asio::awaitable<void> lock_queue::make_parent(std::shared_ptr<lock_queue> self, zkasio::acl entries) {
-    // A container: the server removes the directory when nobody has used it for a while.
-    create_options options;
-    options.mode(create_mode::container).parents(missing_parents::create_container).acl(std::move(entries));
     std::exception_ptr failed;
     try {
-        co_await self->on_.create(self->directory_, bytes(), options);
-    } catch (const error& e) {
-        if (e.code() != zk_errc::node_exists && !may_be_repeated(e)) failed = std::current_exception();
+        co_await make_directory(self->on_, self->directory_, std::move(entries));
+    } catch (...) {
+        failed = std::current_exception();
     }
     self->making_parent_ = false;
     for (const contender_ptr& c : std::exchange(self->orphans_, {})) {

@@ -78,6 +78,8 @@ public:
 
     // On the strand.
     void enter(const contender_ptr& c);
+    /// The same for one that has its node already.
+    void adopt(const contender_ptr& c, const std::string& path);
     /// Whatever its state: withdraws, or releases.
     void leave(const contender_ptr& c);
     /// The owner `from` goes on as `to`, which shares the lock, at the same place.
@@ -86,6 +88,7 @@ public:
 
 private:
     void begin_create(const contender_ptr& c);
+    void count(const contender_ptr& c);
     void creation_answered(const contender_ptr& c);
     void entered(const contender_ptr& c, const created& node);
     void want_parent(const contender_ptr& c);

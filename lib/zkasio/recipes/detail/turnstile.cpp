@@ -1,0 +1,62 @@
+#include <zkasio/recipes/detail/turnstile.hpp>
+
+#include <asio/dispatch.hpp>
+
+#include <algorithm>
+
+namespace zkasio::recipes::detail {
+
+struct turnstile::pass::state {
+    explicit state(const session& on) : free(on.make_one_shot()), placed(on.make_one_shot()) {}
+    one_shot free;
+    one_shot placed;                  // in the line
+    std::error_code over;             // read after `free` has fired
+    bool first = false;               // when it was placed
+    std::shared_ptr<turnstile> line;  // strand
+};
+
+turnstile::pass::pass(session on, std::string key) : on_(std::move(on)), state_(std::make_shared<state>(on_)) {
+    asio::dispatch(on_.get_executor(), [on = on_, s = state_, key = "turnstile " + std::move(key)] {
+        s->line = std::static_pointer_cast<turnstile>(on.part(key, [] { return std::make_shared<turnstile>(); }));
+        s->line->line_.push_back(s.get());
+        s->over = s->line->over_;
+        s->first = s->line->line_.size() == 1;
+        if (s->over || s->first) s->free.fire();
+        s->placed.fire();
+    });
+}
+
+asio::awaitable<void> turnstile::pass::turn() {
+    const auto s = state_;
+    co_await s->free.wait();
+    if (s->over) throw error(s->over, "acquire");
+}
+
+asio::awaitable<bool> turnstile::pass::now() {
+    const auto s = state_;
+    co_await s->placed.wait();
+    co_return s->first;
+}
+
+void turnstile::pass::done() noexcept {
+    if (std::exchange(done_, true)) return;
+    try {
+        asio::dispatch(on_.get_executor(), [s = state_] {
+            const auto line = std::move(s->line);
+            std::erase(line->line_, s.get());
+            if (!line->line_.empty()) line->line_.front()->free.fire();
+        });
+    } catch (...) {
+        // Out of memory: nobody gets through any more until the session ends.
+    }
+}
+
+void turnstile::session_over(std::error_code why) noexcept {
+    over_ = why;
+    for (pass::state* s : line_) {
+        s->over = why;
+        s->free.fire();
+    }
+}
+
+}  // namespace zkasio::recipes::detail

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <zkasio/session.hpp>
+#include <zkasio/session_part.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <deque>
+#include <memory>
+#include <string>
+
+namespace zkasio::recipes::detail {
+
+/// Lets those of one session who want the same thing through one by one, in order, without asking the servers.
+class turnstile final : public session_part {
+public:
+    /// A place in the line; destroyed, it lets the next one through.
+    class pass {
+    public:
+        explicit pass(session on, std::string key);
+        pass(const pass&) = delete;
+        pass& operator=(const pass&) = delete;
+        ~pass() { done(); }
+
+        /// *Completes when* it is our turn. *Fails with* errc::session_expired or errc::client_closed.
+        asio::awaitable<void> turn();
+        /// Whether it is our turn already.
+        asio::awaitable<bool> now();
+        void done() noexcept;
+
+    private:
+        friend class turnstile;
+        struct state;
+        session on_;
+        std::shared_ptr<state> state_;
+        bool done_ = false;
+    };
+
+    void session_over(std::error_code why) noexcept override;
+
+private:
+    std::deque<pass::state*> line_;  // alive until they have left it
+    std::error_code over_;
+};
+
+}  // namespace zkasio::recipes::detail

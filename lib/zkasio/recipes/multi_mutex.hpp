@@ -1,0 +1,95 @@
+#pragma once
+
+#include <zkasio/client.hpp>
+#include <zkasio/recipes/lock_guard.hpp>
+#include <zkasio/recipes/mutex.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace zkasio {
+
+class multi_mutex_options {
+public:
+    multi_mutex_options() {}
+    /// Never queue for a lock before the ones in front of it are ours, also where all are mutexes. To be set when somebody
+    /// holds one of them while he waits for another that comes behind it in the order of paths.
+    multi_mutex_options& one_after_another() { one_by_one_ = true; return *this; }
+    bool takes_one_after_another() const noexcept { return one_by_one_; }
+
+private:
+    bool one_by_one_ = false;
+};
+
+/// Several locks at once, of any kind: all or none.
+///
+/// They are taken in the order of their paths, whatever the order of add(), so that two who want some of the same locks
+/// cannot wait for each other. When one fails, those that are held already are released, last first, and no more are tried.
+///
+/// Where all are mutexes, one transaction puts us into all queues: one round trip instead of one for each, and a fair place
+/// in each from the beginning. While we wait for one of them we stand in the way of others in the rest, though: whoever holds
+/// the first and then waits for the second by itself waits for ever. See multi_mutex_options::one_after_another().
+///
+/// The guard stands for all of them: lost as soon as one is, commit() checks all, token() is the largest.
+class multi_mutex {
+public:
+    /// @param zk the client of all the locks.
+    explicit multi_mutex(client zk, multi_mutex_options options = multi_mutex_options());
+
+    /// A lock that has `path()`, `acquire(how...)` and `try_acquire(how...)`: `add(mutex)`, `add(semaphore, 3)`.
+    /// Throws errc::invalid_argument for a path that is there already.
+    template <class Lock, class... How>
+    multi_mutex& add(Lock lock, How... how) {
+        member m{lock.path(), [lock, how...] { return lock.acquire(how...); }, [lock, how...] { return lock.try_acquire(how...); }, {}};
+        if constexpr (std::is_same_v<Lock, mutex> && sizeof...(How) == 0) m.as_mutex = lock;
+        return insert(std::move(m));
+    }
+    /// As a reader: a lock that has `acquire_shared()` and `try_acquire_shared()`.
+    template <class Lock>
+    multi_mutex& add_shared(Lock lock) {
+        return insert({lock.path(), [lock] { return lock.acquire_shared(); }, [lock] { return lock.try_acquire_shared(); }, {}});
+    }
+
+    /// *Completes when* all are ours. *Fails with* what the first that fails fails with; errc::invalid_argument when there
+    /// is none, or when they are not of this client. *Cancellation*: leaves no node and no watch behind.
+    asio::awaitable<lock_guard> acquire() const;
+    /// Nothing when somebody has one of them.
+    asio::awaitable<std::optional<lock_guard>> try_acquire() const;
+    /// Nothing when the time is over; one limit for all. See mutex::try_acquire_for().
+    asio::awaitable<std::optional<lock_guard>> try_acquire_for(std::chrono::nanoseconds limit) const;
+    asio::awaitable<std::optional<lock_guard>> try_acquire_until(boot_clock::time_point limit) const;
+
+    /// See mutex::with_lock().
+    template <class Body>
+    asio::awaitable<void> with_lock(Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
+        static_assert(detail::safe_in_co_await<Body>,
+                      "g++ 12 destroys this closure twice inside a co_await expression: name the lambda first, and pass the name");
+        return zkasio::with_lock(acquire(), std::function<asio::awaitable<void>(lock_guard&)>(std::forward<Body>(body)), policy);
+    }
+
+    /// Of all, in order, separated by commas: for messages.
+    std::string path() const;
+
+private:
+    struct member {
+        std::string path;
+        std::function<asio::awaitable<lock_guard>()> acquire;
+        std::function<asio::awaitable<std::optional<lock_guard>>()> try_acquire;
+        std::optional<mutex> as_mutex;
+    };
+    multi_mutex& insert(member m);
+    bool together() const;
+    asio::awaitable<std::optional<lock_guard>> take(bool wait) const;
+
+    client zk_;
+    multi_mutex_options options_;
+    std::vector<member> members_;  // in the order of their paths
+};
+
+}  // namespace zkasio

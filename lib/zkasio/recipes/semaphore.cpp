@@ -1,0 +1,201 @@
+#include <zkasio/recipes/semaphore.hpp>
+
+#include <zkasio/path.hpp>
+#include <zkasio/recipes/detail/contender.hpp>
+#include <zkasio/recipes/detail/contenders.hpp>
+#include <zkasio/recipes/detail/directory.hpp>
+#include <zkasio/recipes/detail/nodes_claim.hpp>
+#include <zkasio/recipes/detail/owned_node.hpp>
+#include <zkasio/recipes/detail/timed.hpp>
+
+#include <asio/dispatch.hpp>
+
+#include <algorithm>
+
+namespace zkasio {
+
+using namespace recipes::detail;
+
+permits permits::fixed(int n) {
+    if (n < 1) throw error(errc::invalid_argument, "semaphore", {}, "it takes at least one permit");
+    return {n, {}};
+}
+
+permits permits::counted_by(std::string path) {
+    if (const std::string problem = path_problem(path); !problem.empty()) throw error(errc::invalid_path, "semaphore", path, problem);
+    return {0, std::move(path)};
+}
+
+namespace {
+
+using lease_nodes = std::vector<owned_node>;
+
+queue_names lock_names(const std::string& path) { return {name_scheme::curator(), "lock-", {}, join_path(path, "locks")}; }
+queue_names lease_names(const std::string& path) { return {name_scheme::curator(), "lease-", {}, join_path(path, "leases")}; }
+
+// Curator's SharedCount: an int, the highest byte first.
+int count_in(const std::string& data, const std::string& path) {
+    if (data.size() != 4) throw error(errc::invalid_argument, "semaphore", path, "its data is no count of 4 bytes");
+    std::uint32_t n = 0;
+    for (const char byte : data) n = n << 8 | static_cast<unsigned char>(byte);
+    return static_cast<int>(n);
+}
+
+// How many permits there are, and a watch for when there may be more or fewer.
+class limit {
+public:
+    limit(session on, permits max) : on_(std::move(on)), max_(std::move(max)) {}
+
+    asio::awaitable<int> read() {
+        if (max_.path().empty()) co_return max_.number();
+        if (!fresh_) {
+            watched<node_data> seen = co_await on_.get_and_watch(max_.path());
+            count_ = count_in(seen.value.data, max_.path());
+            changed_.emplace(on_.make_one_shot());
+            watch_ = std::make_shared<watch>(std::move(seen.changes));
+            asio::dispatch(on_.get_executor(), [watch = watch_, changed = *changed_] {
+                watch->then([changed](std::error_code, node_change) { changed.fire(); });
+            });
+            fresh_ = true;
+        }
+        co_return count_;
+    }
+
+    // Completes when the children or the limit have changed.
+    asio::awaitable<void> changed_or(const watch& children) {
+        if (max_.path().empty()) {
+            co_await children.changed();
+            co_return;
+        }
+        std::function<asio::awaitable<void>()> body = [&]() -> asio::awaitable<void> { co_await children.changed(); };
+        fresh_ = co_await changed_->run_until(std::move(body));
+    }
+
+private:
+    session on_;
+    permits max_;
+    std::shared_ptr<watch> watch_;
+    std::optional<one_shot> changed_;
+    int count_ = 0;
+    bool fresh_ = false;
+};
+
+// Creates the nodes of `n` leases. Nothing when the directory is missing, or when it is uncertain what has become of one: whatever
+// was created is then removed.
+asio::awaitable<std::optional<lease_nodes>> create_leases(session on, std::string directory, semaphore_options options, int n) {
+    lease_nodes nodes;
+    nodes.reserve(static_cast<std::size_t>(n));
+    for (int i = 0; i < n; ++i) nodes.emplace_back(on, directory, "lease-", options.data(), options.acl());
+    bool all = true, no_directory = false;
+    for (owned_node& node : nodes) {
+        try {
+            const bool exists = co_await node.created();
+            all = all && exists;
+        } catch (const error& e) {
+            if (e.code() != zk_errc::no_node) throw;
+            no_directory = true;
+        }
+    }
+    if (no_directory) co_await make_directory(on, directory, options.acl());
+    std::optional<lease_nodes> result;
+    if (all && !no_directory) result.emplace(std::move(nodes));
+    co_return result;
+}
+
+// With `locks` held: our leases are there, and there are no more of them than permits.
+asio::awaitable<std::optional<lease_nodes>> wait_for_leases(session on, std::string path, permits max, semaphore_options options, int n,
+                                                            patience how_long) {
+    const std::string directory = join_path(path, "leases");
+    limit most(on, max);
+    for (;;) {
+        std::optional<lease_nodes> nodes = co_await create_leases(on, directory, options, n);
+        if (!nodes) continue;
+        for (;;) {
+            watched<node_children> seen = co_await on.children_and_watch(directory);
+            const auto& names = seen.value.names;
+            const bool complete = std::all_of(nodes->begin(), nodes->end(), [&](const owned_node& node) {
+                return std::find(names.begin(), names.end(), node_name(node.path())) != names.end();
+            });
+            if (!complete) break;  // an operator has deleted one: start over
+            const int permitted = co_await most.read();
+            if (names.size() <= static_cast<std::size_t>(std::max(permitted, 0))) co_return nodes;
+            if (how_long == patience::first_or_nothing) co_return std::nullopt;
+            co_await most.changed_or(seen.changes);
+        }
+    }
+}
+
+asio::awaitable<std::optional<lease_nodes>> acquire_leases(client zk, std::string path, permits max, semaphore_options options, int n,
+                                                           patience how_long, std::optional<session>& on) {
+    if (n < 1 || (max.path().empty() && n > max.number()))
+        throw error(errc::invalid_argument, "acquire", path,
+                    "asked for " + std::to_string(n) + " permits" + (n < 1 ? "" : " of " + std::to_string(max.number())));
+    wish what = make_wish(lock_kind::exclusive, how_long, options.data(), options.acl(), {});
+    const auto inner = co_await contend(zk, join_path(path, "locks"), lock_names(path), std::move(what));
+    if (!inner) co_return std::nullopt;
+    on.emplace(inner->on());
+    // `inner` is released when it goes out of scope. Losing it does no harm: nobody counts on it, only on the number of leases.
+    co_return co_await wait_for_leases(*on, path, std::move(max), std::move(options), n, how_long);
+}
+
+asio::awaitable<std::optional<lock_guard>> acquire_guard(client zk, std::string path, permits max, semaphore_options options, int n,
+                                                         patience how_long) {
+    std::optional<session> on;
+    std::optional<lease_nodes> nodes = co_await acquire_leases(zk, path, std::move(max), std::move(options), n, how_long, on);
+    if (!nodes) co_return std::nullopt;
+    std::vector<std::string> paths;
+    std::int64_t token = 0;
+    for (const owned_node& node : *nodes) {
+        paths.push_back(node.path());
+        token = std::max(token, node.czxid());
+    }
+    const auto claim = std::make_shared<nodes_claim>(*on, std::move(paths), token);
+    for (owned_node& node : *nodes) node.keep();
+    if (!claim->hold().held()) co_await claim->hold().confirmed();
+    co_return to_guard(claim);
+}
+
+}  // namespace
+
+semaphore::semaphore(client zk, std::string path, permits max, semaphore_options options)
+    : zk_(std::move(zk)), path_(std::move(path)), max_(std::move(max)), options_(std::move(options)) {
+    check_directory("semaphore", path_);
+}
+
+asio::awaitable<lock_guard> semaphore::acquire(int n) const {
+    auto guard = co_await acquire_guard(zk_, path_, max_, options_, n, patience::wait);
+    co_return std::move(*guard);
+}
+
+asio::awaitable<std::vector<lock_guard>> semaphore::acquire_each(int n) const {
+    std::optional<session> on;
+    std::optional<lease_nodes> nodes = co_await acquire_leases(zk_, path_, max_, options_, n, patience::wait, on);
+    std::vector<lock_guard> guards;
+    for (owned_node& node : *nodes) {
+        std::vector<std::string> paths(1, node.path());
+        guards.emplace_back(std::make_shared<nodes_claim>(*on, std::move(paths), node.czxid()));
+        node.keep();
+    }
+    for (const lock_guard& guard : guards)
+        if (!guard.held()) co_await guard.claim()->hold().confirmed();
+    co_return guards;
+}
+
+asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire(int n) const {
+    return acquire_guard(zk_, path_, max_, options_, n, patience::first_or_nothing);
+}
+
+asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire_for(std::chrono::nanoseconds limit, int n) const {
+    if (limit == std::chrono::nanoseconds::zero()) return try_acquire(n);
+    return try_acquire_until(limit_after(limit, path_), n);
+}
+
+asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire_until(boot_clock::time_point limit, int n) const {
+    return acquire_until(zk_, path_, limit, [self = *this, n] { return self.acquire(n); });
+}
+
+asio::awaitable<std::vector<contender_info>> semaphore::holders() const {
+    return contenders(zk_, join_path(path_, "leases"), lease_names(path_));
+}
+
+}  // namespace zkasio

@@ -1,0 +1,199 @@
+#include <zkasio/recipes/unfair_mutex.hpp>
+
+#include <zkasio/recipes/detail/contender.hpp>
+#include <zkasio/recipes/detail/nodes_claim.hpp>
+#include <zkasio/recipes/detail/timed.hpp>
+#include <zkasio/recipes/detail/turnstile.hpp>
+
+#include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <random>
+
+namespace zkasio {
+
+using namespace recipes::detail;
+
+unfair_mutex_options& unfair_mutex_options::back_off(std::chrono::milliseconds first, std::chrono::milliseconds most) {
+    if (first < std::chrono::milliseconds::zero() || most < first)
+        throw error(errc::invalid_argument, "unfair_mutex", {}, "a back-off is not negative, and does not shrink");
+    first_ = first;
+    most_ = most;
+    return *this;
+}
+
+namespace {
+
+// The node, and the right to have one: the next of this session tries when the node is gone.
+class unfair_claim final : public lock_claim {
+public:
+    unfair_claim(session on, std::string path, std::int64_t czxid, std::shared_ptr<turnstile::pass> pass)
+        : node_(std::move(on), std::vector<std::string>(1, std::move(path)), czxid), pass_(std::move(pass)) {}
+    ~unfair_claim() override { give_up(); }
+
+    const session_hold& hold() const noexcept override { return node_.hold(); }
+    const std::vector<std::string>& paths() const noexcept override { return node_.paths(); }
+    const session& on() const noexcept override { return node_.on(); }
+    std::int64_t token() const noexcept override { return node_.token(); }
+    bool proves() const noexcept override { return false; }
+    // The next one's create follows the removal in the same session: they are served in this order.
+    void give_up() noexcept override {
+        node_.give_up();
+        pass_->done();
+    }
+    asio::awaitable<void> gone() override { return node_.gone(); }
+
+private:
+    nodes_claim node_;
+    std::shared_ptr<turnstile::pass> pass_;
+};
+
+std::chrono::nanoseconds random_up_to(std::chrono::milliseconds most) {
+    thread_local std::minstd_rand engine{std::random_device{}()};
+    return std::chrono::nanoseconds(
+        std::uniform_int_distribution<std::int64_t>(0, std::chrono::nanoseconds(most).count())(engine));
+}
+
+// Removes the node in the end if it should turn out to be ours, unless told otherwise.
+class attempt {
+public:
+    attempt(session on, std::string path, std::shared_ptr<turnstile::pass> pass)
+        : on_(std::move(on)), path_(std::move(path)), pass_(std::move(pass)) {}
+    attempt(const attempt&) = delete;
+    attempt& operator=(const attempt&) = delete;
+    ~attempt() {
+        if (!uncertain_) return;
+        try {
+            on_.run_in_background(clean_up(on_, path_, pass_));
+        } catch (...) {
+            // Out of memory: the node goes with the session.
+        }
+    }
+
+    /// Creates the node. Its czxid; nothing when somebody has it.
+    asio::awaitable<std::optional<std::int64_t>> create(unfair_mutex_options options) {
+        create_options how;
+        how.mode(create_mode::ephemeral).acl(options.acl()).parents(missing_parents::create_container);
+        std::optional<std::int64_t> czxid;
+        bool lost = false;
+        uncertain_ = true;
+        try {
+            const created node = co_await on_.create(path_, bytes(options.data()), how);
+            czxid = node.stat.czxid;
+        } catch (const error& e) {
+            lost = e.outcome_unknown() && e.code() == condition::retryable;
+            const bool taken = e.code() == zk_errc::node_exists;
+            if (!e.outcome_unknown()) uncertain_ = false;
+            if (!lost && !taken) throw;
+        }
+        if (lost) czxid = co_await ours(on_, path_);
+        uncertain_ = false;
+        co_return czxid;
+    }
+
+private:
+    // Only one of this session tries at a time: if the node is this session's, it is ours.
+    static asio::awaitable<std::optional<std::int64_t>> ours(session on, std::string path) {
+        for (;;) {
+            std::error_code failed;
+            std::optional<node_stat> there;
+            try {
+                co_await on.sync(path);
+                there = co_await on.exists(path);
+            } catch (const error& e) {
+                if (e.code() != condition::retryable && e.code() != zk_errc::no_node) throw;
+                failed = e.code();
+            }
+            if (failed == condition::retryable) continue;
+            if (!there || there->ephemeral_owner != on.id()) co_return std::nullopt;
+            co_return there->czxid;
+        }
+    }
+    // Until that is done nobody else of this session may try.
+    static asio::awaitable<void> clean_up(session on, std::string path, std::shared_ptr<turnstile::pass> pass) {
+        const std::optional<std::int64_t> czxid = co_await ours(on, path);
+        if (czxid) on.ensure_removed(path);
+        pass->done();
+    }
+
+    session on_;
+    std::string path_;
+    std::shared_ptr<turnstile::pass> pass_;
+    bool uncertain_ = false;
+};
+
+asio::awaitable<std::shared_ptr<lock_claim>> contend_unfairly(client zk, std::string path, unfair_mutex_options options, patience how_long) {
+    const session on = co_await zk.current_session();
+    const auto pass = std::make_shared<turnstile::pass>(on, path);
+    if (how_long == patience::first_or_nothing) {
+        const bool first = co_await pass->now();
+        if (!first) co_return nullptr;
+    }
+    co_await pass->turn();
+    auto back_off = options.first_back_off();
+    for (;;) {
+        attempt a(on, path, pass);
+        const auto czxid = co_await a.create(options);
+        if (czxid) {
+            const auto claim = std::make_shared<unfair_claim>(on, path, *czxid, pass);
+            if (!claim->hold().held()) co_await claim->hold().confirmed();
+            co_return claim;
+        }
+        if (how_long == patience::first_or_nothing) co_return nullptr;
+        const auto seen = co_await on.exists_and_watch(path);
+        if (!seen.value) continue;
+        co_await seen.changes.changed();
+        asio::steady_timer timer(co_await asio::this_coro::executor);
+        timer.expires_after(random_up_to(back_off));
+        co_await timer.async_wait(asio::use_awaitable);
+        back_off = std::min(2 * back_off, options.most_back_off());
+    }
+}
+
+}  // namespace
+
+unfair_mutex::unfair_mutex(client zk, std::string path, unfair_mutex_options options)
+    : zk_(std::move(zk)), path_(std::move(path)), options_(std::move(options)) {
+    check_directory("unfair_mutex", path_);
+}
+
+asio::awaitable<lock_guard> unfair_mutex::acquire() const {
+    co_return lock_guard(co_await contend_unfairly(zk_, path_, options_, patience::wait));
+}
+
+asio::awaitable<std::optional<lock_guard>> unfair_mutex::try_acquire() const {
+    co_return to_guard(co_await contend_unfairly(zk_, path_, options_, patience::first_or_nothing));
+}
+
+asio::awaitable<std::optional<lock_guard>> unfair_mutex::try_acquire_for(std::chrono::nanoseconds limit) const {
+    if (limit == std::chrono::nanoseconds::zero()) return try_acquire();
+    return try_acquire_until(limit_after(limit, path_));
+}
+
+asio::awaitable<std::optional<lock_guard>> unfair_mutex::try_acquire_until(boot_clock::time_point limit) const {
+    return acquire_until(zk_, path_, limit, [self = *this] { return self.acquire(); });
+}
+
+asio::awaitable<std::optional<contender_info>> unfair_mutex::holder() const {
+    const client zk = zk_;
+    std::optional<contender_info> info;
+    node_data node;
+    std::error_code gone;
+    try {
+        node = co_await zk.get(path_);
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
+        gone = e.code();
+    }
+    if (gone) co_return info;
+    info.emplace();
+    info->path = path_;
+    info->session_id = node.stat.ephemeral_owner;
+    info->data = std::move(node.data);
+    info->created_ms = node.stat.ctime;
+    co_return info;
+}
+
+}  // namespace zkasio

@@ -1,0 +1,403 @@
+#include "support/test_client.hpp"
+
+#include <zkasio/recipes/shared_mutex.hpp>
+
+#include <algorithm>
+#include <random>
+
+using namespace zkasio;
+using namespace zkasio::test;
+
+namespace {
+
+// Takes a lock, tells, and keeps it until it is cancelled or told to go.
+struct holder {
+    std::optional<lock_guard> guard;
+    asio::awaitable<void> read(shared_mutex lock) { guard.emplace(co_await lock.acquire_shared()); }
+    asio::awaitable<void> write(shared_mutex lock) { guard.emplace(co_await lock.acquire()); }
+};
+
+asio::awaitable<void> until_granted(const holder& h) {
+    auto granted = [&]() -> asio::awaitable<bool> { co_return h.guard.has_value(); };
+    co_await eventually(granted);
+}
+
+std::int64_t sequence(const lock_guard& g) { return std::stoll(g.path().substr(g.path().size() - 10)); }
+
+}  // namespace
+
+TEST_CASE("readers share, a writer is alone, and nobody overtakes a writer who waits") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "shared-basics");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client other(executor, options());
+        const shared_mutex lock(zk, dir), same(other, dir);
+        for (const auto* writers_lock : {&lock, &same}) {
+            lock_guard first = co_await lock.acquire_shared();
+            lock_guard second = co_await same.acquire_shared();
+            CHECK(first.held());
+            CHECK(second.held());
+            holder writer, late;
+            const running w(executor, writer.write(*writers_lock));
+            co_await until_children(zk, dir, 3);
+            const running l(executor, late.read(lock));
+            co_await until_children(zk, dir, 4);
+            co_await first.release();
+            CHECK_FALSE(writer.guard);
+            co_await second.release();
+            co_await until_granted(writer);
+            CHECK_FALSE(late.guard);
+            CHECK(writer.guard->token() > second.token());
+            const auto nothing = co_await same.try_acquire_shared();
+            CHECK_FALSE(nothing);
+            co_await writer.guard->release();
+            co_await until_granted(late);
+            const auto also = co_await same.try_acquire_shared();
+            CHECK(also);
+            const auto no_writer = co_await lock.try_acquire();
+            CHECK_FALSE(no_writer);
+            co_await late.guard->release();
+            co_await w.end();
+            co_await l.end();
+        }
+        co_await until_children(zk, dir, 0);
+        co_await other.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("three writers, then three readers: one after another, then together") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "shared-three");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client other(executor, options());
+        const shared_mutex locks[] = {shared_mutex(zk, dir), shared_mutex(other, dir)};
+        lock_guard gate = co_await locks[0].acquire();
+        holder writers[3], readers[3];
+        std::vector<running> tasks;
+        for (std::size_t i = 0; i < 3; ++i) {
+            tasks.emplace_back(executor, writers[i].write(locks[i % 2]));
+            co_await until_children(zk, dir, 2 + i);
+        }
+        for (std::size_t i = 0; i < 3; ++i) {
+            tasks.emplace_back(executor, readers[i].read(locks[i % 2]));
+            co_await until_children(zk, dir, 5 + i);
+        }
+        co_await gate.release();
+        for (std::size_t i = 0; i < 3; ++i) {
+            co_await until_granted(writers[i]);
+            for (std::size_t later = i + 1; later < 3; ++later) CHECK_FALSE(writers[later].guard);
+            for (const holder& r : readers) CHECK_FALSE(r.guard);
+            co_await writers[i].guard->release();
+        }
+        for (const holder& r : readers) co_await until_granted(r);
+        for (const holder& r : readers) CHECK(r.guard->held());
+        for (holder& r : readers) co_await r.guard->release();
+        for (const running& t : tasks) co_await t.end();
+        co_await other.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("eight clients, a hundred operations each, one in ten writes: writers are alone, readers overlap") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "shared-load");
+        const auto executor = co_await asio::this_coro::executor;
+        std::vector<test_client> clients;
+        for (int i = 0; i < 8; ++i) clients.emplace_back(executor, options());
+        int readers = 0, writers = 0, most_readers = 0, writes = 0;
+        auto work = [&](const test_client& on, unsigned seed) -> asio::awaitable<void> {
+            const shared_mutex lock(on, dir);
+            std::minstd_rand random(seed);
+            for (int i = 0; i < 100; ++i) {
+                const bool write = random() % 10 == 0;
+                asio::awaitable<lock_guard> acquiring = write ? lock.acquire() : lock.acquire_shared();
+                lock_guard guard = co_await std::move(acquiring);
+                (write ? writers : readers) += 1;
+                writes += write;
+                most_readers = std::max(most_readers, readers);
+                CHECK((write ? writers == 1 && readers == 0 : writers == 0));
+                CHECK(guard.held());
+                asio::steady_timer moment(co_await asio::this_coro::executor, std::chrono::microseconds(random() % 500));
+                co_await moment.async_wait(asio::use_awaitable);
+                (write ? writers : readers) -= 1;
+                if (random() % 2) co_await guard.release();
+            }
+        };
+        std::vector<running> tasks;
+        for (unsigned i = 0; i < 8; ++i) tasks.emplace_back(executor, work(clients[i], i + 1));
+        for (const running& t : tasks) {
+            const std::error_code code = co_await t.code();
+            CHECK_FALSE(code);
+        }
+        CHECK(most_readers > 1);
+        CHECK(writes > 20);
+        co_await until_children(zk, dir, 0);
+        for (const test_client& c : clients) co_await c.close();
+    };
+    with_client_for(120s, options(), body);
+}
+
+TEST_CASE("twenty readers and eight writers are listed by kind, in order") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "shared-list");
+        const auto executor = co_await asio::this_coro::executor;
+        shared_mutex_options named;
+        named.data("host-7");
+        const shared_mutex lock(zk, dir, named);
+        std::vector<std::unique_ptr<holder>> all;
+        std::vector<running> tasks;
+        for (int i = 0; i < 28; ++i) {
+            all.push_back(std::make_unique<holder>());
+            tasks.emplace_back(executor, i % 7 < 5 ? all.back()->read(lock) : all.back()->write(lock));
+        }
+        co_await until_children(zk, dir, 28);
+        const auto list = co_await lock.contenders();
+        REQUIRE(list.size() == 28);
+        const session s = co_await zk.current_session();
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            CHECK(list[i].kind == (i % 7 < 5 ? lock_kind::shared : lock_kind::exclusive));
+            CHECK(list[i].position == i);
+            CHECK(list[i].session_id == s.id());
+            CHECK(list[i].data == "host-7");
+            CHECK(std::abs(list[i].age().count()) < 60'000);
+        }
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            co_await until_granted(*all[i]);
+            all[i]->guard.reset();
+        }
+        for (const running& t : tasks) co_await t.end();
+        co_await until_children(zk, dir, 0);
+    };
+    with_client(body);
+}
+
+TEST_CASE("a release wakes only those who go next: readers behind another writer watch that one") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "shared-herd");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client other(executor, options());
+        const shared_mutex lock(zk, dir), same(other, dir);
+        lock_guard first = co_await lock.acquire();
+        holder writer;
+        const running w(executor, writer.write(lock));
+        co_await until_children(zk, dir, 2);
+        std::vector<std::unique_ptr<holder>> readers;
+        std::vector<running> tasks;
+        for (std::size_t i = 0; i < 10; ++i) {
+            readers.push_back(std::make_unique<holder>());
+            tasks.emplace_back(executor, readers.back()->read(same));
+        }
+        co_await until_children(zk, dir, 12);
+        // One watch of the other session, on the last writer, for all of its readers.
+        const std::string waiting = dir + "/_c_";
+        auto watched = [&]() -> asio::awaitable<bool> {
+            co_return watches_below(waiting) == 1;
+        };
+        co_await eventually(watched);
+        co_await first.release();
+        co_await until_granted(writer);
+        for (const auto& r : readers) CHECK_FALSE(r->guard);
+        co_await writer.guard->release();
+        for (const auto& r : readers) co_await until_granted(*r);
+        readers.clear();
+        for (const running& t : tasks) co_await t.end();
+        co_await w.end();
+        co_await other.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("a downgrade keeps the place and lets in the readers behind it, not the writer") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "shared-downgrade");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client other(executor, options());
+        const shared_mutex lock(zk, dir), same(other, dir);
+        for (const auto* others_lock : {&lock, &same}) {
+            lock_guard writing = co_await lock.acquire();
+            const auto number = sequence(writing);
+            const auto token = writing.token();
+            holder reader, writer, late;
+            std::vector<running> tasks;
+            tasks.emplace_back(executor, reader.read(*others_lock));
+            co_await until_children(zk, dir, 2);
+            tasks.emplace_back(executor, writer.write(*others_lock));
+            co_await until_children(zk, dir, 3);
+            tasks.emplace_back(executor, late.read(*others_lock));
+            co_await until_children(zk, dir, 4);
+
+            lock_guard reading = co_await lock.downgrade(std::move(writing));
+            CHECK(reading.held());
+            CHECK(sequence(reading) == number);
+            CHECK(reading.token() > token);
+            CHECK(reading.path().find("__READ__") != std::string::npos);
+            co_await until_granted(reader);
+            CHECK_FALSE(writer.guard);
+            co_await reader.guard->release();
+            CHECK_FALSE(writer.guard);
+            co_await reading.release();
+            co_await until_granted(writer);
+            CHECK_FALSE(late.guard);
+            co_await writer.guard->release();
+            co_await until_granted(late);
+            co_await late.guard->release();
+            for (const running& t : tasks) co_await t.end();
+        }
+        const std::size_t left = co_await count_children(zk, dir);
+        CHECK(left == 0);
+        co_await other.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("what cannot be downgraded says so, and is released") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "shared-no-downgrade");
+        const shared_mutex lock(zk, dir + "/a"), another(zk, dir + "/b");
+        lock_guard reading = co_await lock.acquire_shared();
+        std::error_code code = co_await code_of(lock.downgrade(std::move(reading)));
+        CHECK(code == errc::invalid_argument);
+        lock_guard elsewhere = co_await another.acquire();
+        code = co_await code_of(lock.downgrade(std::move(elsewhere)));
+        CHECK(code == errc::invalid_argument);
+        co_await until_children(zk, dir + "/b", 0);
+
+        lock_guard deleted = co_await lock.acquire();
+        const std::string path = deleted.path();
+        co_await zk.remove(path);
+        code = co_await code_of(lock.downgrade(std::move(deleted)));
+        CHECK(code == errc::lock_lost);
+        co_await until_children(zk, dir + "/a", 0);
+    };
+    with_client(body);
+}
+
+TEST_CASE("an upgrade is refused at once, where it can be noticed") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "shared-upgrade");
+        const shared_mutex lock(zk, dir);
+        acquire_options me;
+        me.owner(lock_owner());
+        lock_guard reading = co_await lock.acquire_shared(me);
+        lock_guard again = co_await lock.acquire_shared(me);
+        CHECK(again.path() == reading.path());
+        std::string text = co_await message_of(lock.acquire(me));
+        CHECK(text.find("upgrade") != std::string::npos);
+        CHECK(text.find(reading.path()) != std::string::npos);
+        co_await reading.release();
+        CHECK(again.held());
+        co_await again.release();
+
+        auto body_of_reader = [&](lock_guard&) -> asio::awaitable<void> {
+            const std::error_code code = co_await code_of(lock.acquire());
+            CHECK(code == errc::would_deadlock);
+            lock_guard beside = co_await lock.acquire_shared();
+            CHECK(beside.held());
+        };
+        co_await lock.with_shared_lock(body_of_reader);
+        // A writer may read: it has the lock.
+        lock_guard writing = co_await lock.acquire(me);
+        lock_guard as_reader = co_await lock.acquire_shared(me);
+        CHECK(as_reader.path() == writing.path());
+    };
+    with_client(body);
+}
+
+TEST_CASE("who prefers readers joins those who read, whoever waits, and keeps writers out") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "shared-prefer");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client other(executor, options());
+        shared_mutex_options unfair;
+        unfair.prefer_readers();
+        const shared_mutex lock(zk, dir), same(other, dir), eager(other, dir, unfair), eager_here(zk, dir, unfair);
+        lock_guard first = co_await lock.acquire_shared();
+        for (const auto* writers_lock : {&lock, &same}) {
+            holder writer;
+            const running w(executor, writer.write(*writers_lock));
+            co_await until_children(zk, dir, 2);
+            lock_guard joined = co_await eager.acquire_shared();
+            lock_guard joined_here = co_await eager_here.acquire_shared();
+            CHECK(sequence(joined) == sequence(first));
+            CHECK(joined_here.held());
+            co_await first.release();
+            CHECK_FALSE(writer.guard);
+            lock_guard third = co_await eager.acquire_shared();  // the first is gone, others still read
+            co_await joined.release();
+            co_await joined_here.release();
+            co_await until_children(zk, dir, 2);
+            CHECK_FALSE(writer.guard);
+            co_await third.release();
+            co_await until_granted(writer);
+            // A writer who holds is respected.
+            const auto nothing = co_await eager.try_acquire_shared();
+            CHECK_FALSE(nothing);
+            holder late;
+            const running l(executor, late.read(eager));
+            co_await until_children(zk, dir, 2);
+            CHECK_FALSE(late.guard);
+            co_await writer.guard->release();
+            co_await until_granted(late);
+            co_await w.end();
+            co_await l.end();
+            first = std::move(*late.guard);
+        }
+        co_await first.release();
+        co_await other.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("a reader or writer that is cancelled at any moment leaves nothing, and nobody waits for it") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "shared-cancel");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client other(executor, options());
+        shared_mutex_options unfair;
+        unfair.prefer_readers();
+        const shared_mutex lock(zk, dir), same(other, dir), eager(zk, dir, unfair);
+        lock_guard first = co_await same.acquire_shared();
+        for (int steps = 0; steps < 40; ++steps) {
+            holder writer, reader, joiner;
+            running w(executor, writer.write(lock));
+            running r(executor, reader.read(lock));
+            running j(executor, joiner.read(eager));
+            for (int i = 0; i < steps; ++i) co_await asio::post(executor, asio::use_awaitable);
+            w.cancel();
+            j.cancel();
+            co_await w.end();
+            co_await j.end();
+            joiner.guard.reset();
+            co_await until_granted(reader);
+            co_await r.end();
+            reader.guard.reset();
+            co_await until_children(zk, dir, 1);
+        }
+        co_await first.release();
+        co_await other.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("the session of a writer ends: the readers go on, the writer is told") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "shared-expiry");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client other(executor, options());
+        const shared_mutex lock(zk, dir), same(other, dir);
+        lock_guard writing = co_await same.acquire();
+        holder readers[2];
+        const running a(executor, readers[0].read(lock)), b(executor, readers[1].read(lock));
+        co_await until_children(zk, dir, 3);
+        co_await expire_session(other);
+        const loss_reason why = co_await writing.lost();
+        CHECK(why == loss_reason::session_expired);
+        for (const holder& r : readers) co_await until_granted(r);
+        for (holder& r : readers) co_await r.guard->release();
+        co_await a.end();
+        co_await b.end();
+        co_await other.close();
+    };
+    with_client(body);
+}
