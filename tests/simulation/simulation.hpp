@@ -61,6 +61,8 @@ public:
     /// Chooses among the ensemble's steps; at random by default.
     std::function<std::size_t(const std::vector<sim_ensemble::step>&)> choose;
 
+    /// Everything that the clients do without the servers.
+    void settle();
     /// Until nothing can happen any more.
     void run();
     /// One step. False when nothing can happen any more.
@@ -71,7 +73,6 @@ public:
     sim_ensemble ensemble;
 
 private:
-    void settle();
     void nothing_pending();
 
     std::mt19937_64 random_;
@@ -86,6 +87,9 @@ private:
 
 /// Runs `scenario(simulation)` with this seed; when it fails, says how to see it again.
 void run_seed(const std::string& name, std::uint64_t seed, const std::function<void(simulation&)>& scenario);
+
+/// With the first few seeds, or only with $ZKASIO_SIM_SEED.
+void run_few_seeds(const std::string& name, std::uint64_t seeds, const std::function<void(simulation&)>& scenario);
 
 /// With many seeds: $ZKASIO_SIM_SEEDS of them (or `seeds`), or only with $ZKASIO_SIM_SEED.
 void run_seeds(const std::string& name, std::uint64_t seeds, const std::function<void(simulation&)>& scenario);
