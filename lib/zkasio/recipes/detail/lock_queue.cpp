@@ -382,10 +382,7 @@ void lock_queue::reconsider() {
         if (s.what == queue_order::verdict::unknown) {
             look();
         } else {
-            if (impatient_ > 0) {
-                refuse_impatient();
-                if (order_.head() != head) continue;
-            }
+            if (impatient_ > 0 && refuse_impatient()) continue;  // what is known has changed
             prepare(head, s.what == queue_order::verdict::local || s.last);
             if (s.what == queue_order::verdict::remote)
                 follow(*s.blocker);
@@ -398,15 +395,18 @@ void lock_queue::reconsider() {
     tell_observers();
 }
 
-// The head has to wait, and with it all behind it.
-void lock_queue::refuse_impatient() {
+// The head has to wait, and with it all behind it. Whether there were any.
+bool lock_queue::refuse_impatient() {
+    bool any = false;
     for (const contender_ptr& c : order_.waiting()) {
         if (c->asked.how_long != patience::first_or_nothing) continue;
+        any = true;
         order_.leave(c->at);
         c->now = contender::state::left;
         remove(c, {});
         settle(c);
     }
+    return any;
 }
 
 // The next in line has its lease ready, so that the grant costs no round trip, and learns at once when somebody deletes its

@@ -106,7 +106,7 @@ private:
     void removal_answered(const contender_ptr& c, const pending_removal& removal, const std::vector<contender_ptr>& successors);
 
     void reconsider();
-    void refuse_impatient();
+    bool refuse_impatient();
     void prepare(const contender_ptr& head, bool next_in_line);
     void look();
     void looked(const pending_children& listing, std::uint64_t number);
