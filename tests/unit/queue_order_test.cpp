@@ -62,12 +62,19 @@ TEST_CASE("queue order: whoever comes right behind one of our own needs no listi
     o.leave(first);
     CHECK(o.next().what == verdict::granted);
     o.grant(second);
-    // The same when the removal has been answered, and the next comes later.
     o.departed(first);
-    o.leave(second);
-    o.departed(second);
-    o.enter(lock(5), somebody());
-    CHECK(o.next().what == verdict::granted);
+    SECTION("also when that one leaves before we know of the newcomer") {
+        const auto asked = o.begin_create();
+        o.leave(second);
+        o.enter(lock(5), somebody(), asked);
+        CHECK(o.next().what == verdict::granted);
+    }
+    SECTION("but not when nobody was there any more: the directory may be another one") {
+        o.leave(second);
+        const auto asked = o.begin_create();
+        o.enter(lock(5), somebody(), asked);
+        CHECK(o.next().what == verdict::unknown);
+    }
 }
 
 TEST_CASE("queue order: a gap means that somebody else may be there", "[queue]") {

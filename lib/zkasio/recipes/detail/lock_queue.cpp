@@ -47,6 +47,7 @@ void lock_queue::adopt(const contender_ptr& c, const std::string& path) {
     c->path = path;
     if (over_) return settle(c, std::make_exception_ptr(error(over_, "acquire", directory_)));
     count(c);
+    c->asked_at = order_.begin_create();
     created node;
     node.path = path;
     entered(c, node);
@@ -61,10 +62,11 @@ void lock_queue::count(const contender_ptr& c) {
 
 void lock_queue::begin_create(const contender_ptr& c) {
     // Nobody of ours is there who could tell us where we stand: then the listing leaves together with the create.
-    const bool alone = order_.empty() && !order_.known() && entering_ == 1;
+    const bool alone = order_.empty() && entering_ == 1;
     try {
         create_options options;
         options.mode(create_mode::ephemeral_sequential).acl(c->asked.acl);
+        c->asked_at = order_.begin_create();
         c->id = names_.new_id();  // never used twice: somebody may still be looking for the old one
         c->creating.emplace(on_.start_create(join_path(directory_, names_.prefix(c->id, c->asked.kind)), bytes(c->asked.data), options));
     } catch (...) {
@@ -112,6 +114,7 @@ asio::awaitable<void> lock_queue::recover(std::shared_ptr<lock_queue> self, cont
 }
 
 void lock_queue::want_parent(const contender_ptr& c) {
+    order_.forget();  // there is no queue
     orphans_.push_back(c);
     if (!std::exchange(making_parent_, true)) on_.run_in_background(make_parent(shared_from_this(), c->asked.acl));
 }
@@ -136,7 +139,7 @@ void lock_queue::entered(const contender_ptr& c, const created& node) {
     c->path = node.path;
     c->czxid = node.stat.czxid;
     try {
-        c->at = order_.enter(std::string(node_name(node.path)), c);
+        c->at = order_.enter(std::string(node_name(node.path)), c, c->asked_at);
     } catch (...) {  // a server that does not number as it should
         settle(c, std::current_exception());
         on_.ensure_removed(c->path);

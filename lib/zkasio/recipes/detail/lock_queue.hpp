@@ -42,6 +42,7 @@ struct contender {
     state now = state::entering;
     std::string id;
     std::optional<pending_create> creating;
+    std::uint64_t asked_at = 0;  // see queue_order::enter()
     place at;
     std::string path;
     std::int64_t czxid = 0;

@@ -32,8 +32,16 @@ void queue_order::extend() {
     while (horizon_ && ours(*horizon_ + 1)) ++*horizon_;
 }
 
-place queue_order::enter(std::string name, contender_ptr who) {
+// Whether one of our nodes has been there all the time.
+bool queue_order::present_since(std::uint64_t time) const {
+    if (!empty()) return true;
+    return std::any_of(departing_.begin(), departing_.end(), [&](const auto& d) { return d.second.time > time; });
+}
+
+place queue_order::enter(std::string name, contender_ptr who, std::uint64_t asked) {
     const queue_names::parsed parsed = names_.parse(name);
+    // An empty directory may have been removed, and made again: the numbers begin anew, and what was known is of no worth.
+    if (!present_since(asked)) forget();
     const place p{unwrap(parsed.sequence), parsed.kind, ++next_id_};
     // It may have been listed before we knew that it is ours.
     std::erase_if(remotes_, [&](const remote& r) { return r.number == p.number && r.name == name; });
@@ -49,7 +57,7 @@ void queue_order::leave(const place& p) {
     if (!waited) node = owners_.extract(p);
     if (node.empty()) return;
     if (p.kind == lock_kind::exclusive) --(waited ? exclusive_waiting_ : exclusive_owners_);
-    departing_.emplace(p, std::move(node.mapped().name));
+    departing_.emplace(p, departure{std::move(node.mapped().name), ++time_});
     // Where readers may join readers that hold (shared_mutex, readers preferred), others may stand at the same number.
     if (p.kind == lock_kind::shared) forget();
 }
@@ -131,7 +139,7 @@ std::vector<contender_ptr> queue_order::listed(const std::vector<std::string>& n
             continue;
         }
         const auto leaving = std::find_if(departing_.lower_bound(first_at(number)), departing_.end(), [&](const auto& d) {
-            return d.first.number != number || d.second == name;
+            return d.first.number != number || d.second.name == name;
         });
         if (leaving != departing_.end() && leaving->first.number == number) continue;
         others.push_back({number, parsed.kind, name});

@@ -36,8 +36,11 @@ public:
     explicit queue_order(queue_names names) : names_(std::move(names)) {}
 
     // ------------------------------------------------------------------------------------------- our own
+    /// A create is about to be sent. Returns its time, for enter().
+    std::uint64_t begin_create() noexcept { return ++time_; }
     /// A node of ours was created. Throws as queue_names::parse().
-    place enter(std::string name, contender_ptr who);
+    /// @param asked when that was sent, at the earliest.
+    place enter(std::string name, contender_ptr who, std::uint64_t asked = ~std::uint64_t{0});
     /// Its removal was, or is just being, sent. A session's requests are served in order: for whatever we send from now on,
     /// the node is not there any more.
     void leave(const place& p);
@@ -102,19 +105,24 @@ private:
         lock_kind kind;
         std::string name;
     };
+    struct departure {
+        std::string name;
+        std::uint64_t time;
+    };
     std::int64_t unwrap(std::int32_t sequence);
+    bool present_since(std::uint64_t time) const;
     bool ours(std::int64_t number) const;
     void extend();
     local* find(std::int64_t number, const std::string& name);
 
     queue_names names_;
     std::map<place, local> waiting_, owners_;
-    std::map<place, std::string> departing_;
+    std::map<place, departure> departing_;
     std::vector<remote> remotes_;           // in order
     std::optional<std::int64_t> horizon_;   // up to here every node is known
     std::size_t exclusive_owners_ = 0, exclusive_waiting_ = 0;
     std::optional<std::int64_t> base_;      // the latest number seen
-    std::uint64_t looks_ = 0, next_id_ = 0;
+    std::uint64_t looks_ = 0, next_id_ = 0, time_ = 0;
 };
 
 }  // namespace zkasio::recipes::detail
