@@ -387,10 +387,13 @@ void lock_queue::reconsider() {
         } else {
             if (impatient_ > 0 && refuse_impatient()) continue;  // what is known has changed
             prepare(head, s.what == queue_order::verdict::local || s.last);
-            if (s.what == queue_order::verdict::remote)
+            if (s.what == queue_order::verdict::remote) {
+                // Before the predecessor's: so its removal is not told before that of our own node.
+                if (s.last && !names_.has_shared() && head->hold) head->hold->watch_nodes();
                 follow(*s.blocker);
-            else
+            } else {
                 stop_following();
+            }
         }
         break;
     }
@@ -412,8 +415,8 @@ bool lock_queue::refuse_impatient() {
     return any;
 }
 
-// The next in line has its lease ready, so that the grant costs no round trip, and learns at once when somebody deletes its
-// node; far behind nobody needs that.
+// The next in line has its lease ready, so that the grant costs no round trip, and learns when somebody deletes its node;
+// far behind nobody needs that.
 void lock_queue::prepare(const contender_ptr& head, bool next_in_line) {
     if (!next_in_line || (head->hold && head->hold->reason() == loss_reason::none)) return;
     head->hold.emplace(on_.hold(head->path));
@@ -524,8 +527,9 @@ void lock_queue::predecessor_gone(const std::string& name) {
     order_.removed(name);
     if (const contender_ptr head = order_.head()) {
         const auto what = order_.next().what;
-        // What has happened to our own node meanwhile the hold would know.
-        const bool proven = what == queue_order::verdict::granted && head->hold && head->hold->held();
+        // What has happened to our own node before that, its watch has told.
+        const bool proven =
+            what == queue_order::verdict::granted && head->hold && head->hold->held() && head->hold->nodes_watched();
         // Readers and writers: a writer may have gone on as a reader, under another name (shared_mutex::downgrade()).
         if (names_.has_shared() || what == queue_order::verdict::remote || (what == queue_order::verdict::granted && !proven))
             order_.forget();
