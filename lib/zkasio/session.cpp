@@ -4,6 +4,8 @@
 #include <zkasio/detail/run_cancellable.hpp>
 #include <zkasio/detail/stop_when.hpp>
 
+#include <algorithm>
+
 namespace zkasio {
 
 session_hold& session_hold::operator=(session_hold&& other) noexcept {
@@ -66,6 +68,12 @@ void session_hold::on_lost(std::function<void(loss_reason)> f) const {
         const loss_reason why = raw->reason.load(std::memory_order_acquire);
         if (why != loss_reason::released) f(why);
     };
+}
+
+void session_hold::watch_nodes() const { core_->watch_hold(hold_); }
+
+bool session_hold::nodes_watched() const noexcept {
+    return std::all_of(hold_->nodes.begin(), hold_->nodes.end(), [](const auto& node) { return node.watched; });
 }
 
 void session_hold::end(bool node_goes_away) const noexcept {

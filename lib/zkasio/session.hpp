@@ -56,6 +56,11 @@ public:
     /// than end(). To be called on the strand, at most once. `f` must not throw.
     void on_lost(std::function<void(loss_reason)> f) const;
 
+    /// Watches the nodes at once, and not only when they have been held for a moment. To be called on the strand.
+    void watch_nodes() const;
+    /// Whether the nodes exist as far as the server had got with what it has told us last. On the strand only.
+    bool nodes_watched() const noexcept;
+
     /// Ends it: reason `released`. From any thread. @param node_goes_away the caller removes the nodes next, and with them
     /// our watches on them.
     void end(bool node_goes_away = false) const noexcept;

@@ -65,12 +65,39 @@ TEST_CASE("queue order: whoever comes right behind one of our own needs no listi
     o.leave(first);
     CHECK(o.next().what == verdict::granted);
     o.grant(second);
-    // The same when the removal has been answered, and the next comes later.
     o.departed(first);
-    o.leave(second);
-    o.departed(second);
-    o.enter(lock(5), somebody());
+    SECTION("also when that one leaves before we know of the newcomer") {
+        const auto asked = o.begin_create();
+        o.leave(second);
+        o.enter(lock(5), somebody(), asked);
+        CHECK(o.next().what == verdict::granted);
+    }
+    SECTION("but not when nobody was there any more: the directory may be another one") {
+        o.leave(second);
+        const auto asked = o.begin_create();
+        o.enter(lock(5), somebody(), asked);
+        CHECK(o.next().what == verdict::unknown);
+    }
+}
+
+TEST_CASE("queue order: a listing from before a reason to doubt it tells nothing", "[queue]") {
+    queue_order o(mutex_names);
+    o.enter(lock(3), somebody());
+    const auto early = o.begin_look();
+    o.forget();
+    CHECK(o.listed({lock(3)}, early).empty());
+    CHECK(o.next().what == verdict::unknown);
+    list(o, {lock(3)});
     CHECK(o.next().what == verdict::granted);
+}
+
+TEST_CASE("queue order: a listing that was sent after the create has to show the node", "[queue]") {
+    queue_order o(mutex_names);
+    const auto asked = o.begin_create();
+    const auto look = o.begin_look();
+    const auto me = somebody();
+    o.enter(lock(3), me, asked);
+    CHECK(o.listed({lock(5)}, look) == std::vector<contender_ptr>{me});
 }
 
 TEST_CASE("queue order: a gap means that somebody else may be there", "[queue]") {

@@ -74,6 +74,7 @@ public:
     // --------------------------------------------------------------------------------------------- session
     void add_hold(const hold_ptr& h);
     void end_hold(const hold_ptr& h, loss_reason why);
+    void watch_hold(const hold_ptr& h);
     void add_auth(auth_info who);
     void subscribe(const std::shared_ptr<event_subscription>& s);
     void set_servers(server_list servers);

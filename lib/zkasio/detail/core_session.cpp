@@ -84,6 +84,9 @@ void core::link_up() {
 
 void core::link_down() {
     disconnected_since_ = clock::now();
+    // What changes meanwhile is told after the reconnect, but not in the order in which it happened.
+    for (const hold_ptr& h : epoch_->holds)
+        for (hold::own_node& node : h->nodes) node.watched = false;
     last_failure_ = backend_->last_failure();
     connect_not_before_ = {};
     if (options_.suspension() == suspension_policy::lose) end_all_holds(loss_reason::suspended);
@@ -279,11 +282,18 @@ void core::watch_own_nodes(time_point now) {
     }
 }
 
+void core::watch_hold(const hold_ptr& h) {
+    if (h->reason != loss_reason::none || link_ != link_state::connected) return;
+    for (hold::own_node& node : h->nodes)
+        if (!node.watch) watch_own_node(h, node);
+}
+
 void core::watch_own_node(const hold_ptr& h, hold::own_node& node) {
     auto w = node.watch = std::make_shared<watch_state>();
     w->path = node.path;
     w->fired->then = [this, h, &node, raw = w.get()] {
         node.watch.reset();
+        node.watched = false;
         if (raw->event == node_event::removed) end_hold(h, loss_reason::node_deleted);
     };
     operation op;
@@ -291,6 +301,7 @@ void core::watch_own_node(const hold_ptr& h, hold::own_node& node) {
     op.pinned = epoch_;
     op.watch = w;
     op.internal = [this, h, &node, w](reply&& r) {
+        node.watched = !r.code && node.watch == w;
         if (!r.code && node.watch != w) leave_watch(w);  // the hold has ended meanwhile
         if (!r.code && r.stat.ephemeral_owner != h->epoch->session_id.load())
             end_hold(h, loss_reason::node_deleted);  // somebody else's, by the same name (unfair_mutex)

@@ -22,7 +22,8 @@ struct hold {
     struct own_node {
         std::string path;
         bool unreadable = false;             // we may not check it
-        std::shared_ptr<watch_state> watch;  // set once it has been held for more than a moment
+        std::shared_ptr<watch_state> watch;  // set once it has been held for more than a moment, or when asked for
+        bool watched = false;                // the watch has stood since without a break
     };
     std::shared_ptr<detail::epoch> epoch;
     std::vector<own_node> nodes;  // may be empty: then only the session matters

@@ -69,7 +69,7 @@ asio::awaitable<lock_guard> shared_mutex::downgrade(lock_guard writing) const {
     if (!claim || claim->asked().spec->directory != path_ || claim->asked().kind != lock_kind::exclusive)
         throw error(errc::invalid_argument, "downgrade", path_, "not a writer's guard of this lock, or one of a lock_owner");
     if (!writing.held()) throw error(errc::lock_lost, "downgrade", writing.path(), to_string(writing.reason()));
-    co_return lock_guard(co_await claim->downgrade());
+    co_return lock_guard(co_await claim->downgrade(spec_));
 }
 
 asio::awaitable<std::vector<contender_info>> shared_mutex::contenders() const {

@@ -31,8 +31,8 @@ public:
     /// How the nodes are named (Curator's way).
     shared_mutex_options& names(name_scheme n) { names_ = std::move(n); return *this; }
     /// Readers who come while readers hold the lock share it at once, whoever is waiting. Not fair: a steady stream of
-    /// them keeps writers out for ever. Costs a reader one more round trip. May differ from one program to the next: the
-    /// others need not know.
+    /// them keeps writers out for ever. Costs a reader one more round trip. The token of one who overtakes
+    /// a writer is larger than that writer's. May differ from one program to the next: the others need not know.
     shared_mutex_options& prefer_readers() { prefer_readers_ = true; return *this; }
 
     const std::string& data() const noexcept { return data_; }
@@ -82,8 +82,8 @@ public:
     asio::awaitable<std::optional<lock_guard>> try_acquire_shared_until(boot_clock::time_point limit,
                                                                         acquire_options how = acquire_options()) const;
 
-    /// A writer goes on as a reader, at its place in the queue: nobody gets in between, and readers who wait behind it are
-    /// let in. One transaction.
+    /// A writer goes on as a reader, at its place in the queue and with its token: nobody gets in between, and readers who
+    /// wait behind it are let in. One transaction.
     /// @param writing a guard of this lock, of acquire() or its like without a lock_owner. Given up in any case.
     /// *Fails with* errc::lock_lost when it is not held any more; errc::invalid_argument for a guard that cannot be
     /// downgraded. *Cancellation*: releases the lock.

@@ -16,7 +16,6 @@ queue_claim::queue_claim(session on, wish what, asio::any_io_executor from)
     : queue_claim(std::move(on), std::move(what), std::make_shared<found>()) {
     asio::dispatch(on_.get_executor(), [where = where_, on = on_, who = who_, from = std::move(from)] {
         *where = lock_queue::of(on, *who->asked.spec);
-        who->asked.spec->last_queue = *where;
         (*where)->enter(who, from);
     });
 }
@@ -59,8 +58,8 @@ asio::awaitable<void> queue_claim::gone() {
     if (who->removal_failed) std::rethrow_exception(who->removal_failed);
 }
 
-asio::awaitable<std::shared_ptr<queue_claim>> queue_claim::downgrade() {
-    wish what(who_->asked.spec, lock_kind::shared);
+asio::awaitable<std::shared_ptr<queue_claim>> queue_claim::downgrade(lock_spec_ptr as) {
+    wish what(std::move(as), lock_kind::shared);
     const std::shared_ptr<queue_claim> shared(new queue_claim(on_, std::move(what), where_));
     asio::dispatch(on_.get_executor(), [where = where_, from = who_, to = shared->who_] { (*where)->downgrade(from, to); });
     co_await shared->decided();

@@ -41,8 +41,8 @@ public:
 
     const wish& asked() const noexcept { return who_->asked; }
 
-    /// A claim at the same place that shares the lock; this one is given up when that is granted.
-    asio::awaitable<std::shared_ptr<queue_claim>> downgrade();
+    /// A claim at the same place that shares the lock, and shows as `as` says; this one is given up when that is granted.
+    asio::awaitable<std::shared_ptr<queue_claim>> downgrade(lock_spec_ptr as);
 
 private:
     using found = std::shared_ptr<lock_queue>;

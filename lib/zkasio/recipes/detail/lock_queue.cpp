@@ -47,6 +47,7 @@ void lock_queue::adopt(const contender_ptr& c, const std::string& path) {
     c->path = path;
     if (over_) return settle(c, std::make_exception_ptr(error(over_, "acquire", directory_)));
     count(c);
+    c->asked_at = order_.begin_create();
     created node;
     node.path = path;
     entered(c, node);
@@ -60,13 +61,13 @@ void lock_queue::count(const contender_ptr& c) {
 }
 
 void lock_queue::begin_create(const contender_ptr& c) {
-    // Nobody of ours is there who could tell us where we stand: then the listing leaves together with the create. Unless it is
-    // likely that nobody else has come since we were here last.
-    const bool alone = order_.empty() && entering_ == 1 && !(order_.known() && right_behind_);
+    // Nobody of ours is there who could tell us where we stand: then the listing leaves together with the create.
+    const bool alone = order_.empty() && entering_ == 1;
     try {
         create_options options;
         options.mode(create_mode::ephemeral_sequential).acl(c->asked.spec->acl);
         c->creating = std::make_unique<contender::creation>();
+        c->asked_at = order_.begin_create();
         c->creating->id = names_.new_id();  // never used twice: somebody may still be looking for the old one
         const std::string path = join_path(directory_, names_.prefix(c->creating->id, c->asked.kind));
         c->creating->request.emplace(on_.start_create(path, bytes(c->asked.spec->data), options));
@@ -108,13 +109,15 @@ asio::awaitable<void> lock_queue::recover(std::shared_ptr<lock_queue> self, cont
     if (self->over_) failed = std::make_exception_ptr(error(self->over_, "acquire", self->directory_));
     if (failed || (!found && c->now == contender::state::left))
         self->settle(c, failed);
-    else if (found)
+    else if (found) {
+        c->asked_at = self->order_.begin_create();  // as if: when it was carried out is not known
         self->entered(c, *found);
-    else
+    } else
         self->begin_create(c);
 }
 
 void lock_queue::want_parent(const contender_ptr& c) {
+    order_.forget();  // there is no queue
     orphans_.push_back(c);
     if (!std::exchange(making_parent_, true)) on_.run_in_background(make_parent(shared_from_this(), c->asked.spec->acl));
 }
@@ -139,7 +142,7 @@ void lock_queue::entered(const contender_ptr& c, const created& node) {
     c->path = node.path;
     c->czxid = node.stat.czxid;
     try {
-        c->at = order_.enter(node_name(c->path), c);
+        c->at = order_.enter(node_name(c->path), c, c->asked_at);
     } catch (...) {  // a server that does not number as it should
         settle(c, std::current_exception());
         on_.ensure_removed(c->path);
@@ -152,7 +155,6 @@ void lock_queue::entered(const contender_ptr& c, const created& node) {
     } else {
         c->now = contender::state::waiting;
     }
-    right_behind_ = order_.knows(c->at);
     reconsider();
 }
 
@@ -208,6 +210,7 @@ void lock_queue::downgrade(const contender_ptr& from, const contender_ptr& to) {
     if (over_) return settle(to, std::make_exception_ptr(error(over_, "downgrade", directory_)));
     to->entering = true;
     ++entering_;
+    from->downgrading = true;
     on_.run_in_background(go_on_as(shared_from_this(), from, to));
 }
 
@@ -222,8 +225,10 @@ asio::awaitable<void> lock_queue::go_on_as(std::shared_ptr<lock_queue> self, con
         failed = std::current_exception();
     }
     if (self->over_) failed = std::make_exception_ptr(error(self->over_, "downgrade", self->directory_));
+    from->downgrading = false;
     if (!node || self->over_) {
         self->settle(to, failed);
+        if (from->given_up) self->leave(from);
         co_return;
     }
     to->path = node->path;
@@ -236,6 +241,8 @@ asio::awaitable<void> lock_queue::go_on_as(std::shared_ptr<lock_queue> self, con
         to->at = self->order_.enter(node_name(to->path), to);
         self->order_.grant(to->at);
     }
+    // The same place, the same token: a new one would be larger than those of the writers who wait behind.
+    node->stat.czxid = from->czxid;
     self->entered_as_owner(to, *node);
 }
 
@@ -293,6 +300,11 @@ void lock_queue::entered_as_owner(const contender_ptr& c, const created& node) {
 // ------------------------------------------------------------------------------------------------------ leaving
 
 void lock_queue::leave(const contender_ptr& c) {
+    if (c->downgrading && !over_) {  // nobody follows before it is known what has become of its node
+        if (c->hold) c->hold->end(true);
+        c->given_up = true;
+        return;
+    }
     const auto was = std::exchange(c->now, contender::state::left);
     if (was == contender::state::left) return;
     if (c->hold) c->hold->end(true);
@@ -384,15 +396,15 @@ void lock_queue::reconsider() {
         if (s.what == queue_order::verdict::unknown) {
             look();
         } else {
-            if (impatient_ > 0) {
-                refuse_impatient();
-                if (order_.head() != head) continue;
-            }
+            if (impatient_ > 0 && refuse_impatient()) continue;  // what is known has changed
             prepare(head, s.what == queue_order::verdict::local || s.last);
-            if (s.what == queue_order::verdict::remote)
+            if (s.what == queue_order::verdict::remote) {
+                // Before the predecessor's: so its removal is not told before that of our own node.
+                if (s.last && !names_.has_shared() && head->hold) head->hold->watch_nodes();
                 follow(*s.blocker);
-            else
+            } else {
                 stop_following();
+            }
         }
         break;
     }
@@ -400,19 +412,22 @@ void lock_queue::reconsider() {
     tell_observers();
 }
 
-// The head has to wait, and with it all behind it.
-void lock_queue::refuse_impatient() {
+// The head has to wait, and with it all behind it. Whether there were any.
+bool lock_queue::refuse_impatient() {
+    bool any = false;
     for (const contender_ptr& c : order_.waiting()) {
         if (c->asked.how_long != patience::first_or_nothing) continue;
+        any = true;
         order_.leave(c->at);
         c->now = contender::state::left;
         remove(c, {});
         settle(c);
     }
+    return any;
 }
 
-// The next in line has its lease ready, so that the grant costs no round trip, and learns at once when somebody deletes its
-// node; far behind nobody needs that.
+// The next in line has its lease ready, so that the grant costs no round trip, and learns when somebody deletes its node;
+// far behind nobody needs that.
 void lock_queue::prepare(const contender_ptr& head, bool next_in_line) {
     if (!next_in_line || (head->hold && head->hold->reason() == loss_reason::none)) return;
     head->hold.emplace(on_.hold(head->path));
@@ -523,8 +538,9 @@ void lock_queue::predecessor_gone(const std::string& name) {
     order_.removed(name);
     if (const contender_ptr head = order_.head()) {
         const auto what = order_.next().what;
-        // What has happened to our own node meanwhile the hold would know.
-        const bool proven = what == queue_order::verdict::granted && head->hold && head->hold->held();
+        // What has happened to our own node before that, its watch has told.
+        const bool proven =
+            what == queue_order::verdict::granted && head->hold && head->hold->held() && head->hold->nodes_watched();
         // Readers and writers: a writer may have gone on as a reader, under another name (shared_mutex::downgrade()).
         if (names_.has_shared() || what == queue_order::verdict::remote || (what == queue_order::verdict::granted && !proven))
             order_.forget();

@@ -28,8 +28,6 @@ struct lock_spec {
     queue_names names;
     std::string data;
     zkasio::acl acl;
-    /// What the queue knows is worth keeping between two acquires. Changed on the strand only.
-    mutable std::shared_ptr<void> last_queue;
 };
 using lock_spec_ptr = std::shared_ptr<const lock_spec>;
 
@@ -56,6 +54,7 @@ struct contender {
         std::optional<pending_create> request;
     };
     std::unique_ptr<creation> creating;  // its outcome is not known yet
+    std::uint64_t asked_at = 0;          // see queue_order::enter()
     place at;
     std::string path;
     std::int64_t czxid = 0;
@@ -65,6 +64,7 @@ struct contender {
 
     one_shot decided;
     bool settled = false;
+    bool downgrading = false, given_up = false;  // given up meanwhile
     bool counted = false, entering = false;  // among lock_queue's impatient and observed ones; among its entering ones
     bool granted = false;
     std::exception_ptr failed;
@@ -125,7 +125,7 @@ private:
     void removal_answered(const contender_ptr& c, const pending_removal& removal, const std::vector<contender_ptr>& successors);
 
     void reconsider();
-    void refuse_impatient();
+    bool refuse_impatient();
     void prepare(const contender_ptr& head, bool next_in_line);
     void look();
     void looked(const pending_children& listing, std::uint64_t number);
@@ -146,7 +146,6 @@ private:
     std::error_code over_;
 
     bool looking_ = false;
-    bool right_behind_ = false;  // the last who came knew its place without a listing
     std::string following_;  // the name of the node that the head waits for
     std::uint64_t following_round_ = 0;
     std::shared_ptr<pending_watched_data> following_request_;

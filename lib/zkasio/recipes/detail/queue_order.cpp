@@ -32,13 +32,21 @@ void queue_order::extend() {
     while (horizon_ && ours(*horizon_ + 1)) ++*horizon_;
 }
 
-place queue_order::enter(std::string_view name, contender_ptr who) {
+// Whether one of our nodes has been there all the time.
+bool queue_order::present_since(std::uint64_t time) const {
+    if (!empty()) return true;
+    return std::any_of(departing_.begin(), departing_.end(), [&](const auto& d) { return d.second.time > time; });
+}
+
+place queue_order::enter(std::string_view name, contender_ptr who, std::uint64_t asked) {
     const queue_names::parsed parsed = names_.parse(name);
+    // An empty directory may have been removed, and made again: the numbers begin anew, and what was known is of no worth.
+    if (!present_since(asked)) drop();
     const place p{unwrap(parsed.sequence), parsed.kind, ++next_id_};
     // It may have been listed before we knew that it is ours.
     std::erase_if(remotes_, [&](const remote& r) { return r.number == p.number && r.name == name; });
     if (p.kind == lock_kind::exclusive) ++exclusive_waiting_;
-    waiting_.emplace(p, local{std::move(who), name, looks_ + 1, 0});
+    waiting_.emplace(p, local{std::move(who), name, std::min(asked, time_), 0});
     extend();
     return p;
 }
@@ -49,7 +57,7 @@ void queue_order::leave(const place& p) {
     if (!waited) node = owners_.extract(p);
     if (node.empty()) return;
     if (p.kind == lock_kind::exclusive) --(waited ? exclusive_waiting_ : exclusive_owners_);
-    departing_.emplace(p, node.mapped().name);
+    departing_.emplace(p, departure{node.mapped().name, ++time_});
     // Where readers may join readers that hold (shared_mutex, readers preferred), others may stand at the same number.
     if (p.kind == lock_kind::shared) forget();
 }
@@ -77,7 +85,7 @@ place queue_order::downgrade(const place& p, std::string_view name, contender_pt
     node.key() = shared;
     node.mapped().name = name;
     node.mapped().who = std::move(who);
-    node.mapped().since = looks_ + 1;
+    node.mapped().since = time_;
     owners_.insert(std::move(node));
     return shared;
 }
@@ -131,7 +139,7 @@ std::vector<contender_ptr> queue_order::listed(const std::vector<std::string>& n
             continue;
         }
         const auto leaving = std::find_if(departing_.lower_bound(first_at(number)), departing_.end(), [&](const auto& d) {
-            return d.first.number != number || d.second == name;
+            return d.first.number != number || d.second.name == name;
         });
         if (leaving != departing_.end() && leaving->first.number == number) continue;
         others.push_back({number, parsed.kind, name});
@@ -139,13 +147,15 @@ std::vector<contender_ptr> queue_order::listed(const std::vector<std::string>& n
     std::sort(others.begin(), others.end(), [](const remote& a, const remote& b) {
         return a.number != b.number ? a.number < b.number : a.kind < b.kind;
     });
-    remotes_ = std::move(others);
-    horizon_ = latest;
-    extend();
+    if (look >= first_look_) {
+        remotes_ = std::move(others);
+        horizon_ = latest;
+        extend();
+    }
     std::vector<contender_ptr> missing;
     for (const auto* locals : {&waiting_, &owners_})
         for (const auto& [p, l] : *locals)
-            if (l.since <= look && l.seen != look) missing.push_back(l.who);
+            if (l.since < look && l.seen != look) missing.push_back(l.who);
     return missing;
 }
 
@@ -154,6 +164,11 @@ void queue_order::removed(const std::string& name) {
 }
 
 void queue_order::forget() {
+    drop();
+    first_look_ = time_ + 1;
+}
+
+void queue_order::drop() {
     remotes_.clear();
     horizon_.reset();
 }

@@ -36,8 +36,11 @@ public:
     explicit queue_order(queue_names names) : names_(std::move(names)) {}
 
     // ------------------------------------------------------------------------------------------- our own
+    /// A create is about to be sent. Returns its time, for enter().
+    std::uint64_t begin_create() noexcept { return ++time_; }
     /// A node of ours was created. `name` has to stay valid until departed(). Throws as queue_names::parse().
-    place enter(std::string_view name, contender_ptr who);
+    /// @param asked when that was sent, at the earliest.
+    place enter(std::string_view name, contender_ptr who, std::uint64_t asked = ~std::uint64_t{0});
     /// Its removal was, or is just being, sent. A session's requests are served in order: for whatever we send from now on,
     /// the node is not there any more.
     void leave(const place& p);
@@ -60,12 +63,12 @@ public:
 
     // ----------------------------------------------------------------------------------------- the others
     /// A listing is about to be sent. Returns its number.
-    std::uint64_t begin_look() noexcept { return ++looks_; }
+    std::uint64_t begin_look() noexcept { return ++time_; }
     /// It has come. Returns those of ours that it should show and does not. Throws as queue_names::parse().
     std::vector<contender_ptr> listed(const std::vector<std::string>& names, std::uint64_t look);
     /// A remote one is gone.
     void removed(const std::string& name);
-    /// What was known of the others counts no longer.
+    /// What was known of the others counts no longer; nor does a listing that was sent before this.
     void forget();
     bool known() const noexcept { return horizon_.has_value(); }
     /// Whether everybody ahead of this place is known.
@@ -97,26 +100,32 @@ private:
     struct local {
         contender_ptr who;
         std::string_view name;
-        std::uint64_t since = 0, seen = 0;  // numbers of listings
+        std::uint64_t since = 0, seen = 0;  // listings that were sent later show it; the last that did
     };
     struct remote {
         std::int64_t number;
         lock_kind kind;
         std::string name;
     };
+    struct departure {
+        std::string_view name;
+        std::uint64_t time;
+    };
     std::int64_t unwrap(std::int32_t sequence);
+    void drop();
+    bool present_since(std::uint64_t time) const;
     bool ours(std::int64_t number) const;
     void extend();
     local* find(std::int64_t number, const std::string& name);
 
     queue_names names_;
     std::map<place, local> waiting_, owners_;
-    std::map<place, std::string_view> departing_;
+    std::map<place, departure> departing_;
     std::vector<remote> remotes_;           // in order
     std::optional<std::int64_t> horizon_;   // up to here every node is known
     std::size_t exclusive_owners_ = 0, exclusive_waiting_ = 0;
     std::optional<std::int64_t> base_;      // the latest number seen
-    std::uint64_t looks_ = 0, next_id_ = 0;
+    std::uint64_t time_ = 0, first_look_ = 0, next_id_ = 0;  // the time only counts what was sent
 };
 
 }  // namespace zkasio::recipes::detail

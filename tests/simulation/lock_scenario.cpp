@@ -1,0 +1,228 @@
+#include "simulation/lock_scenario.hpp"
+
+#include <zkasio/path.hpp>
+
+namespace zkasio::test {
+
+lock_scenario::lock_scenario(simulation& simulated, const lock_under_test& tested)
+    : s(simulated), lock(tested), witness(simulated.ensemble, lock_directory) {
+    s.ensemble.on_commit = [this](const sim_txn& txn) {
+        if (txn.ends_session)
+            for (int n = 0; n < s.clients(); ++n)
+                if (s.ensemble.session_of(n) == txn.session) expired_.insert(n);
+        if (txn.session == 0 && !txn.changes.empty()) nodes_deleted_ = true;
+        witness.committed(txn);
+    };
+    s.on_idle = [this] { witness.check(); };
+    s.on_quiet = [this] {
+        witness.check_quiet();
+        for (int n = 0; n < s.clients(); ++n)
+            if (!witness.busy(n) && s.inside(n).watches() > 0) throw violation("a watch is left at client " + std::to_string(n));
+    };
+}
+
+lock_scenario::~lock_scenario() {
+    s.ensemble.on_commit = [](const sim_txn&) {};
+    s.on_idle = s.on_quiet = [] {};
+}
+
+// ---------------------------------------------------------------------------------------------------- one attempt
+
+// The witness hears of the grant in the same turn as the coroutine that has asked.
+asio::awaitable<void> lock_scenario::ask(lock_scenario& self, client zk, std::string id, plan p,
+                                         std::shared_ptr<std::optional<lock_guard>> got) {
+    if (p.patient) {
+        lock_guard guard = co_await self.lock.acquire(zk, id, p.kind);
+        got->emplace(std::move(guard));
+    } else {
+        *got = co_await self.lock.try_acquire(zk, id, p.kind);
+    }
+    if (*got) {
+        self.s.note("granted " + id);
+        self.witness.granted(id, **got);
+    } else {
+        self.witness.gives_up(id);
+    }
+}
+
+asio::awaitable<void> lock_scenario::release(std::shared_ptr<std::optional<lock_guard>> guard) {
+    co_await (*guard)->release();
+}
+
+void lock_scenario::expect(int client, const std::string& id, std::exception_ptr failed, bool cancelled) const {
+    if (!failed) return;
+    try {
+        std::rethrow_exception(failed);
+    } catch (const std::system_error& e) {
+        if (cancelled && e.code() == condition::cancelled) return;
+        if (expired_.contains(client) && (e.code() == condition::session_ended || e.code() == errc::lock_lost)) return;
+        if (nodes_deleted_ && e.code() == errc::lock_lost) return;  // a downgrade
+        throw violation(id + " failed: " + e.what());
+    }
+}
+
+void lock_scenario::cancel_later(std::size_t steps, const running& what, const std::string& id, std::shared_ptr<bool> cancelled) {
+    s.after(steps, [this, task = what, cancelled, id]() mutable {
+        if (task.ended()) return;
+        s.note("cancel " + id);
+        *cancelled = true;
+        witness.gives_up(id);
+        task.cancel();
+    });
+}
+
+asio::awaitable<void> lock_scenario::attempt(int number, plan p) {
+    ++active_;
+    co_await asking_and_holding(number, p);
+    --active_;
+}
+
+asio::awaitable<void> lock_scenario::asking_and_holding(int number, plan p) {
+    const client zk = s.client_number(number);
+    std::string id = witness.asks(number, p.kind, p.patient);
+    s.note((p.patient ? "acquire " : "try_acquire ") + id + (p.kind == lock_kind::shared ? " shared" : ""));
+    const auto got = std::make_shared<std::optional<lock_guard>>();
+    running asking(s.executor(), ask(*this, zk, id, p, got));
+    const auto cancelled = std::make_shared<bool>(false);
+    if (p.cancel_after) cancel_later(*p.cancel_after, asking, id, cancelled);
+    const std::exception_ptr failed = co_await asking.end();
+    if (!*got) {
+        s.note("not granted " + id);
+        witness.gives_up(id);
+    }
+    expect(number, id, failed, *cancelled);
+    if (!*got) co_return;
+
+    co_await s.pause(p.hold);
+    if (p.downgrade) {
+        const bool holds = co_await go_on_as_reader(number, id, got, p);
+        if (!holds) co_return;
+        co_await s.pause(p.hold);
+    }
+    s.note("release " + id);
+    const loss_reason why = (*got)->reason();
+    witness.gives_up(id);
+    if (p.end == ending::destroyed) {
+        got->reset();
+        co_return;
+    }
+    running releasing(s.executor(), release(got));
+    if (p.end == ending::not_awaited) co_return;
+    if (p.end == ending::cancelled_wait) s.after(s.pick(6), [releasing]() mutable { releasing.cancel(); });
+    const std::exception_ptr release_failed = co_await releasing.end();
+    expect(number, id, release_failed, p.end == ending::cancelled_wait);
+    if (p.end == ending::awaited && why == loss_reason::none) witness.released(id);
+}
+
+asio::awaitable<void> lock_scenario::ask_for_downgrade(lock_scenario& self, client zk, std::string id,
+                                                       std::shared_ptr<std::optional<lock_guard>> guard) {
+    lock_guard writing = std::move(**guard);
+    guard->reset();
+    lock_guard reading = co_await self.lock.downgrade(zk, id, std::move(writing));
+    guard->emplace(std::move(reading));
+    self.s.note("granted " + id + " shared");
+    self.witness.granted(id, **guard);
+}
+
+asio::awaitable<bool> lock_scenario::go_on_as_reader(int number, std::string& id, std::shared_ptr<std::optional<lock_guard>> guard,
+                                                     const plan& p) {
+    witness.gives_up(id);
+    const fencing_token token = (*guard)->token();
+    const std::string next = witness.asks(number, lock_kind::shared);
+    s.note("downgrade " + id + " to " + next);
+    id = next;
+    running asking(s.executor(), ask_for_downgrade(*this, s.client_number(number), id, guard));
+    const auto cancelled = std::make_shared<bool>(false);
+    if (p.cancel_downgrade_after) cancel_later(*p.cancel_downgrade_after, asking, id, cancelled);
+    const std::exception_ptr failed = co_await asking.end();
+    if (!*guard) {
+        s.note("not granted " + id);
+        witness.gives_up(id);
+    }
+    expect(number, id, failed, *cancelled);
+    if (*guard && (*guard)->token() != token) throw violation(id + " has another token than the writer it was");
+    co_return guard->has_value();
+}
+
+void lock_scenario::contend(int client, plan p) { s.spawn(attempt(client, p)); }
+
+void lock_scenario::contend(int client, lock_kind kind, std::size_t hold) {
+    plan p;
+    p.kind = kind;
+    p.hold = hold;
+    contend(client, p);
+}
+
+void lock_scenario::begin_with(std::int32_t sequence) {
+    detail::create_request r;
+    r.path = std::string(parent_path(lock_directory));
+    s.ensemble.operate(r);
+    r.path = lock_directory;
+    s.ensemble.operate(r);
+    s.ensemble.set_next_sequence(lock_directory, sequence);
+}
+
+void lock_scenario::run_until(const std::function<bool()>& condition) {
+    for (s.settle(); !condition(); s.settle())
+        if (!s.step()) throw violation("what the test waits for does not happen");
+}
+
+// ------------------------------------------------------------------------------------------------------- at random
+
+lock_scenario::plan lock_scenario::random_plan() {
+    plan p;
+    p.kind = lock.downgrade && s.chance(60) ? lock_kind::shared : lock_kind::exclusive;
+    p.patient = s.chance(75);
+    if (s.chance(25)) p.cancel_after = s.pick(s.chance(50) ? 12 : 120);
+    p.hold = s.pick(s.chance(70) ? 4 : 30);
+    p.end = static_cast<ending>(s.pick(4));
+    p.downgrade = lock.downgrade && p.kind == lock_kind::exclusive && s.chance(40);
+    if (s.chance(15)) p.cancel_downgrade_after = s.pick(10);
+    return p;
+}
+
+asio::awaitable<void> lock_scenario::worker(int client, std::size_t rounds) {
+    for (; rounds > 0; --rounds) {
+        co_await s.pause(s.pick(25));
+        co_await attempt(client, random_plan());
+    }
+    --working_;
+}
+
+asio::awaitable<void> lock_scenario::trouble(faults f) {
+    for (int n = 0; n < 40 && working_ > 0; ++n) {
+        co_await s.pause(5 + s.pick(60));
+        const int victim = static_cast<int>(s.pick(static_cast<std::size_t>(s.clients())));
+        const std::size_t what = s.pick(4);
+        if (what == 0 && f.drops) s.ensemble.drop_connection(victim);
+        if (what == 1 && f.expiries && s.chance(50)) s.ensemble.expire(victim);
+        if (what == 2 && f.operator_deletes && witness.nodes_alive() > 0) {
+            const std::string path = witness.nth_node(s.pick(witness.nodes_alive()));
+            s.note("an operator deletes " + path);
+            s.ensemble.operate(detail::remove_request{path, any_version});
+        }
+        if (what == 3 && f.containers) s.ensemble.remove_empty_containers();
+    }
+}
+
+void lock_scenario::run_at_random(const faults& f) {
+    const std::size_t clients = 2 + s.pick(3);
+    for (std::size_t n = 0; n < clients; ++n) s.add_client();
+    if (s.chance(25)) begin_with(static_cast<std::int32_t>(2147483647 - s.pick(40)));
+    const std::size_t workers = 3 + s.pick(s.chance(80) ? 8 : 28);
+    const std::size_t rounds = 1 + s.pick(4);
+    for (std::size_t n = 0; n < workers; ++n) {
+        ++working_;
+        s.spawn(worker(static_cast<int>(s.pick(clients)), rounds));
+    }
+    if (f.drops || f.expiries || f.operator_deletes || f.containers) s.spawn(trouble(f));
+    finish();
+}
+
+void lock_scenario::finish() {
+    s.run();
+    witness.check_end();
+    s.close();
+}
+
+}  // namespace zkasio::test

@@ -1,0 +1,189 @@
+#include "simulation/lock_scenario.hpp"
+
+#include "support/catch.hpp"
+
+#include <zkasio/recipes/mutex.hpp>
+
+#include <limits>
+
+// What random runs would meet too rarely, or where one wants to know for certain that it was met.
+namespace zkasio::test {
+namespace {
+
+mutex mutex_of(client zk, std::string id) { return {std::move(zk), lock_directory, mutex_options().data(std::move(id))}; }
+
+asio::awaitable<lock_guard> acquire(client zk, std::string id, lock_kind) {
+    const mutex lock = mutex_of(zk, id);
+    co_return co_await lock.acquire();
+}
+
+asio::awaitable<std::optional<lock_guard>> try_acquire(client zk, std::string id, lock_kind) {
+    const mutex lock = mutex_of(zk, id);
+    co_return co_await lock.try_acquire();
+}
+
+const lock_under_test tested{acquire, try_acquire};
+constexpr std::uint64_t few = 40;  // seeds
+
+lock_scenario::plan holding(std::size_t steps) {
+    lock_scenario::plan p;
+    p.hold = steps;
+    return p;
+}
+
+/// Runs `begin(scenario)` and lets `strike(scenario)` happen before step 0, then before step 1 ... until it has ended before.
+void strike_at_every_step(const std::string& name, const std::function<void(lock_scenario&)>& begin,
+                          const std::function<void(lock_scenario&)>& strike) {
+    bool ended_before = false;
+    std::size_t k = 0;
+    for (; !ended_before; ++k) {
+        ended_before = true;
+        run_few_seeds(name + ", before step " + std::to_string(k), 3, [&](simulation& s) {
+            lock_scenario scenario(s, tested);
+            begin(scenario);
+            s.after(k, [&] {
+                if (!scenario.idle()) ended_before = false;
+                strike(scenario);
+            });
+            scenario.finish();
+        });
+        REQUIRE(k < 1000);
+    }
+    CHECK(k > 5);
+}
+
+// Of the same client, and of another.
+void three_contenders(lock_scenario& l) {
+    l.s.add_client();
+    l.s.add_client();
+    l.contend(0);
+    l.contend(1);
+    l.contend(1);
+}
+
+}  // namespace
+
+TEST_CASE("mutex, simulated: the sequence numbers become negative", "[simulation]") {
+    run_few_seeds("wrap", few, [](simulation& s) {
+        lock_scenario l(s, tested);
+        for (int n = 0; n < 3; ++n) s.add_client();
+        l.begin_with(std::numeric_limits<std::int32_t>::max() - 1);
+        for (int n = 0; n < 3; ++n) l.contend(n, holding(20));
+        l.run_until([&] { return l.witness.nodes_alive() == 3; });
+        CHECK(l.witness.nth_node(0).ends_with("-lock-2147483646"));
+        CHECK(l.witness.nth_node(2).ends_with("-lock--2147483648"));
+        l.finish();
+        CHECK(l.witness.grants() == 3);
+    });
+}
+
+TEST_CASE("mutex, simulated: the session expires at any step", "[simulation]") {
+    strike_at_every_step("expiry", three_contenders, [](lock_scenario& l) { l.s.ensemble.expire(1); });
+}
+
+TEST_CASE("mutex, simulated: the connection breaks at any step", "[simulation]") {
+    const auto nothing_applied = [](lock_scenario& l) { l.s.ensemble.drop_connection(1, 0, 0); };
+    strike_at_every_step("nothing applied", three_contenders, nothing_applied);
+    const auto all_applied = [](lock_scenario& l) { l.s.ensemble.drop_connection(1, 1000, 0); };
+    strike_at_every_step("all applied", three_contenders, all_applied);
+}
+
+TEST_CASE("mutex, simulated: the connection breaks twice in quick succession", "[simulation]") {
+    strike_at_every_step("twice", three_contenders, [](lock_scenario& l) {
+        l.s.ensemble.drop_connection(1);
+        l.s.after(2 + l.s.pick(8), [&l] { l.s.ensemble.drop_connection(1); });
+    });
+}
+
+TEST_CASE("mutex, simulated: an acquire is cancelled at any step", "[simulation]") {
+    // Behind nobody, behind one of the same client, behind one of another.
+    for (const int holder : {-1, 0, 1}) {
+        bool too_late = false;
+        for (std::size_t k = 0; !too_late; ++k) {
+            too_late = true;
+            run_few_seeds("cancelled before step " + std::to_string(k), few, [&](simulation& s) {
+                lock_scenario l(s, tested);
+                s.add_client();
+                s.add_client();
+                if (holder >= 0) {
+                    l.contend(holder, holding(8));
+                    l.run_until([&] { return l.witness.grants() == 1; });
+                }
+                lock_scenario::plan p;
+                p.cancel_after = k;
+                l.contend(0, p);
+                l.finish();
+                if (l.witness.grants() != (holder >= 0 ? 2u : 1u)) too_late = false;
+            });
+            REQUIRE(k < 1000);
+        }
+    }
+}
+
+TEST_CASE("mutex, simulated: the answer to the create is lost", "[simulation]") {
+    run_few_seeds("create lost", few, [](simulation& s) {
+        lock_scenario l(s, tested);
+        s.add_client();
+        l.begin_with(0);
+        l.contend(0, holding(1000));
+        const std::string create = "create " + lock_directory + '/';
+        l.run_until([&] { return s.ensemble.next_request(0).starts_with(create); });
+        s.ensemble.drop_connection(0, 1, 0);
+        CHECK(l.witness.nodes_alive() == 1);
+        l.run_until([&] { return l.witness.grants() == 1; });
+        for (int n = 0; n < 20 && !s.ensemble.steps().empty(); ++n) s.step();
+        CHECK(l.witness.nodes_alive() == 1);
+        l.finish();
+    });
+}
+
+TEST_CASE("mutex, simulated: an operator deletes the node of a waiter", "[simulation]") {
+    for (const int predecessor : {0, 1}) {
+        run_few_seeds(predecessor == 0 ? "behind one of the same client" : "behind another client", 4 * few, [&](simulation& s) {
+            lock_scenario l(s, tested);
+            for (int n = 0; n < 3; ++n) s.add_client();
+            l.contend(predecessor, holding(40));
+            l.run_until([&] { return l.witness.grants() == 1; });
+            l.contend(0, holding(60));
+            l.run_until([&] { return l.witness.nodes_alive() == 2; });
+            l.contend(2, holding(30));
+            l.run_until([&] { return l.witness.nodes_alive() == 3; });
+            s.ensemble.operate(detail::remove_request{l.witness.nth_node(1), any_version});
+            for (int n = 0; predecessor == 0 && l.witness.grants() == 1 && n < 1000; ++n) s.step();
+            for (int n = 0; n < 25; ++n) s.step();
+            if (!l.witness.all_told()) throw violation("it was not told that its node is gone");
+            l.finish();
+        });
+    }
+}
+
+TEST_CASE("mutex, simulated: the directory was removed since the last time", "[simulation]") {
+    run_few_seeds("removed", few, [](simulation& s) {
+        lock_scenario l(s, tested);
+        s.add_client();
+        s.add_client();
+        // What was known of the queue is kept for as long as a guard is.
+        std::optional<lock_guard> old;
+        std::function<asio::awaitable<void>()> once = [&]() -> asio::awaitable<void> {
+            const mutex lock = mutex_of(s.client_number(0), l.witness.asks(0, lock_kind::exclusive));
+            lock_guard guard = co_await lock.acquire();
+            old.emplace(std::move(guard));
+            co_await old->release();
+        };
+        s.spawn(once());
+        s.on_quiet = [] {};
+        s.run();
+        s.ensemble.remove_empty_containers();
+        CHECK_FALSE(s.ensemble.tree().find(lock_directory));
+        l.contend(1, holding(50));
+        l.run_until([&] { return l.witness.grants() == 1; });
+        l.contend(0);
+        l.run_until([&] { return l.idle(); });
+        CHECK(l.witness.grants() == 2);
+        old.reset();
+        s.run();
+        s.close();
+    });
+}
+
+}  // namespace zkasio::test

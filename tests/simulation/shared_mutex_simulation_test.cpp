@@ -1,0 +1,134 @@
+#include "simulation/lock_scenario.hpp"
+
+#include "support/catch.hpp"
+
+#include <zkasio/recipes/shared_mutex.hpp>
+
+namespace zkasio::test {
+namespace {
+
+shared_mutex lock_of(client zk, std::string id, bool prefer_readers = false) {
+    shared_mutex_options o;
+    o.data(std::move(id));
+    if (prefer_readers) o.prefer_readers();
+    return {std::move(zk), lock_directory, o};
+}
+
+asio::awaitable<lock_guard> acquire(client zk, std::string id, lock_kind kind) {
+    const shared_mutex lock = lock_of(zk, id);
+    if (kind == lock_kind::shared) co_return co_await lock.acquire_shared();
+    co_return co_await lock.acquire();
+}
+
+asio::awaitable<std::optional<lock_guard>> try_acquire(client zk, std::string id, lock_kind kind) {
+    const shared_mutex lock = lock_of(zk, id);
+    if (kind == lock_kind::shared) co_return co_await lock.try_acquire_shared();
+    co_return co_await lock.try_acquire();
+}
+
+asio::awaitable<lock_guard> acquire_preferred(client zk, std::string id, lock_kind kind) {
+    const shared_mutex lock = lock_of(zk, id, true);
+    if (kind == lock_kind::shared) co_return co_await lock.acquire_shared();
+    co_return co_await lock.acquire();
+}
+
+asio::awaitable<std::optional<lock_guard>> try_acquire_preferred(client zk, std::string id, lock_kind kind) {
+    const shared_mutex lock = lock_of(zk, id, true);
+    if (kind == lock_kind::shared) co_return co_await lock.try_acquire_shared();
+    co_return co_await lock.try_acquire();
+}
+
+asio::awaitable<lock_guard> downgrade(client zk, std::string id, lock_guard writing) {
+    const shared_mutex lock = lock_of(zk, id);
+    co_return co_await lock.downgrade(std::move(writing));
+}
+
+const lock_under_test fair{acquire, try_acquire, downgrade};
+const lock_under_test readers_preferred{acquire_preferred, try_acquire_preferred, downgrade};
+
+void run(const std::string& name, std::uint64_t seeds, const faults& f) {
+    run_seeds(name, seeds, [&](simulation& s) {
+        s.ensemble.lagging = s.chance(50);
+        lock_scenario(s, s.chance(70) ? fair : readers_preferred).run_at_random(f);
+    });
+}
+
+lock_scenario::plan waiting(lock_kind kind, std::size_t hold) {
+    lock_scenario::plan p;
+    p.kind = kind;
+    p.hold = hold;
+    return p;
+}
+
+}  // namespace
+
+TEST_CASE("shared_mutex, simulated: when a waiting writer gives up, the readers behind it are let in", "[simulation]") {
+    for (const int writer : {0, 1}) {
+        run_few_seeds("writer gives up", 40, [&](simulation& s) {
+            lock_scenario l(s, fair);
+            s.add_client();
+            s.add_client();
+            l.contend(0, waiting(lock_kind::shared, 1000));
+            l.run_until([&] { return l.witness.grants() == 1; });
+            lock_scenario::plan gives_up = waiting(lock_kind::exclusive, 3);
+            gives_up.cancel_after = 100;
+            l.contend(writer, gives_up);
+            l.run_until([&] { return l.witness.nodes_alive() == 2; });
+            l.contend(0, waiting(lock_kind::shared, 3));
+            l.run_until([&] { return l.witness.grants() == 2; });
+            CHECK(s.now() < 500);
+            l.finish();
+        });
+    }
+}
+
+TEST_CASE("shared_mutex, simulated: a cancelled downgrade lets nobody in too early", "[simulation]") {
+    for (std::size_t k = 0; k < 12; ++k) {
+        run_few_seeds("downgrade cancelled before step " + std::to_string(k), 20, [&](simulation& s) {
+            lock_scenario l(s, readers_preferred);
+            s.add_client();
+            s.add_client();
+            lock_scenario::plan writer = waiting(lock_kind::exclusive, 25);
+            writer.downgrade = true;
+            writer.cancel_downgrade_after = k;
+            l.contend(0, writer);
+            l.run_until([&] { return l.witness.grants() == 1; });
+            l.contend(0, waiting(lock_kind::exclusive, 12));
+            l.run_until([&] { return l.witness.nodes_alive() == 2; });
+            for (std::size_t n = 0; n < 12; ++n) {
+                s.after(20 + s.pick(15), [&l, n] { l.contend(static_cast<int>(n % 2), waiting(lock_kind::shared, 6)); });
+            }
+            l.finish();
+        });
+    }
+}
+
+TEST_CASE("shared_mutex, simulated: readers and writers that come, wait, give up and leave", "[simulation]") {
+    run("calm", 500, {});
+}
+
+TEST_CASE("shared_mutex, simulated: connections break", "[simulation]") {
+    faults f;
+    f.drops = true;
+    run("drops", 500, f);
+}
+
+TEST_CASE("shared_mutex, simulated: sessions expire", "[simulation]") {
+    faults f;
+    f.drops = f.expiries = true;
+    run("expiries", 500, f);
+}
+
+TEST_CASE("shared_mutex, simulated: the directory is removed when it is empty", "[simulation]") {
+    faults f;
+    f.containers = f.drops = true;
+    run("containers", 500, f);
+}
+
+TEST_CASE("shared_mutex, simulated: an operator deletes nodes", "[simulation]") {
+    faults f;
+    f.drops = f.operator_deletes = true;
+    run("operator", 500, f);
+}
+
+}  // namespace zkasio::test

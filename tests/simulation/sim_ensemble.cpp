@@ -1,0 +1,164 @@
+#include "simulation/sim_link.hpp"
+
+#include <algorithm>
+
+namespace zkasio::test {
+
+using namespace detail;
+
+sim_ensemble::sim_ensemble() = default;
+sim_ensemble::~sim_ensemble() = default;
+
+backend_factory sim_ensemble::factory(int client) {
+    return [this, client](backend_listener& listener) -> std::unique_ptr<backend> {
+        return std::make_unique<sim_link>(*this, client, listener);
+    };
+}
+
+// --------------------------------------------------------------------------------------------- what may happen
+
+std::vector<sim_ensemble::step> sim_ensemble::steps() const {
+    std::vector<step> all;
+    for (sim_link* l : links_) l->list_steps(all);
+    return all;
+}
+
+void sim_ensemble::take(const step& s) {
+    on_log(to_string(s));
+    switch (s.what) {
+        case step::kind::connect: return s.whose->connect();
+        case step::kind::apply: return s.whose->apply();
+        case step::kind::catch_up: return s.whose->catch_up_one();
+        case step::kind::deliver: return s.whose->deliver();
+    }
+}
+
+// ------------------------------------------------------------------------------------------- what a test does
+
+bool sim_ensemble::drop_connection(int client, std::size_t applied, std::size_t delivered) {
+    sim_link* l = link_of(client);
+    if (!l || !l->attached()) return false;
+    on_log("drop " + std::to_string(client) + ", " + std::to_string(applied) + " applied, " + std::to_string(delivered) +
+           " delivered");
+    l->drop(applied, delivered);
+    return true;
+}
+
+bool sim_ensemble::drop_connection(int client) {
+    const std::size_t applied = pick(requests_under_way(client) + 1);
+    const std::size_t delivered = pick(answers_under_way(client) + 1);
+    return drop_connection(client, applied, delivered);
+}
+
+bool sim_ensemble::expire(int client) {
+    const std::int64_t session = session_of(client);
+    if (!alive(session)) return false;
+    on_log("expire " + std::to_string(client));
+    end_session(session);
+    drop_connection(client, 0, pick(answers_under_way(client) + 1));
+    return true;
+}
+
+std::error_code sim_ensemble::operate(const multi_op& op) {
+    sim_txn txn = begin(0);
+    const multi_result result = tree_.perform(op, txn);
+    commit(std::move(txn));
+    return result.code;
+}
+
+void sim_ensemble::remove_empty_containers() {
+    std::vector<std::string> empty;
+    for (const auto& [path, node] : tree_.nodes())
+        if (node.mode == create_mode::container && node.created_children > 0 && node.stat.num_children == 0)
+            empty.push_back(path);
+    for (const std::string& path : empty) operate(remove_request{path});
+}
+
+// --------------------------------------------------------------------------------------------- what there is
+
+sim_link* sim_ensemble::link_of(int client) const {
+    const auto it = std::find_if(links_.begin(), links_.end(), [&](const sim_link* l) { return l->client() == client; });
+    return it == links_.end() ? nullptr : *it;
+}
+
+std::int64_t sim_ensemble::session_of(int client) const {
+    const sim_link* l = link_of(client);
+    return l ? l->session() : 0;
+}
+
+bool sim_ensemble::alive(std::int64_t session) const {
+    const auto it = sessions_.find(session);
+    return it != sessions_.end() && it->second;
+}
+
+std::size_t sim_ensemble::watches() const {
+    std::size_t n = 0;
+    for (const sim_link* l : links_) n += l->watches();
+    return n;
+}
+
+std::size_t sim_ensemble::sessions() const {
+    return static_cast<std::size_t>(std::count_if(sessions_.begin(), sessions_.end(), [](const auto& s) { return s.second; }));
+}
+
+std::size_t sim_ensemble::requests_under_way(int client) const {
+    const sim_link* l = link_of(client);
+    return l ? l->requests() : 0;
+}
+
+std::size_t sim_ensemble::answers_under_way(int client) const {
+    const sim_link* l = link_of(client);
+    return l ? l->answers() : 0;
+}
+
+std::string sim_ensemble::next_request(int client) const {
+    const sim_link* l = link_of(client);
+    return l ? l->next_request() : std::string();
+}
+
+// ----------------------------------------------------------------------------------------------- the leader
+
+sim_txn sim_ensemble::begin(std::int64_t session) {
+    sim_txn txn;
+    txn.zxid = last_zxid() + 1;
+    txn.session = session;
+    return txn;
+}
+
+void sim_ensemble::commit(sim_txn txn) {
+    log_.push_back(std::move(txn));
+    on_commit(log_.back());
+    if (lagging) return;
+    for (sim_link* l : links_)
+        if (l->attached()) l->catch_up(last_zxid());
+}
+
+std::int64_t sim_ensemble::open_session() {
+    sim_txn txn = begin(0);
+    const std::int64_t session = 0x1000 + txn.zxid;
+    sessions_[session] = true;
+    commit(std::move(txn));
+    return session;
+}
+
+void sim_ensemble::end_session(std::int64_t session) {
+    sessions_[session] = false;
+    sim_txn txn = begin(session);
+    txn.ends_session = true;
+    for (const std::string& path : tree_.ephemerals_of(session)) tree_.perform(remove_request{path}, txn);
+    commit(std::move(txn));
+}
+
+std::string to_string(const sim_ensemble::step& s) {
+    using kind = sim_ensemble::step::kind;
+    const std::string client = std::to_string(s.client);
+    switch (s.what) {
+        case kind::connect: return "connect " + client;
+        case kind::apply: return "apply " + client + ": " + s.whose->next_request();
+        case kind::catch_up: return "catch up " + client;
+        case kind::deliver: return "deliver " + client + ": " + s.whose->next_answer();
+    }
+    return {};
+}
+
+}  // namespace zkasio::test

@@ -1,0 +1,135 @@
+#pragma once
+
+#include "simulation/sim_ensemble.hpp"
+
+#include <deque>
+#include <set>
+#include <utility>
+#include <variant>
+
+namespace zkasio::test {
+
+/// One client's end of the wire, and the server's. Its "socket" is an eventfd, readable when something has arrived.
+class sim_link final : public detail::backend {
+public:
+    sim_link(sim_ensemble& ensemble, int client, detail::backend_listener& listener);
+    ~sim_link() override;
+
+    // --------------------------------------------------------------------------------------------- the client's end
+    void open(const detail::open_params& p) override;
+    bool has_socket() const override { return state_ != state::none; }
+    detail::interest next_interest() override;
+    detail::drain_result process(bool readable, bool writable) override;
+    std::error_code submit(detail::op_id id, const detail::request& r) override;
+    void begin_batch() override {}
+    void end_batch() override {}
+    void abort_connection() override;
+    void set_servers(const std::vector<std::string>&) override {}
+    void forget_watch(const std::string& path, detail::watch_kind kind) override;
+    std::int64_t session_id() const override { return session_; }
+    std::string session_password() const override { return "0123456789abcdef"; }
+    std::chrono::milliseconds session_timeout() const override { return ensemble_.session_timeout; }
+    std::string last_failure() const override { return "connection reset"; }
+    std::string current_server() const override { return "simulated:2181"; }
+    bool send_goodbye() override;
+    bool goodbye_received() override;
+    void close() override;
+
+    // --------------------------------------------------------------------------------------------- the server's end
+    int client() const noexcept { return client_; }
+    std::int64_t session() const noexcept { return attached_ ? server_session_ : session_; }
+    bool attached() const noexcept { return attached_; }
+    std::size_t watches() const noexcept { return armed_.size(); }
+    std::size_t requests() const noexcept { return requests_.size(); }
+    std::size_t answers() const noexcept { return outgoing_.size(); }
+    std::string next_request() const;
+    std::string next_answer() const;
+
+    void list_steps(std::vector<sim_ensemble::step>& steps);
+    void connect();
+    void apply();
+    void catch_up(std::int64_t until);
+    void catch_up_one() { catch_up(known_ + 1); }
+    void deliver();
+    void drop(std::size_t applied, std::size_t delivered);
+
+private:
+    using watch_key = std::pair<std::string, detail::watch_kind>;
+
+    struct asked {
+        detail::op_id id;
+        detail::request what;
+    };
+    struct goodbye {};
+    struct set_watches {  // what the library sends first on each further connection
+        std::int64_t since;
+        std::vector<std::pair<watch_key, bool>> watches;
+    };
+    using packet = std::variant<set_watches, asked, goodbye>;
+
+    struct answered {
+        detail::op_id id;
+        detail::reply what;
+        std::int64_t zxid;
+    };
+    struct event {
+        detail::node_event what;
+        std::string path;
+    };
+    struct up {
+        std::int64_t session;
+    };
+    struct expired {};
+    struct lost {};
+    struct said_goodbye {};
+    using arrival = std::variant<answered, event, up, expired, lost, said_goodbye>;
+
+    enum class state {
+        none,
+        connecting,
+        connected,
+    };
+
+    void kick();
+    void handle(arrival&& a);
+    void handle(answered&& a);
+    void handle(event&& e);
+    void begin_connecting();
+    void fail_all(std::error_code code);
+    void register_watch(const detail::request& r, const std::error_code& code);
+
+    void serve(packet p);
+    detail::reply serve(const detail::request& r);
+    detail::reply read(const detail::request& r);
+    detail::reply write(const detail::request& r);
+    void restore(const set_watches& w);
+    void fire(const sim_change& c);
+    void fire(detail::node_event e, const std::string& path, std::initializer_list<detail::watch_kind> kinds);
+
+    sim_ensemble& ensemble_;
+    const int client_;
+    detail::backend_listener& listener_;
+    const int descriptor_;
+
+    // the client's end
+    state state_ = state::none;
+    std::uint64_t connection_ = 0;
+    std::int64_t session_ = 0;
+    std::int64_t last_seen_ = 0;                                    // the highest zxid of an answer
+    std::map<watch_key, bool> registered_;                          // true: that of a node that was missing
+    std::deque<std::pair<detail::op_id, detail::request>> outstanding_;
+    std::deque<arrival> arrived_;
+    bool closed_ = false, goodbye_sent_ = false, goodbye_received_ = false;
+
+    // the server's end
+    bool handshaking_ = false;  // the server has not seen it yet
+    bool attached_ = false;
+    std::int64_t server_session_ = 0;  // of which the client may not know yet
+    std::deque<packet> requests_;
+    std::deque<arrival> outgoing_;
+    std::set<watch_key> armed_;
+    sim_tree view_;           // as this server has it
+    std::int64_t known_ = 0;  // of the ensemble's log
+};
+
+}  // namespace zkasio::test

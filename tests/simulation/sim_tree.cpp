@@ -1,0 +1,152 @@
+#include "simulation/sim_tree.hpp"
+
+#include <zkasio/path.hpp>
+
+#include <cstdio>
+
+namespace zkasio::test {
+
+using namespace detail;
+
+sim_tree::sim_tree() { nodes_.emplace("/", sim_node()); }
+
+const sim_node* sim_tree::find(const std::string& path) const {
+    const auto it = nodes_.find(path);
+    return it == nodes_.end() ? nullptr : &it->second;
+}
+
+std::vector<std::string> sim_tree::children(const std::string& path) const {
+    const std::string prefix = path == "/" ? path : path + '/';
+    std::vector<std::string> names;
+    for (auto it = nodes_.upper_bound(prefix); it != nodes_.end() && it->first.starts_with(prefix); ++it)
+        if (it->first.find('/', prefix.size()) == std::string::npos) names.push_back(it->first.substr(prefix.size()));
+    return names;
+}
+
+std::vector<std::string> sim_tree::ephemerals_of(std::int64_t session) const {
+    std::vector<std::string> paths;
+    for (const auto& [path, node] : nodes_)
+        if (node.stat.ephemeral_owner == session && session != 0) paths.push_back(path);
+    return paths;
+}
+
+multi_result sim_tree::perform(const multi_op& op, sim_txn& txn) {
+    if (const auto* c = std::get_if<create_request>(&op)) return create(*c, txn);
+    if (const auto* s = std::get_if<set_request>(&op)) return set(*s, txn);
+    if (const auto* r = std::get_if<remove_request>(&op)) return remove(*r, txn);
+    return check(std::get<check_op>(op));
+}
+
+std::error_code sim_tree::perform(const std::vector<multi_op>& ops, sim_txn& txn, std::vector<multi_result>& results) {
+    sim_tree trial = *this;
+    sim_txn all = txn;
+    results.clear();
+    for (const multi_op& op : ops) {
+        results.push_back(trial.perform(op, all));
+        const std::error_code failed = results.back().code;
+        if (!failed) continue;
+        for (multi_result& before : results) before = multi_result{};
+        results.back().code = failed;
+        multi_result behind;
+        behind.code = zk_errc::runtime_inconsistency;
+        results.resize(ops.size(), behind);
+        return failed;
+    }
+    *this = std::move(trial);
+    txn = std::move(all);
+    return {};
+}
+
+multi_result sim_tree::create(const create_request& r, sim_txn& txn) {
+    multi_result result;
+    const auto parent = nodes_.find(std::string(parent_path(r.path)));
+    result.path = r.path;
+    if (parent != nodes_.end() && is_sequential(r.mode)) {
+        char number[16];
+        std::snprintf(number, sizeof number, "%010d", static_cast<std::int32_t>(parent->second.created_children));
+        result.path += number;
+    }
+    if (parent == nodes_.end())
+        result.code = zk_errc::no_node;
+    else if (parent->second.stat.ephemeral_owner != 0)
+        result.code = zk_errc::no_children_for_ephemerals;
+    else if (nodes_.contains(result.path))
+        result.code = zk_errc::node_exists;
+    if (result.code) return result;
+
+    sim_node node;
+    node.data = r.data;
+    node.mode = r.mode;
+    node.stat.czxid = node.stat.mzxid = node.stat.pzxid = txn.zxid;
+    node.stat.ctime = node.stat.mtime = txn.zxid;
+    node.stat.ephemeral_owner = is_ephemeral(r.mode) ? txn.session : 0;
+    node.stat.data_length = static_cast<std::int32_t>(r.data.size());
+    result.stat = node.stat;
+    record(sim_change::kind::created, result.path, std::move(node), txn);
+    return result;
+}
+
+multi_result sim_tree::set(const set_request& r, sim_txn& txn) {
+    multi_result result = check({r.path, r.version});
+    if (result.code) return result;
+    sim_node node = nodes_.at(r.path);
+    node.data = r.data;
+    node.stat.mzxid = node.stat.mtime = txn.zxid;
+    ++node.stat.version;
+    node.stat.data_length = static_cast<std::int32_t>(r.data.size());
+    result.stat = node.stat;
+    record(sim_change::kind::data_set, r.path, std::move(node), txn);
+    return result;
+}
+
+multi_result sim_tree::remove(const remove_request& r, sim_txn& txn) {
+    multi_result result = check({r.path, r.version});
+    if (!result.code && nodes_.at(r.path).stat.num_children > 0) result.code = zk_errc::not_empty;
+    if (!result.code) record(sim_change::kind::removed, r.path, nodes_.at(r.path), txn);
+    return result;
+}
+
+multi_result sim_tree::check(const check_op& r) const {
+    multi_result result;
+    const sim_node* node = find(r.path);
+    if (!node)
+        result.code = zk_errc::no_node;
+    else if (r.version != any_version && r.version != node->stat.version)
+        result.code = zk_errc::bad_version;
+    return result;
+}
+
+void sim_tree::record(sim_change::kind what, const std::string& path, sim_node node, sim_txn& txn) {
+    txn.changes.push_back({what, path, std::move(node)});
+    apply(txn.changes.back(), txn.zxid);
+}
+
+void sim_tree::apply(const sim_change& c, std::int64_t zxid) {
+    switch (c.what) {
+        case sim_change::kind::created: nodes_[c.path] = c.node; return parent_changed(c.path, zxid, true);
+        case sim_change::kind::removed: nodes_.erase(c.path); return parent_changed(c.path, zxid, false);
+        case sim_change::kind::data_set: {
+            sim_node& node = nodes_.at(c.path);
+            node.data = c.node.data;
+            node.stat.mzxid = c.node.stat.mzxid;
+            node.stat.mtime = c.node.stat.mtime;
+            node.stat.version = c.node.stat.version;
+            node.stat.data_length = c.node.stat.data_length;
+        }
+    }
+}
+
+void sim_tree::parent_changed(const std::string& path, std::int64_t zxid, bool created) {
+    sim_node& parent = nodes_.at(std::string(parent_path(path)));
+    if (created) ++parent.created_children;
+    parent.stat.num_children += created ? 1 : -1;
+    parent.stat.pzxid = zxid;
+    // What a server shows: creations and removals.
+    parent.stat.cversion = static_cast<std::int32_t>(2 * parent.created_children) - parent.stat.num_children;
+}
+
+void sim_tree::set_next_sequence(const std::string& path, std::int32_t next) {
+    nodes_.at(path).created_children = static_cast<std::uint32_t>(next);
+}
+
+}  // namespace zkasio::test

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <zkasio/detail/backend.hpp>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zkasio::test {
+
+struct sim_node {
+    std::string data;
+    node_stat stat;
+    create_mode mode = create_mode::persistent;
+    std::uint32_t created_children = 0;  ///< of which the next sequence number is made; removals do not count
+};
+
+/// One change of one node.
+struct sim_change {
+    enum class kind {
+        created,
+        removed,
+        data_set,
+    };
+    kind what;
+    std::string path;
+    sim_node node;  ///< afterwards; of a removed one: before
+};
+
+/// A transaction as it is committed: what every server applies. Without changes: it failed, or only checked.
+struct sim_txn {
+    std::int64_t zxid = 0;
+    std::int64_t session = 0;  ///< who asked for it; 0: an operator, or the servers themselves
+    bool ends_session = false;
+    std::vector<sim_change> changes;
+};
+
+/// A tree of nodes with ZooKeeper's rules. No input, no output.
+class sim_tree {
+public:
+    sim_tree();
+
+    const sim_node* find(const std::string& path) const;
+    std::vector<std::string> children(const std::string& path) const;
+    const std::map<std::string, sim_node>& nodes() const noexcept { return nodes_; }
+    std::vector<std::string> ephemerals_of(std::int64_t session) const;
+
+    /// Decides, applies, and adds what it did to `txn`.
+    detail::multi_result perform(const detail::multi_op& op, sim_txn& txn);
+    /// All of them or none. The code is that of the step that failed.
+    std::error_code perform(const std::vector<detail::multi_op>& ops, sim_txn& txn,
+                            std::vector<detail::multi_result>& results);
+
+    /// What another tree did.
+    void apply(const sim_change& c, std::int64_t zxid);
+
+    /// So that the next sequential child gets this number.
+    void set_next_sequence(const std::string& path, std::int32_t next);
+
+private:
+    detail::multi_result create(const detail::create_request& r, sim_txn& txn);
+    detail::multi_result set(const detail::set_request& r, sim_txn& txn);
+    detail::multi_result remove(const detail::remove_request& r, sim_txn& txn);
+    detail::multi_result check(const detail::check_op& r) const;
+    void parent_changed(const std::string& path, std::int64_t zxid, bool created);
+    void record(sim_change::kind what, const std::string& path, sim_node node, sim_txn& txn);
+
+    std::map<std::string, sim_node> nodes_;
+};
+
+}  // namespace zkasio::test

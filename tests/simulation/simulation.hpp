@@ -1,0 +1,97 @@
+#pragma once
+
+#include "simulation/sim_ensemble.hpp"
+
+#include <zkasio/client.hpp>
+
+#include <asio/awaitable.hpp>
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
+
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace zkasio::test {
+
+/// A property that must hold does not.
+class violation : public std::logic_error {
+public:
+    using std::logic_error::logic_error;
+};
+
+/// Clients on one event loop, an ensemble in memory, and a scheduler: whenever the loop has nothing to do, a number from the
+/// seed decides what happens next. The same seed, the same run.
+class simulation {
+public:
+    explicit simulation(std::uint64_t seed);
+    ~simulation();
+    simulation(const simulation&) = delete;
+    simulation& operator=(const simulation&) = delete;
+
+    // ---------------------------------------------------------------------------------------------- for the scenario
+    std::size_t pick(std::size_t below);  ///< [0, below)
+    bool chance(int percent) { return pick(100) < static_cast<std::size_t>(percent); }
+    asio::any_io_executor executor() { return io_.get_executor(); }
+    /// Number 0, 1, ...
+    client add_client();
+    client client_number(int n) const { return clients_[static_cast<std::size_t>(n)]; }
+    detail::core& inside(int n) const { return *cores_[static_cast<std::size_t>(n)]; }
+    int clients() const noexcept { return static_cast<int>(cores_.size()); }
+
+    /// An exception of it ends run().
+    void spawn(asio::awaitable<void> task);
+    /// `what` happens when this many steps have been taken, or when there is nothing else to do.
+    void after(std::size_t steps, std::function<void()> what);
+    asio::awaitable<void> pause(std::size_t steps);
+    std::uint64_t now() const noexcept { return now_; }
+    void note(std::string line);
+    /// The newest lines of the log.
+    std::string tail(std::size_t lines = 120) const;
+
+    std::function<void()> on_idle = [] {};   ///< between two steps
+    std::function<void()> on_quiet = [] {};  ///< the ensemble has nothing left to do
+    /// Chooses among the ensemble's steps; at random by default.
+    std::function<std::size_t(const std::vector<sim_ensemble::step>&)> choose;
+
+    /// Everything that the clients do without the servers.
+    void settle();
+    /// Until nothing can happen any more.
+    void run();
+    /// One step. False when nothing can happen any more.
+    bool step();
+    /// Closes the clients, and checks that nothing is left of them anywhere.
+    void close();
+
+    sim_ensemble ensemble;
+
+private:
+    void nothing_pending();
+
+    std::mt19937_64 random_;
+    asio::io_context io_;
+    std::vector<std::shared_ptr<detail::core>> cores_;
+    std::vector<client> clients_;
+    std::multimap<std::uint64_t, std::function<void()>> events_;
+    std::uint64_t now_ = 0;
+    std::deque<std::string> log_;
+    std::exception_ptr failed_;
+};
+
+/// Runs `scenario(simulation)` with this seed; when it fails, says how to see it again.
+void run_seed(const std::string& name, std::uint64_t seed, const std::function<void(simulation&)>& scenario);
+
+/// With the first few seeds, or only with $ZKASIO_SIM_SEED.
+void run_few_seeds(const std::string& name, std::uint64_t seeds, const std::function<void(simulation&)>& scenario);
+
+/// With many seeds: $ZKASIO_SIM_SEEDS of them (or `seeds`), or only with $ZKASIO_SIM_SEED.
+void run_seeds(const std::string& name, std::uint64_t seeds, const std::function<void(simulation&)>& scenario);
+
+}  // namespace zkasio::test
