@@ -45,7 +45,8 @@ asio::awaitable<std::optional<lock_guard>> mutex::try_acquire_until(boot_clock::
 
 entry mutex::as_entry(bool wait) const {
     return {path_, names_of(options_, path_),
-            make_wish(lock_kind::exclusive, wait ? patience::wait : patience::first_or_nothing, options_.data(), options_.acl(), {})};
+            make_wish(lock_kind::exclusive, wait ? patience::wait : patience::first_or_nothing, options_.data(), options_.acl(), {}),
+            zk_.get_executor()};
 }
 
 asio::awaitable<std::vector<contender_info>> mutex::contenders() const {

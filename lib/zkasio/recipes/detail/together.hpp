@@ -17,6 +17,7 @@ struct entry {
     std::string directory;
     queue_names names;
     wish what;
+    asio::any_io_executor strand;  ///< of the client
 };
 
 /// Enters several queues in one transaction and waits until all locks are ours. Empty: refused. Otherwise the token of the
