@@ -96,6 +96,7 @@ asio::awaitable<std::shared_ptr<lock_claim>> contend_as(client zk, acquire_optio
     std::function<asio::awaitable<std::shared_ptr<lock_claim>>()> anew = [&]() -> asio::awaitable<std::shared_ptr<lock_claim>> {
         co_return co_await contend(zk, directory, names, what);
     };
+    if (what.how_long == patience::first_or_nothing) co_return co_await how.owner()->try_acquire(zk, key, kind, anew);
     co_return co_await how.owner()->acquire(zk, key, kind, anew);
 }
 
