@@ -55,6 +55,8 @@ TEST_CASE("queue insight: positions go down one by one while local waiters ahead
         const std::vector<std::string> queue = paths_of(co_await lock.contenders());
         REQUIRE(queue.size() == 5);
         CHECK(seen.back().predecessor == queue[3]);
+        taker behind(executor, lock.acquire());  // which changes nothing for us
+        co_await until_children(zk, dir, 6);
         co_await holder.release();
         for (std::size_t i = 0; i < 3; ++i) {
             co_await between[i].got();
