@@ -93,6 +93,22 @@ TEST_CASE("unfair_mutex: try_acquire and time limits leave nothing behind") {
     with_client(body);
 }
 
+TEST_CASE("unfair_mutex: try_acquire gets it when its own client has just let it go") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "unfair-let-go");
+        const unfair_mutex lock(zk, dir + "/lock");
+        std::int64_t token = 0;
+        for (int i = 0; i < 10; ++i) {
+            const auto guard = co_await lock.try_acquire();  // the one before is still being released
+            REQUIRE(guard);
+            CHECK(guard->token().value() > token);
+            token = guard->token().value();
+        }
+        co_await until_gone(zk, lock.path());
+    };
+    with_client(body);
+}
+
 TEST_CASE("unfair_mutex: holder() tells who has it, and parents are created on demand") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "unfair-holder");

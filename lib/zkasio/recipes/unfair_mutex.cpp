@@ -58,6 +58,7 @@ public:
     void give_up() noexcept override {
         if (std::exchange(given_up_, true)) return;
         hold_.end();
+        pass_->leaving();
         try {
             on_.run_in_background(remove(on_, paths_.front(), token_, std::move(pass_), removal_));
         } catch (...) {
