@@ -100,7 +100,18 @@ asio::awaitable<void> lock_guard::revoke_requested() const {
     const auto claim = claim_;
     if (released_) throw error(errc::lock_released, "revoke_requested", path());
     const recipes::detail::revocation_watch watch(claim->on(), claim->paths());
-    co_await watch.asked();
+    std::function<asio::awaitable<void>()> asked = [&] { return watch.asked(); };
+    std::exception_ptr failed;
+    try {
+        co_await claim->hold().run(std::move(asked));
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    if (!failed) co_return;
+    const loss_reason why = claim->hold().reason();
+    if (why == loss_reason::released) throw error(errc::lock_released, "revoke_requested", claim->paths().front());
+    if (why != loss_reason::none) throw error(errc::lock_lost, "revoke_requested", claim->paths().front(), to_string(why));
+    std::rethrow_exception(failed);
 }
 
 asio::awaitable<void> revoke(client zk, std::string path) {

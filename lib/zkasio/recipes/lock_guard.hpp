@@ -68,7 +68,8 @@ public:
     asio::awaitable<void> run(std::function<asio::awaitable<void>()> body) const;
 
     /// *Completes when* somebody asks for the lock back (see revoke()). Nothing follows from it by itself: whoever asks
-    /// hopes that we release soon. *Fails with* errc::lock_lost when the lock is lost first.
+    /// hopes that we release soon. *Fails with* errc::lock_lost when the lock is lost first, errc::lock_released when it is
+    /// given up.
     asio::awaitable<void> revoke_requested() const;
 
     /// Gives the lock up; from the call on, held() is false.

@@ -78,21 +78,32 @@ lock_owner::lock_owner() : state_(std::make_shared<state>()) {}
 
 asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::acquire(client zk, std::string key, lock_kind kind,
                                                                  std::function<asio::awaitable<std::shared_ptr<lock_claim>>()> acquire) const {
+    return take(std::move(zk), std::move(key), kind, others::wait, std::move(acquire));
+}
+
+asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::try_acquire(client zk, std::string key, lock_kind kind,
+                                                                     std::function<asio::awaitable<std::shared_ptr<lock_claim>>()> acquire) const {
+    return take(std::move(zk), std::move(key), kind, others::refuse, std::move(acquire));
+}
+
+asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::take(client zk, std::string key, lock_kind kind, others when_acquiring,
+                                                              std::function<asio::awaitable<std::shared_ptr<lock_claim>>()> acquire) const {
     const auto self = state_;
     const one_shot done = zk.make_one_shot();
     for (;;) {
-        std::optional<one_shot> others;
+        std::optional<one_shot> first;
         {
             const std::lock_guard lock(self->mutex);
             state::slot& slot = self->slots[key];
             if (auto joined = self->join(slot, kind)) co_return joined;
             if (slot.acquiring)
-                others = slot.acquiring;
+                first = slot.acquiring;
             else
                 slot.acquiring = done;
         }
-        if (!others) break;
-        co_await others->wait();
+        if (!first) break;
+        if (when_acquiring == others::refuse) co_return nullptr;
+        co_await first->wait();
     }
     // From here on it is this coroutine that acquires; however it ends, the others go on.
     struct ending {

@@ -28,9 +28,15 @@ public:
     /// errc::lock_lost when the owner's lock has been lost and not yet been released.
     asio::awaitable<std::shared_ptr<lock_claim>> acquire(client zk, std::string key, lock_kind kind,
                                                          std::function<asio::awaitable<std::shared_ptr<lock_claim>>()> acquire) const;
+    /// The same; null instead of waiting for another coroutine of this owner that is just acquiring.
+    asio::awaitable<std::shared_ptr<lock_claim>> try_acquire(client zk, std::string key, lock_kind kind,
+                                                             std::function<asio::awaitable<std::shared_ptr<lock_claim>>()> acquire) const;
 
 private:
     struct state;
+    enum class others { wait, refuse };
+    asio::awaitable<std::shared_ptr<lock_claim>> take(client zk, std::string key, lock_kind kind, others when_acquiring,
+                                                      std::function<asio::awaitable<std::shared_ptr<lock_claim>>()> acquire) const;
     std::shared_ptr<state> state_;
 };
 

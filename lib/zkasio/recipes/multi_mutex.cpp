@@ -81,13 +81,19 @@ bool multi_mutex::together() const {
            std::all_of(members_.begin(), members_.end(), [](const member& m) { return m.as_mutex.has_value(); });
 }
 
+void multi_mutex::check_client(const asio::any_io_executor& strand, const std::string& path) const {
+    if (strand != zk_.get_executor()) throw error(errc::invalid_argument, "multi_mutex", path, "this lock is another client's");
+}
+
 asio::awaitable<std::optional<lock_guard>> multi_mutex::take(bool wait) const {
     const multi_mutex self = *this;
     if (self.members_.empty()) throw error(errc::invalid_argument, "multi_mutex", {}, "there are no locks in it");
     if (self.together()) {
         std::vector<wish> wishes;
-        for (const member& m : self.members_)
+        for (const member& m : self.members_) {
+            self.check_client(m.as_mutex->get_executor(), m.path);
             wishes.emplace_back(m.as_mutex->spec(), lock_kind::exclusive, wait ? patience::wait : patience::first_or_nothing);
+        }
         claims_together all = co_await contend_together(self.zk_, std::move(wishes));
         if (all.claims.empty()) co_return std::nullopt;
         co_return co_await guard_of(std::move(all.claims), all.token);
@@ -108,10 +114,9 @@ asio::awaitable<std::optional<lock_guard>> multi_mutex::take(bool wait) const {
                 co_return std::nullopt;
             }
             taken.push_back(std::move(*next));
-            const session& first = taken.front().claim()->on();
-            if (taken.back().claim()->on().id() == first.id()) continue;
-            if (first.over()) throw error(errc::session_expired, "multi_mutex", m.path);
-            throw error(errc::invalid_argument, "multi_mutex", m.path, "this lock is another client's");
+            const session& mine = taken.back().claim()->on();
+            self.check_client(mine.get_executor(), m.path);
+            if (mine.id() != taken.front().claim()->on().id()) throw error(errc::session_expired, "multi_mutex", m.path);
         }
     } catch (...) {
         give_back();

@@ -4,6 +4,7 @@
 #include <zkasio/recipes/lock_guard.hpp>
 #include <zkasio/recipes/mutex.hpp>
 
+#include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
 
 #include <chrono>
@@ -85,6 +86,7 @@ private:
     };
     multi_mutex& insert(member m);
     bool together() const;
+    void check_client(const asio::any_io_executor& strand, const std::string& path) const;
     asio::awaitable<std::optional<lock_guard>> take(bool wait) const;
 
     client zk_;

@@ -91,7 +91,8 @@ public:
 
     const std::string& path() const noexcept { return path_; }
 
-    /// For multi_mutex.
+    /// For multi_mutex: the client's strand, and what its contenders share.
+    asio::any_io_executor get_executor() const { return zk_.get_executor(); }
     const std::shared_ptr<const recipes::detail::lock_spec>& spec() const noexcept { return spec_; }
 
 private:

@@ -102,9 +102,29 @@ asio::awaitable<std::optional<lease_nodes>> create_leases(session on, std::strin
     co_return result;
 }
 
-// With `locks` held: our leases are there, and there are no more of them than permits.
+// As changed_or(). False: an operator has deleted the node of our turn. Then somebody else is being served, too, and each would wait
+// for the leases of the other.
+asio::awaitable<bool> wait_in_turn(limit& most, const watch& children, const session_hold& turn) {
+    if (turn.reason() == loss_reason::none) {
+        std::function<asio::awaitable<void>()> wait = [&]() -> asio::awaitable<void> { co_await most.changed_or(children); };
+        bool lost = false;
+        try {
+            co_await turn.run(std::move(wait));
+        } catch (const std::system_error& e) {
+            lost = e.code() == condition::cancelled && turn.reason() != loss_reason::none;
+            if (!lost) throw;
+        }
+        if (!lost) co_return true;
+    }
+    if (turn.reason() == loss_reason::node_deleted) co_return false;
+    co_await most.changed_or(children);  // suspended: the node is still there; or this fails with what has happened
+    co_return true;
+}
+
+// With `locks` held: our leases are there, and there are no more of them than permits. Nothing: there are not enough, or it was
+// not our `turn` any more.
 asio::awaitable<std::optional<lease_nodes>> wait_for_leases(session on, std::string path, permits max, semaphore_options options, int n,
-                                                            patience how_long) {
+                                                            patience how_long, const session_hold& turn) {
     const std::string directory = join_path(path, "leases");
     limit most(on, max);
     for (;;) {
@@ -120,7 +140,8 @@ asio::awaitable<std::optional<lease_nodes>> wait_for_leases(session on, std::str
             const int permitted = co_await most.read();
             if (names.size() <= static_cast<std::size_t>(std::max(permitted, 0))) co_return nodes;
             if (how_long == patience::first_or_nothing) co_return std::nullopt;
-            co_await most.changed_or(seen.changes);
+            const bool in_turn = co_await wait_in_turn(most, seen.changes, turn);
+            if (!in_turn) co_return std::nullopt;
         }
     }
 }
@@ -130,13 +151,16 @@ asio::awaitable<std::optional<lease_nodes>> acquire_leases(client zk, std::strin
     if (n < 1 || (max.path().empty() && n > max.number()))
         throw error(errc::invalid_argument, "acquire", path,
                     "asked for " + std::to_string(n) + " permits" + (n < 1 ? "" : " of " + std::to_string(max.number())));
-    wish what(std::make_shared<const lock_spec>(join_path(path, "locks"), lock_names(path), options.data(), options.acl()),
-              lock_kind::exclusive, how_long);
-    const auto inner = co_await contend<std::shared_ptr<lock_claim>>(zk, std::move(what));
-    if (!inner) co_return std::nullopt;
-    on.emplace(inner->on());
-    // `inner` is released when it goes out of scope. Losing it does no harm: nobody counts on it, only on the number of leases.
-    co_return co_await wait_for_leases(*on, path, std::move(max), std::move(options), n, how_long);
+    const auto locks = std::make_shared<const lock_spec>(join_path(path, "locks"), lock_names(path), options.data(), options.acl());
+    for (;;) {
+        wish what(locks, lock_kind::exclusive, how_long);
+        const auto inner = co_await contend<std::shared_ptr<lock_claim>>(zk, std::move(what));
+        if (!inner) co_return std::nullopt;
+        on.emplace(inner->on());
+        // `inner` is released when it goes out of scope. Losing it admits nobody too many: only the number of leases counts.
+        auto nodes = co_await wait_for_leases(*on, path, max, options, n, how_long, inner->hold());
+        if (nodes || how_long == patience::first_or_nothing) co_return nodes;
+    }
 }
 
 asio::awaitable<std::optional<lock_guard>> acquire_guard(client zk, std::string path, permits max, semaphore_options options, int n,

@@ -1,7 +1,6 @@
 #include <zkasio/recipes/unfair_mutex.hpp>
 
 #include <zkasio/recipes/detail/contender.hpp>
-#include <zkasio/recipes/detail/nodes_claim.hpp>
 #include <zkasio/recipes/detail/timed.hpp>
 #include <zkasio/recipes/detail/turnstile.hpp>
 
@@ -26,28 +25,76 @@ unfair_mutex_options& unfair_mutex_options::back_off(std::chrono::milliseconds f
 
 namespace {
 
-// The node, and the right to have one: the next of this session tries when the node is gone.
+// Removes the node with this czxid, and no other of the same name: when an operator has deleted ours, or when the answer to the
+// removal is lost, the node that is there may be the next holder's.
+asio::awaitable<void> remove_ours(session on, std::string path, std::int64_t czxid) {
+    for (bool again = false;; again = true) {
+        try {
+            if (again) co_await on.sync(path);  // a server that lags behind still shows what we have removed
+            const auto there = co_await on.exists(path);
+            if (!there || there->czxid != czxid) co_return;
+            co_await on.remove(path);
+            co_return;
+        } catch (const error& e) {
+            if (e.code() == zk_errc::no_node) co_return;
+            if (e.code() != condition::retryable && e.code() != errc::not_connected) throw;
+        }
+    }
+}
+
+// The node, and the right to have one: the next of this session tries when the node is certain to be gone.
 class unfair_claim final : public lock_claim {
 public:
     unfair_claim(session on, std::string path, std::int64_t czxid, std::shared_ptr<turnstile::pass> pass)
-        : node_(std::move(on), std::vector<std::string>(1, std::move(path)), czxid), pass_(std::move(pass)) {}
+        : on_(std::move(on)), paths_(1, std::move(path)), hold_(on_.hold(paths_)), token_(czxid), pass_(std::move(pass)),
+          removal_(std::make_shared<removal>(on_)) {}
     ~unfair_claim() override { give_up(); }
 
-    const session_hold& hold() const noexcept override { return node_.hold(); }
-    const std::vector<std::string>& paths() const noexcept override { return node_.paths(); }
-    const session& on() const noexcept override { return node_.on(); }
-    std::int64_t token() const noexcept override { return node_.token(); }
+    const session_hold& hold() const noexcept override { return hold_; }
+    const std::vector<std::string>& paths() const noexcept override { return paths_; }
+    const session& on() const noexcept override { return on_; }
+    std::int64_t token() const noexcept override { return token_; }
     bool proves() const noexcept override { return false; }
-    // The next one's create follows the removal in the same session: they are served in this order.
     void give_up() noexcept override {
-        node_.give_up();
-        pass_->done();
+        if (std::exchange(given_up_, true)) return;
+        hold_.end();
+        pass_->leaving();
+        try {
+            on_.run_in_background(remove(on_, paths_.front(), token_, std::move(pass_), removal_));
+        } catch (...) {
+            // Out of memory: the node goes with the session.
+        }
     }
-    asio::awaitable<void> gone() override { return node_.gone(); }
+    asio::awaitable<void> gone() override {
+        const auto r = removal_;
+        co_await r->done.wait();
+        if (r->failed) std::rethrow_exception(r->failed);
+    }
 
 private:
-    nodes_claim node_;
+    struct removal {
+        explicit removal(const session& on) : done(on.make_one_shot()) {}
+        one_shot done;
+        std::exception_ptr failed;
+    };
+    static asio::awaitable<void> remove(session on, std::string path, std::int64_t czxid, std::shared_ptr<turnstile::pass> pass,
+                                        std::shared_ptr<removal> r) {
+        try {
+            co_await remove_ours(on, path, czxid);
+        } catch (...) {
+            r->failed = std::current_exception();
+        }
+        pass->done();
+        r->done.fire();
+    }
+
+    session on_;
+    std::vector<std::string> paths_;
+    session_hold hold_;
+    std::int64_t token_;
     std::shared_ptr<turnstile::pass> pass_;
+    std::shared_ptr<removal> removal_;
+    bool given_up_ = false;
 };
 
 std::chrono::nanoseconds random_up_to(std::chrono::milliseconds most) {
@@ -114,7 +161,7 @@ private:
     // Until that is done nobody else of this session may try.
     static asio::awaitable<void> clean_up(session on, std::string path, std::shared_ptr<turnstile::pass> pass) {
         const std::optional<std::int64_t> czxid = co_await ours(on, path);
-        if (czxid) on.ensure_removed(path);
+        if (czxid) co_await remove_ours(on, path, *czxid);
         pass->done();
     }
 

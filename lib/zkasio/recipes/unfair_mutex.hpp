@@ -40,7 +40,8 @@ private:
 /// ever; every release wakes all waiting processes (of one process only one coroutine at a time).
 ///
 /// For more than that see mutex. In particular commit() is refused here: a node of the same name may be somebody else's, so it
-/// proves nothing. When somebody deletes the node by hand, the holder notices within a quarter of the session timeout.
+/// proves nothing. When somebody deletes the node by hand, the holder notices within a quarter of the session timeout. A
+/// release looks first whose node it is (two round trips), so that it does not remove the next holder's.
 ///
 /// One object may be used by any number of coroutines at once, on any executors. Copies name the same lock.
 class unfair_mutex {

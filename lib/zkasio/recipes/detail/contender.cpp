@@ -90,6 +90,7 @@ template <class Result>
 asio::awaitable<Result> contend_as(client zk, wish what, lock_owner owner) {
     const std::string key = zk.options().servers() + ' ' + what.spec->names.exclusive() + ' ' + what.spec->directory;
     std::function<asio::awaitable<claim_ptr>()> anew = [&] { return contend<claim_ptr>(zk, what); };
+    if (what.how_long == patience::first_or_nothing) co_return as<Result>(co_await owner.try_acquire(zk, key, what.kind, anew));
     co_return as<Result>(co_await owner.acquire(zk, key, what.kind, anew));
 }
 

@@ -11,17 +11,19 @@ struct turnstile::pass::state {
     one_shot free;
     one_shot placed;                  // in the line
     std::error_code over;             // read after `free` has fired
-    bool first = false;               // when it was placed
+    bool first = false;               // when it was placed, of those who are not leaving
+    bool leaving = false;             // strand
     std::shared_ptr<turnstile> line;  // strand
 };
 
 turnstile::pass::pass(session on, std::string key) : on_(std::move(on)), state_(std::make_shared<state>(on_)) {
     asio::dispatch(on_.get_executor(), [on = on_, s = state_, key = "turnstile " + std::move(key)] {
         s->line = std::static_pointer_cast<turnstile>(on.part(key, [] { return std::make_shared<turnstile>(); }));
-        s->line->line_.push_back(s.get());
+        auto& line = s->line->line_;
+        s->first = std::all_of(line.begin(), line.end(), [](const state* ahead) { return ahead->leaving; });
+        line.push_back(s.get());
         s->over = s->line->over_;
-        s->first = s->line->line_.size() == 1;
-        if (s->over || s->first) s->free.fire();
+        if (s->over || line.size() == 1) s->free.fire();
         s->placed.fire();
     });
 }
@@ -36,6 +38,14 @@ asio::awaitable<bool> turnstile::pass::now() {
     const auto s = state_;
     co_await s->placed.wait();
     co_return s->first;
+}
+
+void turnstile::pass::leaving() noexcept {
+    try {
+        asio::dispatch(on_.get_executor(), [s = state_] { s->leaving = true; });
+    } catch (...) {
+        // Out of memory: somebody is refused who need not be.
+    }
 }
 
 void turnstile::pass::done() noexcept {

@@ -24,8 +24,10 @@ public:
 
         /// *Completes when* it is our turn. *Fails with* errc::session_expired or errc::client_closed.
         asio::awaitable<void> turn();
-        /// Whether it is our turn already.
+        /// Whether it is our turn already, or will be as soon as those ahead have left who are leaving.
         asio::awaitable<bool> now();
+        /// The next one's turn will come soon; but not before done().
+        void leaving() noexcept;
         void done() noexcept;
 
     private:

@@ -1,0 +1,314 @@
+#include "support/lock_checks.hpp"
+
+#include <zkasio/recipes/mutex.hpp>
+#include <zkasio/recipes/shared_mutex.hpp>
+
+#include <algorithm>
+
+using namespace zkasio;
+using namespace zkasio::test;
+
+namespace {
+
+acquire_options as(const lock_owner& who) {
+    acquire_options how;
+    how.owner(who);
+    return how;
+}
+
+}  // namespace
+
+TEST_CASE("lock_owner: an owner has at once what it has already, and the node stays until its last guard goes") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "owner-counts");
+        const mutex lock(zk, dir), same(zk, dir);
+        const std::vector<std::vector<std::size_t>> orders{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}};
+        for (const std::vector<std::size_t>& order : orders) {
+            const lock_owner me;
+            std::vector<lock_guard> guards;
+            guards.push_back(co_await lock.acquire(as(me)));
+            guards.push_back(co_await same.acquire(as(me)));
+            auto third = co_await lock.try_acquire(as(lock_owner(me)));  // copies are the same owner
+            REQUIRE(third);
+            guards.push_back(std::move(*third));
+            CHECK(guards[0].path() == guards[2].path());
+            CHECK(guards[0].token() == guards[1].token());
+            for (std::size_t i = 0; i < 3; ++i) {
+                const std::vector<std::string> now = co_await children_of(zk, dir);
+                CHECK(now.size() == 1);
+                for (std::size_t j = 0; j < 3; ++j) {
+                    const bool released = std::find(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(i), j) != order.begin() + static_cast<std::ptrdiff_t>(i);
+                    CHECK(guards[j].held() == !released);
+                }
+                co_await guards[order[i]].release();
+            }
+            const std::vector<std::string> left = co_await children_of(zk, dir);
+            CHECK(left.empty());
+        }
+    };
+    with_client(body);
+}
+
+TEST_CASE("lock_owner: a guard that is released keeps nothing from the others - commit still works through them") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "owner-commit");
+        const mutex lock(zk, dir + "/lock");
+        const lock_owner me;
+        lock_guard outer = co_await lock.acquire(as(me));
+        {
+            lock_guard inner = co_await lock.acquire(as(me));
+            co_await inner.release();
+            CHECK(inner.reason() == loss_reason::released);
+        }
+        CHECK(outer.held());
+        transaction t;
+        t.create(dir + "/done");
+        const std::vector<step_result> done = co_await outer.commit(t);
+        CHECK(done.size() == 1);
+        co_await outer.release();
+        // It is free: for the same owner, too, there is a new node.
+        const lock_guard next = co_await lock.acquire(as(me));
+        CHECK(next.token() > outer.token());
+    };
+    with_client(body);
+}
+
+TEST_CASE("lock_owner: two coroutines of one owner that acquire at once share one node") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "owner-at-once");
+        const auto executor = co_await asio::this_coro::executor;
+        const mutex lock(zk, dir);
+        lock_guard stranger = co_await lock.acquire();
+        const lock_owner me;
+        taker a(executor, lock.acquire(as(me))), b(executor, lock.acquire(as(me)));
+        co_await until_children(zk, dir, 2);
+        co_await turns(20);
+        co_await until_children(zk, dir, 2);
+        co_await stranger.release();
+        co_await a.got();
+        co_await b.got();
+        CHECK(a.guard().path() == b.guard().path());
+        co_await until_children(zk, dir, 1);
+        a.release();
+        CHECK(b.guard().held());
+        co_await b.guard().release();
+        co_await until_children(zk, dir, 0);
+    };
+    with_client(body);
+}
+
+TEST_CASE("lock_owner: different owners exclude each other") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "owner-different");
+        const auto executor = co_await asio::this_coro::executor;
+        const mutex lock(zk, dir);
+        const lock_owner me, you;
+        lock_guard mine = co_await lock.acquire(as(me));
+        auto none = co_await lock.try_acquire(as(you));
+        CHECK_FALSE(none);
+        none = co_await lock.try_acquire();  // nobody in particular
+        CHECK_FALSE(none);
+        none = co_await lock.try_acquire_for(20ms, as(you));
+        CHECK_FALSE(none);
+        co_await until_children(zk, dir, 1);
+        taker yours(executor, lock.acquire(as(you)));
+        co_await until_children(zk, dir, 2);
+        auto again = co_await lock.try_acquire(as(me));  // not behind the other one
+        REQUIRE(again);
+        co_await mine.release();
+        CHECK_FALSE(yours.has_it());
+        co_await again->release();
+        co_await yours.got();
+    };
+    with_client(body);
+}
+
+TEST_CASE("lock_owner: one owner may have several locks") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "owner-several");
+        const mutex a(zk, dir + "/a"), b(zk, dir + "/b");
+        const lock_owner me;
+        lock_guard first = co_await a.acquire(as(me));
+        const lock_guard second = co_await b.acquire(as(me));
+        CHECK(first.path() != second.path());
+        co_await first.release();
+        CHECK(second.held());
+        auto stranger = co_await b.try_acquire();
+        CHECK_FALSE(stranger);
+    };
+    with_client(body);
+}
+
+TEST_CASE("lock_owner: try_acquire does not wait for another coroutine of its owner") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "owner-try");
+        const auto executor = co_await asio::this_coro::executor;
+        const mutex lock(zk, dir);
+        lock_guard stranger = co_await lock.acquire();
+        const lock_owner me;
+        taker waiting(executor, lock.acquire(as(me)));
+        co_await until_children(zk, dir, 2);
+        auto guard = co_await lock.try_acquire(as(me));
+        CHECK_FALSE(guard);
+        co_await stranger.release();
+        co_await waiting.got();
+        guard = co_await lock.try_acquire(as(me));
+        CHECK(guard);
+    };
+    with_client(body);
+}
+
+TEST_CASE("lock_owner: what an owner has lost it cannot acquire again before it has released it") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "owner-loss");
+        const mutex lock(zk, dir);
+        const lock_owner me;
+        lock_guard guard = co_await lock.acquire(as(me));
+        lock_guard nested = co_await lock.acquire(as(me));
+        co_await zk.remove(guard.path());
+        const loss_reason why = co_await nested.lost();
+        CHECK(why == loss_reason::node_deleted);
+        CHECK_FALSE(guard.held());
+        auto again = [&]() -> asio::awaitable<void> { co_await lock.acquire(as(me)); };
+        std::error_code c = co_await code_of(again());
+        CHECK(c == errc::lock_lost);
+        co_await nested.release();
+        c = co_await code_of(again());
+        CHECK(c == errc::lock_lost);
+        co_await guard.release();
+        const lock_guard anew = co_await lock.acquire(as(me));
+        CHECK(anew.held());
+    };
+    with_client(body);
+}
+
+TEST_CASE("lock_owner: a reader that asks to write fails at once") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "owner-upgrade");
+        const shared_mutex lock(zk, dir);
+        const lock_owner me;
+        {
+            const lock_guard reading = co_await lock.acquire_shared(as(me));
+            const lock_guard more = co_await lock.acquire_shared(as(me));
+            CHECK(more.path() == reading.path());
+            auto write = [&]() -> asio::awaitable<void> { co_await lock.acquire(as(me)); };
+            const std::string text = co_await message_of(write());
+            CHECK(text.starts_with("acquire " + reading.path() + ": "));
+            const std::error_code c = co_await code_of(write());
+            CHECK(c == errc::would_deadlock);
+            auto try_to_write = [&]() -> asio::awaitable<void> { co_await lock.try_acquire(as(me)); };
+            const std::error_code tried = co_await code_of(try_to_write());
+            CHECK(tried == errc::would_deadlock);
+            CHECK(reading.held());
+            co_await until_children(zk, dir, 1);
+        }
+        co_await until_children(zk, dir, 0);
+        // A writer may read.
+        const lock_guard writing = co_await lock.acquire(as(me));
+        const lock_guard reading = co_await lock.acquire_shared(as(me));
+        CHECK(reading.path() == writing.path());
+    };
+    with_client(body);
+}
+
+TEST_CASE("lock_owner: without one, a body that acquires its own lock again is told so") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "owner-deadlock");
+        const mutex lock(zk, dir + "/m");
+        const shared_mutex rw(zk, dir + "/rw");
+        auto work = [&](lock_guard&) -> asio::awaitable<void> { co_await lock.acquire(); };
+        const std::string text = co_await message_of(lock.with_lock(work));
+        CHECK(text.starts_with("acquire " + dir + "/m: "));
+        const std::error_code c = co_await code_of(lock.with_lock(work));
+        CHECK(c == errc::would_deadlock);
+        auto upgrade = [&](lock_guard&) -> asio::awaitable<void> { co_await rw.acquire(); };
+        const std::error_code shared = co_await code_of(rw.with_shared_lock(upgrade));
+        CHECK(shared == errc::would_deadlock);
+        std::optional<bool> second;
+        auto trying = [&](lock_guard&) -> asio::awaitable<void> {
+            const auto guard = co_await lock.try_acquire();
+            second = guard.has_value();
+        };
+        co_await lock.with_lock(trying);
+        CHECK(second == false);
+        bool read = false;
+        auto share = [&](lock_guard&) -> asio::awaitable<void> {
+            const lock_guard guard = co_await rw.acquire_shared();
+            read = guard.held();
+        };
+        co_await rw.with_shared_lock(share);
+        CHECK(read);
+        co_await until_children(zk, dir + "/m", 0);
+        co_await until_children(zk, dir + "/rw", 0);
+    };
+    with_client(body);
+}
+
+TEST_CASE("lock_owner: somebody else's coroutine may wait while a body runs") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "owner-no-deadlock");
+        const auto executor = co_await asio::this_coro::executor;
+        const mutex lock(zk, dir);
+        bool stop = false;
+        auto work = [&](lock_guard&) -> asio::awaitable<void> {
+            auto stopped = [&]() -> asio::awaitable<bool> { co_return stop; };
+            co_await eventually(stopped);
+        };
+        running holding(executor, lock.with_lock(work));
+        co_await until_children(zk, dir, 1);
+        taker other(executor, lock.acquire());
+        co_await until_children(zk, dir, 2);
+        stop = true;
+        co_await other.got();
+        const std::exception_ptr e = co_await holding.end();
+        CHECK_FALSE(e);
+    };
+    with_client(body);
+}
+
+TEST_CASE("lock_owner: when the first of its coroutines is cancelled the second goes on") {
+    auto body = [](const test_client& zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "owner-cancel");
+        const auto executor = co_await asio::this_coro::executor;
+        const mutex lock(zk, dir);
+        const lock_owner me;
+        lock_guard stranger = co_await lock.acquire();
+        taker first(executor, lock.acquire(as(me)));
+        co_await until_children(zk, dir, 2);
+        taker second(executor, lock.acquire(as(me))), third(executor, lock.acquire(as(me)));
+        co_await turns(5);
+        first.cancel();
+        std::error_code c = co_await first.code();
+        CHECK(c == condition::cancelled);
+        third.cancel();  // which does not acquire itself
+        c = co_await third.code();
+        CHECK(c == condition::cancelled);
+        co_await stranger.release();
+        co_await second.got();
+        co_await until_children(zk, dir, 1);
+        co_await second.guard().release();
+        co_await until_children(zk, dir, 0);
+    };
+    with_client(body);
+}
+
+TEST_CASE("lock_owner: an acquire that is cancelled at any moment leaves no node") {
+    auto body = [](const test_client& zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "owner-cancel-anywhere");
+        const mutex lock(zk, dir);
+        const lock_owner me;
+        auto attempt = [&]() -> asio::awaitable<void> { const lock_guard g = co_await lock.acquire(as(me)); };
+        const int cancelled = co_await cancel_everywhere(attempt);
+        CHECK(cancelled > 0);
+        co_await until_children(zk, dir, 0);
+        {
+            const lock_guard mine = co_await lock.acquire(as(me));
+            co_await cancel_everywhere(attempt);
+            co_await until_children(zk, dir, 1);
+            CHECK(mine.held());
+        }
+        co_await until_children(zk, dir, 0);
+        co_await until_quiet(zk, dir);
+    };
+    with_client(body);
+}

@@ -1,0 +1,483 @@
+#include "support/lock_checks.hpp"
+
+#include <zkasio/recipes/multi_mutex.hpp>
+#include <zkasio/recipes/semaphore.hpp>
+#include <zkasio/recipes/shared_mutex.hpp>
+#include <zkasio/recipes/unfair_mutex.hpp>
+
+#include <algorithm>
+
+using namespace zkasio;
+using namespace zkasio::test;
+
+namespace {
+
+multi_mutex_options one_by_one() {
+    multi_mutex_options o;
+    o.one_after_another();
+    return o;
+}
+
+// dir/a, dir/b, dir/c; added in another order.
+multi_mutex three(client zk, const std::string& dir, multi_mutex_options how = multi_mutex_options()) {
+    multi_mutex all(zk, how);
+    all.add(mutex(zk, dir + "/c")).add(mutex(zk, dir + "/a")).add(mutex(zk, dir + "/b"));
+    return all;
+}
+
+asio::awaitable<void> until_free(client zk, std::string dir) {
+    for (const char* name : {"/a", "/b", "/c"}) co_await until_children(zk, dir + name, 0);
+}
+
+}  // namespace
+
+TEST_CASE("multi_mutex: mutexes are joined by one transaction") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "multi-mutexes");
+        const multi_mutex all = three(zk, dir);
+        CHECK(all.path() == dir + "/a," + dir + "/b," + dir + "/c");
+        lock_guard guard = co_await all.acquire();
+        CHECK(guard.held());
+        REQUIRE(guard.paths().size() == 3);
+        std::vector<std::int64_t> created;
+        for (const std::string& path : guard.paths()) {
+            const auto node = co_await zk.exists(path);
+            REQUIRE(node);
+            created.push_back(node->czxid);
+        }
+        CHECK(guard.paths()[0].starts_with(dir + "/a/"));
+        CHECK(guard.paths()[2].starts_with(dir + "/c/"));
+        CHECK(created[0] == created[1]);
+        CHECK(created[1] == created[2]);
+        CHECK(guard.token().value() == created[0]);
+        co_await guard.release();
+        CHECK_FALSE(guard.held());
+        for (const char* name : {"/a", "/b", "/c"}) {
+            const std::vector<std::string> left = co_await children_of(zk, dir + name);
+            CHECK(left.empty());
+        }
+        lock_guard again = co_await all.acquire();
+        CHECK(again.token() > guard.token());
+    };
+    with_client(body);
+}
+
+TEST_CASE("multi_mutex: locks of all kinds together") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "multi-kinds");
+        const mutex a(zk, dir + "/a");
+        const shared_mutex b(zk, dir + "/b"), c(zk, dir + "/c");
+        const semaphore d(zk, dir + "/d", permits::fixed(3));
+        multi_mutex all(zk);
+        all.add(d, 2).add_shared(c).add(b).add(a);
+        lock_guard guard = co_await all.acquire();
+        REQUIRE(guard.paths().size() == 5);
+        std::int64_t largest = 0;
+        for (const std::string& path : guard.paths()) {
+            const auto node = co_await zk.exists(path);
+            REQUIRE(node);
+            largest = std::max(largest, node->czxid);
+        }
+        CHECK(guard.token().value() == largest);
+        auto reader = co_await c.try_acquire_shared();
+        CHECK(reader);  // readers share
+        auto writer = co_await c.try_acquire();
+        CHECK_FALSE(writer);
+        reader.reset();
+        reader = co_await b.try_acquire_shared();
+        CHECK_FALSE(reader);
+        auto one = co_await d.try_acquire();
+        CHECK(one);
+        auto two = co_await d.try_acquire();
+        CHECK_FALSE(two);
+        transaction t;
+        t.create(dir + "/done");
+        const std::vector<step_result> done = co_await guard.commit(t);
+        CHECK(done.size() == 1);
+        co_await guard.release();
+        writer = co_await c.try_acquire();
+        CHECK(writer);
+    };
+    with_client(body);
+}
+
+TEST_CASE("multi_mutex: an unfair member takes part, but nothing can be committed") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "multi-unfair");
+        multi_mutex all(zk);
+        all.add(mutex(zk, dir + "/a")).add(unfair_mutex(zk, dir + "/flag"));
+        lock_guard guard = co_await all.acquire();
+        transaction t;
+        t.create(dir + "/done");
+        const std::error_code c = co_await code_of(guard.commit(t));
+        CHECK(c == errc::invalid_argument);
+        co_await guard.release();
+        const auto flag = co_await zk.exists(dir + "/flag");
+        CHECK_FALSE(flag);
+    };
+    with_client(body);
+}
+
+TEST_CASE("multi_mutex: those who add the same locks in opposite order do not wait for each other") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "multi-order");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client other(executor, options());
+        for (const bool together : {true, false}) {
+            const multi_mutex_options how = together ? multi_mutex_options() : one_by_one();
+            int inside = 0, served = 0;
+            auto task = [&](client c, bool forward) -> asio::awaitable<void> {
+                multi_mutex both(c, how);
+                const mutex a(c, dir + "/a"), b(c, dir + "/b");
+                if (forward)
+                    both.add(a).add(b);
+                else
+                    both.add(b).add(a);
+                for (int round = 0; round < 10; ++round) {
+                    lock_guard guard = co_await both.acquire();
+                    CHECK(++inside == 1);
+                    co_await turns(1);
+                    CHECK(guard.held());
+                    --inside;
+                    ++served;
+                    co_await guard.release();
+                }
+            };
+            std::vector<running> tasks;
+            for (int i = 0; i < 8; ++i) tasks.emplace_back(executor, task(i < 4 ? client(zk) : client(other), i % 2 == 0));
+            for (const running& t : tasks) {
+                const std::exception_ptr e = co_await t.end();
+                CHECK_FALSE(e);
+            }
+            CHECK(served == 80);
+            co_await until_free(zk, dir);
+        }
+        co_await other.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("multi_mutex: one after another, it holds nothing behind the lock it waits for") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "multi-waits");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client other(executor, options());
+        const mutex theirs(other, dir + "/b"), behind(other, dir + "/c");
+        lock_guard held = co_await theirs.acquire();
+        taker all(executor, three(zk, dir, one_by_one()).acquire());
+        co_await until_children(zk, dir + "/b", 2);
+        co_await until_children(zk, dir + "/a", 1);
+        const std::vector<std::string> c = co_await children_of(zk, dir + "/c");
+        CHECK(c.empty());
+        lock_guard next = co_await behind.acquire();  // whoever holds b may have c
+        co_await next.release();
+        CHECK_FALSE(all.has_it());
+        co_await held.release();
+        co_await all.got();
+        CHECK(all.guard().paths().size() == 3);
+        co_await other.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("multi_mutex: together, it keeps its place in all queues while it waits for one") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "multi-waits-together");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client other(executor, options());
+        const mutex theirs(other, dir + "/b");
+        lock_guard held = co_await theirs.acquire();
+        taker all(executor, three(zk, dir).acquire());
+        co_await until_children(zk, dir + "/a", 1);
+        co_await until_children(zk, dir + "/b", 2);
+        co_await until_children(zk, dir + "/c", 1);
+        taker later(executor, theirs.acquire());
+        co_await until_children(zk, dir + "/b", 3);
+        co_await held.release();
+        co_await all.got();
+        CHECK_FALSE(later.has_it());
+        all.release();
+        co_await later.got();
+        co_await other.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("multi_mutex: one that cannot be had because of a foreign child - the others are released, no more are tried") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "multi-foreign");
+        co_await zk.create(dir + "/b");
+        co_await zk.create(dir + "/b/somebody-else");
+        for (const bool together : {false, true}) {
+            const multi_mutex all = three(zk, dir, together ? multi_mutex_options() : one_by_one());
+            auto attempt = [&]() -> asio::awaitable<void> { co_await all.acquire(); };
+            const std::string text = co_await message_of(attempt());
+            CHECK(text.starts_with("lock " + dir + "/b: "));
+            CHECK(text.find("somebody-else") != std::string::npos);
+            co_await until_children(zk, dir + "/a", 0);
+            co_await until_children(zk, dir + "/b", 1);
+            co_await until_children(zk, dir + "/c", 0);
+            const auto c = co_await zk.exists(dir + "/c");
+            if (!together) CHECK_FALSE(c);  // not even touched
+        }
+    };
+    with_client(body);
+}
+
+TEST_CASE("multi_mutex: one that is forbidden - the others are released, no more are tried") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        co_await zk.add_auth("digest", "ann:secret");
+        const std::string dir = co_await fresh_directory(zk, "multi-forbidden");
+        create_options hers;
+        hers.acl(creator_all_acl());
+        co_await zk.create(dir + "/b", "", hers);
+        const test_client stranger(co_await asio::this_coro::executor, options());
+        for (const bool together : {false, true}) {
+            const multi_mutex all = three(stranger, dir, together ? multi_mutex_options() : one_by_one());
+            auto attempt = [&]() -> asio::awaitable<void> { co_await all.acquire(); };
+            const std::error_code c = co_await code_of(attempt());
+            CHECK(c == zk_errc::no_auth);
+            const std::string text = co_await message_of(attempt());
+            CHECK(text.find(dir + "/b") != std::string::npos);
+            co_await until_free(zk, dir);
+            const auto last = co_await zk.exists(dir + "/c");
+            if (!together) CHECK_FALSE(last);
+        }
+        CHECK(stranger.state() == session_state::connected);
+        co_await stranger.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("multi_mutex: try_acquire and time limits leave nothing behind") {
+    auto body = [](const test_client& zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "multi-try");
+        const test_client other(co_await asio::this_coro::executor, options());
+        const mutex theirs(other, dir + "/c");
+        for (const bool together : {true, false}) {
+            const multi_mutex all = three(zk, dir, together ? multi_mutex_options() : one_by_one());
+            lock_guard held = co_await theirs.acquire();
+            auto guard = co_await all.try_acquire();
+            CHECK_FALSE(guard);
+            guard = co_await all.try_acquire_for(30ms);
+            CHECK_FALSE(guard);
+            guard = co_await all.try_acquire_for(0ms);
+            CHECK_FALSE(guard);
+            guard = co_await all.try_acquire_until(boot_clock::now() - 1s);
+            CHECK_FALSE(guard);
+            co_await until_children(zk, dir + "/a", 0);
+            co_await until_children(zk, dir + "/b", 0);
+            co_await until_children(zk, dir + "/c", 1);
+            CHECK(held.held());
+            co_await held.release();
+            guard = co_await all.try_acquire_for(10s);
+            CHECK(guard);
+            guard.reset();
+            co_await until_free(zk, dir);
+            guard = co_await all.try_acquire();
+            CHECK(guard);
+        }
+        co_await until_free(zk, dir);
+        co_await until_quiet(zk, dir);
+        co_await other.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("multi_mutex: an acquire that is cancelled at any moment leaves no node and no watch") {
+    auto body = [](const test_client& zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "multi-cancel");
+        const test_client other(co_await asio::this_coro::executor, options());
+        const mutex theirs(other, dir + "/b");
+        for (const bool together : {true, false}) {
+            const multi_mutex all = three(zk, dir, together ? multi_mutex_options() : one_by_one());
+            auto attempt = [&]() -> asio::awaitable<void> { const lock_guard g = co_await all.acquire(); };
+            const int cancelled = co_await cancel_everywhere(attempt);
+            CHECK(cancelled > 2);
+            co_await until_free(zk, dir);
+            lock_guard held = co_await theirs.acquire();
+            const int waiting = co_await cancel_everywhere(attempt, 60);
+            CHECK(waiting == 60);
+            co_await until_children(zk, dir + "/a", 0);
+            co_await until_children(zk, dir + "/b", 1);
+            co_await until_children(zk, dir + "/c", 0);
+            CHECK(held.held());
+            co_await held.release();
+        }
+        lock_guard still = co_await three(zk, dir).acquire();
+        co_await still.release();
+        co_await until_quiet(zk, dir);
+        co_await other.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("multi_mutex: when missing directories are made, too, a cancelled acquire leaves no node") {
+    auto body = [](const test_client& zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "multi-cancel-parents");
+        int i = 0;
+        auto attempt = [&]() -> asio::awaitable<void> {
+            const lock_guard g = co_await three(zk, dir + "/" + std::to_string(++i)).acquire();
+        };
+        const int cancelled = co_await cancel_everywhere(attempt);
+        CHECK(cancelled > 2);
+        for (; i > 0; --i) co_await until_free(zk, dir + "/" + std::to_string(i));
+        co_await until_quiet(zk, dir);
+    };
+    with_client(body);
+}
+
+TEST_CASE("multi_mutex: a node that is deleted loses the guard, and the others are released with it") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "multi-loss");
+        for (const bool together : {true, false}) {
+            const multi_mutex all = three(zk, dir, together ? multi_mutex_options() : one_by_one());
+            std::optional<lock_guard> guard(co_await all.acquire());
+            co_await zk.remove(guard->paths()[1]);
+            const loss_reason why = co_await guard->lost();
+            CHECK(why == loss_reason::node_deleted);
+            CHECK_FALSE(guard->held());
+            guard.reset();
+            co_await until_free(zk, dir);
+        }
+    };
+    with_client(body);
+}
+
+TEST_CASE("multi_mutex: a node that is deleted while it waits comes back, or the loss is told") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "multi-waiting-deleted");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client other(executor, options());
+        const mutex theirs(other, dir + "/b");
+        // Of the lock that it waits for, and of one that is its own already.
+        for (const char* name : {"/b", "/a"}) {
+            lock_guard held = co_await theirs.acquire();
+            taker all(executor, three(zk, dir).acquire());
+            co_await until_children(zk, dir + "/b", 2);
+            co_await until_children(zk, dir + "/a", 1);
+            const std::vector<std::string> nodes = co_await children_of(zk, dir + name);
+            for (const std::string& node : nodes) {
+                const std::string path = dir + name + "/" + node;
+                if (path != held.path()) co_await zk.remove(path);
+            }
+            co_await held.release();
+            co_await all.got();
+            auto whole = [&]() -> asio::awaitable<bool> {
+                std::size_t there = 0;
+                for (const std::string& path : all.guard().paths()) {
+                    const auto node = co_await zk.exists(path);
+                    if (node) ++there;
+                }
+                co_return (there == 3) == all.guard().held();
+            };
+            co_await eventually(whole);
+            all.release();
+            co_await until_free(zk, dir);
+        }
+        co_await other.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("multi_mutex: commit checks every node") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "multi-commit");
+        for (std::size_t i = 0; i < 3; ++i) {
+            const lock_guard guard = co_await three(zk, dir).acquire();
+            transaction good;
+            good.create(dir + "/good-" + std::to_string(i));
+            const std::vector<step_result> done = co_await guard.commit(good);
+            CHECK(done.size() == 1);
+            // Sent together: we cannot have noticed.
+            const pending_removal gone = zk.ensure_removed(guard.paths()[i]);
+            transaction late;
+            late.create(dir + "/late");
+            const std::error_code c = co_await code_of(guard.commit(late));
+            CHECK(c == errc::lock_lost);
+            co_await gone.result();
+        }
+        const auto late = co_await zk.exists(dir + "/late");
+        CHECK_FALSE(late);
+    };
+    with_client(body);
+}
+
+TEST_CASE("multi_mutex: expiry of the session loses all, and ends an acquire that waits") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "multi-expiry");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client victim(executor, options());
+        lock_guard held = co_await three(victim, dir).acquire();
+        taker theirs(executor, three(victim, dir).acquire()), ours(executor, three(zk, dir).acquire());
+        co_await until_children(zk, dir + "/c", 3);
+        co_await expire_session(victim);
+        const loss_reason why = co_await held.lost();
+        CHECK(why == loss_reason::session_expired);
+        const std::error_code c = co_await theirs.code();
+        CHECK(c == errc::session_expired);
+        co_await ours.got();
+        CHECK(ours.guard().token() > held.token());
+        co_await victim.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("multi_mutex: no locks, the same lock twice and locks of another client are refused") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "multi-bad");
+        const multi_mutex none(zk);
+        auto attempt = [&]() -> asio::awaitable<void> { co_await none.acquire(); };
+        const std::string text = co_await message_of(attempt());
+        CHECK(text == "multi_mutex: invalid argument (there are no locks in it)");
+        auto trying = [&]() -> asio::awaitable<void> { co_await none.try_acquire(); };
+        const std::error_code tried = co_await code_of(trying());
+        CHECK(tried == errc::invalid_argument);
+
+        multi_mutex twice(zk);
+        twice.add(mutex(zk, dir + "/a"));
+        CHECK_THROWS_AS(twice.add(mutex(zk, dir + "/a")), error);
+        CHECK_THROWS_AS(twice.add_shared(shared_mutex(zk, dir + "/a")), error);
+        CHECK(twice.path() == dir + "/a");
+
+        const test_client other(co_await asio::this_coro::executor, options());
+        for (const bool together : {true, false}) {
+            multi_mutex mixed(zk, together ? multi_mutex_options() : one_by_one()), strange = mixed, one = mixed;
+            mixed.add(mutex(zk, dir + "/a")).add(mutex(other, dir + "/b"));
+            strange.add(mutex(other, dir + "/a")).add(mutex(other, dir + "/b"));
+            one.add(mutex(other, dir + "/a"));
+            for (const multi_mutex& m : {mixed, strange, one}) {
+                auto acquiring = [&]() -> asio::awaitable<void> { co_await m.acquire(); };
+                const std::error_code c = co_await code_of(acquiring());
+                CHECK(c == errc::invalid_argument);
+                co_await until_free(zk, dir);
+            }
+        }
+        co_await other.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("multi_mutex: with_lock releases all, and tells of the loss of one") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "multi-with");
+        const multi_mutex all = three(zk, dir);
+        std::size_t nodes = 0;
+        auto work = [&](lock_guard& guard) -> asio::awaitable<void> {
+            nodes = guard.paths().size();
+            co_return;
+        };
+        co_await all.with_lock(work);
+        CHECK(nodes == 3);
+        co_await until_free(zk, dir);
+        auto endless = [&](lock_guard& guard) -> asio::awaitable<void> {
+            co_await zk.remove(guard.paths()[2]);
+            asio::steady_timer never(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
+            co_await never.async_wait(asio::use_awaitable);
+        };
+        const std::error_code c = co_await code_of(all.with_lock(endless));
+        CHECK(c == errc::lock_lost);
+        co_await until_free(zk, dir);
+    };
+    with_client(body);
+}

@@ -1,0 +1,496 @@
+#include "support/lock_checks.hpp"
+
+#include <zkasio/path.hpp>
+#include <zkasio/recipes/semaphore.hpp>
+
+#include <algorithm>
+#include <cctype>
+
+using namespace zkasio;
+using namespace zkasio::test;
+
+namespace {
+
+std::string leases(const semaphore& s) { return s.path() + "/leases"; }
+std::string locks(const semaphore& s) { return s.path() + "/locks"; }
+
+// As Curator's SharedCount writes it.
+std::string count(int n) {
+    std::string data(4, '\0');
+    for (int i = 0; i < 4; ++i) data[static_cast<std::size_t>(i)] = static_cast<char>(n >> (24 - 8 * i));
+    return data;
+}
+
+// Nothing of it is left at the servers.
+asio::awaitable<void> until_free(client zk, semaphore s) {
+    co_await until_children(zk, leases(s), 0);
+    co_await until_children(zk, locks(s), 0);
+}
+
+// "_c_<uuid><marker><sequence>", as Curator names them.
+bool named_by_curator(const std::string& name, const std::string& marker) {
+    if (name.size() != 3 + 36 + marker.size() + 10 || !name.starts_with("_c_") || name.substr(39, marker.size()) != marker) return false;
+    return std::all_of(name.end() - 10, name.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+}  // namespace
+
+TEST_CASE("semaphore: never more permits are out than there are") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "semaphore-many");
+        const auto executor = co_await asio::this_coro::executor;
+        std::vector<test_client> clients;
+        for (int i = 0; i < 3; ++i) clients.emplace_back(executor, options());
+        constexpr int max = 4;
+        int inside = 0, served = 0;
+        auto task = [&](client c, int n) -> asio::awaitable<void> {
+            const semaphore s(c, dir, permits::fixed(max));
+            for (int round = 0; round < 3; ++round) {
+                lock_guard guard = co_await s.acquire(n);
+                inside += n;
+                CHECK(inside <= max);
+                CHECK(guard.held());
+                co_await turns(50);
+                inside -= n;
+                ++served;
+                co_await guard.release();
+            }
+        };
+        std::vector<running> tasks;
+        for (int i = 0; i < 24; ++i) tasks.emplace_back(executor, task(clients[static_cast<std::size_t>(i % 3)], 1 + i % 2));
+        // From outside: those who have theirs, and the one request (of up to 2) that is being served.
+        const semaphore seen(zk, dir, permits::fixed(max));
+        while (!std::all_of(tasks.begin(), tasks.end(), [](const running& r) { return r.ended(); })) {
+            const std::vector<std::string> now = co_await children_of(zk, leases(seen));
+            CHECK(now.size() <= max + 2);
+            co_await turns(1);
+        }
+        for (const running& t : tasks) {
+            const std::exception_ptr e = co_await t.end();
+            CHECK_FALSE(e);
+        }
+        CHECK(served == 24 * 3);
+        co_await until_free(zk, seen);
+        for (const test_client& c : clients) co_await c.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("semaphore: several permits at once are given all or not at all") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "semaphore-all-or-nothing");
+        const auto executor = co_await asio::this_coro::executor;
+        const semaphore s(zk, dir, permits::fixed(3));
+        lock_guard two = co_await s.acquire(2);
+        CHECK(two.paths().size() == 2);
+        const auto none = co_await s.try_acquire(2);
+        CHECK_FALSE(none);
+        co_await until_children(zk, leases(s), 2);
+
+        taker more(executor, s.acquire(2));
+        co_await until_children(zk, leases(s), 4);
+        CHECK_FALSE(more.has_it());
+        co_await two.release();
+        co_await more.got();
+        CHECK(more.guard().paths().size() == 2);
+        CHECK(more.guard().token() > two.token());
+        auto one = co_await s.try_acquire();
+        CHECK(one);
+        co_await until_children(zk, leases(s), 3);
+    };
+    with_client(body);
+}
+
+TEST_CASE("semaphore: a request for many is not overtaken by small ones") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "semaphore-fair");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client other(executor, options());
+        const semaphore s(zk, dir, permits::fixed(3)), theirs(other, dir, permits::fixed(3));
+        lock_guard first = co_await s.acquire(1);
+        taker big(executor, s.acquire(3));
+        co_await until_children(zk, leases(s), 4);
+        taker small(executor, theirs.acquire(1)), smaller(executor, s.acquire(1));
+        co_await until_children(zk, locks(s), 3);
+        const auto at_once = co_await theirs.try_acquire(1);  // there are two left
+        CHECK_FALSE(at_once);
+
+        co_await first.release();
+        co_await big.got();
+        CHECK_FALSE(small.has_it());
+        CHECK_FALSE(smaller.has_it());
+        co_await big.guard().release();
+        co_await small.got();
+        co_await smaller.got();
+        co_await other.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("semaphore: a shared count that is raised lets those in who wait") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "semaphore-raised");
+        const auto executor = co_await asio::this_coro::executor;
+        co_await zk.create(dir + "/max", count(1));
+        const semaphore s(zk, dir + "/s", permits::counted_by(dir + "/max"));
+        lock_guard first = co_await s.acquire();
+        taker two(executor, s.acquire(2));
+        co_await until_children(zk, leases(s), 3);
+        co_await zk.set(dir + "/max", count(2));  // still too few; the next change must be noticed as well
+        auto watched_again = [&]() -> asio::awaitable<bool> { co_return watched_below(dir + "/max").size() == 1; };
+        co_await eventually(watched_again);
+        CHECK_FALSE(two.has_it());
+        co_await zk.set(dir + "/max", count(3));
+        co_await two.got();
+        CHECK(first.held());
+        CHECK(two.guard().held());
+        auto unwatched = [&]() -> asio::awaitable<bool> { co_return watched_below(dir + "/max").empty(); };
+        co_await eventually(unwatched);
+    };
+    with_client(body);
+}
+
+TEST_CASE("semaphore: a shared count that is lowered takes nothing away, but gives no more") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "semaphore-lowered");
+        const auto executor = co_await asio::this_coro::executor;
+        co_await zk.create(dir + "/max", count(2));
+        const semaphore s(zk, dir + "/s", permits::counted_by(dir + "/max"));
+        lock_guard a = co_await s.acquire(), b = co_await s.acquire();
+        taker third(executor, s.acquire());
+        co_await until_children(zk, leases(s), 3);
+        co_await zk.set(dir + "/max", count(1));
+        CHECK(a.held());
+        CHECK(b.held());
+        co_await a.release();  // with two permits this would have been enough
+        co_await until_children(zk, leases(s), 2);
+        co_await turns(200);
+        CHECK_FALSE(third.has_it());
+        co_await b.release();
+        co_await third.got();
+
+        // Below what was asked for, and up again.
+        taker fourth(executor, s.acquire(2));
+        co_await until_children(zk, leases(s), 3);
+        co_await zk.set(dir + "/max", count(0));
+        co_await zk.set(dir + "/max", count(3));
+        co_await fourth.got();
+    };
+    with_client(body);
+}
+
+TEST_CASE("semaphore: permits are given back one by one, or in chunks") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "semaphore-each");
+        const auto executor = co_await asio::this_coro::executor;
+        const semaphore s(zk, dir, permits::fixed(3));
+        std::vector<lock_guard> three = co_await s.acquire_each(3);
+        REQUIRE(three.size() == 3);
+        CHECK(three[0].path() != three[1].path());
+        taker one(executor, s.acquire()), two(executor, s.acquire(2));
+        co_await until_children(zk, locks(s), 2);
+        co_await until_children(zk, leases(s), 4);
+        co_await three[1].release();
+        co_await one.got();
+        CHECK(three[0].held());
+        CHECK(three[2].held());
+        co_await until_children(zk, leases(s), 5);
+        three.pop_back();
+        co_await until_children(zk, leases(s), 4);
+        CHECK_FALSE(two.has_it());
+        three.clear();
+        co_await two.got();
+
+        taker all(executor, s.acquire(3));
+        co_await until_children(zk, leases(s), 6);
+        co_await two.guard().release();  // a chunk
+        co_await until_children(zk, leases(s), 4);
+        CHECK_FALSE(all.has_it());
+        co_await one.guard().release();
+        co_await all.got();
+        all.release();
+        co_await until_free(zk, s);
+    };
+    with_client(body);
+}
+
+TEST_CASE("semaphore: a waiting lease that an operator deletes is created anew") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "semaphore-waiting-deleted");
+        const auto executor = co_await asio::this_coro::executor;
+        const semaphore s(zk, dir, permits::fixed(2));
+        lock_guard holder = co_await s.acquire();
+        taker waiting(executor, s.acquire(2));
+        co_await until_children(zk, leases(s), 3);
+        const std::vector<std::string> before = co_await children_of(zk, leases(s));
+        const std::string victim = before[0] == node_name(holder.path()) ? before[1] : before[0];
+        co_await zk.remove(join_path(leases(s), victim));
+        auto renewed = [&]() -> asio::awaitable<bool> {
+            const std::vector<std::string> now = co_await children_of(zk, leases(s));
+            co_return now.size() == 3 && std::find(now.begin(), now.end(), victim) == now.end();
+        };
+        co_await eventually(renewed);
+        CHECK(holder.held());
+        CHECK_FALSE(waiting.has_it());
+        co_await holder.release();
+        co_await waiting.got();
+        co_await until_children(zk, leases(s), 2);
+    };
+    with_client(body);
+}
+
+TEST_CASE("semaphore: a place in the line that an operator deletes does not block the others") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "semaphore-place-deleted");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client other(executor, options());
+        const semaphore s(zk, dir, permits::fixed(1)), theirs(other, dir, permits::fixed(1));
+        lock_guard holder = co_await s.acquire();
+        taker first(executor, s.acquire());
+        co_await until_children(zk, leases(s), 2);
+        taker second(executor, theirs.acquire());
+        co_await until_children(zk, locks(s), 2);
+        std::vector<std::string> places = co_await children_of(zk, locks(s));
+        std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.substr(a.size() - 10) < b.substr(b.size() - 10); });
+        co_await zk.remove(join_path(locks(s), places[0]));
+        // The second one is let in. If the first kept its lease there, both would wait for each other.
+        co_await holder.release();
+        co_await second.got();
+        second.release();
+        co_await first.got();
+        first.release();
+        co_await until_free(zk, s);
+        co_await other.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("semaphore: a held lease that an operator deletes is lost, and all of its request with it") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "semaphore-held-deleted");
+        const semaphore s(zk, dir, permits::fixed(3));
+        lock_guard one = co_await s.acquire(), two = co_await s.acquire(2);
+        co_await zk.remove(two.paths()[1]);
+        const loss_reason why = co_await two.lost();
+        CHECK(why == loss_reason::node_deleted);
+        CHECK(two.reason() == loss_reason::node_deleted);
+        CHECK_FALSE(two.held());
+        CHECK(one.held());
+        transaction t;
+        t.create(dir + "/late");
+        const std::error_code c = co_await code_of(two.commit(t));
+        CHECK(c == errc::lock_lost);
+        co_await two.release();
+        const std::vector<std::string> left = co_await children_of(zk, leases(s));
+        REQUIRE(left.size() == 1);
+        CHECK(left[0] == node_name(one.path()));
+    };
+    with_client(body);
+}
+
+TEST_CASE("semaphore: an acquire that is cancelled at any moment leaves no lease, no lock and no watch") {
+    auto body = [](const test_client& zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "semaphore-cancel");
+        co_await zk.create(dir + "/max", count(3));
+        const semaphore s(zk, dir + "/s", permits::counted_by(dir + "/max"));
+        auto attempt = [&]() -> asio::awaitable<void> { const lock_guard g = co_await s.acquire(2); };
+        const int cancelled = co_await cancel_everywhere(attempt);
+        CHECK(cancelled > 5);
+        co_await until_free(zk, s);
+        {
+            const lock_guard holder = co_await s.acquire(2);
+            const int waiting = co_await cancel_everywhere(attempt, 80);
+            CHECK(waiting == 80);
+            co_await until_children(zk, leases(s), 2);
+            co_await until_children(zk, locks(s), 0);
+            CHECK(holder.held());
+            // In the line behind one that is being served.
+            taker served(co_await asio::this_coro::executor, s.acquire(3));
+            co_await until_children(zk, leases(s), 5);
+            co_await cancel_everywhere(attempt, 40);
+            co_await until_children(zk, locks(s), 1);
+            served.cancel();
+            const std::error_code c = co_await served.code();
+            CHECK(c == condition::cancelled);
+        }
+        co_await until_free(zk, s);
+        co_await until_quiet(zk, dir);
+        const lock_guard all = co_await s.acquire(3);
+        CHECK(all.held());
+    };
+    with_client(body);
+}
+
+TEST_CASE("semaphore: acquire_each that is cancelled at any moment leaves nothing") {
+    auto body = [](const test_client& zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "semaphore-cancel-each");
+        const semaphore s(zk, dir, permits::fixed(3));
+        auto attempt = [&]() -> asio::awaitable<void> { const std::vector<lock_guard> g = co_await s.acquire_each(3); };
+        const int cancelled = co_await cancel_everywhere(attempt);
+        CHECK(cancelled > 5);
+        co_await until_free(zk, s);
+        co_await until_quiet(zk, dir);
+    };
+    with_client(body);
+}
+
+TEST_CASE("semaphore: try_acquire and time limits leave nothing behind") {
+    auto body = [](const test_client& zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "semaphore-try");
+        const semaphore s(zk, dir, permits::fixed(2));
+        {
+            const auto free = co_await s.try_acquire(2);
+            REQUIRE(free);
+            auto more = co_await s.try_acquire();
+            CHECK_FALSE(more);
+            more = co_await s.try_acquire_for(30ms);
+            CHECK_FALSE(more);
+            more = co_await s.try_acquire_for(0ms, 2);
+            CHECK_FALSE(more);
+            more = co_await s.try_acquire_until(boot_clock::now() - 1s);
+            CHECK_FALSE(more);
+            co_await until_children(zk, leases(s), 2);
+            co_await until_children(zk, locks(s), 0);
+            CHECK(free->held());
+        }
+        const auto in_time = co_await s.try_acquire_for(10s, 2);
+        CHECK(in_time);
+        auto negative = [&]() -> asio::awaitable<void> { co_await s.try_acquire_for(-1s); };
+        const std::error_code c = co_await code_of(negative());
+        CHECK(c == errc::invalid_argument);
+        auto only_its_own = [&]() -> asio::awaitable<bool> { co_return watched_below(locks(s)).empty(); };
+        co_await eventually(only_its_own);
+    };
+    with_client(body);
+}
+
+TEST_CASE("semaphore: the permits of a session that expires are free again") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "semaphore-expiry");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client victim(executor, options());
+        const semaphore theirs(victim, dir, permits::fixed(2)), ours(zk, dir, permits::fixed(2));
+        const lock_guard lost = co_await theirs.acquire(2);
+        taker waiting(executor, ours.acquire(2)), theirs_too(executor, theirs.acquire());
+        co_await until_children(zk, locks(ours), 2);
+        co_await expire_session(victim);
+        const loss_reason why = co_await lost.lost();
+        CHECK(why == loss_reason::session_expired);
+        CHECK_FALSE(lost.held());
+        co_await waiting.got();
+        CHECK(waiting.guard().token() > lost.token());
+        const std::error_code c = co_await theirs_too.code();
+        CHECK(c == errc::session_expired);
+        co_await until_children(zk, leases(ours), 2);
+        co_await victim.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("semaphore: bad arguments are refused with a clear error") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "semaphore-bad");
+        const semaphore s(zk, dir, permits::fixed(2));
+        auto ask = [&](int n) -> asio::awaitable<void> { co_await s.acquire(n); };
+        const std::string none = co_await message_of(ask(0));
+        CHECK(none == "acquire " + dir + ": invalid argument (asked for 0 permits)");
+        const std::string many = co_await message_of(ask(3));
+        CHECK(many == "acquire " + dir + ": invalid argument (asked for 3 permits of 2)");
+        auto each = [&]() -> asio::awaitable<void> { co_await s.acquire_each(-1); };
+        const std::error_code negative = co_await code_of(each());
+        CHECK(negative == errc::invalid_argument);
+        auto attempt = [&]() -> asio::awaitable<void> { co_await s.try_acquire(3); };
+        const std::error_code tried = co_await code_of(attempt());
+        CHECK(tried == errc::invalid_argument);
+        const std::vector<std::string> left = co_await children_of(zk, dir);
+        CHECK(left.empty());  // nothing was sent
+
+        CHECK_THROWS_AS(permits::fixed(0), error);
+        CHECK_THROWS_AS(permits::counted_by("relative"), error);
+        CHECK_THROWS_AS(semaphore(zk, "/", permits::fixed(1)), error);
+
+        co_await zk.create(dir + "/max", "seven");
+        const semaphore counted(zk, dir + "/s", permits::counted_by(dir + "/max"));
+        auto count_it = [&]() -> asio::awaitable<void> { co_await counted.acquire(); };
+        const std::string text = co_await message_of(count_it());
+        CHECK(text == "semaphore " + dir + "/max: invalid argument (its data is no count of 4 bytes)");
+        const semaphore nowhere(zk, dir + "/s", permits::counted_by(dir + "/missing"));
+        auto find_it = [&]() -> asio::awaitable<void> { co_await nowhere.acquire(); };
+        const std::string missing = co_await message_of(find_it());
+        CHECK(missing.find(dir + "/missing") != std::string::npos);
+        co_await until_free(zk, counted);
+    };
+    with_client(body);
+}
+
+TEST_CASE("semaphore: layout and names are Curator's") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "semaphore-curator");
+        const auto executor = co_await asio::this_coro::executor;
+        semaphore_options mine;
+        mine.data("host-a");
+        const semaphore s(zk, dir + "/s", permits::fixed(2), mine);
+        lock_guard guard = co_await s.acquire();
+        CHECK(guard.path().starts_with(leases(s) + "/"));
+        CHECK(named_by_curator(std::string(node_name(guard.path())), "-lease-"));
+        const node_data node = co_await zk.get(guard.path());
+        const session now = co_await zk.current_session();
+        CHECK(node.data == "host-a");
+        CHECK(node.stat.ephemeral_owner == now.id());
+        CHECK(node.stat.czxid == guard.token().value());
+        co_await until_children(zk, locks(s), 0);  // the mutex is only held while asking
+
+        // A lease of somebody else's is respected: a Java service's, say.
+        const std::string uuid = "01234567-89ab-cdef-0123-456789abcdef";
+        create_options sequential;
+        sequential.mode(create_mode::ephemeral_sequential);
+        const created foreign = co_await zk.create(leases(s) + "/_c_" + uuid + "-lease-", "java", sequential);
+        taker waiting(executor, s.acquire());
+        co_await until_children(zk, leases(s), 3);
+        const std::vector<std::string> place = co_await children_of(zk, locks(s));
+        REQUIRE(place.size() == 1);
+        CHECK(named_by_curator(place[0], "-lock-"));
+        CHECK_FALSE(waiting.has_it());
+        const std::vector<contender_info> out = co_await s.holders();
+        REQUIRE(out.size() == 3);
+        CHECK(out[0].path == guard.path());
+        CHECK(out[0].data == "host-a");
+        CHECK(out[1].data == "java");
+        CHECK(out[2].position == 2);
+        co_await zk.remove(foreign.path);
+        co_await waiting.got();
+
+        // And so is its place in the line.
+        const created ahead = co_await zk.create(locks(s) + "/_c_" + uuid + "-lock-", "java", sequential);
+        co_await guard.release();
+        taker behind(executor, s.acquire());
+        co_await until_children(zk, locks(s), 2);
+        CHECK_FALSE(behind.has_it());
+        co_await zk.remove(ahead.path);
+        co_await behind.got();
+    };
+    with_client(body);
+}
+
+TEST_CASE("semaphore: with_permit releases, and is cancelled when the permit is lost") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "semaphore-with");
+        const semaphore s(zk, dir, permits::fixed(1));
+        bool ran = false;
+        auto work = [&](lock_guard& guard) -> asio::awaitable<void> {
+            ran = guard.held();
+            co_return;
+        };
+        co_await s.with_permit(work);
+        CHECK(ran);
+        co_await until_free(zk, s);
+        auto endless = [&](lock_guard& guard) -> asio::awaitable<void> {
+            co_await zk.remove(guard.path());
+            asio::steady_timer never(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
+            co_await never.async_wait(asio::use_awaitable);
+        };
+        const std::error_code c = co_await code_of(s.with_permit(endless));
+        CHECK(c == errc::lock_lost);
+    };
+    with_client(body);
+}
