@@ -121,6 +121,7 @@ asio::awaitable<void> lock_scenario::ask_for_downgrade(lock_scenario& self, clie
 asio::awaitable<bool> lock_scenario::go_on_as_reader(int number, std::string& id, std::shared_ptr<std::optional<lock_guard>> guard,
                                                      const plan& p) {
     witness.gives_up(id);
+    const fencing_token token = (*guard)->token();
     const std::string next = witness.asks(number, lock_kind::shared);
     s.note("downgrade " + id + " to " + next);
     id = next;
@@ -133,6 +134,7 @@ asio::awaitable<bool> lock_scenario::go_on_as_reader(int number, std::string& id
         witness.gives_up(id);
     }
     expect(number, id, failed, *cancelled);
+    if (*guard && (*guard)->token() != token) throw violation(id + " has another token than the writer it was");
     co_return guard->has_value();
 }
 

@@ -11,12 +11,8 @@ namespace {
 
 // "...-lock-0000000012" is 12, "...-lock--000000005" is -5. On purpose not the library's own code.
 std::int32_t number_of(const std::string& name) {
-    std::size_t begin = name.size();
-    while (begin > 0 && name[begin - 1] >= '0' && name[begin - 1] <= '9') --begin;
-    const std::string digits = name.substr(begin);
-    const std::int64_t value = std::stoll(digits);
-    const bool negative = begin > 0 && name[begin - 1] == '-' && (digits.size() < 10 || value > 2147483647);
-    return static_cast<std::int32_t>(negative ? -value : value);
+    const std::size_t lock = name.rfind("-lock-"), reads_or_writes = name.rfind("__");
+    return std::stoi(name.substr(lock != std::string::npos ? lock + 6 : reads_or_writes + 2));
 }
 
 }  // namespace
@@ -50,7 +46,8 @@ void witness::granted(const std::string& id, const lock_guard& guard) {
     if (it == nodes_.end()) throw violation(id + " was granted without a node");
     const node& n = it->second;
     if (n.attempt != id) throw violation(id + " was granted the node of " + n.attempt);
-    if (guard.token().value() != n.czxid) throw violation(id + " has a wrong token");
+    const std::int64_t token = guard.token().value();
+    if (token != n.czxid && token != n.place) throw violation(id + " has a wrong token");
     ++grants_;
     a.now = attempt::state::holding;
     a.guard = &guard;
@@ -58,10 +55,13 @@ void witness::granted(const std::string& id, const lock_guard& guard) {
     if (n.fenced || !guard.held()) return;
     check_exclusion(id, a);
     check_order(a.path, n);
+    // Readers share: only a writer is alone with its token.
     const bool exclusive = n.kind == lock_kind::exclusive;
-    if (n.czxid <= (exclusive ? std::max(last_token_, last_shared_token_) : last_token_) && n.place == n.czxid)
+    if (token != n.place) return;  // a reader that has joined others
+    if (token < last_token_ || (exclusive && token <= std::max(last_token_, last_shared_token_)))
         throw violation(id + " has a token that is not larger than an earlier one");
-    (exclusive ? last_token_ : last_shared_token_) = std::max(n.czxid, exclusive ? last_token_ : last_shared_token_);
+    std::int64_t& last = exclusive ? last_token_ : last_shared_token_;
+    last = std::max(last, token);
 }
 
 void witness::gives_up(const std::string& id) {
@@ -129,12 +129,11 @@ void witness::check() const {
     }
 }
 
-// A client learns of an operator's removal some time later (design.md, section 6): too late for the simulation. Until then
-// its other contenders wait for the one that still believes.
-bool witness::behind_unaware(const attempt& waiter) const {
+// When an operator has removed the node of an owner, the client's other contenders wait until that one lets go of its guard.
+bool witness::behind_deleted(const attempt& waiter) const {
     return std::any_of(attempts_.begin(), attempts_.end(), [&](const auto& other) {
         const attempt& a = other.second;
-        return a.client == waiter.client && a.now == attempt::state::holding && a.guard->held() && !nodes_.at(a.path).alive;
+        return a.client == waiter.client && a.now == attempt::state::holding && !nodes_.at(a.path).alive;
     });
 }
 
@@ -146,11 +145,11 @@ void witness::check_quiet() const {
             throw violation(n.attempt + " was not told that its session is over");
         if (!n.alive) continue;
         if (a.now == attempt::state::gone) throw violation("the node of " + n.attempt + " is left");
-        if (first(n) && a.now == attempt::state::asking && !behind_unaware(a))
+        if (first(n) && a.now == attempt::state::asking && !behind_deleted(a))
             throw violation(n.attempt + " is the first, and is left waiting");
     }
     for (const auto& [id, a] : attempts_)
-        if (a.now == attempt::state::asking && nodes_alive() == 0 && !behind_unaware(a)) throw violation(id + " waits for nobody");
+        if (a.now == attempt::state::asking && nodes_alive() == 0 && !behind_deleted(a)) throw violation(id + " waits for nobody");
 }
 
 void witness::check_end() const {

@@ -236,6 +236,8 @@ asio::awaitable<void> lock_queue::go_on_as(std::shared_ptr<lock_queue> self, con
         to->at = self->order_.enter(std::move(name), to);
         self->order_.grant(to->at);
     }
+    // The same place, the same token: a new one would be larger than those of the writers who wait behind.
+    node->stat.czxid = from->czxid;
     self->entered_as_owner(to, *node);
 }
 

@@ -41,7 +41,7 @@ bool queue_order::present_since(std::uint64_t time) const {
 place queue_order::enter(std::string name, contender_ptr who, std::uint64_t asked) {
     const queue_names::parsed parsed = names_.parse(name);
     // An empty directory may have been removed, and made again: the numbers begin anew, and what was known is of no worth.
-    if (!present_since(asked)) forget();
+    if (!present_since(asked)) drop();
     const place p{unwrap(parsed.sequence), parsed.kind, ++next_id_};
     // It may have been listed before we knew that it is ours.
     std::erase_if(remotes_, [&](const remote& r) { return r.number == p.number && r.name == name; });
@@ -147,9 +147,11 @@ std::vector<contender_ptr> queue_order::listed(const std::vector<std::string>& n
     std::sort(others.begin(), others.end(), [](const remote& a, const remote& b) {
         return a.number != b.number ? a.number < b.number : a.kind < b.kind;
     });
-    remotes_ = std::move(others);
-    horizon_ = latest;
-    extend();
+    if (look >= first_look_) {
+        remotes_ = std::move(others);
+        horizon_ = latest;
+        extend();
+    }
     std::vector<contender_ptr> missing;
     for (const auto* locals : {&waiting_, &owners_})
         for (const auto& [p, l] : *locals)
@@ -162,6 +164,11 @@ void queue_order::removed(const std::string& name) {
 }
 
 void queue_order::forget() {
+    drop();
+    first_look_ = looks_ + 1;
+}
+
+void queue_order::drop() {
     remotes_.clear();
     horizon_.reset();
 }

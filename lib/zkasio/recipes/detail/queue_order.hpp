@@ -68,7 +68,7 @@ public:
     std::vector<contender_ptr> listed(const std::vector<std::string>& names, std::uint64_t look);
     /// A remote one is gone.
     void removed(const std::string& name);
-    /// What was known of the others counts no longer.
+    /// What was known of the others counts no longer; nor does a listing that was sent before this.
     void forget();
     bool known() const noexcept { return horizon_.has_value(); }
 
@@ -110,6 +110,7 @@ private:
         std::uint64_t time;
     };
     std::int64_t unwrap(std::int32_t sequence);
+    void drop();
     bool present_since(std::uint64_t time) const;
     bool ours(std::int64_t number) const;
     void extend();
@@ -122,7 +123,7 @@ private:
     std::optional<std::int64_t> horizon_;   // up to here every node is known
     std::size_t exclusive_owners_ = 0, exclusive_waiting_ = 0;
     std::optional<std::int64_t> base_;      // the latest number seen
-    std::uint64_t looks_ = 0, next_id_ = 0, time_ = 0;
+    std::uint64_t looks_ = 0, first_look_ = 0, next_id_ = 0, time_ = 0;
 };
 
 }  // namespace zkasio::recipes::detail
