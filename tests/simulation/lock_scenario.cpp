@@ -36,6 +36,8 @@ asio::awaitable<void> lock_scenario::ask(lock_scenario& self, client zk, std::st
     if (*got) {
         self.s.note("granted " + id);
         self.witness.granted(id, **got);
+    } else {
+        self.witness.gives_up(id);
     }
 }
 
