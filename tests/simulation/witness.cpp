@@ -129,11 +129,13 @@ void witness::check() const {
     }
 }
 
-// When an operator has removed the node of an owner, the client's other contenders wait until that one lets go of its guard.
+// A client learns of an operator's removal some time later, at the latest from a heartbeat: too late for the simulation. And
+// its other contenders wait until an owner whose node was removed lets go of its guard.
 bool witness::behind_deleted(const attempt& waiter) const {
-    return std::any_of(attempts_.begin(), attempts_.end(), [&](const auto& other) {
-        const attempt& a = other.second;
-        return a.client == waiter.client && a.now == attempt::state::holding && !nodes_.at(a.path).alive;
+    return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& other) {
+        const attempt& a = attempts_.at(other.second.attempt);
+        const bool deleted = !other.second.alive && (other.second.deleted || other.second.fenced);
+        return deleted && a.client == waiter.client && a.now != attempt::state::gone && &a != &waiter;
     });
 }
 

@@ -207,6 +207,7 @@ void lock_queue::downgrade(const contender_ptr& from, const contender_ptr& to) {
     if (over_) return settle(to, std::make_exception_ptr(error(over_, "downgrade", directory_)));
     to->entering = true;
     ++entering_;
+    from->downgrading = true;
     on_.run_in_background(go_on_as(shared_from_this(), from, to));
 }
 
@@ -222,8 +223,10 @@ asio::awaitable<void> lock_queue::go_on_as(std::shared_ptr<lock_queue> self, con
         failed = std::current_exception();
     }
     if (self->over_) failed = std::make_exception_ptr(error(self->over_, "downgrade", self->directory_));
+    from->downgrading = false;
     if (!node || self->over_) {
         self->settle(to, failed);
+        if (from->given_up) self->leave(from);
         co_return;
     }
     std::string name(node_name(node->path));
@@ -296,6 +299,11 @@ void lock_queue::entered_as_owner(const contender_ptr& c, const created& node) {
 // ------------------------------------------------------------------------------------------------------ leaving
 
 void lock_queue::leave(const contender_ptr& c) {
+    if (c->downgrading && !over_) {  // nobody follows before it is known what has become of its node
+        if (c->hold) c->hold->end(true);
+        c->given_up = true;
+        return;
+    }
     const auto was = std::exchange(c->now, contender::state::left);
     if (was == contender::state::left) return;
     if (c->hold) c->hold->end(true);

@@ -52,6 +52,7 @@ struct contender {
 
     one_shot decided;
     bool settled = false;
+    bool downgrading = false, given_up = false;  // given up meanwhile
     bool counted = false, entering = false;  // among lock_queue's impatient and observed ones; among its entering ones
     bool granted = false;
     std::exception_ptr failed;
