@@ -107,9 +107,10 @@ asio::awaitable<void> lock_queue::recover(std::shared_ptr<lock_queue> self, cont
     if (self->over_) failed = std::make_exception_ptr(error(self->over_, "acquire", self->directory_));
     if (failed || (!found && c->now == contender::state::left))
         self->settle(c, failed);
-    else if (found)
+    else if (found) {
+        c->asked_at = self->order_.begin_create();  // as if: when it was carried out is not known
         self->entered(c, *found);
-    else
+    } else
         self->begin_create(c);
 }
 

@@ -46,7 +46,7 @@ place queue_order::enter(std::string name, contender_ptr who, std::uint64_t aske
     // It may have been listed before we knew that it is ours.
     std::erase_if(remotes_, [&](const remote& r) { return r.number == p.number && r.name == name; });
     if (p.kind == lock_kind::exclusive) ++exclusive_waiting_;
-    waiting_.emplace(p, local{std::move(who), std::move(name), looks_ + 1, 0});
+    waiting_.emplace(p, local{std::move(who), std::move(name), std::min(asked, time_), 0});
     extend();
     return p;
 }
@@ -85,7 +85,7 @@ place queue_order::downgrade(const place& p, std::string name, contender_ptr who
     node.key() = shared;
     node.mapped().name = std::move(name);
     node.mapped().who = std::move(who);
-    node.mapped().since = looks_ + 1;
+    node.mapped().since = time_;
     owners_.insert(std::move(node));
     return shared;
 }
@@ -155,7 +155,7 @@ std::vector<contender_ptr> queue_order::listed(const std::vector<std::string>& n
     std::vector<contender_ptr> missing;
     for (const auto* locals : {&waiting_, &owners_})
         for (const auto& [p, l] : *locals)
-            if (l.since <= look && l.seen != look) missing.push_back(l.who);
+            if (l.since < look && l.seen != look) missing.push_back(l.who);
     return missing;
 }
 
@@ -165,7 +165,7 @@ void queue_order::removed(const std::string& name) {
 
 void queue_order::forget() {
     drop();
-    first_look_ = looks_ + 1;
+    first_look_ = time_ + 1;
 }
 
 void queue_order::drop() {

@@ -63,7 +63,7 @@ public:
 
     // ----------------------------------------------------------------------------------------- the others
     /// A listing is about to be sent. Returns its number.
-    std::uint64_t begin_look() noexcept { return ++looks_; }
+    std::uint64_t begin_look() noexcept { return ++time_; }
     /// It has come. Returns those of ours that it should show and does not. Throws as queue_names::parse().
     std::vector<contender_ptr> listed(const std::vector<std::string>& names, std::uint64_t look);
     /// A remote one is gone.
@@ -98,7 +98,7 @@ private:
     struct local {
         contender_ptr who;
         std::string name;
-        std::uint64_t since = 0, seen = 0;  // numbers of listings
+        std::uint64_t since = 0, seen = 0;  // listings that were sent later show it; the last that did
     };
     struct remote {
         std::int64_t number;
@@ -123,7 +123,7 @@ private:
     std::optional<std::int64_t> horizon_;   // up to here every node is known
     std::size_t exclusive_owners_ = 0, exclusive_waiting_ = 0;
     std::optional<std::int64_t> base_;      // the latest number seen
-    std::uint64_t looks_ = 0, first_look_ = 0, next_id_ = 0, time_ = 0;
+    std::uint64_t time_ = 0, first_look_ = 0, next_id_ = 0;  // the time only counts what was sent
 };
 
 }  // namespace zkasio::recipes::detail
