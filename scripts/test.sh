@@ -7,12 +7,12 @@ usage() {
     cat << USAGE
 usage: scripts/test.sh [--asan | --tsan | --all] [--connect HOSTS | --servers 1|3] [--label LABEL] [--repeat N]
 
-  --asan, --tsan   unit and integration tests under AddressSanitizer and UBSan, or under ThreadSanitizer
+  --asan, --tsan   unit, simulation and integration tests under AddressSanitizer and UBSan, or under ThreadSanitizer
   --all            the plain tests, then both of these
   --connect HOSTS  use this ZooKeeper ("host:port,host:port") instead of a throw-away one. The tests create and remove
                    nodes /test-*; the server needs 4lw.commands.whitelist=* and zookeeper.extendedTypesEnabled=true.
   --servers 3      start a throw-away ensemble instead of a single server
-  --label LABEL    only unit, integration, faults or consumer
+  --label LABEL    only unit, simulation, integration, faults or consumer
   --repeat N       run each test N times, until one fails
 USAGE
 }
@@ -52,7 +52,7 @@ for mode in "${modes[@]}"; do
     preset=dev only=$label
     if [ "$mode" != plain ]; then
         preset=$mode
-        only=${label:-^(unit|integration)$}
+        only=${label:-^(unit|simulation|integration)$}
     fi
     # One after another: tests share the server's nodes, and those that kill servers are sensitive to load.
     ctest --test-dir "$root/build/$preset" --output-on-failure --no-tests=error \

@@ -77,6 +77,26 @@ TEST_CASE("queue order: whoever comes right behind one of our own needs no listi
     }
 }
 
+TEST_CASE("queue order: a listing from before a reason to doubt it tells nothing", "[queue]") {
+    queue_order o(mutex_names);
+    o.enter(lock(3), somebody());
+    const auto early = o.begin_look();
+    o.forget();
+    CHECK(o.listed({lock(3)}, early).empty());
+    CHECK(o.next().what == verdict::unknown);
+    list(o, {lock(3)});
+    CHECK(o.next().what == verdict::granted);
+}
+
+TEST_CASE("queue order: a listing that was sent after the create has to show the node", "[queue]") {
+    queue_order o(mutex_names);
+    const auto asked = o.begin_create();
+    const auto look = o.begin_look();
+    const auto me = somebody();
+    o.enter(lock(3), me, asked);
+    CHECK(o.listed({lock(5)}, look) == std::vector<contender_ptr>{me});
+}
+
 TEST_CASE("queue order: a gap means that somebody else may be there", "[queue]") {
     queue_order o(mutex_names);
     const place first = o.enter(lock(3), somebody());
