@@ -14,7 +14,11 @@ lock_scenario::lock_scenario(simulation& simulated, const lock_under_test& teste
         witness.committed(txn);
     };
     s.on_idle = [this] { witness.check(); };
-    s.on_quiet = [this] { witness.check_quiet(); };
+    s.on_quiet = [this] {
+        witness.check_quiet();
+        for (int n = 0; n < s.clients(); ++n)
+            if (!witness.busy(n) && s.inside(n).watches() > 0) throw violation("a watch is left at client " + std::to_string(n));
+    };
 }
 
 lock_scenario::~lock_scenario() {
@@ -75,7 +79,7 @@ asio::awaitable<void> lock_scenario::attempt(int number, plan p) {
 
 asio::awaitable<void> lock_scenario::asking_and_holding(int number, plan p) {
     const client zk = s.client_number(number);
-    std::string id = witness.asks(number, p.kind);
+    std::string id = witness.asks(number, p.kind, p.patient);
     s.note((p.patient ? "acquire " : "try_acquire ") + id + (p.kind == lock_kind::shared ? " shared" : ""));
     const auto got = std::make_shared<std::optional<lock_guard>>();
     running asking(s.executor(), ask(*this, zk, id, p, got));

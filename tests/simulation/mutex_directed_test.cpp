@@ -144,11 +144,14 @@ TEST_CASE("mutex, simulated: an operator deletes the node of a waiter", "[simula
             for (int n = 0; n < 3; ++n) s.add_client();
             l.contend(predecessor, holding(40));
             l.run_until([&] { return l.witness.grants() == 1; });
-            l.contend(0, holding(30));
+            l.contend(0, holding(60));
             l.run_until([&] { return l.witness.nodes_alive() == 2; });
             l.contend(2, holding(30));
             l.run_until([&] { return l.witness.nodes_alive() == 3; });
             s.ensemble.operate(detail::remove_request{l.witness.nth_node(1), any_version});
+            for (int n = 0; predecessor == 0 && l.witness.grants() == 1 && n < 1000; ++n) s.step();
+            for (int n = 0; n < 25; ++n) s.step();
+            if (!l.witness.all_told()) throw violation("it was not told that its node is gone");
             l.finish();
         });
     }

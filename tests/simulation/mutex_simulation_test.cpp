@@ -31,31 +31,31 @@ void run(const std::string& name, std::uint64_t seeds, const faults& f) {
 }  // namespace
 
 TEST_CASE("mutex, simulated: contenders that come, wait, give up and leave", "[simulation]") {
-    run("calm", 150, {});
+    run("calm", 500, {});
 }
 
 TEST_CASE("mutex, simulated: connections break", "[simulation]") {
     faults f;
     f.drops = true;
-    run("drops", 150, f);
+    run("drops", 500, f);
 }
 
 TEST_CASE("mutex, simulated: sessions expire", "[simulation]") {
     faults f;
     f.drops = f.expiries = true;
-    run("expiries", 150, f);
+    run("expiries", 500, f);
 }
 
 TEST_CASE("mutex, simulated: the directory is removed when it is empty", "[simulation]") {
     faults f;
     f.containers = f.drops = true;
-    run("containers", 100, f);
+    run("containers", 500, f);
 }
 
 TEST_CASE("mutex, simulated: an operator deletes nodes", "[simulation]") {
     faults f;
     f.drops = f.operator_deletes = true;
-    run("operator", 150, f);
+    run("operator", 500, f);
 }
 
 }  // namespace zkasio::test

@@ -31,10 +31,11 @@ bool witness::first(const node& n) const {
 
 // ------------------------------------------------------------------------------------------------- what users tell
 
-std::string witness::asks(int client, lock_kind kind) {
+std::string witness::asks(int client, lock_kind kind, bool patient) {
     const std::string id = std::to_string(client) + '.' + std::to_string(attempts_.size());
     attempt a;
     a.client = client;
+    a.patient = patient;
     a.kind = kind;
     attempts_.emplace(id, a);
     return id;
@@ -146,6 +147,7 @@ void witness::check_quiet() const {
         if (expired && a.now == attempt::state::holding && a.path == path && a.guard->reason() == loss_reason::none)
             throw violation(n.attempt + " was not told that its session is over");
         if (!n.alive) continue;
+        if (a.now == attempt::state::asking && !a.patient) throw violation(n.attempt + " waits, and should not");
         if (a.now == attempt::state::gone) throw violation("the node of " + n.attempt + " is left");
         if (first(n) && a.now == attempt::state::asking && !behind_deleted(a))
             throw violation(n.attempt + " is the first, and is left waiting");
@@ -158,6 +160,18 @@ void witness::check_end() const {
     for (const auto& [id, a] : attempts_)
         if (a.now != attempt::state::gone) throw violation(id + " has not ended");
     for (const std::string& name : ensemble_.tree().children(directory_)) throw violation("a node is left: " + name);
+}
+
+bool witness::busy(int client) const {
+    return std::any_of(attempts_.begin(), attempts_.end(),
+                       [&](const auto& a) { return a.second.client == client && a.second.now != attempt::state::gone; });
+}
+
+bool witness::all_told() const {
+    return std::none_of(attempts_.begin(), attempts_.end(), [&](const auto& other) {
+        const attempt& a = other.second;
+        return a.now == attempt::state::holding && !nodes_.at(a.path).alive && a.guard->reason() == loss_reason::none;
+    });
 }
 
 std::string witness::nth_node(std::size_t wanted) const {

@@ -18,7 +18,7 @@ public:
     witness(const sim_ensemble& ensemble, std::string directory) : ensemble_(ensemble), directory_(std::move(directory)) {}
 
     // ------------------------------------------------------------------------------------------- what users tell
-    std::string asks(int client, lock_kind kind);
+    std::string asks(int client, lock_kind kind, bool patient = true);
     void granted(const std::string& id, const lock_guard& guard);
     /// It wants the lock no longer: cancelled, refused, failed, or about to release.
     void gives_up(const std::string& id);
@@ -33,6 +33,9 @@ public:
     void check_quiet() const;  ///< nothing is under way
     void check_end() const;    ///< everybody is done
 
+    bool busy(int client) const;  ///< one of its contenders asks or holds
+    bool all_told() const;        ///< whoever holds without a node knows it
+
     std::size_t grants() const noexcept { return grants_; }
     std::string nth_node(std::size_t n) const;  ///< path, in the order of the queue; "" when there are not so many
     std::size_t nodes_alive() const;
@@ -46,6 +49,7 @@ private:
             gone,
         };
         int client = 0;
+        bool patient = true;
         lock_kind kind = lock_kind::exclusive;
         state now = state::asking;
         const lock_guard* guard = nullptr;
