@@ -53,7 +53,55 @@ void run(const std::string& name, std::uint64_t seeds, const faults& f) {
     });
 }
 
+lock_scenario::plan waiting(lock_kind kind, std::size_t hold) {
+    lock_scenario::plan p;
+    p.kind = kind;
+    p.hold = hold;
+    return p;
+}
+
 }  // namespace
+
+TEST_CASE("shared_mutex, simulated: when a waiting writer gives up, the readers behind it are let in", "[simulation]") {
+    for (const int writer : {0, 1}) {
+        run_few_seeds("writer gives up", 40, [&](simulation& s) {
+            lock_scenario l(s, fair);
+            s.add_client();
+            s.add_client();
+            l.contend(0, waiting(lock_kind::shared, 1000));
+            l.run_until([&] { return l.witness.grants() == 1; });
+            lock_scenario::plan gives_up = waiting(lock_kind::exclusive, 3);
+            gives_up.cancel_after = 100;
+            l.contend(writer, gives_up);
+            l.run_until([&] { return l.witness.nodes_alive() == 2; });
+            l.contend(0, waiting(lock_kind::shared, 3));
+            l.run_until([&] { return l.witness.grants() == 2; });
+            CHECK(s.now() < 500);
+            l.finish();
+        });
+    }
+}
+
+TEST_CASE("shared_mutex, simulated: a cancelled downgrade lets nobody in too early", "[simulation]") {
+    for (std::size_t k = 0; k < 12; ++k) {
+        run_few_seeds("downgrade cancelled before step " + std::to_string(k), 20, [&](simulation& s) {
+            lock_scenario l(s, readers_preferred);
+            s.add_client();
+            s.add_client();
+            lock_scenario::plan writer = waiting(lock_kind::exclusive, 25);
+            writer.downgrade = true;
+            writer.cancel_downgrade_after = k;
+            l.contend(0, writer);
+            l.run_until([&] { return l.witness.grants() == 1; });
+            l.contend(0, waiting(lock_kind::exclusive, 12));
+            l.run_until([&] { return l.witness.nodes_alive() == 2; });
+            for (std::size_t n = 0; n < 12; ++n) {
+                s.after(20 + s.pick(15), [&l, n] { l.contend(static_cast<int>(n % 2), waiting(lock_kind::shared, 6)); });
+            }
+            l.finish();
+        });
+    }
+}
 
 TEST_CASE("shared_mutex, simulated: readers and writers that come, wait, give up and leave", "[simulation]") {
     run("calm", 500, {});
