@@ -6,6 +6,8 @@
 #include <asio/error.hpp>
 #include <asio/post.hpp>
 
+#include <algorithm>
+
 namespace zkasio::detail {
 namespace {
 
@@ -323,7 +325,8 @@ void core::on_reply(op_id id, reply&& r) noexcept {
         if (unknown && link_ != link_state::expired && closing_ == closing::no && !epoch_->over) {
             op.issued = false;
             operations_.insert(std::move(node));
-            outbox_.push_back(id);
+            // In front of what was asked for later: who has had a node removed relies on that.
+            outbox_.insert(std::find_if(outbox_.begin(), outbox_.end(), [id](op_id other) { return other > id; }), id);
             schedule_flush();
             return;
         }

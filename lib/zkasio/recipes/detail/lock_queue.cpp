@@ -329,6 +329,9 @@ void lock_queue::stop_entering(const contender_ptr& c) {
 void lock_queue::release(const contender_ptr& c) {
     order_.leave(c->at);
     std::vector<contender_ptr> successors;
+    // Without its node it did not keep anybody else out, and has nothing to hand over.
+    const bool deleted = c->hold && c->hold->reason() == loss_reason::node_deleted;
+    if (deleted) order_.forget();
     for (contender_ptr head = order_.head(); head && order_.next().what == queue_order::verdict::granted; head = order_.head()) {
         if (successors.size() == most_successors) {
             order_.forget();
