@@ -1,7 +1,9 @@
 #include "support/lock_checks.hpp"
 
+#include <zkasio/recipes/multi_mutex.hpp>
 #include <zkasio/recipes/mutex.hpp>
 #include <zkasio/recipes/shared_mutex.hpp>
+#include <zkasio/recipes/unfair_mutex.hpp>
 
 #include <algorithm>
 
@@ -309,6 +311,32 @@ TEST_CASE("lock_owner: an acquire that is cancelled at any moment leaves no node
         }
         co_await until_children(zk, dir, 0);
         co_await until_quiet(zk, dir);
+    };
+    with_client(body);
+}
+
+TEST_CASE("the work under a lock that asks for it again is told so, also by way of several locks at once and of the simple lock") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "owner-itself");
+        const mutex a(zk, dir + "/a"), b(zk, dir + "/b");
+        multi_mutex both(zk);
+        both.add(a).add(b);
+        const unfair_mutex simple(zk, dir + "/simple");
+        auto under_a = [&](lock_guard&) -> asio::awaitable<void> {
+            const std::string text = co_await message_of(both.acquire());
+            CHECK(text.find("the work that holds it") != std::string::npos);
+            CHECK(text.find(a.path()) != std::string::npos);
+        };
+        co_await a.with_lock(under_a);
+        auto under_simple = [&](lock_guard&) -> asio::awaitable<void> {
+            const std::error_code code = co_await code_of(simple.acquire());
+            CHECK(code == errc::would_deadlock);
+        };
+        co_await simple.with_lock(under_simple);
+        co_await until_children(zk, a.path(), 0);
+        co_await until_children(zk, b.path(), 0);
+        lock_guard afterwards = co_await both.acquire();
+        CHECK(afterwards.held());
     };
     with_client(body);
 }

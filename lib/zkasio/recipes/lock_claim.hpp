@@ -12,6 +12,12 @@
 
 namespace zkasio {
 
+namespace recipes::detail {
+/// What errc::would_deadlock says of the work under a lock that acquires the same lock.
+inline constexpr const char* holds_it_already =
+    "this is the work that holds it: pass a lock_owner on, or acquire on another executor if it does not wait for that";
+}  // namespace recipes::detail
+
 /// What is behind a lock_guard: each recipe has its own. For writers of recipes.
 ///
 /// All members may be called from any thread.

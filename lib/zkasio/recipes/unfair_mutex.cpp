@@ -55,6 +55,7 @@ public:
     const session& on() const noexcept override { return on_; }
     std::int64_t token() const noexcept override { return token_; }
     bool proves() const noexcept override { return false; }
+    void body_runs_on(asio::any_io_executor e) override { pass_->body_runs_on(std::move(e)); }
     void give_up() noexcept override {
         if (std::exchange(given_up_, true)) return;
         hold_.end();
@@ -173,7 +174,7 @@ private:
 
 asio::awaitable<std::shared_ptr<lock_claim>> contend_unfairly(client zk, std::string path, unfair_mutex_options options, patience how_long) {
     const session on = co_await zk.current_session();
-    const auto pass = std::make_shared<turnstile::pass>(on, path);
+    const auto pass = std::make_shared<turnstile::pass>(on, path, co_await asio::this_coro::executor);
     if (how_long == patience::first_or_nothing) {
         const bool first = co_await pass->now();
         if (!first) co_return nullptr;

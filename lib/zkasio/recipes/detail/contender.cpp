@@ -20,11 +20,11 @@ queue_claim::queue_claim(session on, wish what, asio::any_io_executor from)
     });
 }
 
-queue_claim::queue_claim(session on, wish what, std::string path)
+queue_claim::queue_claim(session on, wish what, asio::any_io_executor from, std::string path)
     : queue_claim(std::move(on), std::move(what), std::make_shared<found>()) {
-    asio::dispatch(on_.get_executor(), [where = where_, on = on_, who = who_, path = std::move(path)] {
+    asio::dispatch(on_.get_executor(), [where = where_, on = on_, who = who_, from = std::move(from), path = std::move(path)] {
         *where = lock_queue::of(on, *who->asked.spec);
-        (*where)->adopt(who, path);
+        (*where)->adopt(who, path, from);
     });
 }
 

@@ -30,12 +30,7 @@ void lock_queue::enter(const contender_ptr& c, const asio::any_io_executor& from
         c->now = contender::state::left;
         return settle(c);
     }
-    for (const contender_ptr& owner : order_.owners()) {
-        const bool in_the_way = c->asked.kind == lock_kind::exclusive || owner->asked.kind == lock_kind::exclusive;
-        if (in_the_way && owner->body_on && *owner->body_on == from)
-            return settle(c, std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory_,
-                "this is the work that holds it: pass a lock_owner on, or acquire on another executor if it does not wait for that")));
-    }
+    if (waits_for_itself(c->asked.kind, from)) return settle(c, itself());
     count(c);
     if (c->asked.join_readers)
         on_.run_in_background(join_readers(shared_from_this(), c));
@@ -43,9 +38,26 @@ void lock_queue::enter(const contender_ptr& c, const asio::any_io_executor& from
         begin_create(c);
 }
 
-void lock_queue::adopt(const contender_ptr& c, const std::string& path) {
+// The work under a lock asks for it again, on the executor that nobody else uses.
+bool lock_queue::waits_for_itself(lock_kind kind, const asio::any_io_executor& from) const {
+    for (const contender_ptr& owner : order_.owners()) {
+        const bool in_the_way = kind == lock_kind::exclusive || owner->asked.kind == lock_kind::exclusive;
+        if (in_the_way && owner->body_on && *owner->body_on == from) return true;
+    }
+    return false;
+}
+
+std::exception_ptr lock_queue::itself() const {
+    return std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory_, holds_it_already));
+}
+
+void lock_queue::adopt(const contender_ptr& c, const std::string& path, const asio::any_io_executor& from) {
     c->path = path;
     if (over_) return settle(c, std::make_exception_ptr(error(over_, "acquire", directory_)));
+    if (waits_for_itself(c->asked.kind, from)) {
+        on_.ensure_removed(path);
+        return settle(c, itself());
+    }
     count(c);
     c->asked_at = order_.begin_create();
     created node;

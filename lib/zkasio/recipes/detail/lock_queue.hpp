@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/recipes/detail/queue_order.hpp>
+#include <zkasio/recipes/lock_claim.hpp>
 #include <zkasio/recipes/queue_position.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/session_part.hpp>
@@ -98,7 +99,7 @@ public:
     /// @param from where the contender's coroutine runs.
     void enter(const contender_ptr& c, const asio::any_io_executor& from);
     /// The same for one that has its node already.
-    void adopt(const contender_ptr& c, const std::string& path);
+    void adopt(const contender_ptr& c, const std::string& path, const asio::any_io_executor& from);
     /// Whatever its state: withdraws, or releases.
     void leave(const contender_ptr& c);
     /// The owner `from` goes on as `to`, which shares the lock, at the same place.
@@ -107,6 +108,8 @@ public:
 
 private:
     void begin_create(const contender_ptr& c);
+    bool waits_for_itself(lock_kind kind, const asio::any_io_executor& from) const;
+    std::exception_ptr itself() const;
     void count(const contender_ptr& c);
     void creation_answered(const contender_ptr& c);
     void entered(const contender_ptr& c, const created& node);

@@ -4,6 +4,8 @@
 #include <zkasio/recipes/detail/contender.hpp>
 #include <zkasio/recipes/detail/directory.hpp>
 
+#include <asio/this_coro.hpp>
+
 namespace zkasio::recipes::detail {
 namespace {
 
@@ -71,6 +73,7 @@ asio::awaitable<std::vector<std::string>> create_all(session on, std::vector<wis
 
 asio::awaitable<claims_together> contend_together(client zk, std::vector<wish> wishes) {
     const session on = co_await zk.current_session();
+    const asio::any_io_executor from = co_await asio::this_coro::executor;
     for (;;) {
         const std::vector<std::string> paths = co_await create_all(on, wishes);
         if (paths.empty()) continue;
@@ -78,7 +81,7 @@ asio::awaitable<claims_together> contend_together(client zk, std::vector<wish> w
         std::vector<std::shared_ptr<queue_claim>> places;
         for (std::size_t i = 0; i < wishes.size(); ++i) {
             wish what = wishes[i];
-            places.push_back(std::make_shared<queue_claim>(on, std::move(what), paths[i]));
+            places.push_back(std::make_shared<queue_claim>(on, std::move(what), from, paths[i]));
         }
         claims_together result;
         bool lost = false;

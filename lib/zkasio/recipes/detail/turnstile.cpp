@@ -1,5 +1,7 @@
 #include <zkasio/recipes/detail/turnstile.hpp>
 
+#include <zkasio/recipes/lock_claim.hpp>
+
 #include <asio/dispatch.hpp>
 
 #include <algorithm>
@@ -7,22 +9,27 @@
 namespace zkasio::recipes::detail {
 
 struct turnstile::pass::state {
-    explicit state(const session& on) : free(on.make_one_shot()), placed(on.make_one_shot()) {}
+    state(const session& on, std::string p) : path(std::move(p)), free(on.make_one_shot()), placed(on.make_one_shot()) {}
+    std::string path;
     one_shot free;
     one_shot placed;                  // in the line
     std::error_code over;             // read after `free` has fired
     bool first = false;               // when it was placed, of those who are not leaving
     bool leaving = false;             // strand
+    asio::any_io_executor body_on;    // strand
     std::shared_ptr<turnstile> line;  // strand
 };
 
-turnstile::pass::pass(session on, std::string key) : on_(std::move(on)), state_(std::make_shared<state>(on_)) {
-    asio::dispatch(on_.get_executor(), [on = on_, s = state_, key = "turnstile " + std::move(key)] {
-        s->line = std::static_pointer_cast<turnstile>(on.part(key, [] { return std::make_shared<turnstile>(); }));
+turnstile::pass::pass(session on, std::string path, asio::any_io_executor from)
+    : on_(std::move(on)), state_(std::make_shared<state>(on_, std::move(path))) {
+    asio::dispatch(on_.get_executor(), [on = on_, s = state_, from = std::move(from)] {
+        s->line = std::static_pointer_cast<turnstile>(on.part("turnstile " + s->path, [] { return std::make_shared<turnstile>(); }));
         auto& line = s->line->line_;
         s->first = std::all_of(line.begin(), line.end(), [](const state* ahead) { return ahead->leaving; });
         line.push_back(s.get());
         s->over = s->line->over_;
+        const bool itself = std::any_of(line.begin(), line.end(), [&](const state* ahead) { return ahead->body_on && ahead->body_on == from; });
+        if (itself && !s->over) s->over = errc::would_deadlock;
         if (s->over || line.size() == 1) s->free.fire();
         s->placed.fire();
     });
@@ -31,7 +38,7 @@ turnstile::pass::pass(session on, std::string key) : on_(std::move(on)), state_(
 asio::awaitable<void> turnstile::pass::turn() {
     const auto s = state_;
     co_await s->free.wait();
-    if (s->over) throw error(s->over, "acquire");
+    if (s->over) throw error(s->over, "acquire", s->path, s->over == errc::would_deadlock ? holds_it_already : "");
 }
 
 asio::awaitable<bool> turnstile::pass::now() {
@@ -59,6 +66,10 @@ void turnstile::pass::done() noexcept {
     } catch (...) {
         // Out of memory: nobody gets through any more until the session ends.
     }
+}
+
+void turnstile::pass::body_runs_on(asio::any_io_executor executor) {
+    asio::dispatch(on_.get_executor(), [s = state_, executor = std::move(executor)] { s->body_on = executor; });
 }
 
 void turnstile::session_over(std::error_code why) noexcept {

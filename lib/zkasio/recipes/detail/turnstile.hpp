@@ -3,6 +3,7 @@
 #include <zkasio/session.hpp>
 #include <zkasio/session_part.hpp>
 
+#include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
 
 #include <deque>
@@ -17,18 +18,22 @@ public:
     /// A place in the line; destroyed, it lets the next one through.
     class pass {
     public:
-        explicit pass(session on, std::string key);
+        /// @param from where the coroutine runs that wants to pass.
+        pass(session on, std::string path, asio::any_io_executor from);
         pass(const pass&) = delete;
         pass& operator=(const pass&) = delete;
         ~pass() { done(); }
 
-        /// *Completes when* it is our turn. *Fails with* errc::session_expired or errc::client_closed.
+        /// *Completes when* it is our turn. *Fails with* errc::session_expired or errc::client_closed, and with
+        /// errc::would_deadlock when it would never be.
         asio::awaitable<void> turn();
         /// Whether it is our turn already, or will be as soon as those ahead have left who are leaving.
         asio::awaitable<bool> now();
         /// The next one's turn will come soon; but not before done().
         void leaving() noexcept;
         void done() noexcept;
+        /// See lock_claim::body_runs_on().
+        void body_runs_on(asio::any_io_executor executor);
 
     private:
         friend class turnstile;
