@@ -12,7 +12,7 @@ usage: scripts/test.sh [--asan | --tsan | --all] [--connect HOSTS | --servers 1|
   --connect HOSTS  use this ZooKeeper ("host:port,host:port") instead of a throw-away one. The tests create and remove
                    nodes /test-*; the server needs 4lw.commands.whitelist=* and zookeeper.extendedTypesEnabled=true.
   --servers 3      start a throw-away ensemble instead of a single server
-  --label LABEL    only unit, simulation, integration, faults, interop or consumer
+  --label LABEL    only unit, simulation, integration, faults, interop, examples or consumer
   --repeat N       run each test N times, until one fails
 USAGE
 }

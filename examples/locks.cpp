@@ -1,0 +1,110 @@
+// Every kind of lock, each in a few lines: locks 127.0.0.1:2181
+#include <zkasio/recipes/multi_mutex.hpp>
+#include <zkasio/recipes/mutex.hpp>
+#include <zkasio/recipes/semaphore.hpp>
+#include <zkasio/recipes/shared_mutex.hpp>
+#include <zkasio/recipes/unfair_mutex.hpp>
+
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
+
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+using namespace std::chrono_literals;
+using zkasio::lock_guard;
+
+// Readers share, a writer is alone and can go on as a reader.
+asio::awaitable<void> readers_and_writers(zkasio::client zk) {
+    const zkasio::shared_mutex prices(zk, "/locks-example/prices");
+    {
+        const lock_guard one = co_await prices.acquire_shared();
+        const lock_guard two = co_await prices.acquire_shared();
+        const auto writer = co_await prices.try_acquire();
+        std::cout << "two readers, " << (writer ? "and a writer?" : "no writer") << "\n";
+    }
+    lock_guard writing = co_await prices.acquire();
+    const lock_guard reading = co_await prices.downgrade(std::move(writing));
+    std::cout << "still in, as a reader: " << reading.path() << "\n";
+}
+
+// At most three at a time, two of them for us.
+asio::awaitable<void> permits(zkasio::client zk) {
+    const zkasio::semaphore connections(zk, "/locks-example/connections", zkasio::permits::fixed(3));
+    const lock_guard two = co_await connections.acquire(2);
+    const auto too_many = co_await connections.try_acquire(2);
+    std::cout << "two permits, " << (too_many ? "and two more?" : "two more there are not") << "\n";
+}
+
+// Both accounts or none, whatever the order in which others name them.
+asio::awaitable<void> several(zkasio::client zk) {
+    zkasio::multi_mutex transfer(zk);
+    transfer.add(zkasio::mutex(zk, "/locks-example/account-b")).add(zkasio::mutex(zk, "/locks-example/account-a"));
+    const auto both = co_await transfer.try_acquire_for(5s);
+    if (both) std::cout << "both accounts, in one transaction\n";
+}
+
+// A function that takes a lock which its caller may hold already.
+asio::awaitable<void> log_order(zkasio::mutex orders, zkasio::lock_owner me) {
+    zkasio::acquire_options as_me;
+    as_me.owner(me);
+    const lock_guard guard = co_await orders.acquire(as_me);
+    std::cout << "the same lock once more\n";
+}
+
+asio::awaitable<void> again(zkasio::client zk) {
+    const zkasio::mutex orders(zk, "/locks-example/orders");
+    const zkasio::lock_owner me;
+    zkasio::acquire_options as_me;
+    as_me.owner(me);
+    const lock_guard guard = co_await orders.acquire(as_me);
+    co_await log_order(orders, me);
+}
+
+// A holder that gives way when it is asked to, and is cancelled when it does not.
+asio::awaitable<void> asked_back(zkasio::client zk) {
+    const zkasio::mutex report(zk, "/locks-example/report");
+    auto body = [&](lock_guard& guard) -> asio::awaitable<void> {
+        co_await zkasio::revoke(zk, guard.path());  // an operator would do this, from somewhere else
+        co_await guard.revoke_requested();
+        std::cout << "asked back, and given back\n";
+    };
+    co_await report.with_lock(body, zkasio::revocation_policy::cancel_after(5s));
+}
+
+// The simple lock: one node, no queue.
+asio::awaitable<void> flag(zkasio::client zk) {
+    zkasio::unfair_mutex_options name;
+    name.data("host-7");
+    const zkasio::unfair_mutex leader(zk, "/locks-example/leader", name);
+    const lock_guard mine = co_await leader.acquire();
+    const auto who = co_await leader.holder();
+    if (who) std::cout << "the leader is " << who->data << "\n";
+}
+
+asio::awaitable<void> all(std::string servers) {
+    const zkasio::client zk(co_await asio::this_coro::executor, zkasio::client_options(servers).session_timeout(10s));
+    co_await readers_and_writers(zk);
+    co_await permits(zk);
+    co_await several(zk);
+    co_await again(zk);
+    co_await asked_back(zk);
+    co_await flag(zk);
+    co_await zk.close();
+}
+
+int main(int argc, char** argv) {
+    asio::io_context io;
+    asio::co_spawn(io, all(argc > 1 ? argv[1] : "127.0.0.1:2181"), [](std::exception_ptr failed) {
+        try {
+            if (failed) std::rethrow_exception(failed);
+        } catch (const std::exception& e) {
+            std::cerr << e.what() << "\n";
+            std::exit(1);
+        }
+    });
+    io.run();
+}
