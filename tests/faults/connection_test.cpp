@@ -16,11 +16,6 @@ using asio::ip::tcp;
 
 namespace {
 
-std::string first_server() {
-    const std::string& all = shared_servers();
-    return all.substr(0, all.find(','));
-}
-
 // Answers whatever it is sent with `answer`, like something that is no ZooKeeper. Has its own thread.
 class impostor {
 public:

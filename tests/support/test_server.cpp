@@ -128,4 +128,9 @@ const std::string& shared_servers() {
     return servers;
 }
 
+std::string first_server() {
+    const std::string& all = shared_servers();
+    return all.substr(0, all.find(','));
+}
+
 }  // namespace zkasio::test

@@ -46,6 +46,9 @@ private:
 /// The servers that the tests share: $ZKASIO_TEST_SERVERS, or one of our own for this process.
 const std::string& shared_servers();
 
+/// The first of shared_servers().
+std::string first_server();
+
 /// `four_letters` at "host:port", blocking.
 std::string four_letter_command(const std::string& host_port, const std::string& four_letters);
 
