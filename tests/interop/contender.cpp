@@ -3,14 +3,14 @@
 namespace zkasio::test {
 namespace {
 
-asio::awaitable<void> wait_for(mutex lock, std::shared_ptr<std::optional<lock_guard>> guard) {
-    lock_guard ours = co_await lock.acquire();
+asio::awaitable<void> wait_for(std::function<asio::awaitable<lock_guard>()> acquire, std::shared_ptr<std::optional<lock_guard>> guard) {
+    lock_guard ours = co_await acquire();
     guard->emplace(std::move(ours));
 }
 
 }  // namespace
 
-void our_contender::join() { waiting_.emplace(executor_, wait_for(lock_, guard_)); }
+void our_contender::join() { waiting_.emplace(executor_, wait_for(acquire_, guard_)); }
 
 asio::awaitable<std::string> our_contender::acquired() {
     const std::exception_ptr failed = co_await waiting_->end();

@@ -5,6 +5,7 @@
 
 #include <zkasio/recipes/mutex.hpp>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,7 +26,10 @@ public:
 /// One of ours.
 class our_contender : public contender {
 public:
-    our_contender(asio::any_io_executor executor, mutex lock) : executor_(std::move(executor)), lock_(std::move(lock)) {}
+    our_contender(asio::any_io_executor executor, std::function<asio::awaitable<lock_guard>()> acquire)
+        : executor_(std::move(executor)), acquire_(std::move(acquire)) {}
+    our_contender(asio::any_io_executor executor, mutex lock)
+        : our_contender(std::move(executor), [lock] { return lock.acquire(); }) {}
     void join() override;
     asio::awaitable<std::string> acquired() override;
     bool has_it() const override { return guard_->has_value(); }
@@ -33,7 +37,7 @@ public:
 
 private:
     asio::any_io_executor executor_;
-    mutex lock_;
+    std::function<asio::awaitable<lock_guard>()> acquire_;
     std::shared_ptr<std::optional<lock_guard>> guard_ = std::make_shared<std::optional<lock_guard>>();
     std::optional<running> waiting_;
 };
@@ -41,16 +45,16 @@ private:
 /// One of another library's. Uses the peer's thread `id` alone.
 class peer_contender : public contender {
 public:
-    peer_contender(peer& process, std::string id, std::string kind, std::string path)
-        : process_(process), id_(std::move(id)), kind_(std::move(kind)), path_(std::move(path)) {}
-    void join() override { process_.send(id_ + " acquire " + kind_ + " " + path_); }
+    peer_contender(peer& process, std::string id, std::string kind, std::string path, std::string argument = {})
+        : process_(process), id_(std::move(id)), what_(std::move(kind) + " " + std::move(path) + " " + std::move(argument)) {}
+    void join() override { process_.send(id_ + " acquire " + what_); }
     asio::awaitable<std::string> acquired() override { return process_.acquired(id_); }
     bool has_it() const override { return process_.answered(id_); }
     asio::awaitable<void> release() override;
 
 private:
     peer& process_;
-    std::string id_, kind_, path_;
+    std::string id_, what_;
 };
 
 }  // namespace zkasio::test

@@ -13,22 +13,27 @@ namespace {
 asio::awaitable<void> load(client zk, mutex lock, int rounds, std::string record, std::shared_ptr<int> violations) {
     for (int i = 0; i < rounds; ++i) {
         lock_guard guard = co_await lock.acquire();
-        const node_data last = co_await zk.get(record);
-        const std::size_t space = last.data.find(' ');
-        const std::string before = last.data.substr(space + 1), mine = guard.path().substr(guard.path().size() - 10);
-        if (before != "-" && mine <= before) ++*violations;
-        const std::string next = std::to_string(std::stoi(last.data) + 1) + " " + mine;
-        try {
-            co_await zk.set(record, next, last.stat.version);
-        } catch (const error& e) {
-            if (e.code() != zk_errc::bad_version) throw;
-            ++*violations;  // two were inside
-        }
+        const bool violated = co_await violates_record(zk, record, guard.path());
+        *violations += violated;
         co_await guard.release();
     }
 }
 
 }  // namespace
+
+asio::awaitable<bool> violates_record(client zk, std::string record, std::string node) {
+    const node_data last = co_await zk.get(record);
+    const std::size_t space = last.data.find(' ');
+    const std::string before = last.data.substr(space + 1), mine = node.substr(node.size() - 10);
+    const std::string next = std::to_string(std::stoi(last.data) + 1) + " " + mine;
+    try {
+        co_await zk.set(record, next, last.stat.version);
+    } catch (const error& e) {
+        if (e.code() != zk_errc::bad_version) throw;
+        co_return true;  // two were inside
+    }
+    co_return before != "-" && mine <= before;
+}
 
 asio::awaitable<int> load_all(client zk, client second, std::string dir, std::vector<library> theirs,
                             mutex_options names) {
