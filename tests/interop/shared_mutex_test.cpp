@@ -28,11 +28,12 @@ asio::awaitable<lock_guard> acquire(shared_mutex lock, lock_kind kind) {
 class queue {
 public:
     queue(client zk, peer& process, std::string path, shared_mutex_options o = shared_mutex_options())
-        : zk_(std::move(zk)), process_(process), path_(std::move(path)), lock_(zk_, path_, o), options_(std::move(o)) {}
+        : zk_(std::move(zk)), process_(process), path_(std::move(path)), lock_(zk_, path_, o), options_(std::move(o)), ours_{zk_} {}
 
     asio::awaitable<void> ours(lock_kind kind) { return ours(kind, zk_); }
     asio::awaitable<void> ours(lock_kind kind, client zk) {
         const shared_mutex lock(zk, path_, options_);
+        ours_.push_back(zk);
         return join(kind, std::make_unique<our_contender>(zk.get_executor(), [lock, kind] { return acquire(lock, kind); }));
     }
     asio::awaitable<void> theirs(lock_kind kind) {
@@ -53,9 +54,10 @@ public:
         REQUIRE(list.size() == line_.size());
         for (std::size_t i = 0; i < n; ++i) CHECK(list[i].path == nodes[i]);
         for (std::size_t i = 0; i < line_.size(); ++i) CHECK(list[i].kind == line_[i].kind);
-        only(n);
+        co_await only(n);
     }
-    void only(std::size_t n) const {
+    asio::awaitable<void> only(std::size_t n) const {
+        for (const client& c : ours_) co_await told_all(c, path_);
         for (std::size_t i = n; i < line_.size(); ++i) CHECK_FALSE(line_[i].who->has_it());
     }
 
@@ -73,7 +75,7 @@ public:
             co_await inside(std::max<std::size_t>(together, 1));
             for (; together > 1; --together) {  // the last of them lets the next writer in, whoever it is
                 co_await release(together / 2);
-                only(together - 1);
+                co_await only(together - 1);
             }
             co_await release(0);
         }
@@ -95,6 +97,7 @@ private:
     std::string path_;
     shared_mutex lock_;
     shared_mutex_options options_;
+    std::vector<client> ours_;
     std::vector<member> line_;
     int ids_ = 0;
 };
@@ -336,6 +339,7 @@ TEST_CASE("Curator's downgrade lets our reader in, and a writer who comes later 
         our_contender writer(executor, [lock] { return lock.acquire(); });
         reader.join();
         co_await until_queued(zk, dir, 2);
+        co_await told_all(zk, dir);
         CHECK_FALSE(reader.has_it());
         curator.send("d downgrade");
         const std::string answer = co_await curator.expect("d");
@@ -345,7 +349,7 @@ TEST_CASE("Curator's downgrade lets our reader in, and a writer who comes later 
         writer.join();
         co_await until_queued(zk, dir, 3);
         co_await reader.release();
-        co_await zk.sync(dir);
+        co_await told_all(zk, dir);
         CHECK_FALSE(writer.has_it());
         curator.send("d release");
         co_await curator.expect("d", "released");
@@ -373,14 +377,18 @@ TEST_CASE("Curator's downgrade while our writer waits: we go by the order of the
         co_await until_queued(zk, dir, 2);
         writer.join();
         co_await until_queued(zk, dir, 3);
+        co_await told_all(zk, dir);
+        CHECK_FALSE(reader.has_it());
+        CHECK_FALSE(writer.has_it());
         curator.send("d downgrade");
         const std::string downgraded = co_await curator.expect("d");
         const std::string ahead = co_await reader.acquired();
+        co_await told_all(zk, dir);
         CHECK_FALSE(writer.has_it());
         const bool behind = sequence(downgraded) > sequence(ahead);
         co_await reader.release();
         if (!behind) {
-            co_await zk.sync(dir);
+            co_await told_all(zk, dir);
             CHECK_FALSE(writer.has_it());
             curator.send("d release");
             co_await curator.expect("d", "released");
@@ -427,8 +435,8 @@ TEST_CASE("the downgrade of Curator 5.5: for a moment both nodes have the same n
                 CHECK_FALSE(writer.has_it());
                 co_await reader.release();
             }
-            co_await zk.sync(dir);
             co_await until_queued(zk, dir, 2);
+            co_await told_all(zk, dir);
             CHECK_FALSE(writer.has_it());
             co_await theirs.remove(r);
             co_await writer.acquired();
@@ -511,6 +519,7 @@ TEST_CASE("kazoo's ReadLock with a writer of ours behind it: nobody moves (kazoo
         co_await until_queued(zk, dir, 3);
         co_await first.release();
         co_await until_queued(zk, dir, 2);
+        co_await told_all(zk, dir);
         CHECK_FALSE(writer.ended());
         writer.cancel();
         const std::error_code code = co_await writer.code();
