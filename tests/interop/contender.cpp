@@ -10,6 +10,11 @@ asio::awaitable<void> wait_for(std::function<asio::awaitable<lock_guard>()> acqu
 
 }  // namespace
 
+// The first answer comes behind the notifications, the second behind the listings that these made us ask for.
+asio::awaitable<void> told_all(client zk, std::string path) {
+    for (int i = 0; i < 3; ++i) co_await zk.sync(path);
+}
+
 void our_contender::join() { waiting_.emplace(executor_, wait_for(acquire_, guard_)); }
 
 asio::awaitable<std::string> our_contender::acquired() {

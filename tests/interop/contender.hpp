@@ -23,6 +23,9 @@ public:
     virtual asio::awaitable<void> release() = 0;
 };
 
+/// *Completes when* whatever this client had been told of `path` before has had its effect: for "still nobody else has it".
+asio::awaitable<void> told_all(client zk, std::string path);
+
 /// One of ours.
 class our_contender : public contender {
 public:

@@ -77,11 +77,14 @@ TEST_CASE("Curator's semaphore: our request for two permits waits until two are 
         our_contender two = ours(s, executor, 2);
         two.join();
         co_await until_leases(zk, dir, 5);
+        co_await told_all(zk, dir);
+        CHECK_FALSE(two.has_it());
         curator.send("late acquire " + ask(dir, 3));  // one permit, but it came later
         co_await until_queued(zk, dir + "/locks", 2);
         curator.send("b release");
         co_await curator.expect("b", "released");
         co_await until_leases(zk, dir, 4);
+        co_await told_all(zk, dir);
         CHECK_FALSE(two.has_it());
         CHECK_FALSE(curator.answered("late"));
         curator.send("a release");
@@ -131,6 +134,7 @@ TEST_CASE("Curator's InterProcessSemaphoreMutex is our semaphore with one permit
         our_contender waiting = ours(s, executor);
         waiting.join();
         co_await until_leases(zk, dir, 2);
+        co_await told_all(zk, dir);
         CHECK_FALSE(waiting.has_it());
         curator.send("a release");
         co_await curator.expect("a", "released");
@@ -164,6 +168,9 @@ TEST_CASE("Curator's semaphore: under load never more permits are out than there
                 CHECK(inside <= max);
                 const bool first = co_await within(outside, seen, node, max);
                 CHECK(first);
+                // As a rule until all are out, and somebody waits.
+                std::size_t leases = 0;
+                for (int looks = 0; looks < 15 && leases <= max; ++looks) leases = co_await count_children(outside, dir + "/leases");
                 inside -= n;
                 co_await who.release();
             }

@@ -1,16 +1,14 @@
 #include "interop/contender.hpp"
-#include "interop/load.hpp"
+#include "interop/shared_line_up.hpp"
+#include "interop/shared_load.hpp"
 #include "support/lock_directory.hpp"
 
-#include <zkasio/path.hpp>
 #include <zkasio/recipes/shared_mutex.hpp>
 
 using namespace zkasio;
 using namespace zkasio::test;
 
 namespace {
-
-constexpr lock_kind reads = lock_kind::shared, writes = lock_kind::exclusive;
 
 shared_mutex_options kazoo_names() {
     shared_mutex_options o;
@@ -19,158 +17,6 @@ shared_mutex_options kazoo_names() {
 }
 
 std::string sequence(const std::string& node) { return node.substr(node.size() - 10); }
-
-asio::awaitable<lock_guard> acquire(shared_mutex lock, lock_kind kind) {
-    return kind == reads ? lock.acquire_shared() : lock.acquire();
-}
-
-// Readers and writers of both sides who come one after another. Curator and kazoo name their kinds alike.
-class queue {
-public:
-    queue(client zk, peer& process, std::string path, shared_mutex_options o = shared_mutex_options())
-        : zk_(std::move(zk)), process_(process), path_(std::move(path)), lock_(zk_, path_, o), options_(std::move(o)) {}
-
-    asio::awaitable<void> ours(lock_kind kind) { return ours(kind, zk_); }
-    asio::awaitable<void> ours(lock_kind kind, client zk) {
-        const shared_mutex lock(zk, path_, options_);
-        return join(kind, std::make_unique<our_contender>(zk.get_executor(), [lock, kind] { return acquire(lock, kind); }));
-    }
-    asio::awaitable<void> theirs(lock_kind kind) {
-        const std::string id = "q" + std::to_string(++ids_);
-        return join(kind, std::make_unique<peer_contender>(process_, id, kind == reads ? "read" : "write", path_));
-    }
-
-
-    // The first `n` are let in, and nobody else.
-    asio::awaitable<void> inside(std::size_t n) {
-        std::vector<std::string> nodes;
-        for (std::size_t i = 0; i < n; ++i) {
-            std::string node = co_await line_[i].who->acquired();
-            nodes.push_back(std::move(node));
-        }
-        co_await zk_.sync(path_);
-        const std::vector<contender_info> list = co_await lock_.contenders();
-        REQUIRE(list.size() == line_.size());
-        for (std::size_t i = 0; i < n; ++i) CHECK(list[i].path == nodes[i]);
-        for (std::size_t i = 0; i < line_.size(); ++i) CHECK(list[i].kind == line_[i].kind);
-        only(n);
-    }
-    void only(std::size_t n) const {
-        for (std::size_t i = n; i < line_.size(); ++i) CHECK_FALSE(line_[i].who->has_it());
-    }
-
-    asio::awaitable<void> release(std::size_t i) {
-        co_await line_[i].who->release();
-        line_.erase(line_.begin() + static_cast<std::ptrdiff_t>(i));
-        co_await until_queued(zk_, path_, line_.size());
-    }
-
-    // Lets all of them have it: each writer alone, the readers between two writers together.
-    asio::awaitable<void> drain() {
-        while (!line_.empty()) {
-            std::size_t together = 0;
-            while (together < line_.size() && line_[together].kind == reads) ++together;
-            co_await inside(std::max<std::size_t>(together, 1));
-            for (; together > 1; --together) {  // the last of them lets the next writer in, whoever it is
-                co_await release(together / 2);
-                only(together - 1);
-            }
-            co_await release(0);
-        }
-    }
-
-private:
-    struct member {
-        lock_kind kind;
-        std::unique_ptr<contender> who;
-    };
-    asio::awaitable<void> join(lock_kind kind, std::unique_ptr<contender> next) {
-        next->join();
-        line_.push_back({kind, std::move(next)});
-        return until_queued(zk_, path_, line_.size());
-    }
-
-    client zk_;
-    peer& process_;
-    std::string path_;
-    shared_mutex lock_;
-    shared_mutex_options options_;
-    std::vector<member> line_;
-    int ids_ = 0;
-};
-
-struct load {
-    load(std::string p, shared_mutex_options o) : path(std::move(p)), record(path + "-record"), names(std::move(o)) {}
-    std::string path, record;
-    shared_mutex_options names;
-    int violations = 0, readers = 0, most_readers = 0;
-    static constexpr int rounds = 40;
-
-    asio::awaitable<void> write(client zk) {
-        const shared_mutex lock(zk, path, names);
-        for (int i = 0; i < rounds; ++i) {
-            lock_guard guard = co_await lock.acquire();
-            const bool violated = co_await violates_record(zk, record, guard.path());
-            violations += violated;
-            co_await guard.release();
-        }
-    }
-    asio::awaitable<void> peer_writes(peer& process, std::string id) {
-        process.send(id + " load write " + path + " " + std::to_string(rounds) + " " + record);
-        const std::string answer = co_await process.expect(id);
-        const std::string done = "done " + std::to_string(rounds) + " ";
-        if (!answer.starts_with(done)) throw std::runtime_error(answer);
-        violations += std::stoi(answer.substr(done.size()));
-    }
-    // Nobody writes as long as somebody reads.
-    asio::awaitable<void> read(client zk, std::unique_ptr<contender> reader, int times) {
-        for (int i = 0; i < times; ++i) {
-            reader->join();
-            co_await reader->acquired();
-            most_readers = std::max(most_readers, ++readers);
-            co_await zk.sync(record);
-            const node_data first = co_await zk.get(record);
-            for (int again = 0; again < 3; ++again) {
-                const node_data now = co_await zk.get(record);
-                violations += now.stat.version != first.stat.version;
-            }
-            --readers;
-            co_await reader->release();
-        }
-    }
-    std::unique_ptr<contender> reader(client zk) {
-        const shared_mutex lock(zk, path, names);
-        return std::make_unique<our_contender>(zk.get_executor(), [lock] { return lock.acquire_shared(); });
-    }
-    std::unique_ptr<contender> reader(peer& process, std::string id) {
-        return std::make_unique<peer_contender>(process, std::move(id), "read", path);
-    }
-
-    // Two writers and two readers of each side; `their_readers`: those of the peer.
-    asio::awaitable<void> run(client zk, client second, peer& process, int their_readers) {
-        const auto executor = co_await asio::this_coro::executor;
-        co_await zk.create(record, "0 -");
-        std::vector<running> tasks;
-        for (int i = 0; i < 2; ++i) {
-            const client& on = i == 0 ? zk : second;
-            tasks.emplace_back(executor, write(on));
-            tasks.emplace_back(executor, read(on, reader(on), 2 * rounds));
-            tasks.emplace_back(executor, peer_writes(process, "w" + std::to_string(i)));
-            if (i < their_readers) tasks.emplace_back(executor, read(on, reader(process, "r" + std::to_string(i)), rounds));
-        }
-        for (const running& t : tasks) {
-            const std::exception_ptr failed = co_await t.end();
-            if (failed) std::rethrow_exception(failed);
-        }
-        co_await zk.sync(path);
-        const node_data written = co_await zk.get(record);
-        CHECK(std::stoi(written.data) == 4 * rounds);
-        CHECK(violations == 0);
-        CHECK(most_readers > 1);
-        const std::size_t left = co_await count_children(zk, path);
-        CHECK(left == 0);
-    }
-};
 
 }  // namespace
 
@@ -230,7 +76,7 @@ TEST_CASE("Curator's readers and writers: all who queue with us get the lock in 
         const test_client second(executor, options());
         peer curator(executor, "curator");
         co_await curator.ready();
-        queue line(zk, curator, dir + "/ours-first");
+        shared_line_up line(zk, curator, dir + "/ours-first");
         co_await line.ours(writes);
         co_await line.theirs(reads);
         co_await line.ours(reads);
@@ -248,7 +94,7 @@ TEST_CASE("Curator's readers and writers: all who queue with us get the lock in 
         co_await line.theirs(reads);
         co_await line.drain();
 
-        queue other(zk, curator, dir + "/peer-first");
+        shared_line_up other(zk, curator, dir + "/peer-first");
         co_await other.theirs(reads);
         co_await other.ours(reads);
         co_await other.ours(writes, second);
@@ -271,7 +117,7 @@ TEST_CASE("Curator's readers and writers: under load nobody is inside with a wri
         const test_client second(executor, options());
         peer curator(executor, "curator");
         co_await curator.ready();
-        load all(dir + "/lock", shared_mutex_options());
+        shared_load all(dir + "/lock", shared_mutex_options());
         co_await all.run(zk, second, curator, 2);
         co_await curator.exit();
         co_await second.close();
@@ -336,6 +182,7 @@ TEST_CASE("Curator's downgrade lets our reader in, and a writer who comes later 
         our_contender writer(executor, [lock] { return lock.acquire(); });
         reader.join();
         co_await until_queued(zk, dir, 2);
+        co_await told_all(zk, dir);
         CHECK_FALSE(reader.has_it());
         curator.send("d downgrade");
         const std::string answer = co_await curator.expect("d");
@@ -345,7 +192,7 @@ TEST_CASE("Curator's downgrade lets our reader in, and a writer who comes later 
         writer.join();
         co_await until_queued(zk, dir, 3);
         co_await reader.release();
-        co_await zk.sync(dir);
+        co_await told_all(zk, dir);
         CHECK_FALSE(writer.has_it());
         curator.send("d release");
         co_await curator.expect("d", "released");
@@ -373,14 +220,18 @@ TEST_CASE("Curator's downgrade while our writer waits: we go by the order of the
         co_await until_queued(zk, dir, 2);
         writer.join();
         co_await until_queued(zk, dir, 3);
+        co_await told_all(zk, dir);
+        CHECK_FALSE(reader.has_it());
+        CHECK_FALSE(writer.has_it());
         curator.send("d downgrade");
         const std::string downgraded = co_await curator.expect("d");
         const std::string ahead = co_await reader.acquired();
+        co_await told_all(zk, dir);
         CHECK_FALSE(writer.has_it());
         const bool behind = sequence(downgraded) > sequence(ahead);
         co_await reader.release();
         if (!behind) {
-            co_await zk.sync(dir);
+            co_await told_all(zk, dir);
             CHECK_FALSE(writer.has_it());
             curator.send("d release");
             co_await curator.expect("d", "released");
@@ -427,8 +278,8 @@ TEST_CASE("the downgrade of Curator 5.5: for a moment both nodes have the same n
                 CHECK_FALSE(writer.has_it());
                 co_await reader.release();
             }
-            co_await zk.sync(dir);
             co_await until_queued(zk, dir, 2);
+            co_await told_all(zk, dir);
             CHECK_FALSE(writer.has_it());
             co_await theirs.remove(r);
             co_await writer.acquired();
@@ -477,7 +328,7 @@ TEST_CASE("kazoo's ReadLock and WriteLock: all who queue with us get the lock in
         peer kazoo(executor, "kazoo");
         co_await kazoo.ready();
         const shared_mutex_options names = kazoo_names();
-        queue line(zk, kazoo, dir, names);
+        shared_line_up line(zk, kazoo, dir, names);
         co_await line.theirs(writes);
         co_await line.ours(reads);
         co_await line.ours(writes);
@@ -511,6 +362,7 @@ TEST_CASE("kazoo's ReadLock with a writer of ours behind it: nobody moves (kazoo
         co_await until_queued(zk, dir, 3);
         co_await first.release();
         co_await until_queued(zk, dir, 2);
+        co_await told_all(zk, dir);
         CHECK_FALSE(writer.ended());
         writer.cancel();
         const std::error_code code = co_await writer.code();
@@ -531,7 +383,7 @@ TEST_CASE("kazoo's WriteLock: under load nobody is inside with a writer, or writ
         peer kazoo(executor, "kazoo");
         co_await kazoo.ready();
         const shared_mutex_options names = kazoo_names();
-        load all(dir + "/lock", names);
+        shared_load all(dir + "/lock", names);
         co_await all.run(zk, second, kazoo, 0);  // without its readers, see above
         co_await kazoo.exit();
         co_await second.close();
