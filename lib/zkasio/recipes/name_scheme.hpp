@@ -13,7 +13,8 @@ public:
     static name_scheme curator();
 
     /// kazoo's: `<32 hex digits>__lock__<sequence>`; readers: `__rlock__`. (kazoo sees Curator's names too, when it is given
-    /// `extra_lock_patterns=["-lock-"]`.)
+    /// `extra_lock_patterns=["-lock-"]`.) Up to 2.8 kazoo's ReadLock also waits for writers behind it (kazoo#649): with a
+    /// writer of ours there, both wait until one gives up.
     static name_scheme kazoo();
 
     /// Your own: `<prefix><uuid><marker><sequence>`.
