@@ -8,11 +8,9 @@
 namespace zkasio::recipes::detail {
 namespace {
 
-// How many of those who share a lock one hand-over lets in, and checks for, at once. The others follow from a listing.
-constexpr std::size_t most_successors = 500;
-
-// Whatever was asked for may still come true, or may be asked for again.
-bool may_be_repeated(const error& e) { return e.code() == condition::retryable; }
+// How many of those who share a lock one hand-over lets in, and checks for, at once: in bytes of their paths, so that the
+// transaction stays small. The others follow from a listing.
+constexpr std::size_t most_witness_bytes = 100'000;
 
 }  // namespace
 
@@ -98,7 +96,7 @@ void lock_queue::creation_answered(const contender_ptr& c) {
         node = c->creating->request->get();
     } catch (const error& e) {
         failed = std::current_exception();
-        lost = e.outcome_unknown() && may_be_repeated(e);
+        lost = e.outcome_unknown() && e.code() == condition::retryable;
         orphan = e.code() == zk_errc::no_node;
     }
     const std::string id = std::exchange(c->creating, nullptr)->id;
@@ -170,145 +168,6 @@ void lock_queue::entered(const contender_ptr& c, const created& node) {
     reconsider();
 }
 
-// ------------------------------------------------------------------------------------------------- beside an owner
-
-// A reader that does not care for writers who only wait takes a place beside a reader who holds, which the writers behind
-// that one see like any other. That the holder is still there is checked in the same transaction.
-asio::awaitable<void> lock_queue::join_readers(std::shared_ptr<lock_queue> self, contender_ptr c) {
-    std::exception_ptr failed;
-    bool joined = false;
-    try {
-        joined = co_await self->try_to_join(c);
-    } catch (...) {
-        failed = std::current_exception();
-    }
-    if (self->over_) failed = std::make_exception_ptr(error(self->over_, "acquire", self->directory_));
-    if (joined) co_return;
-    if (failed || c->now == contender::state::left)
-        self->settle(c, failed);
-    else
-        self->begin_create(c);
-}
-
-asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
-    while (c->now != contender::state::left) {
-        node_children found;
-        bool no_directory = false;
-        try {
-            found = co_await on_.children(directory_);
-        } catch (const error& e) {
-            if (e.code() != zk_errc::no_node) throw;
-            no_directory = true;
-        }
-        if (no_directory) co_return false;
-        const auto ordered = names_.in_order(std::move(found.names));
-        if (ordered.empty() || ordered.front().kind == lock_kind::exclusive) co_return false;
-
-        const std::string& holder = ordered.front().name;
-        const std::string name = names_.prefix(names_.new_id(), lock_kind::shared) + std::string(names_.digits(holder));
-        const auto node = co_await create_beside(c, join_path(directory_, holder), join_path(directory_, name), false);
-        if (!node) continue;
-        c->path = node->path;
-        c->at = order_.enter(node_name(c->path), c);
-        order_.grant(c->at);
-        entered_as_owner(c, *node);
-        co_return true;
-    }
-    co_return false;
-}
-
-// Curator's downgrade takes two steps, and holds both locks in between; this is one.
-void lock_queue::downgrade(const contender_ptr& from, const contender_ptr& to) {
-    if (over_) return settle(to, std::make_exception_ptr(error(over_, "downgrade", directory_)));
-    to->entering = true;
-    ++entering_;
-    from->downgrading = true;
-    on_.run_in_background(go_on_as(shared_from_this(), from, to));
-}
-
-asio::awaitable<void> lock_queue::go_on_as(std::shared_ptr<lock_queue> self, contender_ptr from, contender_ptr to) {
-    std::exception_ptr failed;
-    std::optional<created> node;
-    try {
-        const std::string name = self->names_.prefix(self->names_.new_id(), lock_kind::shared) + std::string(self->names_.digits(node_name(from->path)));
-        node = co_await self->create_beside(to, from->path, join_path(self->directory_, name), true);
-        if (!node) failed = std::make_exception_ptr(error(errc::lock_lost, "downgrade", from->path, to_string(loss_reason::node_deleted)));
-    } catch (...) {
-        failed = std::current_exception();
-    }
-    if (self->over_) failed = std::make_exception_ptr(error(self->over_, "downgrade", self->directory_));
-    from->downgrading = false;
-    if (!node || self->over_) {
-        self->settle(to, failed);
-        if (from->given_up) self->leave(from);
-        co_return;
-    }
-    to->path = node->path;
-    if (from->now == contender::state::owner) {
-        from->now = contender::state::left;
-        if (from->hold) from->hold->end(true);
-        from->tell_gone();
-        to->at = self->order_.downgrade(from->at, node_name(to->path), to);
-    } else {  // given up meanwhile
-        to->at = self->order_.enter(node_name(to->path), to);
-        self->order_.grant(to->at);
-    }
-    // The same place, the same token: a new one would be larger than those of the writers who wait behind.
-    node->stat.czxid = from->czxid;
-    self->entered_as_owner(to, *node);
-}
-
-// Creates `path` if `witness` exists, and, if wanted, removes that. Nothing: the witness is gone, or the node already.
-asio::awaitable<std::optional<created>> lock_queue::create_beside(contender_ptr c, std::string witness, std::string path, bool replace) {
-    create_options options;
-    options.mode(create_mode::ephemeral).acl(c->asked.spec->acl);
-    transaction steps;
-    steps.check(witness);
-    steps.create(path, bytes(c->asked.spec->data), options);
-    if (replace) steps.remove(witness);
-    for (;;) {
-        std::error_code failed;
-        try {
-            co_await on_.multi(steps);
-        } catch (const error& e) {
-            if (e.code() == zk_errc::no_node) co_return std::nullopt;
-            if (e.code() != zk_errc::node_exists && !may_be_repeated(e)) throw;
-            failed = e.code();
-        }
-        // Was it done? A server that lags behind does not show it yet, so sync first.
-        std::optional<node_stat> there;
-        for (bool known = false; !known;) {
-            try {
-                if (failed) co_await on_.sync(directory_);
-                there = co_await on_.exists(path);
-                known = true;
-            } catch (const error& e) {
-                if (!may_be_repeated(e)) throw;
-            }
-        }
-        if (there) {
-            std::optional<created> node(std::in_place);
-            node->path = path;
-            node->stat = *there;
-            co_return node;
-        }
-        if (!failed) co_return std::nullopt;
-    }
-}
-
-void lock_queue::entered_as_owner(const contender_ptr& c, const created& node) {
-    c->czxid = node.stat.czxid;
-    stop_entering(c);
-    if (c->now == contender::state::left) {
-        order_.leave(c->at);
-        remove(c, {});
-    } else {
-        c->now = contender::state::owner;
-        deliver(c);
-    }
-    reconsider();
-}
-
 // ------------------------------------------------------------------------------------------------------ leaving
 
 void lock_queue::leave(const contender_ptr& c) {
@@ -344,8 +203,10 @@ void lock_queue::release(const contender_ptr& c) {
     // Without its node it did not keep anybody else out, and has nothing to hand over.
     const bool deleted = c->hold && c->hold->reason() == loss_reason::node_deleted;
     if (deleted) order_.forget();
+    std::size_t bytes = 0;
     for (contender_ptr head = order_.head(); head && order_.next().what == queue_order::verdict::granted; head = order_.head()) {
-        if (successors.size() == most_successors) {
+        bytes += head->path.size();
+        if (!successors.empty() && bytes > most_witness_bytes) {
             order_.forget();
             break;
         }
@@ -474,7 +335,7 @@ void lock_queue::looked(const pending_children& listing, std::uint64_t number) {
             found = listing.get();
         } catch (const error& e) {
             failed = e.code() != zk_errc::no_node;  // no directory: nobody is there, nor are we
-            if (failed && !may_be_repeated(e)) throw;
+            if (failed && e.code() != condition::retryable) throw;
         }
         if (!failed) missing = order_.listed(found.names, number);
     } catch (...) {
@@ -531,7 +392,7 @@ void lock_queue::arm(const std::shared_ptr<pending_watched_data>& asked, std::ui
         stop_following();
         if (e.code() == zk_errc::no_node)
             predecessor_gone(name);
-        else if (may_be_repeated(e))
+        else if (e.code() == condition::retryable)
             reconsider();
         else
             fail_waiting(std::current_exception());

@@ -1,0 +1,146 @@
+// The part of lock_queue that takes places beside an owner, in one transaction: readers who join others, and downgrades.
+
+#include <zkasio/recipes/detail/lock_queue.hpp>
+
+#include <zkasio/path.hpp>
+
+namespace zkasio::recipes::detail {
+
+// A reader that does not care for writers who only wait takes a place beside a reader who holds, which the writers behind
+// that one see like any other. That the holder is still there is checked in the same transaction.
+asio::awaitable<void> lock_queue::join_readers(std::shared_ptr<lock_queue> self, contender_ptr c) {
+    std::exception_ptr failed;
+    bool joined = false;
+    try {
+        joined = co_await self->try_to_join(c);
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    if (self->over_) failed = std::make_exception_ptr(error(self->over_, "acquire", self->directory_));
+    if (joined) co_return;
+    if (failed || c->now == contender::state::left)
+        self->settle(c, failed);
+    else
+        self->begin_create(c);
+}
+
+asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
+    while (c->now != contender::state::left) {
+        node_children found;
+        bool no_directory = false;
+        try {
+            found = co_await on_.children(directory_);
+        } catch (const error& e) {
+            if (e.code() != zk_errc::no_node) throw;
+            no_directory = true;
+        }
+        if (no_directory) co_return false;
+        const auto ordered = names_.in_order(std::move(found.names));
+        if (ordered.empty() || ordered.front().kind == lock_kind::exclusive) co_return false;
+
+        const std::string& holder = ordered.front().name;
+        const std::string name = names_.prefix(names_.new_id(), lock_kind::shared) + std::string(names_.digits(holder));
+        const auto node = co_await create_beside(c, join_path(directory_, holder), join_path(directory_, name), false);
+        if (!node) continue;
+        c->path = node->path;
+        c->at = order_.enter(node_name(c->path), c);
+        order_.grant(c->at);
+        entered_as_owner(c, *node);
+        co_return true;
+    }
+    co_return false;
+}
+
+// Curator's downgrade takes two steps, and holds both locks in between; this is one.
+void lock_queue::downgrade(const contender_ptr& from, const contender_ptr& to) {
+    if (over_) return settle(to, std::make_exception_ptr(error(over_, "downgrade", directory_)));
+    to->entering = true;
+    ++entering_;
+    from->downgrading = true;
+    on_.run_in_background(go_on_as(shared_from_this(), from, to));
+}
+
+asio::awaitable<void> lock_queue::go_on_as(std::shared_ptr<lock_queue> self, contender_ptr from, contender_ptr to) {
+    std::exception_ptr failed;
+    std::optional<created> node;
+    try {
+        const std::string name = self->names_.prefix(self->names_.new_id(), lock_kind::shared) + std::string(self->names_.digits(node_name(from->path)));
+        node = co_await self->create_beside(to, from->path, join_path(self->directory_, name), true);
+        if (!node) failed = std::make_exception_ptr(error(errc::lock_lost, "downgrade", from->path, to_string(loss_reason::node_deleted)));
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    if (self->over_) failed = std::make_exception_ptr(error(self->over_, "downgrade", self->directory_));
+    from->downgrading = false;
+    if (!node || self->over_) {
+        self->settle(to, failed);
+        if (from->given_up) self->leave(from);
+        co_return;
+    }
+    to->path = node->path;
+    if (from->now == contender::state::owner) {
+        from->now = contender::state::left;
+        if (from->hold) from->hold->end(true);
+        from->tell_gone();
+        to->at = self->order_.downgrade(from->at, node_name(to->path), to);
+    } else {  // given up meanwhile
+        to->at = self->order_.enter(node_name(to->path), to);
+        self->order_.grant(to->at);
+    }
+    // The same place, the same token: a new one would be larger than those of the writers who wait behind.
+    node->stat.czxid = from->czxid;
+    self->entered_as_owner(to, *node);
+}
+
+// Creates `path` if `witness` exists, and, if wanted, removes that. Nothing: the witness is gone, or the node already.
+asio::awaitable<std::optional<created>> lock_queue::create_beside(contender_ptr c, std::string witness, std::string path, bool replace) {
+    create_options options;
+    options.mode(create_mode::ephemeral).acl(c->asked.spec->acl);
+    transaction steps;
+    steps.check(witness);
+    steps.create(path, bytes(c->asked.spec->data), options);
+    if (replace) steps.remove(witness);
+    for (;;) {
+        std::error_code failed;
+        try {
+            co_await on_.multi(steps);
+        } catch (const error& e) {
+            if (e.code() == zk_errc::no_node) co_return std::nullopt;
+            if (e.code() != zk_errc::node_exists && e.code() != condition::retryable) throw;
+            failed = e.code();
+        }
+        // Was it done? A server that lags behind does not show it yet, so sync first.
+        std::optional<node_stat> there;
+        for (bool known = false; !known;) {
+            try {
+                if (failed) co_await on_.sync(directory_);
+                there = co_await on_.exists(path);
+                known = true;
+            } catch (const error& e) {
+                if (e.code() != condition::retryable) throw;
+            }
+        }
+        if (there) {
+            std::optional<created> node(std::in_place);
+            node->path = path;
+            node->stat = *there;
+            co_return node;
+        }
+        if (!failed) co_return std::nullopt;
+    }
+}
+
+void lock_queue::entered_as_owner(const contender_ptr& c, const created& node) {
+    c->czxid = node.stat.czxid;
+    stop_entering(c);
+    if (c->now == contender::state::left) {
+        order_.leave(c->at);
+        remove(c, {});
+    } else {
+        c->now = contender::state::owner;
+        deliver(c);
+    }
+    reconsider();
+}
+
+}  // namespace zkasio::recipes::detail
