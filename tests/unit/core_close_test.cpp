@@ -96,6 +96,23 @@ TEST_CASE("core: what is under way when closing begins may finish", "[core][clos
     r.run(body);
 }
 
+TEST_CASE("core: what was asked for in the turn in which closing begins is not sent any more", "[core][close]") {
+    rig r;
+    r.server.answer = [](const request&) { return std::nullopt; };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        auto on_the_clients_strand = [&]() -> asio::awaitable<void> {
+            co_await zk.connected();
+            const pending_children too_late = zk.start_children("/a");
+            co_await zk.close();
+            const std::error_code code = co_await code_of(too_late.result());
+            CHECK(code == errc::client_closed);
+        };
+        co_await asio::co_spawn(zk.get_executor(), on_the_clients_strand(), asio::use_awaitable);
+        CHECK(r.server.requests.empty());
+    };
+    r.run(body);
+}
+
 TEST_CASE("core: what is not answered in time fails", "[core][close]") {
     rig r(rig::quick().close_timeout(30ms));
     r.server.answer = [](const request&) { return std::nullopt; };
