@@ -83,18 +83,18 @@ TEST_CASE("lock_owner: two coroutines of one owner that acquire at once share on
         lock_guard stranger = co_await lock.acquire();
         const lock_owner me;
         taker a(executor, lock.acquire(as(me))), b(executor, lock.acquire(as(me)));
-        co_await until_children(zk, dir, 2);
+        co_await until_queued(zk, dir, 2);
         co_await turns(20);
-        co_await until_children(zk, dir, 2);
+        co_await until_queued(zk, dir, 2);
         co_await stranger.release();
         co_await a.got();
         co_await b.got();
         CHECK(a.guard().path() == b.guard().path());
-        co_await until_children(zk, dir, 1);
+        co_await until_queued(zk, dir, 1);
         a.release();
         CHECK(b.guard().held());
         co_await b.guard().release();
-        co_await until_children(zk, dir, 0);
+        co_await until_queued(zk, dir, 0);
     };
     with_client(body);
 }
@@ -112,9 +112,9 @@ TEST_CASE("lock_owner: different owners exclude each other") {
         CHECK_FALSE(none);
         none = co_await lock.try_acquire_for(20ms, as(you));
         CHECK_FALSE(none);
-        co_await until_children(zk, dir, 1);
+        co_await until_queued(zk, dir, 1);
         taker yours(executor, lock.acquire(as(you)));
-        co_await until_children(zk, dir, 2);
+        co_await until_queued(zk, dir, 2);
         auto again = co_await lock.try_acquire(as(me));  // not behind the other one
         REQUIRE(again);
         co_await mine.release();
@@ -149,7 +149,7 @@ TEST_CASE("lock_owner: try_acquire does not wait for another coroutine of its ow
         lock_guard stranger = co_await lock.acquire();
         const lock_owner me;
         taker waiting(executor, lock.acquire(as(me)));
-        co_await until_children(zk, dir, 2);
+        co_await until_queued(zk, dir, 2);
         auto guard = co_await lock.try_acquire(as(me));
         CHECK_FALSE(guard);
         co_await stranger.release();
@@ -202,9 +202,9 @@ TEST_CASE("lock_owner: a reader that asks to write fails at once") {
             const std::error_code tried = co_await code_of(try_to_write());
             CHECK(tried == errc::would_deadlock);
             CHECK(reading.held());
-            co_await until_children(zk, dir, 1);
+            co_await until_queued(zk, dir, 1);
         }
-        co_await until_children(zk, dir, 0);
+        co_await until_queued(zk, dir, 0);
         // A writer may read.
         const lock_guard writing = co_await lock.acquire(as(me));
         const lock_guard reading = co_await lock.acquire_shared(as(me));
@@ -240,8 +240,8 @@ TEST_CASE("lock_owner: without one, a body that acquires its own lock again is t
         };
         co_await rw.with_shared_lock(share);
         CHECK(read);
-        co_await until_children(zk, dir + "/m", 0);
-        co_await until_children(zk, dir + "/rw", 0);
+        co_await until_queued(zk, dir + "/m", 0);
+        co_await until_queued(zk, dir + "/rw", 0);
     };
     with_client(body);
 }
@@ -257,9 +257,9 @@ TEST_CASE("lock_owner: somebody else's coroutine may wait while a body runs") {
             co_await eventually(stopped);
         };
         running holding(executor, lock.with_lock(work));
-        co_await until_children(zk, dir, 1);
+        co_await until_queued(zk, dir, 1);
         taker other(executor, lock.acquire());
-        co_await until_children(zk, dir, 2);
+        co_await until_queued(zk, dir, 2);
         stop = true;
         co_await other.got();
         const std::exception_ptr e = co_await holding.end();
@@ -276,7 +276,7 @@ TEST_CASE("lock_owner: when the first of its coroutines is cancelled the second 
         const lock_owner me;
         lock_guard stranger = co_await lock.acquire();
         taker first(executor, lock.acquire(as(me)));
-        co_await until_children(zk, dir, 2);
+        co_await until_queued(zk, dir, 2);
         taker second(executor, lock.acquire(as(me))), third(executor, lock.acquire(as(me)));
         co_await turns(5);
         first.cancel();
@@ -287,9 +287,9 @@ TEST_CASE("lock_owner: when the first of its coroutines is cancelled the second 
         CHECK(c == condition::cancelled);
         co_await stranger.release();
         co_await second.got();
-        co_await until_children(zk, dir, 1);
+        co_await until_queued(zk, dir, 1);
         co_await second.guard().release();
-        co_await until_children(zk, dir, 0);
+        co_await until_queued(zk, dir, 0);
     };
     with_client(body);
 }
@@ -302,14 +302,14 @@ TEST_CASE("lock_owner: an acquire that is cancelled at any moment leaves no node
         auto attempt = [&]() -> asio::awaitable<void> { const lock_guard g = co_await lock.acquire(as(me)); };
         const int cancelled = co_await cancel_everywhere(attempt);
         CHECK(cancelled > 0);
-        co_await until_children(zk, dir, 0);
+        co_await until_queued(zk, dir, 0);
         {
             const lock_guard mine = co_await lock.acquire(as(me));
             co_await cancel_everywhere(attempt);
-            co_await until_children(zk, dir, 1);
+            co_await until_queued(zk, dir, 1);
             CHECK(mine.held());
         }
-        co_await until_children(zk, dir, 0);
+        co_await until_queued(zk, dir, 0);
         co_await until_quiet(zk, dir);
     };
     with_client(body);
@@ -333,8 +333,8 @@ TEST_CASE("the work under a lock that asks for it again is told so, also by way 
             CHECK(code == errc::would_deadlock);
         };
         co_await simple.with_lock(under_simple);
-        co_await until_children(zk, a.path(), 0);
-        co_await until_children(zk, b.path(), 0);
+        co_await until_queued(zk, a.path(), 0);
+        co_await until_queued(zk, b.path(), 0);
         lock_guard afterwards = co_await both.acquire();
         CHECK(afterwards.held());
     };

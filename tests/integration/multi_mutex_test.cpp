@@ -26,7 +26,7 @@ multi_mutex three(client zk, const std::string& dir, multi_mutex_options how = m
 }
 
 asio::awaitable<void> until_free(client zk, std::string dir) {
-    for (const char* name : {"/a", "/b", "/c"}) co_await until_children(zk, dir + name, 0);
+    for (const char* name : {"/a", "/b", "/c"}) co_await until_queued(zk, dir + name, 0);
 }
 
 }  // namespace
@@ -165,8 +165,8 @@ TEST_CASE("multi_mutex: one after another, it holds nothing behind the lock it w
         const mutex theirs(other, dir + "/b"), behind(other, dir + "/c");
         lock_guard held = co_await theirs.acquire();
         taker all(executor, three(zk, dir, one_by_one()).acquire());
-        co_await until_children(zk, dir + "/b", 2);
-        co_await until_children(zk, dir + "/a", 1);
+        co_await until_queued(zk, dir + "/b", 2);
+        co_await until_queued(zk, dir + "/a", 1);
         const std::vector<std::string> c = co_await children_of(zk, dir + "/c");
         CHECK(c.empty());
         lock_guard next = co_await behind.acquire();  // whoever holds b may have c
@@ -188,11 +188,11 @@ TEST_CASE("multi_mutex: together, it keeps its place in all queues while it wait
         const mutex theirs(other, dir + "/b");
         lock_guard held = co_await theirs.acquire();
         taker all(executor, three(zk, dir).acquire());
-        co_await until_children(zk, dir + "/a", 1);
-        co_await until_children(zk, dir + "/b", 2);
-        co_await until_children(zk, dir + "/c", 1);
+        co_await until_queued(zk, dir + "/a", 1);
+        co_await until_queued(zk, dir + "/b", 2);
+        co_await until_queued(zk, dir + "/c", 1);
         taker later(executor, theirs.acquire());
-        co_await until_children(zk, dir + "/b", 3);
+        co_await until_queued(zk, dir + "/b", 3);
         co_await held.release();
         co_await all.got();
         CHECK_FALSE(later.has_it());
@@ -214,9 +214,9 @@ TEST_CASE("multi_mutex: one that cannot be had because of a foreign child - the 
             const std::string text = co_await message_of(attempt());
             CHECK(text.starts_with("lock " + dir + "/b: "));
             CHECK(text.find("somebody-else") != std::string::npos);
-            co_await until_children(zk, dir + "/a", 0);
-            co_await until_children(zk, dir + "/b", 1);
-            co_await until_children(zk, dir + "/c", 0);
+            co_await until_queued(zk, dir + "/a", 0);
+            co_await until_queued(zk, dir + "/b", 1);
+            co_await until_queued(zk, dir + "/c", 0);
             const auto c = co_await zk.exists(dir + "/c");
             if (!together) CHECK_FALSE(c);  // not even touched
         }
@@ -265,9 +265,9 @@ TEST_CASE("multi_mutex: try_acquire and time limits leave nothing behind") {
             CHECK_FALSE(guard);
             guard = co_await all.try_acquire_until(boot_clock::now() - 1s);
             CHECK_FALSE(guard);
-            co_await until_children(zk, dir + "/a", 0);
-            co_await until_children(zk, dir + "/b", 0);
-            co_await until_children(zk, dir + "/c", 1);
+            co_await until_queued(zk, dir + "/a", 0);
+            co_await until_queued(zk, dir + "/b", 0);
+            co_await until_queued(zk, dir + "/c", 1);
             CHECK(held.held());
             co_await held.release();
             guard = co_await all.try_acquire_for(10s);
@@ -298,9 +298,9 @@ TEST_CASE("multi_mutex: an acquire that is cancelled at any moment leaves no nod
             lock_guard held = co_await theirs.acquire();
             const int waiting = co_await cancel_everywhere(attempt, 60);
             CHECK(waiting == 60);
-            co_await until_children(zk, dir + "/a", 0);
-            co_await until_children(zk, dir + "/b", 1);
-            co_await until_children(zk, dir + "/c", 0);
+            co_await until_queued(zk, dir + "/a", 0);
+            co_await until_queued(zk, dir + "/b", 1);
+            co_await until_queued(zk, dir + "/c", 0);
             CHECK(held.held());
             co_await held.release();
         }
@@ -354,8 +354,8 @@ TEST_CASE("multi_mutex: a node that is deleted while it waits comes back, or the
         for (const char* name : {"/b", "/a"}) {
             lock_guard held = co_await theirs.acquire();
             taker all(executor, three(zk, dir).acquire());
-            co_await until_children(zk, dir + "/b", 2);
-            co_await until_children(zk, dir + "/a", 1);
+            co_await until_queued(zk, dir + "/b", 2);
+            co_await until_queued(zk, dir + "/a", 1);
             const std::vector<std::string> nodes = co_await children_of(zk, dir + name);
             for (const std::string& node : nodes) {
                 const std::string path = dir + name + "/" + node;
@@ -410,7 +410,7 @@ TEST_CASE("multi_mutex: expiry of the session loses all, and ends an acquire tha
         const test_client victim(executor, options());
         lock_guard held = co_await three(victim, dir).acquire();
         taker theirs(executor, three(victim, dir).acquire()), ours(executor, three(zk, dir).acquire());
-        co_await until_children(zk, dir + "/c", 3);
+        co_await until_queued(zk, dir + "/c", 3);
         co_await expire_session(victim);
         const loss_reason why = co_await held.lost();
         CHECK(why == loss_reason::session_expired);

@@ -1,3 +1,4 @@
+#include "support/lock_checks.hpp"
 #include "support/lock_directory.hpp"
 #include "support/test_client.hpp"
 
@@ -52,25 +53,8 @@ TEST_CASE("an uncontended acquire takes one round trip") {
             lock_guard warm_up = co_await lock.acquire();
             co_await warm_up.release();
         }
-        // Packets that the server has received from this session: "...recved=12,sent=..."
         const session s = co_await zk.current_session();
-        char id[20];
-        std::snprintf(id, sizeof id, "0x%llx", static_cast<unsigned long long>(s.id()));
-        const auto received = [&]() -> long {
-            const std::string& servers = shared_servers();
-            for (std::size_t at = 0; at < servers.size();) {
-                const std::size_t end = std::min(servers.find(',', at), servers.size());
-                const std::string all = four_letter_command(servers.substr(at, end - at), "cons");
-                for (std::size_t line = 0; line < all.size(); line = all.find('\n', line) + 1) {
-                    const std::string one = all.substr(line, all.find('\n', line) - line);
-                    if (one.find(std::string("sid=") + id + ",") != std::string::npos)
-                        return std::stol(one.substr(one.find("recved=") + 7));
-                    if (all.find('\n', line) == std::string::npos) break;
-                }
-                at = end + 1;
-            }
-            return -1;
-        };
+        const auto received = [&] { return requests_of(s); };
         const long before = received();
         REQUIRE(before > 0);
         lock_guard guard = co_await lock.acquire();

@@ -47,7 +47,7 @@ TEST_CASE("queue insight: positions go down one by one while local waiters ahead
         std::vector<taker> between;
         for (std::size_t i = 0; i < 3; ++i) {
             between.emplace_back(executor, lock.acquire());
-            co_await until_children(zk, dir, i + 2);
+            co_await until_queued(zk, dir, i + 2);
         }
         positions seen;
         taker last(executor, lock.acquire(telling(seen)));
@@ -56,7 +56,7 @@ TEST_CASE("queue insight: positions go down one by one while local waiters ahead
         REQUIRE(queue.size() == 5);
         CHECK(seen.back().predecessor == queue[3]);
         taker behind(executor, lock.acquire());  // which changes nothing for us
-        co_await until_children(zk, dir, 6);
+        co_await until_queued(zk, dir, 6);
         co_await holder.release();
         for (std::size_t i = 0; i < 3; ++i) {
             co_await between[i].got();
@@ -83,10 +83,10 @@ TEST_CASE("queue insight: positions are right with waiters of other clients in b
         std::vector<taker> between;
         for (std::size_t i = 0; i < 4; ++i) {
             between.emplace_back(executor, (i % 2 ? ours : theirs).acquire());
-            co_await until_children(zk, dir, i + 2);
+            co_await until_queued(zk, dir, i + 2);
         }
         taker last(executor, ours.acquire(telling(seen)));
-        co_await until_children(zk, dir, 6);
+        co_await until_queued(zk, dir, 6);
         co_await until_told(seen, 5);
         const std::vector<std::string> queue = paths_of(co_await ours.contenders());
         REQUIRE(queue.size() == 6);
@@ -114,7 +114,7 @@ TEST_CASE("queue insight: a predecessor that gives up is replaced by the one bef
         const mutex lock(zk, dir);
         lock_guard holder = co_await lock.acquire();
         taker between(executor, lock.acquire());
-        co_await until_children(zk, dir, 2);
+        co_await until_queued(zk, dir, 2);
         positions seen;
         taker last(executor, lock.acquire(telling(seen)));
         co_await until_told(seen, 2);
@@ -140,11 +140,11 @@ TEST_CASE("queue insight: an observer that is alone in a queue of its client is 
             CHECK(at_once.held());
         }
         for (const queue_position& p : seen) CHECK(p == queue_position());  // nobody was ahead
-        co_await until_children(zk, dir, 0);
+        co_await until_queued(zk, dir, 0);
         seen.clear();
         lock_guard holder = co_await theirs.acquire();
         taker behind(executor, theirs.acquire());
-        co_await until_children(zk, dir, 2);
+        co_await until_queued(zk, dir, 2);
         taker last(executor, ours.acquire(telling(seen)));
         co_await until_told(seen, 2);
         behind.cancel();
@@ -156,7 +156,7 @@ TEST_CASE("queue insight: an observer that is alone in a queue of its client is 
         // Nothing is told to those who have gone.
         const std::size_t told = seen.size();
         last.release();
-        co_await until_children(zk, dir, 0);
+        co_await until_queued(zk, dir, 0);
         CHECK(seen.size() == told);
         co_await other.close();
     };
@@ -196,7 +196,7 @@ TEST_CASE("queue insight: an observed acquire that is cancelled is not told any 
         const mutex lock(zk, dir);
         lock_guard holder = co_await lock.acquire();
         taker between(executor, lock.acquire());
-        co_await until_children(zk, dir, 2);
+        co_await until_queued(zk, dir, 2);
         auto seen = std::make_shared<positions>();
         const std::weak_ptr<positions> observed = seen;
         acquire_options how;
@@ -208,11 +208,11 @@ TEST_CASE("queue insight: an observed acquire that is cancelled is not told any 
         const std::error_code c = co_await last.code();
         CHECK(c == condition::cancelled);
         const std::size_t told = seen->size();
-        co_await until_children(zk, dir, 2);
+        co_await until_queued(zk, dir, 2);
         co_await holder.release();
         co_await between.got();
         between.release();
-        co_await until_children(zk, dir, 0);
+        co_await until_queued(zk, dir, 0);
         co_await until_quiet(zk, dir);
         CHECK(seen->size() == told);
         seen.reset();
@@ -234,9 +234,9 @@ TEST_CASE("queue insight: contenders() shows kind, session, data, age and order"
         const lock_guard reading = co_await ours.acquire_shared();
         const lock_guard also_reading = co_await theirs.acquire_shared();
         taker writing(executor, theirs.acquire());
-        co_await until_children(zk, dir, 3);
+        co_await until_queued(zk, dir, 3);
         taker last(executor, ours.acquire_shared());
-        co_await until_children(zk, dir, 4);
+        co_await until_queued(zk, dir, 4);
         const std::vector<contender_info> all = co_await ours.contenders();
         REQUIRE(all.size() == 4);
         const std::vector<lock_kind> kinds{lock_kind::shared, lock_kind::shared, lock_kind::exclusive, lock_kind::shared};

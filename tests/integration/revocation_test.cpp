@@ -71,7 +71,7 @@ TEST_CASE("revocation: a waiter that was asked finds out when it has the lock") 
         const mutex lock(zk, dir);
         lock_guard holder = co_await lock.acquire();
         taker waiting(executor, lock.acquire());
-        co_await until_children(zk, dir, 2);
+        co_await until_queued(zk, dir, 2);
         const std::vector<contender_info> all = co_await lock.contenders();
         co_await revoke(zk, all[1].path);
         CHECK_FALSE(waiting.ended());
@@ -167,7 +167,7 @@ TEST_CASE("revocation: a cancelled revoke_requested() leaves no watch") {
             co_await eventually(unwatched);
             CHECK(guard.held());
         }
-        co_await until_children(zk, dir, 0);
+        co_await until_queued(zk, dir, 0);
         co_await until_quiet(zk, dir);
     };
     with_client(options().session_timeout(30s), body);
@@ -195,10 +195,10 @@ TEST_CASE("revocation: with_lock cancels its body after the grace") {
         CHECK(text.starts_with("with_lock " + dir + "/_c_"));
         REQUIRE(cancelled);
         CHECK(*cancelled - *asked >= grace);
-        co_await until_children(zk, dir, 0);
+        co_await until_queued(zk, dir, 0);
         const std::error_code c = co_await code_of(lock.with_lock(work, revocation_policy::cancel_after(0ms)));
         CHECK(c == errc::revoked);
-        co_await until_children(zk, dir, 0);
+        co_await until_queued(zk, dir, 0);
     };
     with_client(body);
 }
@@ -225,7 +225,7 @@ TEST_CASE("revocation: a body that ends within the grace is not disturbed") {
         CHECK(text == "mine");
         auto undisturbed = [](lock_guard&) -> asio::awaitable<void> { co_return; };
         co_await lock.with_lock(undisturbed, revocation_policy::cancel_after(0ms));
-        co_await until_children(zk, dir, 0);
+        co_await until_queued(zk, dir, 0);
         co_await until_quiet(zk, dir);
     };
     with_client(body);
@@ -299,7 +299,7 @@ TEST_CASE("revocation: any node of a semaphore's or multi_mutex's guard will do,
         CHECK(c == errc::revoked);
         c = co_await code_of(flag.with_lock(work, at_once));
         CHECK(c == errc::revoked);
-        for (const char* name : {"/s/leases", "/s/locks", "/a", "/b", "/rw"}) co_await until_children(zk, dir + name, 0);
+        for (const char* name : {"/s/leases", "/s/locks", "/a", "/b", "/rw"}) co_await until_queued(zk, dir + name, 0);
         auto gone = [&]() -> asio::awaitable<bool> {
             const auto node = co_await zk.exists(flag.path());
             co_return !node;

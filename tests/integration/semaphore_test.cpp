@@ -23,8 +23,8 @@ std::string count(int n) {
 
 // Nothing of it is left at the servers.
 asio::awaitable<void> until_free(client zk, semaphore s) {
-    co_await until_children(zk, leases(s), 0);
-    co_await until_children(zk, locks(s), 0);
+    co_await until_queued(zk, leases(s), 0);
+    co_await until_queued(zk, locks(s), 0);
 }
 
 // "_c_<uuid><marker><sequence>", as Curator names them.
@@ -85,10 +85,10 @@ TEST_CASE("semaphore: several permits at once are given all or not at all") {
         CHECK(two.paths().size() == 2);
         const auto none = co_await s.try_acquire(2);
         CHECK_FALSE(none);
-        co_await until_children(zk, leases(s), 2);
+        co_await until_queued(zk, leases(s), 2);
 
         taker more(executor, s.acquire(2));
-        co_await until_children(zk, leases(s), 4);
+        co_await until_queued(zk, leases(s), 4);
         CHECK_FALSE(more.has_it());
         co_await two.release();
         co_await more.got();
@@ -96,7 +96,7 @@ TEST_CASE("semaphore: several permits at once are given all or not at all") {
         CHECK(more.guard().token() > two.token());
         auto one = co_await s.try_acquire();
         CHECK(one);
-        co_await until_children(zk, leases(s), 3);
+        co_await until_queued(zk, leases(s), 3);
     };
     with_client(body);
 }
@@ -109,9 +109,9 @@ TEST_CASE("semaphore: a request for many is not overtaken by small ones") {
         const semaphore s(zk, dir, permits::fixed(3)), theirs(other, dir, permits::fixed(3));
         lock_guard first = co_await s.acquire(1);
         taker big(executor, s.acquire(3));
-        co_await until_children(zk, leases(s), 4);
+        co_await until_queued(zk, leases(s), 4);
         taker small(executor, theirs.acquire(1)), smaller(executor, s.acquire(1));
-        co_await until_children(zk, locks(s), 3);
+        co_await until_queued(zk, locks(s), 3);
         const auto at_once = co_await theirs.try_acquire(1);  // there are two left
         CHECK_FALSE(at_once);
 
@@ -135,7 +135,7 @@ TEST_CASE("semaphore: a shared count that is raised lets those in who wait") {
         const semaphore s(zk, dir + "/s", permits::counted_by(dir + "/max"));
         lock_guard first = co_await s.acquire();
         taker two(executor, s.acquire(2));
-        co_await until_children(zk, leases(s), 3);
+        co_await until_queued(zk, leases(s), 3);
         co_await zk.set(dir + "/max", count(2));  // still too few; the next change must be noticed as well
         auto watched_again = [&]() -> asio::awaitable<bool> { co_return watched_below(dir + "/max").size() == 1; };
         co_await eventually(watched_again);
@@ -158,12 +158,12 @@ TEST_CASE("semaphore: a shared count that is lowered takes nothing away, but giv
         const semaphore s(zk, dir + "/s", permits::counted_by(dir + "/max"));
         lock_guard a = co_await s.acquire(), b = co_await s.acquire();
         taker third(executor, s.acquire());
-        co_await until_children(zk, leases(s), 3);
+        co_await until_queued(zk, leases(s), 3);
         co_await zk.set(dir + "/max", count(1));
         CHECK(a.held());
         CHECK(b.held());
         co_await a.release();  // with two permits this would have been enough
-        co_await until_children(zk, leases(s), 2);
+        co_await until_queued(zk, leases(s), 2);
         co_await turns(200);
         CHECK_FALSE(third.has_it());
         co_await b.release();
@@ -171,7 +171,7 @@ TEST_CASE("semaphore: a shared count that is lowered takes nothing away, but giv
 
         // Below what was asked for, and up again.
         taker fourth(executor, s.acquire(2));
-        co_await until_children(zk, leases(s), 3);
+        co_await until_queued(zk, leases(s), 3);
         co_await zk.set(dir + "/max", count(0));
         co_await zk.set(dir + "/max", count(3));
         co_await fourth.got();
@@ -188,23 +188,23 @@ TEST_CASE("semaphore: permits are given back one by one, or in chunks") {
         REQUIRE(three.size() == 3);
         CHECK(three[0].path() != three[1].path());
         taker one(executor, s.acquire()), two(executor, s.acquire(2));
-        co_await until_children(zk, locks(s), 2);
-        co_await until_children(zk, leases(s), 4);
+        co_await until_queued(zk, locks(s), 2);
+        co_await until_queued(zk, leases(s), 4);
         co_await three[1].release();
         co_await one.got();
         CHECK(three[0].held());
         CHECK(three[2].held());
-        co_await until_children(zk, leases(s), 5);
+        co_await until_queued(zk, leases(s), 5);
         three.pop_back();
-        co_await until_children(zk, leases(s), 4);
+        co_await until_queued(zk, leases(s), 4);
         CHECK_FALSE(two.has_it());
         three.clear();
         co_await two.got();
 
         taker all(executor, s.acquire(3));
-        co_await until_children(zk, leases(s), 6);
+        co_await until_queued(zk, leases(s), 6);
         co_await two.guard().release();  // a chunk
-        co_await until_children(zk, leases(s), 4);
+        co_await until_queued(zk, leases(s), 4);
         CHECK_FALSE(all.has_it());
         co_await one.guard().release();
         co_await all.got();
@@ -221,7 +221,7 @@ TEST_CASE("semaphore: a waiting lease that an operator deletes is created anew")
         const semaphore s(zk, dir, permits::fixed(2));
         lock_guard holder = co_await s.acquire();
         taker waiting(executor, s.acquire(2));
-        co_await until_children(zk, leases(s), 3);
+        co_await until_queued(zk, leases(s), 3);
         const std::vector<std::string> before = co_await children_of(zk, leases(s));
         const std::string victim = before[0] == node_name(holder.path()) ? before[1] : before[0];
         co_await zk.remove(join_path(leases(s), victim));
@@ -234,7 +234,7 @@ TEST_CASE("semaphore: a waiting lease that an operator deletes is created anew")
         CHECK_FALSE(waiting.has_it());
         co_await holder.release();
         co_await waiting.got();
-        co_await until_children(zk, leases(s), 2);
+        co_await until_queued(zk, leases(s), 2);
     };
     with_client(body);
 }
@@ -247,9 +247,9 @@ TEST_CASE("semaphore: a place in the line that an operator deletes does not bloc
         const semaphore s(zk, dir, permits::fixed(1)), theirs(other, dir, permits::fixed(1));
         lock_guard holder = co_await s.acquire();
         taker first(executor, s.acquire());
-        co_await until_children(zk, leases(s), 2);
+        co_await until_queued(zk, leases(s), 2);
         taker second(executor, theirs.acquire());
-        co_await until_children(zk, locks(s), 2);
+        co_await until_queued(zk, locks(s), 2);
         std::vector<std::string> places = co_await children_of(zk, locks(s));
         std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.substr(a.size() - 10) < b.substr(b.size() - 10); });
         co_await zk.remove(join_path(locks(s), places[0]));
@@ -301,14 +301,14 @@ TEST_CASE("semaphore: an acquire that is cancelled at any moment leaves no lease
             const lock_guard holder = co_await s.acquire(2);
             const int waiting = co_await cancel_everywhere(attempt, 80);
             CHECK(waiting == 80);
-            co_await until_children(zk, leases(s), 2);
-            co_await until_children(zk, locks(s), 0);
+            co_await until_queued(zk, leases(s), 2);
+            co_await until_queued(zk, locks(s), 0);
             CHECK(holder.held());
             // In the line behind one that is being served.
             taker served(co_await asio::this_coro::executor, s.acquire(3));
-            co_await until_children(zk, leases(s), 5);
+            co_await until_queued(zk, leases(s), 5);
             co_await cancel_everywhere(attempt, 40);
-            co_await until_children(zk, locks(s), 1);
+            co_await until_queued(zk, locks(s), 1);
             served.cancel();
             const std::error_code c = co_await served.code();
             CHECK(c == condition::cancelled);
@@ -349,8 +349,8 @@ TEST_CASE("semaphore: try_acquire and time limits leave nothing behind") {
             CHECK_FALSE(more);
             more = co_await s.try_acquire_until(boot_clock::now() - 1s);
             CHECK_FALSE(more);
-            co_await until_children(zk, leases(s), 2);
-            co_await until_children(zk, locks(s), 0);
+            co_await until_queued(zk, leases(s), 2);
+            co_await until_queued(zk, locks(s), 0);
             CHECK(free->held());
         }
         const auto in_time = co_await s.try_acquire_for(10s, 2);
@@ -372,7 +372,7 @@ TEST_CASE("semaphore: the permits of a session that expires are free again") {
         const semaphore theirs(victim, dir, permits::fixed(2)), ours(zk, dir, permits::fixed(2));
         const lock_guard lost = co_await theirs.acquire(2);
         taker waiting(executor, ours.acquire(2)), theirs_too(executor, theirs.acquire());
-        co_await until_children(zk, locks(ours), 2);
+        co_await until_queued(zk, locks(ours), 2);
         co_await expire_session(victim);
         const loss_reason why = co_await lost.lost();
         CHECK(why == loss_reason::session_expired);
@@ -381,7 +381,7 @@ TEST_CASE("semaphore: the permits of a session that expires are free again") {
         CHECK(waiting.guard().token() > lost.token());
         const std::error_code c = co_await theirs_too.code();
         CHECK(c == errc::session_expired);
-        co_await until_children(zk, leases(ours), 2);
+        co_await until_queued(zk, leases(ours), 2);
         co_await victim.close();
     };
     with_client(body);
@@ -438,7 +438,7 @@ TEST_CASE("semaphore: layout and names are Curator's") {
         CHECK(node.data == "host-a");
         CHECK(node.stat.ephemeral_owner == now.id());
         CHECK(node.stat.czxid == guard.token().value());
-        co_await until_children(zk, locks(s), 0);  // the mutex is only held while asking
+        co_await until_queued(zk, locks(s), 0);  // the mutex is only held while asking
 
         // A lease of somebody else's is respected: a Java service's, say.
         const std::string uuid = "01234567-89ab-cdef-0123-456789abcdef";
@@ -446,7 +446,7 @@ TEST_CASE("semaphore: layout and names are Curator's") {
         sequential.mode(create_mode::ephemeral_sequential);
         const created foreign = co_await zk.create(leases(s) + "/_c_" + uuid + "-lease-", "java", sequential);
         taker waiting(executor, s.acquire());
-        co_await until_children(zk, leases(s), 3);
+        co_await until_queued(zk, leases(s), 3);
         const std::vector<std::string> place = co_await children_of(zk, locks(s));
         REQUIRE(place.size() == 1);
         CHECK(named_by_curator(place[0], "-lock-"));
@@ -464,7 +464,7 @@ TEST_CASE("semaphore: layout and names are Curator's") {
         const created ahead = co_await zk.create(locks(s) + "/_c_" + uuid + "-lock-", "java", sequential);
         co_await guard.release();
         taker behind(executor, s.acquire());
-        co_await until_children(zk, locks(s), 2);
+        co_await until_queued(zk, locks(s), 2);
         CHECK_FALSE(behind.has_it());
         co_await zk.remove(ahead.path);
         co_await behind.got();

@@ -1,3 +1,4 @@
+#include "support/lock_checks.hpp"
 #include "support/lock_directory.hpp"
 #include "support/test_client.hpp"
 
@@ -191,9 +192,8 @@ TEST_CASE("a release wakes only those who go next: readers behind another writer
         }
         co_await until_queued(zk, dir, 12);
         // One watch of the other session, on the last writer, for all of its readers.
-        const std::string waiting = dir + "/_c_";
         auto watched = [&]() -> asio::awaitable<bool> {
-            co_return watches_below(waiting) == 1;
+            co_return watched_below(dir).size() == 1;
         };
         co_await eventually(watched);
         co_await first.release();

@@ -1,3 +1,4 @@
+#include "support/lock_checks.hpp"
 #include "support/test_client.hpp"
 
 using namespace zkasio;
@@ -59,7 +60,7 @@ TEST_CASE("watches of one node share one of the server, which goes with the last
     auto body = [](const test_client& zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "shared-watch");
         const auto server_side = [&](bool wanted) {
-            return [&dir, wanted]() -> asio::awaitable<bool> { co_return (watches_below(dir) > 0) == wanted; };
+            return [&dir, wanted]() -> asio::awaitable<bool> { co_return watched_below(dir).empty() != wanted; };
         };
         const auto watched_now = server_side(true);
         const auto unwatched_now = server_side(false);
@@ -114,7 +115,7 @@ TEST_CASE("a cancelled wait leaves the watch, a cancelled read leaves nothing") 
         co_await turn.async_wait(asio::use_awaitable);
         reading.cancel();
         co_await reading.end();
-        auto none = [&]() -> asio::awaitable<bool> { co_return zk.inside().watches() == 1 && watches_below(other) == 0; };
+        auto none = [&]() -> asio::awaitable<bool> { co_return zk.inside().watches() == 1 && watched_below(other).empty(); };
         co_await eventually(none);
 
         co_await zk.set(dir, "x");

@@ -48,14 +48,6 @@ asio::awaitable<std::vector<std::string>> children_of(client zk, std::string pat
     co_return names;
 }
 
-asio::awaitable<void> until_children(client zk, std::string path, std::size_t n) {
-    auto reached = [&]() -> asio::awaitable<bool> {
-        const std::vector<std::string> now = co_await children_of(zk, path);
-        co_return now.size() == n;
-    };
-    co_await eventually(reached);
-}
-
 std::vector<std::string> watched_below(const std::string& directory) {
     std::vector<std::string> found;
     for (const std::string& line : lines_of(ask_all("wchp")))

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "support/lock_directory.hpp"
 #include "support/test_client.hpp"
 
 #include <zkasio/recipes/lock_guard.hpp>
@@ -15,8 +16,6 @@ namespace zkasio::test {
 
 /// Sorted; none when the node is missing.
 asio::awaitable<std::vector<std::string>> children_of(client zk, std::string path);
-/// Waits until there are `n`.
-asio::awaitable<void> until_children(client zk, std::string path, std::size_t n);
 
 /// What the servers say they watch at `directory` and below, whoever asked for it.
 std::vector<std::string> watched_below(const std::string& directory);

@@ -3,8 +3,6 @@
 #include <asio/bind_cancellation_slot.hpp>
 #include <asio/redirect_error.hpp>
 
-#include <sstream>
-
 namespace zkasio::test {
 
 running::running(asio::any_io_executor executor, asio::awaitable<void> task)
@@ -42,25 +40,6 @@ asio::awaitable<std::string> fresh_directory(client zk, std::string name) {
     co_await zk.remove_recursive(path);
     co_await zk.create(path);
     co_return path;
-}
-
-// "wchp" prints a path a line, and below it each session that watches it, indented.
-std::size_t watches_below(const std::string& prefix) {
-    std::size_t n = 0;
-    const std::string& servers = shared_servers();
-    for (std::size_t at = 0; at < servers.size();) {
-        const std::size_t end = std::min(servers.find(',', at), servers.size());
-        std::istringstream watches(four_letter_command(servers.substr(at, end - at), "wchp"));
-        bool counts = false;
-        for (std::string line; std::getline(watches, line);) {
-            if (!line.empty() && line.front() == '/')
-                counts = line.starts_with(prefix);
-            else if (counts && !line.empty())
-                ++n;
-        }
-        at = end + 1;
-    }
-    return n;
 }
 
 asio::awaitable<void> expire_session(client victim) {

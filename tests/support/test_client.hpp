@@ -172,9 +172,6 @@ private:
 /// A directory of the test's own, removed at the end of the next test that uses the same name.
 asio::awaitable<std::string> fresh_directory(client zk, std::string name);
 
-/// How many watches (of one session on one path) the servers hold on paths that begin with `prefix`.
-std::size_t watches_below(const std::string& prefix);
-
 /// Ends the session of `victim` at the server, as an expiry does: another client takes it over and closes it.
 asio::awaitable<void> expire_session(client victim);
 
