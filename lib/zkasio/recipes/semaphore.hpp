@@ -21,7 +21,8 @@ public:
     /// Everybody has to name the same number.
     static permits fixed(int n);
     /// The data of the node `path`: an int of 4 bytes, the highest first, as Curator's SharedCount writes it. When it shrinks,
-    /// nobody loses a permit; new ones are only given when enough have come back.
+    /// nobody loses a permit; new ones are only given when enough have come back. Who asks for more than there are at the
+    /// moment waits until there are.
     static permits counted_by(std::string path);
 
     int number() const noexcept { return number_; }
