@@ -422,14 +422,6 @@ pending_watched_data operations::start_get_and_watch(std::string path) const {
     return {core_, start(core_, std::move(c), false), w, std::move(path)};
 }
 
-pending_multi operations::start_multi(transaction steps) const {
-    command c;
-    c.what = make_multi(steps);
-    c.pinned = epoch_;
-    validate(c.what, core_->chroot_length());
-    return {core_, start(core_, std::move(c), false), std::move(steps)};
-}
-
 pending_removal operations::ensure_removed(std::string path, std::vector<std::string> witnesses) const {
     command c;
     if (witnesses.empty()) {

@@ -98,8 +98,6 @@ public:
     pending_children start_children(std::string path) const;
     pending_data start_get(std::string path) const;
     pending_watched_data start_get_and_watch(std::string path) const;
-    /// @param steps at least one.
-    pending_multi start_multi(transaction steps) const;
 
     /// Removes a node and does not give up until that is certain, or the session is over: it is sent again whenever
     /// its outcome is unknown. Goes on when nobody waits for it. That the node is gone already is no error.

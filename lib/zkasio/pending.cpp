@@ -70,17 +70,6 @@ watched<node_data> pending_watched_data::get() {
     return watched<node_data>{take_data(std::move(ticket_->reply)), watch(core_, std::exchange(watch_, nullptr))};
 }
 
-pending_multi::pending_multi(core_ptr core, std::shared_ptr<detail::ticket> ticket, transaction steps)
-    : pending(std::move(core), std::move(ticket), "multi", steps.steps().front().path),
-      steps_(std::make_shared<const transaction>(std::move(steps))) {}
-
-asio::awaitable<std::vector<step_result>> pending_multi::result() const {
-    co_await answered();
-    co_return get();
-}
-
-std::vector<step_result> pending_multi::get() const { return take_results(std::move(ticket_->reply), *steps_); }
-
 asio::awaitable<void> pending_removal::result() const {
     co_await answered();
     get();

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <zkasio/transaction.hpp>
 #include <zkasio/types.hpp>
 #include <zkasio/watch.hpp>
 
@@ -78,17 +77,6 @@ public:
 
 private:
     std::shared_ptr<detail::watch_state> watch_;
-};
-
-class pending_multi : public pending {
-public:
-    pending_multi(std::shared_ptr<detail::core> core, std::shared_ptr<detail::ticket> ticket, transaction steps);
-    /// As operations::multi().
-    asio::awaitable<std::vector<step_result>> result() const;
-    std::vector<step_result> get() const;
-
-private:
-    std::shared_ptr<const transaction> steps_;
 };
 
 class pending_removal : public pending {

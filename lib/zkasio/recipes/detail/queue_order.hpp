@@ -70,7 +70,6 @@ public:
     void removed(const std::string& name);
     /// What was known of the others counts no longer; nor does a listing that was sent before this.
     void forget();
-    bool known() const noexcept { return horizon_.has_value(); }
     /// Whether everybody ahead of this place is known.
     bool knows(const place& p) const noexcept { return horizon_ && p.number <= *horizon_; }
 
