@@ -29,6 +29,16 @@ bool witness::first(const node& n) const {
     });
 }
 
+// It holds, and whatever is still there before it are places that others of its client have given up without having held.
+bool witness::owns(const node& n) const {
+    if (attempts_.at(n.attempt).now != attempt::state::holding) return false;
+    return std::none_of(nodes_.begin(), nodes_.end(), [&](const auto& other) {
+        const attempt& a = attempts_.at(other.second.attempt);
+        const bool given_up = other.second.owner == n.owner && a.now == attempt::state::gone && a.path.empty();
+        return other.second.alive && before(other.second, n) && conflict(other.second.kind, n.kind) && !given_up;
+    });
+}
+
 // ------------------------------------------------------------------------------------------------- what users tell
 
 std::string witness::asks(int client, lock_kind kind, bool patient) {
@@ -94,9 +104,22 @@ void witness::committed(const sim_txn& txn) {
         } else if (c.what == sim_change::kind::removed) {
             node& n = nodes_.at(c.path);
             n.alive = false;
-            n.fenced = txn.ends_session || (txn.session == 0 && first(n));
+            n.fenced = txn.ends_session || (txn.session == 0 && (first(n) || owns(n)));
             n.deleted = txn.session == 0 && !n.fenced;
+            if (n.fenced && txn.session == 0) fence_successors(n);
         }
+    }
+}
+
+// An owner that has not learned yet that its node is gone hands over what it does not have any more, to somebody who may
+// have no node either: that one learns of it from the answer.
+void witness::fence_successors(const node& owner) {
+    std::map<std::int64_t, node*> behind;
+    for (auto& [path, n] : nodes_)
+        if (before(owner, n)) behind.emplace(n.place, &n);
+    for (auto& [place, n] : behind) {
+        if (n->alive || !n->deleted || n->owner != owner.owner) break;
+        n->fenced = true;
     }
 }
 

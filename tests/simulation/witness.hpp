@@ -69,6 +69,8 @@ private:
     static bool conflict(lock_kind a, lock_kind b) { return a == lock_kind::exclusive || b == lock_kind::exclusive; }
     static bool before(const node& a, const node& b);
     bool first(const node& n) const;
+    bool owns(const node& n) const;
+    void fence_successors(const node& owner);
     bool behind_deleted(const attempt& waiter) const;
     void check_exclusion(const std::string& id, const attempt& a) const;
     void check_order(const std::string& path, const node& n) const;

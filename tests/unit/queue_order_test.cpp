@@ -66,11 +66,11 @@ TEST_CASE("queue order: whoever comes right behind one of our own needs no listi
     CHECK(o.next().what == verdict::granted);
     o.grant(second);
     o.departed(first);
-    SECTION("also when that one leaves before we know of the newcomer") {
+    SECTION("but when that one leaves before we know of the newcomer, it may have lost its node meanwhile") {
         const auto asked = o.begin_create();
         o.leave(second);
         o.enter(lock(5), somebody(), asked);
-        CHECK(o.next().what == verdict::granted);
+        CHECK(o.next().what == verdict::unknown);
     }
     SECTION("but not when nobody was there any more: the directory may be another one") {
         o.leave(second);
@@ -88,6 +88,30 @@ TEST_CASE("queue order: a listing from before a reason to doubt it tells nothing
     CHECK(o.listed({lock(3)}, early).empty());
     CHECK(o.next().what == verdict::unknown);
     list(o, {lock(3)});
+    CHECK(o.next().what == verdict::granted);
+}
+
+TEST_CASE("queue order: a listing from before an owner left does not tell whether the next one still has its node", "[queue]") {
+    queue_order o(mutex_names);
+    const place first = o.enter(lock(3), somebody());
+    list(o, {lock(3)});
+    o.grant(first);
+    o.enter(lock(5), somebody());
+    const auto look = o.begin_look();
+    o.leave(first);
+    o.listed({lock(3), lock(5)}, look);
+    CHECK(o.next().what == verdict::unknown);
+    list(o, {lock(5)});
+    CHECK(o.next().what == verdict::granted);
+}
+
+TEST_CASE("queue order: whoever leaves at the end of the queue does not spoil a listing", "[queue]") {
+    queue_order o(mutex_names);
+    o.enter(lock(3), somebody());
+    const place last = o.enter(lock(4), somebody());
+    const auto look = o.begin_look();
+    o.leave(last);
+    o.listed({lock(3), lock(4)}, look);
     CHECK(o.next().what == verdict::granted);
 }
 
@@ -157,8 +181,8 @@ TEST_CASE("queue order: our own that are leaving do not count, although they are
     const place second = o.enter(lock(2), somebody());
     o.enter(lock(4), somebody());
     o.leave(second);  // gave up
-    const auto look = o.begin_look();
     o.leave(first);
+    const auto look = o.begin_look();
     CHECK(o.listed({lock(1), lock(2), lock(4)}, look).empty());
     CHECK(o.next().what == verdict::granted);
 }

@@ -121,6 +121,7 @@ asio::awaitable<void> lock_queue::recover(std::shared_ptr<lock_queue> self, cont
         self->settle(c, failed);
     else if (found) {
         c->asked_at = self->order_.begin_create();  // as if: when it was carried out is not known
+        self->order_.forget();                      // so is who stood before it since then
         self->entered(c, *found);
     } else
         self->begin_create(c);

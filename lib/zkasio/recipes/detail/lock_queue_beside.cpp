@@ -66,7 +66,10 @@ asio::awaitable<void> lock_queue::go_on_as(std::shared_ptr<lock_queue> self, con
     try {
         const std::string name = self->names_.prefix(self->names_.new_id(), lock_kind::shared) + std::string(self->names_.digits(node_name(from->path)));
         node = co_await self->create_beside(to, from->path, join_path(self->directory_, name), true);
-        if (!node) failed = std::make_exception_ptr(error(errc::lock_lost, "downgrade", from->path, to_string(loss_reason::node_deleted)));
+        if (!node) {
+            if (from->hold) from->hold->lose(loss_reason::node_deleted);  // so it hands over nothing
+            failed = std::make_exception_ptr(error(errc::lock_lost, "downgrade", from->path, to_string(loss_reason::node_deleted)));
+        }
     } catch (...) {
         failed = std::current_exception();
     }
@@ -83,6 +86,7 @@ asio::awaitable<void> lock_queue::go_on_as(std::shared_ptr<lock_queue> self, con
         if (from->hold) from->hold->end(true);
         from->tell_gone();
         to->at = self->order_.downgrade(from->at, node_name(to->path), to);
+        self->order_.forget();  // whether the readers behind it still have their nodes, only a listing tells
     } else {  // given up meanwhile
         to->at = self->order_.enter(node_name(to->path), to);
         self->order_.grant(to->at);

@@ -32,16 +32,22 @@ void queue_order::extend() {
     while (horizon_ && ours(*horizon_ + 1)) ++*horizon_;
 }
 
+// Whether one of our nodes has left that may have stood before a node for which was asked then.
+bool queue_order::left_since(std::uint64_t time) const {
+    return std::any_of(departing_.begin(), departing_.end(), [&](const auto& d) { return d.second.time > time; });
+}
+
 // Whether one of our nodes has been there all the time.
 bool queue_order::present_since(std::uint64_t time) const {
-    if (!empty()) return true;
-    return std::any_of(departing_.begin(), departing_.end(), [&](const auto& d) { return d.second.time > time; });
+    return !empty() || left_since(time);
 }
 
 place queue_order::enter(std::string_view name, contender_ptr who, std::uint64_t asked) {
     const queue_names::parsed parsed = names_.parse(name);
     // An empty directory may have been removed, and made again: the numbers begin anew, and what was known is of no worth.
     if (!present_since(asked)) drop();
+    // It may have lost its node again while it stood behind one that has left: only a listing tells.
+    if (left_since(asked) && !excludes(parsed.kind)) forget();
     const place p{unwrap(parsed.sequence), parsed.kind, ++next_id_};
     // It may have been listed before we knew that it is ours.
     std::erase_if(remotes_, [&](const remote& r) { return r.number == p.number && r.name == name; });
@@ -58,8 +64,11 @@ void queue_order::leave(const place& p) {
     if (node.empty()) return;
     if (p.kind == lock_kind::exclusive) --(waited ? exclusive_waiting_ : exclusive_owners_);
     departing_.emplace(p, departure{node.mapped().name, ++time_});
-    // Where readers may join readers that hold (shared_mutex, readers preferred), others may stand at the same number.
-    if (p.kind == lock_kind::shared) forget();
+    // Where readers may join readers that hold (shared_mutex, readers preferred), others may stand at the same number. And
+    // whether a reader behind a writer that gives up still has its node, nothing else would tell.
+    if (p.kind == lock_kind::shared || (waited && names_.has_shared())) forget();
+    // A listing that is under way does not tell whether those behind it had their nodes until now.
+    if (!waiting_.empty() && p < waiting_.begin()->first) first_look_ = time_ + 1;
 }
 
 void queue_order::vanish(const place& p) {

@@ -113,6 +113,7 @@ private:
     std::int64_t unwrap(std::int32_t sequence);
     void drop();
     bool present_since(std::uint64_t time) const;
+    bool left_since(std::uint64_t time) const;
     bool ours(std::int64_t number) const;
     void extend();
     local* find(std::int64_t number, const std::string& name);
