@@ -14,10 +14,7 @@ void one_shot::fire() const noexcept {
     detail::on_strand(core_, [core = core_, state = state_] { core->fire(state); });
 }
 
-asio::awaitable<void> one_shot::wait() const {
-    const detail::wait_end failed = co_await detail::wait_for(core_, state_);
-    if (failed.code) throw error(failed.code, "wait");
-}
+asio::awaitable<void> one_shot::wait() const { return detail::wait_for_or_throw(core_, state_); }
 
 asio::awaitable<bool> one_shot::run_until(std::function<asio::awaitable<void>()> body) const {
     const auto core = core_;

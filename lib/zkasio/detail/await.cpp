@@ -15,6 +15,8 @@ template <class Result>
 Result from_reply(reply&& r) {
     if constexpr (std::is_same_v<Result, wait_end>)
         return {r.code};
+    else if constexpr (std::is_same_v<Result, std::exception_ptr>)
+        return r.code ? std::make_exception_ptr(error(r.code, "wait")) : nullptr;
     else
         return std::move(r);
 }
@@ -50,22 +52,38 @@ private:
     work_type work_;
 };
 
-// `begin(core, id, receiver)` runs on the strand. It must be copy- and movable; it is owned by this coroutine.
+// `begin(core, id, receiver)` runs on the strand. It must be movable; it lives in the awaiting coroutine's frame, which may
+// be gone as soon as the strand has it.
 template <class Result, class Begin>
-asio::awaitable<Result> bridge(core_ptr c, Begin begin) {
-    auto initiate = [&c, &begin](auto handler) {
+class initiation {
+public:
+    initiation(core_ptr c, Begin begin) : core_(std::move(c)), begin_(std::move(begin)) {}
+
+    template <class Handler>
+    void operator()(Handler handler) && {
+        const core_ptr c = std::move(core_);
         const op_id id = c->next_id();
         if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
             slot.assign([c, id](asio::cancellation_type) {
                 // Posted, never dispatched: it must not overtake the beginning.
                 asio::post(c->strand(), [c, id] { c->cancel(id); });
             });
-        asio::dispatch(c->strand(), [c, id, begin = std::move(begin),
-                                     to = coroutine_receiver<Result, decltype(handler)>::make(std::move(handler))]() mutable {
+        asio::dispatch(c->strand(), [c, id, begin = std::move(begin_),
+                                     to = coroutine_receiver<Result, Handler>::make(std::move(handler))]() mutable {
             begin(*c, id, std::move(to));
         });
-    };
-    co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(Result)>(initiate, asio::use_awaitable);
+    }
+
+private:
+    core_ptr core_;
+    Begin begin_;
+};
+
+// Not a coroutine itself: that would be one more frame for each who waits.
+template <class Result, class Begin>
+auto bridge(core_ptr c, Begin begin) {
+    return asio::async_initiate<const asio::use_awaitable_t<>, void(Result)>(
+        initiation<Result, Begin>(std::move(c), std::move(begin)), asio::use_awaitable);
 }
 
 }  // namespace
@@ -78,6 +96,12 @@ asio::awaitable<reply> perform(core_ptr c, command what) {
 
 asio::awaitable<wait_end> wait_for(core_ptr c, waitable_ptr w) {
     return bridge<wait_end>(std::move(c), [w = std::move(w)](core& on, op_id id, std::unique_ptr<receiver> to) {
+        on.wait(id, w, std::move(to));
+    });
+}
+
+asio::awaitable<void> wait_for_or_throw(core_ptr c, waitable_ptr w) {
+    return bridge<std::exception_ptr>(std::move(c), [w = std::move(w)](core& on, op_id id, std::unique_ptr<receiver> to) {
         on.wait(id, w, std::move(to));
     });
 }

@@ -8,7 +8,8 @@
 
 /// The bridge between a coroutine on any executor and the strand: each of these suspends the caller, does its work on
 /// the strand, and resumes the caller on the caller's own executor, exactly once. Cancelling the caller ends the wait
-/// at once, with asio::error::operation_aborted. They never throw but for lack of memory: look at `reply::code`.
+/// at once, with asio::error::operation_aborted. They never throw but for lack of memory: look at `reply::code`; except for
+/// wait_for_or_throw(), which costs the least memory.
 namespace zkasio::detail {
 
 using core_ptr = std::shared_ptr<core>;
@@ -20,6 +21,7 @@ struct wait_end {
 
 asio::awaitable<reply> perform(core_ptr c, command what);
 asio::awaitable<wait_end> wait_for(core_ptr c, waitable_ptr on);
+asio::awaitable<void> wait_for_or_throw(core_ptr c, waitable_ptr on);
 asio::awaitable<reply> wait_connected(core_ptr c);
 asio::awaitable<reply> wait_closed(core_ptr c);
 asio::awaitable<reply> wait_event(core_ptr c, std::shared_ptr<event_subscription> s);

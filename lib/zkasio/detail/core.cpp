@@ -223,7 +223,7 @@ void core::fire(const waitable_ptr& w, std::error_code code) {
     if (std::exchange(w->done, true)) return;
     w->code = code;
     if (const auto then = std::exchange(w->then, {})) then();
-    for (const op_id id : std::exchange(w->waiting, {})) end_wait(id, code);
+    w->wake_all([&](op_id id) { end_wait(id, code); });
 }
 
 void core::wait(op_id id, const waitable_ptr& on, std::unique_ptr<receiver> to) {
@@ -232,7 +232,7 @@ void core::wait(op_id id, const waitable_ptr& on, std::unique_ptr<receiver> to) 
         r.code = on->done ? on->code : make_error_code(errc::client_closed);
         return to->deliver(std::move(r));
     }
-    on->waiting.push_back(id);
+    on->add(id);
     waits_.emplace(id, wait_entry{std::move(to), on});
 }
 

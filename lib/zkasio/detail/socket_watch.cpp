@@ -1,5 +1,7 @@
 #include <zkasio/detail/socket_watch.hpp>
 
+#include <asio/error.hpp>
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -11,9 +13,11 @@ void socket_watch::start(std::shared_ptr<void> keep_alive, on_ready ready) {
 }
 
 void socket_watch::close() {
-    // At once: as long as the duplicate is open, the kernel does not tell the server that we are gone.
-    descriptor_.reset();
-    reading_ = writing_ = false;
+    // At once: as long as a duplicate is open, the kernel does not tell the server that we are gone.
+    for (direction* d : {&reading_, &writing_}) {
+        d->descriptor.reset();
+        d->waiting = false;
+    }
 }
 
 void socket_watch::arm(int descriptor, std::uint64_t connection, bool read, bool write) {
@@ -22,33 +26,40 @@ void socket_watch::arm(int descriptor, std::uint64_t connection, bool read, bool
         connection_ = connection;
     }
     if (descriptor < 0) return;
-    if (!descriptor_) {
-        const int duplicate = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-        if (duplicate < 0) return;  // out of descriptors: the timer brings us back here
-        auto created = std::make_unique<asio::posix::stream_descriptor>(strand_);
-        std::error_code refused;
-        created->assign(duplicate, refused);
-        if (refused) {
-            ::close(duplicate);
-            return;
-        }
-        descriptor_ = std::move(created);
-    }
-    if (read) wait(asio::posix::stream_descriptor::wait_read, reading_);
-    if (write) wait(asio::posix::stream_descriptor::wait_write, writing_);
+    // Out of descriptors: the timer brings us back here.
+    if (read && duplicate(reading_, descriptor)) wait(reading_);
+    if (write && duplicate(writing_, descriptor)) wait(writing_);
 }
 
-void socket_watch::wait(asio::posix::stream_descriptor::wait_type type, bool& waiting) {
-    if (std::exchange(waiting, true)) return;
+bool socket_watch::duplicate(direction& d, int descriptor) {
+    if (d.descriptor) return true;
+    const int duplicate = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    if (duplicate < 0) return false;
+    auto created = std::make_unique<asio::posix::stream_descriptor>(strand_);
+    std::error_code refused;
+    created->assign(duplicate, refused);
+    if (refused) {
+        ::close(duplicate);
+        return false;
+    }
+    d.descriptor = std::move(created);
+    return true;
+}
+
+void socket_watch::wait(direction& d) {
+    if (std::exchange(d.waiting, true)) return;
     const auto owner = keep_alive_.lock();
     if (!owner) return;
-    const bool is_read = type == asio::posix::stream_descriptor::wait_read;
-    descriptor_->async_wait(
-        type, [self = shared_from_this(), owner, generation = connection_, is_read](std::error_code) {
-            if (generation != self->connection_ || !self->descriptor_) return;
-            (is_read ? self->reading_ : self->writing_) = false;
-            self->ready_(is_read, !is_read);
-        });
+    d.descriptor->async_wait(d.what, [self = shared_from_this(), owner, generation = connection_, &d](std::error_code closed) {
+        if (closed != asio::error::operation_aborted && generation == self->connection_ && d.descriptor) self->ready(d);
+    });
+}
+
+void socket_watch::ready(direction& d) {
+    d.waiting = false;
+    const bool is_read = &d == &reading_;
+    if (!is_read) d.descriptor.reset();
+    ready_(is_read, !is_read);
 }
 
 }  // namespace zkasio::detail

@@ -16,7 +16,8 @@ using strand_type = asio::strand<asio::any_io_executor>;
 ///
 /// The library closes and reopens the same descriptor number as it likes, which no reactor survives. So what is
 /// registered is a duplicate that only we close, one per connection (fact 3). Readiness of an older connection is
-/// never reported.
+/// never reported. Writing has a duplicate of its own, for as long as we wait for it: once a descriptor is registered for
+/// it, asio is woken up by every free send buffer.
 class socket_watch : public std::enable_shared_from_this<socket_watch> {
 public:
     using on_ready = std::function<void(bool readable, bool writable)>;
@@ -30,19 +31,28 @@ public:
     void arm(int descriptor, std::uint64_t connection, bool read, bool write);
 
     /// Wait for the same socket again.
-    void rearm_read() { if (descriptor_) wait(asio::posix::stream_descriptor::wait_read, reading_); }
+    void rearm_read() {
+        if (reading_.descriptor) wait(reading_);
+    }
 
     void close();
 
 private:
-    void wait(asio::posix::stream_descriptor::wait_type type, bool& waiting);
+    using wait_type = asio::posix::stream_descriptor::wait_type;
+    struct direction {
+        wait_type what;
+        std::unique_ptr<asio::posix::stream_descriptor> descriptor{};
+        bool waiting = false;
+    };
+    void wait(direction& d);
+    bool duplicate(direction& d, int descriptor);
+    void ready(direction& d);
 
     strand_type strand_;
     std::weak_ptr<void> keep_alive_;
     on_ready ready_;
-    std::unique_ptr<asio::posix::stream_descriptor> descriptor_;
     std::uint64_t connection_ = 0;
-    bool reading_ = false, writing_ = false;
+    direction reading_{wait_type::wait_read}, writing_{wait_type::wait_write};
 };
 
 }  // namespace zkasio::detail

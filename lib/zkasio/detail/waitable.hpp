@@ -2,11 +2,11 @@
 
 #include <zkasio/detail/backend.hpp>
 
-#include <algorithm>
+#include <forward_list>
 #include <functional>
 #include <memory>
 #include <system_error>
-#include <vector>
+#include <utility>
 
 namespace zkasio::detail {
 
@@ -14,12 +14,31 @@ namespace zkasio::detail {
 struct waitable {
     bool done = false;
     std::error_code code;         ///< what the waiters complete with
-    std::vector<op_id> waiting;
     std::function<void()> then;  ///< called on the strand before the waiters are woken; may be empty
 
-    void leave(op_id id) {
-        if (const auto it = std::find(waiting.begin(), waiting.end(), id); it != waiting.end()) waiting.erase(it);
+    void add(op_id id) {
+        if (first_ == 0 && others_.empty())
+            first_ = id;
+        else
+            others_.push_front(id);
     }
+    void leave(op_id id) {
+        if (first_ == id)
+            first_ = 0;
+        else
+            others_.remove(id);
+    }
+    template <class F>
+    void wake_all(F wake) {
+        if (const op_id id = std::exchange(first_, 0)) wake(id);
+        auto others = std::exchange(others_, {});
+        others.reverse();
+        for (const op_id id : others) wake(id);
+    }
+
+private:
+    op_id first_ = 0;  // most often there is only one: it needs no memory
+    std::forward_list<op_id> others_;  // the latest first
 };
 
 using waitable_ptr = std::shared_ptr<waitable>;

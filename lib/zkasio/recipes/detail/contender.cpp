@@ -9,22 +9,20 @@
 
 namespace zkasio::recipes::detail {
 
-queue_claim::queue_claim(session on, wish what, std::shared_ptr<found> where)
-    : on_(std::move(on)), where_(std::move(where)), who_(std::make_shared<contender>(on_, std::move(what))) {}
+queue_claim::queue_claim(session on, wish what) : on_(std::move(on)), who_(std::make_shared<contender>(on_, std::move(what))) {}
 
-queue_claim::queue_claim(session on, wish what, asio::any_io_executor from)
-    : queue_claim(std::move(on), std::move(what), std::make_shared<found>()) {
-    asio::dispatch(on_.get_executor(), [where = where_, on = on_, who = who_, from = std::move(from)] {
-        *where = lock_queue::of(on, *who->asked.spec);
-        (*where)->enter(who, from);
+queue_claim::queue_claim(session on, wish what, asio::any_io_executor from) : queue_claim(std::move(on), std::move(what)) {
+    asio::dispatch(on_.get_executor(), [on = on_, who = who_, from = std::move(from)] {
+        who->where = lock_queue::of(on, *who->asked.spec);
+        who->where->enter(who, from);
     });
 }
 
 queue_claim::queue_claim(session on, wish what, asio::any_io_executor from, std::string path)
-    : queue_claim(std::move(on), std::move(what), std::make_shared<found>()) {
-    asio::dispatch(on_.get_executor(), [where = where_, on = on_, who = who_, from = std::move(from), path = std::move(path)] {
-        *where = lock_queue::of(on, *who->asked.spec);
-        (*where)->adopt(who, path, from);
+    : queue_claim(std::move(on), std::move(what)) {
+    asio::dispatch(on_.get_executor(), [on = on_, who = who_, from = std::move(from), path = std::move(path)] {
+        who->where = lock_queue::of(on, *who->asked.spec);
+        who->where->adopt(who, path, from);
     });
 }
 
@@ -42,9 +40,9 @@ void queue_claim::give_up() noexcept {
             who_->hold->end(true);  // held() is false from here on
             gone_.emplace(on_.make_one_shot());
         }
-        asio::dispatch(on_.get_executor(), [where = where_, who = who_, gone = gone_] {
+        asio::dispatch(on_.get_executor(), [who = who_, gone = gone_] {
             if (gone) who->gone = std::make_unique<one_shot>(*gone);
-            (*where)->leave(who);
+            who->where->leave(who);
         });
     } catch (...) {
         // Out of memory: the node goes with the session.
@@ -55,13 +53,16 @@ asio::awaitable<void> queue_claim::gone() {
     const contender_ptr who = who_;
     if (!gone_) co_return;
     co_await gone_->wait();
-    if (who->removal_failed) std::rethrow_exception(who->removal_failed);
+    if (who->failed) std::rethrow_exception(who->failed);
 }
 
 asio::awaitable<std::shared_ptr<queue_claim>> queue_claim::downgrade(lock_spec_ptr as) {
     wish what(std::move(as), lock_kind::shared);
-    const std::shared_ptr<queue_claim> shared(new queue_claim(on_, std::move(what), where_));
-    asio::dispatch(on_.get_executor(), [where = where_, from = who_, to = shared->who_] { (*where)->downgrade(from, to); });
+    const std::shared_ptr<queue_claim> shared(new queue_claim(on_, std::move(what)));
+    asio::dispatch(on_.get_executor(), [from = who_, to = shared->who_] {
+        to->where = from->where;
+        to->where->downgrade(from, to);
+    });
     co_await shared->decided();
     if (shared->granted()) given_up_ = true;  // it has given way
     co_return shared;
@@ -96,28 +97,47 @@ asio::awaitable<Result> contend_as(client zk, wish what, lock_owner owner) {
 
 }  // namespace
 
+// Whoever waits keeps the frame of contend(): what is needed only before and after has coroutines of its own.
+namespace {
+
+asio::awaitable<std::shared_ptr<queue_claim>> take_place(const client& zk, const wish& what) {
+    if (zk.state() != session_state::connected) co_await zk.connected();
+    const asio::any_io_executor from = co_await asio::this_coro::executor;
+    co_return std::make_shared<queue_claim>(zk.session_now(), what, from);
+}
+
+// False: somebody has taken our place away.
+asio::awaitable<bool> keeps_place(const std::shared_ptr<queue_claim>& claim) {
+    try {
+        co_await claim->hold().confirmed();
+    } catch (const error& e) {
+        if (e.code() != errc::lock_lost || claim->on().over()) throw;
+        co_return false;
+    }
+    co_return true;
+}
+
+}  // namespace
+
+template <class Result>
+Result as_result(const std::shared_ptr<queue_claim>& claim) {
+    return as<Result>(claim->granted() ? claim : nullptr);
+}
+
 template <class Result>
 asio::awaitable<Result> contend(client zk, wish what) {
-    if (zk.state() != session_state::connected) co_await zk.connected();
-    for (;;) {  // a new place, whenever somebody has taken ours away
-        const auto claim = std::make_shared<queue_claim>(zk.session_now(), what, co_await asio::this_coro::executor);
+    for (;;) {
+        const std::shared_ptr<queue_claim> claim = co_await take_place(zk, what);
         co_await claim->decided();
-        if (!claim->granted()) co_return as<Result>(nullptr);
-        if (claim->hold().held()) co_return as<Result>(claim);
-        std::error_code lost;
-        try {
-            co_await claim->hold().confirmed();
-        } catch (const error& e) {
-            if (e.code() != errc::lock_lost || claim->on().over()) throw;
-            lost = e.code();
-        }
-        if (!lost) co_return as<Result>(claim);
+        bool over = !claim->granted() || claim->hold().held();
+        if (!over) over = co_await keeps_place(claim);
+        if (over) co_return as_result<Result>(claim);
     }
 }
 
 template <class Result>
 asio::awaitable<Result> contend(client zk, wish what, acquire_options how) {
-    if (how.on_position()) what.observer = std::make_shared<const position_observer>(how.on_position());
+    if (how.on_position()) what.observed = std::make_shared<observation>(observation{how.on_position()});
     if (how.owner()) return contend_as<Result>(std::move(zk), std::move(what), *how.owner());
     return contend<Result>(std::move(zk), std::move(what));
 }

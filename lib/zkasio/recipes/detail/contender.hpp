@@ -45,11 +45,9 @@ public:
     asio::awaitable<std::shared_ptr<queue_claim>> downgrade(lock_spec_ptr as);
 
 private:
-    using found = std::shared_ptr<lock_queue>;
-    queue_claim(session on, wish what, std::shared_ptr<found> where);
+    queue_claim(session on, wish what);
 
     session on_;
-    std::shared_ptr<found> where_;  // filled on the strand, and used only there
     contender_ptr who_;
     std::vector<std::string> paths_;
     std::optional<one_shot> gone_;

@@ -65,7 +65,7 @@ void lock_queue::adopt(const contender_ptr& c, const std::string& path, const as
 
 void lock_queue::count(const contender_ptr& c) {
     if (c->asked.how_long == patience::first_or_nothing) ++impatient_;
-    if (c->asked.observer) observed_.push_back(c);
+    if (c->asked.observed) observed_.push_back(c);
     c->counted = c->entering = true;
     ++entering_;
 }
@@ -228,7 +228,7 @@ void lock_queue::remove(const contender_ptr& c, const std::vector<contender_ptr>
         const pending_removal removal = on_.ensure_removed(c->path, std::move(witnesses));
         removal.then([self = shared_from_this(), c, removal, successors] { self->removal_answered(c, removal, successors); });
     } catch (...) {  // out of memory: the node goes with the session
-        c->removal_failed = std::current_exception();
+        c->removal_failed();
         c->tell_gone();
     }
 }
@@ -245,7 +245,7 @@ void lock_queue::removal_answered(const contender_ptr& c, const pending_removal&
                 if (s->path == e.path() && s->hold) s->hold->lose(loss_reason::node_deleted);
             again = true;
         } else if (e.code() != condition::session_ended) {
-            c->removal_failed = std::current_exception();
+            c->removal_failed();
         }
     }
     if (again) {
@@ -443,7 +443,7 @@ void lock_queue::settle(const contender_ptr& c, std::exception_ptr why) {
     if (c->now == contender::state::entering) c->now = contender::state::left;
     if (c->counted) {
         if (c->asked.how_long == patience::first_or_nothing) --impatient_;
-        if (c->asked.observer) std::erase(observed_, c);
+        if (c->asked.observed) std::erase(observed_, c);
     }
     c->failed = std::move(why);
     c->decided.fire();
@@ -481,9 +481,10 @@ void lock_queue::tell_observers() {
         queue_position position;
         position.ahead = i.position;
         if (!i.predecessor.empty()) position.predecessor = join_path(directory_, i.predecessor);
-        if (c->told && position == *c->told) continue;
-        c->told = std::make_unique<queue_position>(position);
-        (*c->asked.observer)(position);
+        observation& observed = *c->asked.observed;
+        if (observed.told == position) continue;
+        observed.told = position;
+        observed.tell(position);
     }
 }
 

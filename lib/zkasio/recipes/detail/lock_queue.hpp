@@ -9,6 +9,7 @@
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
 
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -19,7 +20,7 @@
 namespace zkasio::recipes::detail {
 
 /// How long to stay in the queue.
-enum class patience { wait, first_or_nothing };
+enum class patience : std::uint8_t { wait, first_or_nothing };
 
 /// A lock: where its queue is, and how we show in it. Shared by all who acquire it through one object.
 struct lock_spec {
@@ -32,6 +33,12 @@ struct lock_spec {
 };
 using lock_spec_ptr = std::shared_ptr<const lock_spec>;
 
+/// Somebody who wants to know where a contender stands, and what has been said last.
+struct observation {
+    position_observer tell;
+    std::optional<queue_position> told{};
+};
+
 /// What a contender asks for.
 struct wish {
     wish(lock_spec_ptr s, lock_kind k, patience p = patience::wait) : spec(std::move(s)), kind(k), how_long(p) {}
@@ -39,8 +46,10 @@ struct wish {
     lock_kind kind;
     patience how_long;
     bool join_readers = false;  ///< shared: do not wait for writers that only wait, see shared_mutex_options::prefer_readers()
-    std::shared_ptr<const position_observer> observer;
+    std::shared_ptr<observation> observed;
 };
+
+class lock_queue;
 
 /// One who wants the lock, waits for it, or has it. Lives on the strand; others may look at it once `decided` has fired.
 struct contender {
@@ -49,6 +58,7 @@ struct contender {
     enum class state { entering, waiting, owner, left };
 
     wish asked;
+    std::shared_ptr<lock_queue> where;
     state now = state::entering;
     struct creation {
         std::string id;  // in the name of the node
@@ -61,18 +71,20 @@ struct contender {
     std::int64_t czxid = 0;
     std::optional<session_hold> hold;
     std::unique_ptr<asio::any_io_executor> body_on;  // where the work under the lock runs, see lock_claim::body_runs_on()
-    std::unique_ptr<queue_position> told;            // to the observer
 
     one_shot decided;
     bool settled = false;
     bool downgrading = false, given_up = false;  // given up meanwhile
     bool counted = false, entering = false;  // among lock_queue's impatient and observed ones; among its entering ones
     bool granted = false;
-    std::exception_ptr failed;
+    std::exception_ptr failed;  // to get the lock; or, who has had it, to remove its node
 
     std::unique_ptr<one_shot> gone;  // its node is; when somebody wants to know
-    std::exception_ptr removal_failed;
 
+    /// In a catch block. Who never had the lock may be looking at `failed` meanwhile, and would not care.
+    void removal_failed() noexcept {
+        if (gone) failed = std::current_exception();
+    }
     void tell_gone() const noexcept {
         if (gone) gone->fire();
     }
