@@ -363,15 +363,18 @@ TEST_CASE("multi_mutex: a node that is deleted while it waits comes back, or the
             }
             co_await held.release();
             co_await all.got();
+            std::int64_t newest = 0;
             auto whole = [&]() -> asio::awaitable<bool> {
                 std::size_t there = 0;
                 for (const std::string& path : all.guard().paths()) {
                     const auto node = co_await zk.exists(path);
                     if (node) ++there;
+                    if (node) newest = std::max(newest, node->czxid);
                 }
                 co_return (there == 3) == all.guard().held();
             };
             co_await eventually(whole);
+            if (all.guard().held()) CHECK(all.guard().token().value() == newest);
             all.release();
             co_await until_free(zk, dir);
         }

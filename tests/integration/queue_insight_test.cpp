@@ -1,6 +1,7 @@
 #include "support/lock_checks.hpp"
 
 #include <zkasio/recipes/mutex.hpp>
+#include <zkasio/recipes/semaphore.hpp>
 #include <zkasio/recipes/shared_mutex.hpp>
 
 #include <algorithm>
@@ -185,6 +186,34 @@ TEST_CASE("queue insight: readers and writers see where they stand") {
         write.release();
         co_await read.got();
         co_await other.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("queue insight: who waits for permits sees who is served before it") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "insight-semaphore");
+        const auto executor = co_await asio::this_coro::executor;
+        const semaphore s(zk, dir, permits::fixed(1));
+        lock_guard out = co_await s.acquire();
+        taker served(executor, s.acquire());
+        co_await until_queued(zk, dir + "/leases", 2);
+        taker next(executor, s.acquire());
+        co_await until_queued(zk, dir + "/locks", 2);
+        positions seen;
+        taker last(executor, s.acquire(1, telling(seen)));
+        co_await until_told(seen, 2);
+        const std::vector<std::string> line = paths_of(co_await s.waiting());
+        REQUIRE(line.size() == 3);
+        CHECK(seen.back().predecessor == line[1]);
+        co_await out.release();
+        co_await served.got();
+        co_await until_told(seen, 1);
+        served.release();
+        co_await next.got();
+        next.release();
+        co_await last.got();
+        CHECK(ahead(seen) == std::vector<std::size_t>{2, 1});
     };
     with_client(body);
 }

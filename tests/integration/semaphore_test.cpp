@@ -402,6 +402,11 @@ TEST_CASE("semaphore: bad arguments are refused with a clear error") {
         auto attempt = [&]() -> asio::awaitable<void> { co_await s.try_acquire(3); };
         const std::error_code tried = co_await code_of(attempt());
         CHECK(tried == errc::invalid_argument);
+        acquire_options as_owner;
+        as_owner.owner(lock_owner());
+        auto ask_as_owner = [&]() -> asio::awaitable<void> { co_await s.acquire(1, as_owner); };
+        const std::string owned = co_await message_of(ask_as_owner());
+        CHECK(owned == "acquire " + dir + ": invalid argument (no lock_owner can hold permits: each request has some of its own)");
         const std::vector<std::string> left = co_await children_of(zk, dir);
         CHECK(left.empty());  // nothing was sent
 

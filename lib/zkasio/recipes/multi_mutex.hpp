@@ -43,7 +43,8 @@ public:
     /// @param zk the client of all the locks.
     explicit multi_mutex(client zk, multi_mutex_options options = multi_mutex_options());
 
-    /// A lock that has `path()`, `acquire(how...)` and `try_acquire(how...)`: `add(mutex)`, `add(semaphore, 3)`.
+    /// A lock that has `path()`, `acquire(how...)` and `try_acquire(how...)`: `add(mutex)`, `add(semaphore, 3)`,
+    /// `add(mutex, acquire_options().owner(me))`.
     /// Throws errc::invalid_argument for a path that is there already.
     template <class Lock, class... How>
     multi_mutex& add(Lock lock, How... how) {

@@ -147,14 +147,16 @@ asio::awaitable<std::optional<lease_nodes>> wait_for_leases(session on, std::str
 }
 
 asio::awaitable<std::optional<lease_nodes>> acquire_leases(client zk, std::string path, permits max, semaphore_options options, int n,
-                                                           patience how_long, std::optional<session>& on) {
+                                                           patience how_long, acquire_options how, std::optional<session>& on) {
+    if (how.owner())
+        throw error(errc::invalid_argument, "acquire", path, "no lock_owner can hold permits: each request has some of its own");
     if (n < 1 || (max.path().empty() && n > max.number()))
         throw error(errc::invalid_argument, "acquire", path,
                     "asked for " + std::to_string(n) + " permits" + (n < 1 ? "" : " of " + std::to_string(max.number())));
     const auto locks = std::make_shared<const lock_spec>(join_path(path, "locks"), lock_names(path), options.data(), options.acl());
     for (;;) {
         wish what(locks, lock_kind::exclusive, how_long);
-        const auto inner = co_await contend<std::shared_ptr<lock_claim>>(zk, std::move(what));
+        const auto inner = co_await contend<std::shared_ptr<lock_claim>>(zk, std::move(what), how);
         if (!inner) co_return std::nullopt;
         on.emplace(inner->on());
         // `inner` is released when it goes out of scope. Losing it admits nobody too many: only the number of leases counts.
@@ -164,9 +166,10 @@ asio::awaitable<std::optional<lease_nodes>> acquire_leases(client zk, std::strin
 }
 
 asio::awaitable<std::optional<lock_guard>> acquire_guard(client zk, std::string path, permits max, semaphore_options options, int n,
-                                                         patience how_long) {
+                                                         patience how_long, acquire_options how) {
     std::optional<session> on;
-    std::optional<lease_nodes> nodes = co_await acquire_leases(zk, path, std::move(max), std::move(options), n, how_long, on);
+    std::optional<lease_nodes> nodes =
+        co_await acquire_leases(zk, path, std::move(max), std::move(options), n, how_long, std::move(how), on);
     if (!nodes) co_return std::nullopt;
     std::vector<std::string> paths;
     std::int64_t token = 0;
@@ -187,14 +190,15 @@ semaphore::semaphore(client zk, std::string path, permits max, semaphore_options
     check_directory("semaphore", path_);
 }
 
-asio::awaitable<lock_guard> semaphore::acquire(int n) const {
-    auto guard = co_await acquire_guard(zk_, path_, max_, options_, n, patience::wait);
+asio::awaitable<lock_guard> semaphore::acquire(int n, acquire_options how) const {
+    auto guard = co_await acquire_guard(zk_, path_, max_, options_, n, patience::wait, std::move(how));
     co_return std::move(*guard);
 }
 
 asio::awaitable<std::vector<lock_guard>> semaphore::acquire_each(int n) const {
     std::optional<session> on;
-    std::optional<lease_nodes> nodes = co_await acquire_leases(zk_, path_, max_, options_, n, patience::wait, on);
+    acquire_options how;
+    std::optional<lease_nodes> nodes = co_await acquire_leases(zk_, path_, max_, options_, n, patience::wait, how, on);
     std::vector<lock_guard> guards;
     for (owned_node& node : *nodes) {
         std::vector<std::string> paths(1, node.path());
@@ -206,21 +210,25 @@ asio::awaitable<std::vector<lock_guard>> semaphore::acquire_each(int n) const {
     co_return guards;
 }
 
-asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire(int n) const {
-    return acquire_guard(zk_, path_, max_, options_, n, patience::first_or_nothing);
+asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire(int n, acquire_options how) const {
+    return acquire_guard(zk_, path_, max_, options_, n, patience::first_or_nothing, std::move(how));
 }
 
-asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire_for(std::chrono::nanoseconds limit, int n) const {
-    if (limit == std::chrono::nanoseconds::zero()) return try_acquire(n);
-    return try_acquire_until(limit_after(limit, path_), n);
+asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire_for(std::chrono::nanoseconds limit, int n, acquire_options how) const {
+    if (limit == std::chrono::nanoseconds::zero()) return try_acquire(n, std::move(how));
+    return try_acquire_until(limit_after(limit, path_), n, std::move(how));
 }
 
-asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire_until(boot_clock::time_point limit, int n) const {
-    return acquire_until(zk_, path_, limit, [self = *this, n] { return self.acquire(n); });
+asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire_until(boot_clock::time_point limit, int n, acquire_options how) const {
+    return acquire_until(zk_, path_, limit, [self = *this, n, how = std::move(how)] { return self.acquire(n, how); });
 }
 
 asio::awaitable<std::vector<contender_info>> semaphore::holders() const {
     return contenders(zk_, join_path(path_, "leases"), lease_names(path_));
+}
+
+asio::awaitable<std::vector<contender_info>> semaphore::waiting() const {
+    return contenders(zk_, join_path(path_, "locks"), lock_names(path_));
 }
 
 }  // namespace zkasio

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/client.hpp>
+#include <zkasio/recipes/acquire_options.hpp>
 #include <zkasio/recipes/contender_info.hpp>
 #include <zkasio/recipes/lock_guard.hpp>
 
@@ -70,16 +71,20 @@ public:
     /// `n` permits, all or none. *Completes when* they are ours. *Fails with* errc::invalid_argument when n is less than one,
     /// or more than a fixed number of permits; what operations fail with; errc::session_expired when the session ends
     /// while waiting. *Cancellation*: leaves no node and no watch behind.
-    asio::awaitable<lock_guard> acquire(int n = 1) const;
+    /// @param how on_position() tells where we stand among those who wait for their turn, until it comes; from then on only
+    /// permits are waited for. An owner() is refused with errc::invalid_argument: each request has permits of its own.
+    asio::awaitable<lock_guard> acquire(int n = 1, acquire_options how = acquire_options()) const;
 
     /// The same as `n` guards, to be given back one by one.
     asio::awaitable<std::vector<lock_guard>> acquire_each(int n) const;
 
     /// Nothing instead of waiting: also when somebody else is just being served.
-    asio::awaitable<std::optional<lock_guard>> try_acquire(int n = 1) const;
+    asio::awaitable<std::optional<lock_guard>> try_acquire(int n = 1, acquire_options how = acquire_options()) const;
     /// Nothing when the time is over. See mutex::try_acquire_for().
-    asio::awaitable<std::optional<lock_guard>> try_acquire_for(std::chrono::nanoseconds limit, int n = 1) const;
-    asio::awaitable<std::optional<lock_guard>> try_acquire_until(boot_clock::time_point limit, int n = 1) const;
+    asio::awaitable<std::optional<lock_guard>> try_acquire_for(std::chrono::nanoseconds limit, int n = 1,
+                                                               acquire_options how = acquire_options()) const;
+    asio::awaitable<std::optional<lock_guard>> try_acquire_until(boot_clock::time_point limit, int n = 1,
+                                                                 acquire_options how = acquire_options()) const;
 
     /// Acquires one permit, runs `body(guard)`, and releases. See mutex::with_lock().
     template <class Body>
@@ -91,6 +96,8 @@ public:
 
     /// The permits that are out, one entry each, in the order in which they were given; the last few may still be waiting.
     asio::awaitable<std::vector<contender_info>> holders() const;
+    /// Who is being served or waits for that, in order.
+    asio::awaitable<std::vector<contender_info>> waiting() const;
 
     const std::string& path() const noexcept { return path_; }
 

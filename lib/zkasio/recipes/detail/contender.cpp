@@ -142,7 +142,7 @@ asio::awaitable<Result> contend(client zk, wish what, acquire_options how) {
     return contend<Result>(std::move(zk), std::move(what));
 }
 
-template asio::awaitable<claim_ptr> contend(client, wish);
+template asio::awaitable<claim_ptr> contend(client, wish, acquire_options);
 template asio::awaitable<lock_guard> contend(client, wish, acquire_options);
 template asio::awaitable<maybe_guard> contend(client, wish, acquire_options);
 

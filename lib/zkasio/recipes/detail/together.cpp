@@ -6,6 +6,8 @@
 
 #include <asio/this_coro.hpp>
 
+#include <algorithm>
+
 namespace zkasio::recipes::detail {
 namespace {
 
@@ -88,13 +90,14 @@ asio::awaitable<claims_together> contend_together(client zk, std::vector<wish> w
         for (const auto& place : places) {
             co_await place->decided();
             if (!place->granted()) co_return claims_together();
+            result.token = std::max(result.token, place->token());  // known of those who had to queue anew
             lost = lost || place->hold().reason() != loss_reason::none;
             result.claims.push_back(place);
         }
         std::optional<node_stat> first;
         if (!lost) first = co_await on.exists(places.front()->paths().front());
         if (!first) continue;  // somebody has deleted a node
-        result.token = first->czxid;
+        result.token = std::max(result.token, first->czxid);
         co_return result;
     }
 }
