@@ -40,7 +40,13 @@ peers=()
 if [[ " ${modes[*]} " == *" plain "* && (-z $label || $label == interop) ]]; then peers=("${interop_packages[@]}"); fi
 install_packages "${peers[@]}"
 for mode in "${modes[@]}"; do
-    if [ "$mode" = plain ]; then build dev; else build "$mode"; fi
+    if [ "$mode" = plain ]; then
+        build dev
+    elif [ -n "$label" ]; then
+        build "$mode" "zkasio_${label}_tests"
+    else
+        build "$mode" zkasio_{unit,simulation,integration}_tests
+    fi
 done
 
 if [ -n "$connect" ]; then servers=$connect; else start_servers "$count"; fi
