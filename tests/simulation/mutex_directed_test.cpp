@@ -157,6 +157,25 @@ TEST_CASE("mutex, simulated: an operator deletes the node of a waiter", "[simula
     }
 }
 
+TEST_CASE("mutex, simulated: an operator deletes the nodes of waiters who hand over to each other", "[simulation]") {
+    run_few_seeds("in a row", 4 * few, [](simulation& s) {
+        lock_scenario l(s, tested);
+        s.add_client();
+        s.add_client();
+        l.contend(0, holding(40));
+        l.run_until([&] { return l.witness.grants() == 1; });
+        std::size_t queued = 1;
+        for (const auto& [client, hold] : {std::pair(0, 0u), {0, 0u}, {0, 60u}, {1, 30u}}) {
+            l.contend(client, holding(hold));
+            ++queued;
+            l.run_until([&] { return l.witness.nodes_alive() == queued; });
+        }
+        const std::vector<std::string> deleted{l.witness.nth_node(1), l.witness.nth_node(2), l.witness.nth_node(3)};
+        for (const std::string& path : deleted) s.ensemble.operate(detail::remove_request{path, any_version});
+        l.finish();
+    });
+}
+
 TEST_CASE("mutex, simulated: the directory was removed since the last time", "[simulation]") {
     run_few_seeds("removed", few, [](simulation& s) {
         lock_scenario l(s, tested);

@@ -41,7 +41,10 @@ void queue_claim::give_up() noexcept {
             gone_.emplace(on_.make_one_shot());
         }
         asio::dispatch(on_.get_executor(), [who = who_, gone = gone_] {
-            if (gone) who->gone = std::make_unique<one_shot>(*gone);
+            if (gone) {
+                who->leaving = std::make_unique<contender::departure>();
+                who->leaving->gone = gone;
+            }
             who->where->leave(who);
         });
     } catch (...) {

@@ -215,25 +215,30 @@ void lock_queue::release(const contender_ptr& c) {
         head->now = contender::state::owner;
         successors.push_back(std::move(head));
     }
+    if (!successors.empty()) {
+        if (!c->leaving) c->leaving = std::make_unique<contender::departure>();
+        c->leaving->successors.assign(successors.begin(), successors.end());
+    }
     remove(c, successors);
     for (const contender_ptr& s : successors) deliver(s);
     reconsider();
 }
 
-void lock_queue::remove(const contender_ptr& c, const std::vector<contender_ptr>& successors) {
+// @param checked they own the lock as soon as this is sent, and it is only carried out if their nodes are there.
+void lock_queue::remove(const contender_ptr& c, const std::vector<contender_ptr>& checked) {
     std::vector<std::string> witnesses;
-    witnesses.reserve(successors.size());
-    for (const contender_ptr& s : successors) witnesses.push_back(s->path);
+    witnesses.reserve(checked.size());
+    for (const contender_ptr& s : checked) witnesses.push_back(s->path);
     try {
         const pending_removal removal = on_.ensure_removed(c->path, std::move(witnesses));
-        removal.then([self = shared_from_this(), c, removal, successors] { self->removal_answered(c, removal, successors); });
+        removal.then([self = shared_from_this(), c, removal, checked] { self->removal_answered(c, removal, checked); });
     } catch (...) {  // out of memory: the node goes with the session
         c->removal_failed();
         c->tell_gone();
     }
 }
 
-void lock_queue::removal_answered(const contender_ptr& c, const pending_removal& removal, const std::vector<contender_ptr>& successors) {
+void lock_queue::removal_answered(const contender_ptr& c, const pending_removal& removal, const std::vector<contender_ptr>& checked) {
     bool again = false;
     try {
         removal.get();
@@ -241,22 +246,30 @@ void lock_queue::removal_answered(const contender_ptr& c, const pending_removal&
         if (!over_ && e.code() == zk_errc::no_node) {
             // A successor's node was deleted while it waited. The old node is still there and keeps everybody else out, until
             // the successor has been told.
-            for (const contender_ptr& s : successors)
+            for (const contender_ptr& s : checked)
                 if (s->path == e.path() && s->hold) s->hold->lose(loss_reason::node_deleted);
             again = true;
         } else if (e.code() != condition::session_ended) {
             c->removal_failed();
         }
     }
-    if (again) {
-        // The others are checked again; a loss is a loss, whoever has left by now.
-        std::vector<contender_ptr> rest;
-        for (const contender_ptr& s : successors)
-            if (s->now == contender::state::owner && s->hold && s->hold->reason() == loss_reason::none) rest.push_back(s);
-        return remove(c, rest);
-    }
+    if (again) return remove(c, still_relying_on(checked));
     order_.departed(c->at);
     c->tell_gone();
+}
+
+// Of those who were handed the lock, the ones who have it by now and do not know of a loss.
+std::vector<contender_ptr> lock_queue::still_relying_on(std::vector<contender_ptr> heirs) {
+    std::vector<contender_ptr> owners;
+    while (!heirs.empty()) {
+        const contender_ptr c = std::move(heirs.back());
+        heirs.pop_back();
+        if (c->now == contender::state::owner && c->hold && c->hold->reason() == loss_reason::none) owners.push_back(c);
+        if (c->now != contender::state::left || !c->leaving) continue;
+        for (const auto& successor : c->leaving->successors)
+            if (contender_ptr s = successor.lock()) heirs.push_back(std::move(s));
+    }
+    return owners;
 }
 
 // ------------------------------------------------------------------------------------------------------ deciding

@@ -79,14 +79,19 @@ struct contender {
     bool granted = false;
     std::exception_ptr failed;  // to get the lock; or, who has had it, to remove its node
 
-    std::unique_ptr<one_shot> gone;  // its node is; when somebody wants to know
+    /// Of an owner that has left.
+    struct departure {
+        std::optional<one_shot> gone;                      // its node is; when somebody wants to know
+        std::vector<std::weak_ptr<contender>> successors;  // that it has handed over to
+    };
+    std::unique_ptr<departure> leaving;
 
     /// In a catch block. Who never had the lock may be looking at `failed` meanwhile, and would not care.
     void removal_failed() noexcept {
-        if (gone) failed = std::current_exception();
+        if (leaving && leaving->gone) failed = std::current_exception();
     }
     void tell_gone() const noexcept {
-        if (gone) gone->fire();
+        if (leaving && leaving->gone) leaving->gone->fire();
     }
 };
 
@@ -136,8 +141,9 @@ private:
 
     void stop_entering(const contender_ptr& c);
     void release(const contender_ptr& c);
-    void remove(const contender_ptr& c, const std::vector<contender_ptr>& successors);
-    void removal_answered(const contender_ptr& c, const pending_removal& removal, const std::vector<contender_ptr>& successors);
+    void remove(const contender_ptr& c, const std::vector<contender_ptr>& checked);
+    void removal_answered(const contender_ptr& c, const pending_removal& removal, const std::vector<contender_ptr>& checked);
+    static std::vector<contender_ptr> still_relying_on(std::vector<contender_ptr> heirs);
 
     void reconsider();
     bool refuse_impatient();
