@@ -1,8 +1,6 @@
-#include "simulation/lock_scenario.hpp"
+#include "simulation/simulated_mutex.hpp"
 
 #include "support/catch.hpp"
-
-#include <zkasio/recipes/mutex.hpp>
 
 #include <limits>
 
@@ -10,19 +8,6 @@
 namespace zkasio::test {
 namespace {
 
-mutex mutex_of(client zk, std::string id) { return {std::move(zk), lock_directory, mutex_options().data(std::move(id))}; }
-
-asio::awaitable<lock_guard> acquire(client zk, std::string id, lock_kind) {
-    const mutex lock = mutex_of(zk, id);
-    co_return co_await lock.acquire();
-}
-
-asio::awaitable<std::optional<lock_guard>> try_acquire(client zk, std::string id, lock_kind) {
-    const mutex lock = mutex_of(zk, id);
-    co_return co_await lock.try_acquire();
-}
-
-const lock_under_test tested{acquire, try_acquire};
 constexpr std::uint64_t few = 40;  // seeds
 
 lock_scenario::plan holding(std::size_t steps) {
@@ -39,7 +24,7 @@ void strike_at_every_step(const std::string& name, const std::function<void(lock
     for (; !ended_before; ++k) {
         ended_before = true;
         run_few_seeds(name + ", before step " + std::to_string(k), 3, [&](simulation& s) {
-            lock_scenario scenario(s, tested);
+            lock_scenario scenario(s, simulated_mutex);
             begin(scenario);
             s.after(k, [&] {
                 if (!scenario.idle()) ended_before = false;
@@ -65,7 +50,7 @@ void three_contenders(lock_scenario& l) {
 
 TEST_CASE("mutex, simulated: the sequence numbers become negative", "[simulation]") {
     run_few_seeds("wrap", few, [](simulation& s) {
-        lock_scenario l(s, tested);
+        lock_scenario l(s, simulated_mutex);
         for (int n = 0; n < 3; ++n) s.add_client();
         l.begin_with(std::numeric_limits<std::int32_t>::max() - 1);
         for (int n = 0; n < 3; ++n) l.contend(n, holding(20));
@@ -102,7 +87,7 @@ TEST_CASE("mutex, simulated: an acquire is cancelled at any step", "[simulation]
         for (std::size_t k = 0; !too_late; ++k) {
             too_late = true;
             run_few_seeds("cancelled before step " + std::to_string(k), few, [&](simulation& s) {
-                lock_scenario l(s, tested);
+                lock_scenario l(s, simulated_mutex);
                 s.add_client();
                 s.add_client();
                 if (holder >= 0) {
@@ -122,7 +107,7 @@ TEST_CASE("mutex, simulated: an acquire is cancelled at any step", "[simulation]
 
 TEST_CASE("mutex, simulated: the answer to the create is lost", "[simulation]") {
     run_few_seeds("create lost", few, [](simulation& s) {
-        lock_scenario l(s, tested);
+        lock_scenario l(s, simulated_mutex);
         s.add_client();
         l.begin_with(0);
         l.contend(0, holding(1000));
@@ -140,7 +125,7 @@ TEST_CASE("mutex, simulated: the answer to the create is lost", "[simulation]") 
 TEST_CASE("mutex, simulated: an operator deletes the node of a waiter", "[simulation]") {
     for (const int predecessor : {0, 1}) {
         run_few_seeds(predecessor == 0 ? "behind one of the same client" : "behind another client", 4 * few, [&](simulation& s) {
-            lock_scenario l(s, tested);
+            lock_scenario l(s, simulated_mutex);
             for (int n = 0; n < 3; ++n) s.add_client();
             l.contend(predecessor, holding(40));
             l.run_until([&] { return l.witness.grants() == 1; });
@@ -159,7 +144,7 @@ TEST_CASE("mutex, simulated: an operator deletes the node of a waiter", "[simula
 
 TEST_CASE("mutex, simulated: an operator deletes the nodes of waiters who hand over to each other", "[simulation]") {
     run_few_seeds("in a row", 4 * few, [](simulation& s) {
-        lock_scenario l(s, tested);
+        lock_scenario l(s, simulated_mutex);
         s.add_client();
         s.add_client();
         l.contend(0, holding(40));
@@ -178,7 +163,7 @@ TEST_CASE("mutex, simulated: an operator deletes the nodes of waiters who hand o
 
 TEST_CASE("mutex, simulated: the directory was removed since the last time", "[simulation]") {
     run_few_seeds("removed", few, [](simulation& s) {
-        lock_scenario l(s, tested);
+        lock_scenario l(s, simulated_mutex);
         s.add_client();
         s.add_client();
         // What was known of the queue is kept for as long as a guard is.

@@ -1,30 +1,14 @@
-#include "simulation/lock_scenario.hpp"
+#include "simulation/simulated_mutex.hpp"
 
 #include "support/catch.hpp"
-
-#include <zkasio/recipes/mutex.hpp>
 
 namespace zkasio::test {
 namespace {
 
-mutex mutex_of(client zk, std::string id) { return {std::move(zk), lock_directory, mutex_options().data(std::move(id))}; }
-
-asio::awaitable<lock_guard> acquire(client zk, std::string id, lock_kind) {
-    const mutex lock = mutex_of(zk, id);
-    co_return co_await lock.acquire();
-}
-
-asio::awaitable<std::optional<lock_guard>> try_acquire(client zk, std::string id, lock_kind) {
-    const mutex lock = mutex_of(zk, id);
-    co_return co_await lock.try_acquire();
-}
-
-const lock_under_test tested{acquire, try_acquire};
-
 void run(const std::string& name, std::uint64_t seeds, const faults& f) {
     run_seeds(name, seeds, [&](simulation& s) {
         s.ensemble.lagging = s.chance(50);
-        lock_scenario(s, tested).run_at_random(f);
+        lock_scenario(s, simulated_mutex).run_at_random(f);
     });
 }
 

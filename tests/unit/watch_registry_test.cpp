@@ -1,40 +1,7 @@
-#include "support/catch.hpp"
-
-#include <zkasio/detail/watch_registry.hpp>
-
-#include <algorithm>
-#include <memory>
-#include <string>
-#include <vector>
+#include "unit/watch_requests.hpp"
 
 using namespace zkasio::detail;
-
-namespace {
-
-watch_ptr waiter(std::string path, watch_kind kind = watch_kind::data) {
-    auto w = std::make_shared<watch_state>();
-    w->path = std::move(path);
-    w->kind = kind;
-    return w;
-}
-
-// A request that sets a watch, and its good answer.
-watch_ptr set(watch_registry& r, const std::string& path, watch_kind kind = watch_kind::data) {
-    auto w = waiter(path, kind);
-    REQUIRE(r.begin(path, kind));
-    CHECK_FALSE(r.finish(path, kind, true, w));
-    return w;
-}
-
-bool same(std::vector<watch_ptr> a, std::vector<watch_ptr> b) {
-    std::sort(a.begin(), a.end());
-    std::sort(b.begin(), b.end());
-    return a == b;
-}
-
-using watches = std::vector<watch_ptr>;
-
-}  // namespace
+using namespace zkasio::test;
 
 TEST_CASE("watch registry: a watch is live from its answer to its event", "[watch_registry]") {
     watch_registry r;
