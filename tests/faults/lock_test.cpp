@@ -1,6 +1,7 @@
 // Locks of every kind while connections are cut.
 
 #include "support/fault_proxy.hpp"
+#include "support/lock_checks.hpp"
 #include "support/lock_directory.hpp"
 #include "support/test_client.hpp"
 
@@ -18,7 +19,22 @@ using namespace zkasio::test;
 
 namespace {
 
-// Ten coroutines of two clients; every few grants all connections are cut, at whatever moment that is. `acquire` tells how many
+// Of all sessions, below the directory; sorted.
+asio::awaitable<std::vector<std::string>> ephemeral_nodes(client zk, std::string dir) {
+    std::vector<std::string> all{dir}, found;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const std::vector<std::string> names = co_await children_of(zk, all[i]);
+        for (const std::string& name : names) all.push_back(all[i] + '/' + name);
+    }
+    for (const std::string& path : all) {
+        const auto node = co_await zk.exists(path);
+        if (node && node->ephemeral_owner != 0) found.push_back(path);
+    }
+    std::sort(found.begin(), found.end());
+    co_return found;
+}
+
+// Ten coroutines of two clients; every few grants all connections are cut, at the grant and at any other moment. `acquire` tells how many
 // places the grant takes, of `places`.
 struct grant {
     lock_guard guard;
@@ -40,7 +56,7 @@ void survives_cuts(const std::string& name, int places, bool proves, acquire_fun
             grant g = co_await acquire(on, dir, static_cast<std::uint32_t>(random()));
             taken += g.takes;
             CHECK(taken <= places);
-            if (++granted % 4 == 0) proxy.cut_all(granted % 8 ? fault_proxy::end::rst : fault_proxy::end::fin);
+            if (++granted % 8 == 0) proxy.cut_all(granted % 16 ? fault_proxy::end::rst : fault_proxy::end::fin);
             asio::steady_timer turn(co_await asio::this_coro::executor, std::chrono::microseconds(random() % 2000));
             co_await turn.async_wait(asio::use_awaitable);
             if (proves && random() % 4 == 0) {  // what is committed was ours; a lost answer is no failure
@@ -53,32 +69,35 @@ void survives_cuts(const std::string& name, int places, bool proves, acquire_fun
             if (random() % 2) co_await g.guard.release();
         }
     };
+    bool over = false;
+    auto cut = [&]() -> asio::awaitable<void> {
+        std::minstd_rand random(7);
+        for (int from = granted; !over; from = granted) {
+            while (!over && granted < from + 5) co_await turns(1);
+            co_await turns(static_cast<int>(random() % 40));
+            proxy.cut_all(random() % 2 ? fault_proxy::end::rst : fault_proxy::end::fin);
+        }
+    };
     auto body = [&]() -> asio::awaitable<void> {
         dir = co_await fresh_directory(observer, name);
         const std::error_code ignored = co_await code_of(observer.create(dir + "-mark"));
         CHECK((!ignored || ignored == zk_errc::node_exists));
         std::vector<running> tasks;
         for (unsigned i = 0; i < 10; ++i) tasks.emplace_back(co_await asio::this_coro::executor, task(i % 2 ? a : b, i));
+        const running cutting(co_await asio::this_coro::executor, cut());
+        std::exception_ptr failed;
         for (const running& t : tasks) {
             const std::exception_ptr e = co_await t.end();
-            if (e) std::rethrow_exception(e);
+            if (e) failed = e;
         }
+        over = true;
+        co_await cutting.end();
+        if (failed) std::rethrow_exception(failed);
         CHECK(granted == 150);
         // Nothing is left: no ephemeral node below the directory, no watch.
         auto quiet = [&]() -> asio::awaitable<bool> {
-            std::vector<std::string> all{dir};
-            for (std::size_t i = 0; i < all.size(); ++i) {
-                node_children found;
-                auto list = [&]() -> asio::awaitable<void> { found = co_await observer.children(all[i]); };
-                const std::error_code code = co_await code_of(list());
-                if (code) continue;
-                for (const std::string& child : found.names) all.push_back(all[i] + '/' + child);
-            }
-            for (const std::string& path : all) {
-                const auto node = co_await observer.exists(path);
-                if (node && node->ephemeral_owner != 0) co_return false;
-            }
-            co_return a.inside().watches() == 0 && b.inside().watches() == 0;
+            const std::vector<std::string> left = co_await ephemeral_nodes(observer, dir);
+            co_return left.empty() && a.inside().watches() == 0 && b.inside().watches() == 0;
         };
         co_await eventually(quiet);
         co_await a.close();
@@ -121,8 +140,82 @@ TEST_CASE("several locks at once under cuts: all or none, nobody waits for ever,
 
 TEST_CASE("the simple lock under cuts: one holder at a time, nobody waits for ever, nothing is left") {
     survives_cuts("cut-unfair", 1, false, [](client zk, std::string dir, std::uint32_t) -> asio::awaitable<grant> {
-        const unfair_mutex lock(zk, dir + "/flag");
+        unfair_mutex_options eager;  // so that something is under way whenever a connection is cut
+        eager.back_off(0ms, 0ms);
+        const unfair_mutex lock(zk, dir + "/flag", eager);
         lock_guard guard = co_await lock.acquire();
         co_return grant{std::move(guard), 1};
     });
+}
+
+TEST_CASE("locks of every kind whose connection is cut within any answer, twice in quick succession: one contender, nothing is left") {
+    test_server servers(3);
+    fault_proxy first(servers.address(0) + ':' + std::to_string(servers.port(0)));
+    fault_proxy second(servers.address(1) + ':' + std::to_string(servers.port(1)));
+    test_loop loop(300s);
+    const auto patient = options(first.address() + ',' + second.address()).session_timeout(20s).retry(retry_policy::forever());
+    const test_client zk(loop.executor(), patient);
+    const test_client observer(loop.executor(), options(servers.connect_string()).session_timeout(20s));
+    using acquire_kind = std::function<asio::awaitable<lock_guard>(client on, std::string dir)>;
+    const std::vector<acquire_kind> kinds{
+        [](client on, std::string dir) { return mutex(on, dir).acquire(); },
+        [](client on, std::string dir) { return shared_mutex(on, dir).acquire(); },
+        [](client on, std::string dir) -> asio::awaitable<lock_guard> {
+            const semaphore sem(on, dir, permits::fixed(2));
+            co_return co_await sem.acquire(2);
+        },
+        [](client on, std::string dir) -> asio::awaitable<lock_guard> {
+            multi_mutex both(on);
+            both.add(mutex(on, dir + "/a")).add(mutex(on, dir + "/b"));
+            co_return co_await both.acquire();
+        },
+        [](client on, std::string dir) -> asio::awaitable<lock_guard> {
+            const unfair_mutex flag(on, dir + "/flag");
+            co_return co_await flag.acquire();
+        },
+    };
+    auto body = [&]() -> asio::awaitable<void> {
+        const std::string above = co_await fresh_directory(observer, "cut-answers");
+        for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+            const std::string dir = above + '/' + std::to_string(kind);
+            co_await observer.create(dir);
+            for (std::size_t n = 0; n < 600; n += 15) {  // no answer is shorter than its header, of 20 bytes
+                INFO("kind " << kind << ", cut after " << n << " bytes");
+                std::optional<lock_guard> ahead;
+                if (n % 2) ahead.emplace(co_await kinds[kind](observer, dir));
+                const std::size_t before = first.connections() + second.connections();
+                // The next connection to each server ends when so many bytes have followed the handshake.
+                for (fault_proxy* proxy : {&first, &second})
+                    proxy->plan_connections([n, next = proxy->connections()](std::size_t connection) {
+                        fault_proxy::plan p;
+                        if (connection == next) p.cut_replies_after = 41 + n;
+                        return p;
+                    });
+                first.cut_all();
+                second.cut_all();
+                taker one(co_await asio::this_coro::executor, kinds[kind](zk, dir));
+                if (ahead) {
+                    auto asked = [&]() -> asio::awaitable<bool> { co_return first.connections() + second.connections() > before; };
+                    co_await eventually(asked);
+                    CHECK_FALSE(one.ended());
+                    co_await ahead->release();
+                }
+                co_await one.got();
+                co_await observer.sync(dir);
+                std::vector<std::string> expected = one.guard().paths();
+                std::sort(expected.begin(), expected.end());
+                auto only_these = [&]() -> asio::awaitable<bool> {  // what the semaphore asked with goes in the background
+                    const std::vector<std::string> there = co_await ephemeral_nodes(observer, dir);
+                    co_return there == expected;
+                };
+                co_await eventually(only_these);
+                co_await one.guard().release();
+                expected.clear();
+                co_await eventually(only_these);
+            }
+        }
+        co_await zk.close();
+        co_await observer.close();
+    };
+    loop.run(body());
 }

@@ -1,9 +1,11 @@
 // Real servers that are killed, paused and started again.
 
+#include "support/lock_checks.hpp"
 #include "support/lock_directory.hpp"
 #include "support/test_client.hpp"
 
 #include <zkasio/recipes/mutex.hpp>
+#include <zkasio/recipes/semaphore.hpp>
 
 using namespace zkasio;
 using namespace zkasio::test;
@@ -24,26 +26,32 @@ TEST_CASE("the server is killed and started again while one holds a lock and ano
     auto body = [&](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "restart");
         const auto executor = co_await asio::this_coro::executor;
-        const mutex lock(zk, dir);
-        std::optional<lock_guard> holder(co_await lock.acquire());
-        const fencing_token first = holder->token();
-        std::optional<fencing_token> second;
-        auto wait = [&]() -> asio::awaitable<void> {
-            const lock_guard guard = co_await lock.acquire();
-            second = guard.token();
-        };
-        running waiting(executor, wait());
+        const test_client other(executor, options(server.connect_string()).session_timeout(20s));
+        const mutex lock(zk, dir), theirs(other, dir);
+        lock_guard holder = co_await lock.acquire();
+        taker second(executor, theirs.acquire());
         co_await until_queued(zk, dir, 2);
-        session_events events = zk.events();
+        taker third(executor, lock.acquire());
+        co_await until_queued(zk, dir, 3);
+        session_events events = zk.events(), their_events = other.events();
         server.kill();
         co_await until_state(events, session_state::suspended);
+        co_await until_state(their_events, session_state::suspended);
         server.start();  // blocks this loop for a second or two
         co_await zk.connected();
-        holder.reset();
-        const std::exception_ptr e = co_await waiting.end();
-        if (e) std::rethrow_exception(e);
-        CHECK(*second > first);
+        CHECK_FALSE(second.ended());
+        CHECK(holder.reason() == loss_reason::none);
+        co_await holder.release();
+        co_await second.got();
+        CHECK(second.guard().token() > holder.token());
+        CHECK_FALSE(third.ended());
+        const fencing_token last = second.guard().token();
+        second.release();
+        co_await third.got();
+        CHECK(third.guard().token() > last);
+        third.release();
         co_await until_queued(zk, dir, 0);
+        co_await other.close();
     };
     with_client(options(server.connect_string()).session_timeout(20s), body);
 }
@@ -158,6 +166,56 @@ TEST_CASE("an ensemble of three: locks survive the death of the server that one 
         CHECK(config.data.find("server.3=127.0.0.3") != std::string::npos);
     };
     with_client_for(120s, options(servers.connect_string()).session_timeout(15s), body);
+}
+
+TEST_CASE("an ensemble of three whose servers die in turn: never more permits of a semaphore than there are, and nobody waits for ever") {
+    test_server servers(3);
+    const auto patient = options(servers.connect_string()).session_timeout(20s).connection_timeout(60s).retry(retry_policy::forever());
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "semaphore-ensemble");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client other(executor, patient);
+        int out = 0, granted = 0;
+        bool over = false;
+        auto task = [&](client on, int n) -> asio::awaitable<void> {
+            const semaphore sem(on, dir, permits::fixed(3));
+            while (!over) {
+                std::optional<lock_guard> guard;
+                try {
+                    guard.emplace(co_await sem.acquire(n));
+                } catch (const error& e) {
+                    if (e.code() != errc::lock_lost) throw;  // there was no leader for longer than a lease
+                }
+                if (!guard) continue;
+                out += n;
+                ++granted;
+                CHECK(out <= 3);
+                co_await turns(20);
+                out -= n;
+                co_await guard->release();
+            }
+        };
+        std::vector<running> tasks;
+        for (int i = 0; i < 8; ++i) tasks.emplace_back(executor, task(i % 2 ? zk : client(other), 1 + i % 3));
+        for (int i = 0; i < 3; ++i) {
+            int wanted = granted + 20;
+            auto enough = [&]() -> asio::awaitable<bool> { co_return granted >= wanted; };
+            co_await eventually(enough, 60s);
+            servers.kill(i);
+            wanted = granted + 20;
+            co_await eventually(enough, 60s);
+            servers.start(i);
+        }
+        over = true;
+        for (const running& t : tasks) {
+            const std::exception_ptr e = co_await t.end();
+            if (e) std::rethrow_exception(e);
+        }
+        co_await until_queued(zk, dir + "/leases", 0);
+        co_await until_queued(zk, dir + "/locks", 0);
+        co_await other.close();
+    };
+    with_client_for(300s, patient, body);
 }
 
 TEST_CASE("the server list can be changed while connected - the session moves") {

@@ -11,6 +11,9 @@
 #include <zkasio/recipes/shared_mutex.hpp>
 #include <zkasio/recipes/unfair_mutex.hpp>
 
+#include <functional>
+#include <random>
+
 using namespace zkasio;
 using namespace zkasio::test;
 
@@ -117,6 +120,138 @@ TEST_CASE("an acquire whose listing is refused fails, and leaves no node") {
         CHECK(stranger.state() == session_state::connected);
         co_await stranger.close();
         co_await zk.remove_recursive(dir);
+    };
+    with_client(body);
+}
+
+TEST_CASE("two sessions take one lock a thousand times, in every way there is: the servers see one holder at a time") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "lock-thousand");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client other(executor, options());
+        co_await other.connected();  // the time limits below are too short for that
+        constexpr int wanted = 1000;
+        int granted = 0;
+        fencing_token last(0);
+        auto task = [&](client on, unsigned seed) -> asio::awaitable<void> {
+            const mutex lock(on, dir + "/lock");
+            std::minstd_rand random(seed);
+            while (granted < wanted) {
+                const auto way = random() % 4;
+                std::optional<lock_guard> guard;
+                if (way == 0)
+                    guard = co_await lock.try_acquire();
+                else if (way == 1)
+                    guard = co_await lock.try_acquire_for(std::chrono::microseconds(random() % 3000));
+                else
+                    guard.emplace(co_await lock.acquire());
+                if (guard) {
+                    ++granted;
+                    CHECK(guard->token() > last);
+                    last = guard->token();
+                    co_await on.create(dir + "/inside");  // refused when somebody else is
+                    co_await on.remove(dir + "/inside");
+                    CHECK(guard->held());
+                    if (random() % 2) co_await guard->release();
+                }
+                guard.reset();
+                co_await turns(static_cast<int>(random() % 3));
+            }
+        };
+        std::vector<running> tasks;
+        for (unsigned i = 0; i < 10; ++i) tasks.emplace_back(executor, task(i % 2 ? client(zk) : client(other), i + 1));
+        for (const running& t : tasks) {
+            const std::exception_ptr e = co_await t.end();
+            if (e) std::rethrow_exception(e);
+        }
+        co_await until_queued(zk, dir + "/lock", 0);
+        co_await other.close();
+    };
+    with_client_for(120s, options(), body);
+}
+
+TEST_CASE("a waiter whose node an operator deletes queues again, behind those who came meanwhile") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "lock-waiter-deleted");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client holding(executor, options()), behind(executor, options());
+        const mutex first(holding, dir + "/a"), second(zk, dir + "/a"), third(behind, dir + "/a");
+        const shared_mutex writer(holding, dir + "/b"), reader(zk, dir + "/b"), late(behind, dir + "/b");
+        for (const bool shared : {false, true}) {
+            const std::string queue = dir + (shared ? "/b" : "/a");
+            asio::awaitable<lock_guard> free = shared ? writer.acquire() : first.acquire();
+            lock_guard holder = co_await std::move(free);
+            taker deleted(executor, shared ? reader.acquire_shared() : second.acquire());
+            co_await until_queued(zk, queue, 2);
+            taker next(executor, shared ? late.acquire() : third.acquire());
+            co_await until_queued(zk, queue, 3);
+            asio::awaitable<std::vector<contender_info>> listing = shared ? reader.contenders() : second.contenders();
+            const auto before = co_await std::move(listing);
+            REQUIRE(before.size() == 3);
+            co_await zk.remove(before[1].path);
+            auto back = [&]() -> asio::awaitable<bool> {
+                asio::awaitable<std::vector<contender_info>> asking = shared ? reader.contenders() : second.contenders();
+                const auto now = co_await std::move(asking);
+                co_return now.size() == 3 && now[1].path == before[2].path && now[2].session_id == before[1].session_id;
+            };
+            co_await eventually(back);
+            CHECK(holder.held());
+            co_await holder.release();
+            co_await next.got();
+            CHECK_FALSE(deleted.ended());
+            next.release();
+            co_await deleted.got();
+            CHECK(deleted.guard().held());
+            deleted.release();
+            co_await until_queued(zk, queue, 0);
+        }
+        co_await holding.close();
+        co_await behind.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("with the wrong password a lock of any kind is refused by name, and with the right one it is had") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        co_await zk.add_auth("digest", "eve:secret");  // first: what an earlier run has left is hers, too
+        const std::string dir = co_await fresh_directory(zk, "lock-password");
+        create_options hers;
+        hers.acl(creator_all_acl());
+        for (const char* name : {"/mutex", "/shared", "/semaphore", "/unfair", "/multi"}) co_await zk.create(dir + name, "", hers);
+        const test_client guest(co_await asio::this_coro::executor, options());
+        co_await guest.add_auth("digest", "eve:wrong");
+        const mutex plain(guest, dir + "/mutex"), below(guest, dir + "/mutex/deeper/lock");
+        const shared_mutex shared(guest, dir + "/shared");
+        const semaphore sem(guest, dir + "/semaphore", permits::fixed(1));
+        const unfair_mutex unfair(guest, dir + "/unfair/flag");
+        multi_mutex both(guest);
+        both.add(mutex(guest, dir + "/multi/a")).add(mutex(guest, dir + "/multi/b"));
+        struct way {
+            std::string path;
+            std::function<asio::awaitable<lock_guard>()> acquire;
+        };
+        const std::vector<way> ways{{"/mutex", [&] { return plain.acquire(); }},
+                                    {"/mutex", [&] { return below.acquire(); }},
+                                    {"/shared", [&] { return shared.acquire(); }},
+                                    {"/shared", [&] { return shared.acquire_shared(); }},
+                                    {"/semaphore", [&] { return sem.acquire(); }},
+                                    {"/unfair", [&] { return unfair.acquire(); }},
+                                    {"/multi", [&] { return both.acquire(); }}};
+        for (const way& w : ways) {
+            INFO(w.path);
+            const std::error_code code = co_await code_of(w.acquire());
+            CHECK(code == zk_errc::no_auth);
+            const std::string text = co_await message_of(w.acquire());
+            CHECK(text.find(dir + w.path) != std::string::npos);
+        }
+        CHECK(guest.state() == session_state::connected);
+        co_await guest.add_auth("digest", "eve:secret");
+        for (const way& w : ways) {
+            INFO(w.path);
+            const lock_guard guard = co_await w.acquire();
+            CHECK(guard.held());
+        }
+        co_await guest.close();
     };
     with_client(body);
 }

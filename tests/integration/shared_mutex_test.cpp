@@ -68,6 +68,61 @@ TEST_CASE("readers share, a writer is alone, and nobody overtakes a writer who w
     with_client(body);
 }
 
+TEST_CASE("readers and writers: try_acquire and time limits leave nothing behind") {
+    auto body = [](const test_client& zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "shared-try");
+        const test_client other(co_await asio::this_coro::executor, options());
+        const shared_mutex lock(zk, dir), theirs(other, dir);
+        const auto long_ago = boot_clock::now() - 1s;
+        for (const bool writing : {true, false}) {
+            asio::awaitable<std::optional<lock_guard>> acquiring = writing ? lock.try_acquire() : lock.try_acquire_shared();
+            const auto free = co_await std::move(acquiring);
+            REQUIRE(free);
+            for (const shared_mutex& m : {lock, theirs}) {
+                auto writer = co_await m.try_acquire();
+                CHECK_FALSE(writer);
+                writer = co_await m.try_acquire_for(30ms);
+                CHECK_FALSE(writer);
+                writer = co_await m.try_acquire_for(0ms);
+                CHECK_FALSE(writer);
+                writer = co_await m.try_acquire_until(long_ago);
+                CHECK_FALSE(writer);
+                co_await until_queued(zk, dir, 1);
+
+                auto reader = co_await m.try_acquire_shared();
+                CHECK(reader.has_value() == !writing);
+                reader.reset();
+                co_await until_queued(zk, dir, 1);
+                const auto limit = writing ? 30ms : 10s;
+                reader = co_await m.try_acquire_shared_for(limit);
+                CHECK(reader.has_value() == !writing);
+                reader.reset();
+                reader = co_await m.try_acquire_shared_for(0ms);
+                CHECK(reader.has_value() == !writing);
+                reader.reset();
+                reader = co_await m.try_acquire_shared_until(long_ago);
+                CHECK_FALSE(reader);
+                co_await until_queued(zk, dir, 1);
+            }
+            CHECK(free->held());
+        }
+        co_await until_queued(zk, dir, 0);
+        co_await until_quiet(other, dir);
+        co_await until_quiet(zk, dir);
+        auto in_time = co_await theirs.try_acquire_for(10s);
+        REQUIRE(in_time);
+        co_await in_time->release();
+        auto write = [&]() -> asio::awaitable<void> { co_await lock.try_acquire_for(-1s); };
+        auto read = [&]() -> asio::awaitable<void> { co_await lock.try_acquire_shared_for(-1s); };
+        std::error_code c = co_await code_of(write());
+        CHECK(c == errc::invalid_argument);
+        c = co_await code_of(read());
+        CHECK(c == errc::invalid_argument);
+        co_await other.close();
+    };
+    with_client(body);
+}
+
 TEST_CASE("three writers, then three readers: one after another, then together") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "shared-three");
