@@ -32,6 +32,7 @@ TEST_CASE("locks of every kind work below a chroot, and are the same from above 
         CHECK(guard.path().starts_with("/mutex/_c_"));
         const auto nothing = co_await same.try_acquire();
         CHECK_FALSE(nothing);
+        co_await until_queued(zk, "/mutex", 1);
         taker waiting(executor, same.acquire());
         co_await until_queued(zk, "/mutex", 2);
         taker local(executor, lock.acquire());
@@ -252,6 +253,45 @@ TEST_CASE("with the wrong password a lock of any kind is refused by name, and wi
             CHECK(guard.held());
         }
         co_await guest.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("what locks and guards return may be awaited when they are gone") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "lock-outlived");
+        std::vector<asio::awaitable<lock_guard>> acquiring;
+        acquiring.push_back(mutex(zk, dir + "/mutex").acquire());
+        acquiring.push_back(shared_mutex(zk, dir + "/shared").acquire_shared());
+        acquiring.push_back(semaphore(zk, dir + "/semaphore", permits::fixed(1)).acquire());
+        acquiring.push_back(unfair_mutex(zk, dir + "/unfair").acquire());
+        acquiring.push_back(multi_mutex(zk).add(mutex(zk, dir + "/a")).add(mutex(zk, dir + "/b")).acquire());
+        for (asio::awaitable<lock_guard>& later : acquiring) {
+            std::optional<lock_guard> guard(co_await std::move(later));
+            const std::string path = guard->path();
+            asio::awaitable<loss_reason> lost = guard->lost();
+            asio::awaitable<void> released = guard->release();
+            CHECK_FALSE(guard->held());
+            guard.reset();
+            co_await std::move(released);
+            const auto node = co_await zk.exists(path);
+            CHECK_FALSE(node);
+            const loss_reason why = co_await std::move(lost);
+            CHECK(why == loss_reason::released);
+        }
+        auto permit = semaphore(zk, dir + "/semaphore", permits::fixed(1)).try_acquire();
+        const auto had = co_await std::move(permit);
+        CHECK(had);
+
+        std::optional<lock_guard> guard(co_await mutex(zk, dir + "/mutex").acquire());
+        transaction mark;
+        mark.create(dir + "/mark");
+        auto committing = guard->commit(mark);
+        const lock_guard moved = std::move(*guard);
+        guard.reset();
+        co_await std::move(committing);
+        const auto made = co_await zk.exists(dir + "/mark");
+        CHECK(made);
     };
     with_client(body);
 }

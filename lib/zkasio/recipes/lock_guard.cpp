@@ -5,6 +5,7 @@
 
 #include <asio/this_coro.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace zkasio {
@@ -33,8 +34,12 @@ std::shared_ptr<lock_claim> lock_guard::give_up() noexcept {
     return claim_;
 }
 
-asio::awaitable<void> lock_guard::release() {
-    const std::shared_ptr<lock_claim> claim = give_up();
+// What the members return takes along what it needs: the guard may be moved, or destroyed, before it is awaited.
+namespace {
+
+using claim_ptr = std::shared_ptr<lock_claim>;
+
+asio::awaitable<void> until_gone(claim_ptr claim) {
     if (!claim) co_return;
     try {
         co_await claim->gone();
@@ -43,41 +48,38 @@ asio::awaitable<void> lock_guard::release() {
     }
 }
 
-asio::awaitable<loss_reason> lock_guard::lost() const {
-    const auto claim = claim_;
-    if (released_) co_return loss_reason::released;
+asio::awaitable<loss_reason> until_lost(claim_ptr claim) {
+    if (!claim) co_return loss_reason::released;
     co_return co_await claim->hold().lost();
 }
 
-asio::awaitable<std::vector<step_result>> lock_guard::commit(transaction steps) const {
-    const auto claim = claim_;
-    if (released_) throw error(errc::lock_released, "commit", path());
+asio::awaitable<std::vector<step_result>> commit_under(claim_ptr claim, bool released, transaction steps) {
+    const std::vector<std::string>& ours = claim->paths();
+    if (released) throw error(errc::lock_released, "commit", ours.front());
     if (!claim->proves())
-        throw error(errc::invalid_argument, "commit", path(), "the node of this kind of lock may be somebody else's: use mutex");
-    if (!held()) {
-        const loss_reason why = reason();
-        throw error(errc::lock_lost, "commit", path(), to_string(why == loss_reason::none ? loss_reason::lease_ended : why));
+        throw error(errc::invalid_argument, "commit", ours.front(), "the node of this kind of lock may be somebody else's: use mutex");
+    if (!claim->hold().held()) {
+        const loss_reason why = claim->hold().reason();
+        throw error(errc::lock_lost, "commit", ours.front(), to_string(why == loss_reason::none ? loss_reason::lease_ended : why));
     }
     transaction fenced;
-    for (const std::string& path : claim->paths()) fenced.check(path);
+    for (const std::string& path : ours) fenced.check(path);
     fenced.append(std::move(steps));
     std::vector<step_result> results;
     try {
         results = co_await claim->on().multi(std::move(fenced));
     } catch (const error& e) {
-        const auto& ours = claim->paths();
         const bool node_gone = e.code() == zk_errc::no_node && std::find(ours.begin(), ours.end(), e.path()) != ours.end();
         if (!node_gone && e.code() != errc::session_expired) throw;
         throw error(errc::lock_lost, "commit", e.path(),
                     to_string(node_gone ? loss_reason::node_deleted : loss_reason::session_expired), e.outcome_unknown());
     }
-    results.erase(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(claim->paths().size()));  // of the checks
+    results.erase(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(ours.size()));  // of the checks
     co_return results;
 }
 
-asio::awaitable<void> lock_guard::run(std::function<asio::awaitable<void>()> body) const {
-    const auto claim = claim_;
-    if (released_) throw error(errc::lock_released, "run", path());
+asio::awaitable<void> run_under(claim_ptr claim, bool released, std::function<asio::awaitable<void>()> body) {
+    if (released) throw error(errc::lock_released, "run", claim->paths().front());
     std::function<asio::awaitable<void>()> known = [&]() -> asio::awaitable<void> {
         claim->body_runs_on(co_await asio::this_coro::executor);
         co_await body();
@@ -96,9 +98,8 @@ asio::awaitable<void> lock_guard::run(std::function<asio::awaitable<void>()> bod
     if (failed) std::rethrow_exception(failed);
 }
 
-asio::awaitable<void> lock_guard::revoke_requested() const {
-    const auto claim = claim_;
-    if (released_) throw error(errc::lock_released, "revoke_requested", path());
+asio::awaitable<void> until_revoked(claim_ptr claim, bool released) {
+    if (released) throw error(errc::lock_released, "revoke_requested", claim->paths().front());
     const recipes::detail::revocation_watch watch(claim->on(), claim->paths());
     std::function<asio::awaitable<void>()> asked = [&] { return watch.asked(); };
     std::exception_ptr failed;
@@ -113,6 +114,22 @@ asio::awaitable<void> lock_guard::revoke_requested() const {
     if (why != loss_reason::none) throw error(errc::lock_lost, "revoke_requested", claim->paths().front(), to_string(why));
     std::rethrow_exception(failed);
 }
+
+}  // namespace
+
+asio::awaitable<void> lock_guard::release() { return until_gone(give_up()); }
+
+asio::awaitable<loss_reason> lock_guard::lost() const { return until_lost(released_ ? nullptr : claim_); }
+
+asio::awaitable<std::vector<step_result>> lock_guard::commit(transaction steps) const {
+    return commit_under(claim_, released_, std::move(steps));
+}
+
+asio::awaitable<void> lock_guard::run(std::function<asio::awaitable<void>()> body) const {
+    return run_under(claim_, released_, std::move(body));
+}
+
+asio::awaitable<void> lock_guard::revoke_requested() const { return until_revoked(claim_, released_); }
 
 asio::awaitable<void> revoke(client zk, std::string path) {
     std::error_code gone;

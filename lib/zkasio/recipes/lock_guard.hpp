@@ -36,7 +36,8 @@ private:
 /// A lock, of whichever kind, that is held. Move-only; releases when destroyed.
 ///
 /// Ownership is a lease. `held()` says no before anybody else can get the lock, as far as a client can know; only
-/// token() and commit() are proof. May be used from any executor; `held()`, `held_until()` from any thread.
+/// token() and commit() are proof. May be used from any executor; `held()`, `held_until()` from any thread. The coroutines that
+/// it returns take along what they need: it may be moved before they are awaited, and while they run.
 class lock_guard {
 public:
     /// For writers of recipes. @param claim granted.

@@ -85,8 +85,7 @@ void multi_mutex::check_client(const asio::any_io_executor& strand, const std::s
     if (strand != zk_.get_executor()) throw error(errc::invalid_argument, "multi_mutex", path, "this lock is another client's");
 }
 
-asio::awaitable<std::optional<lock_guard>> multi_mutex::take(bool wait) const {
-    const multi_mutex self = *this;
+asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, bool wait) {
     if (self.members_.empty()) throw error(errc::invalid_argument, "multi_mutex", {}, "there are no locks in it");
     if (self.together()) {
         std::vector<wish> wishes;
@@ -131,12 +130,9 @@ asio::awaitable<std::optional<lock_guard>> multi_mutex::take(bool wait) const {
     co_return co_await guard_of(std::move(parts), token);
 }
 
-asio::awaitable<lock_guard> multi_mutex::acquire() const {
-    auto guard = co_await take(true);
-    co_return std::move(*guard);
-}
+asio::awaitable<lock_guard> multi_mutex::acquire() const { return always(take(*this, true)); }
 
-asio::awaitable<std::optional<lock_guard>> multi_mutex::try_acquire() const { return take(false); }
+asio::awaitable<std::optional<lock_guard>> multi_mutex::try_acquire() const { return take(*this, false); }
 
 asio::awaitable<std::optional<lock_guard>> multi_mutex::try_acquire_for(std::chrono::nanoseconds limit) const {
     if (limit == std::chrono::nanoseconds::zero()) return try_acquire();

@@ -88,7 +88,7 @@ private:
     multi_mutex& insert(member m);
     bool together() const;
     void check_client(const asio::any_io_executor& strand, const std::string& path) const;
-    asio::awaitable<std::optional<lock_guard>> take(bool wait) const;
+    static asio::awaitable<std::optional<lock_guard>> take(multi_mutex self, bool wait);
 
     client zk_;
     multi_mutex_options options_;

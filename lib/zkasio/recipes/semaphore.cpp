@@ -183,22 +183,10 @@ asio::awaitable<std::optional<lock_guard>> acquire_guard(client zk, std::string 
     co_return to_guard(claim);
 }
 
-}  // namespace
-
-semaphore::semaphore(client zk, std::string path, permits max, semaphore_options options)
-    : zk_(std::move(zk)), path_(std::move(path)), max_(std::move(max)), options_(std::move(options)) {
-    check_directory("semaphore", path_);
-}
-
-asio::awaitable<lock_guard> semaphore::acquire(int n, acquire_options how) const {
-    auto guard = co_await acquire_guard(zk_, path_, max_, options_, n, patience::wait, std::move(how));
-    co_return std::move(*guard);
-}
-
-asio::awaitable<std::vector<lock_guard>> semaphore::acquire_each(int n) const {
+asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string path, permits max, semaphore_options options, int n) {
     std::optional<session> on;
     acquire_options how;
-    std::optional<lease_nodes> nodes = co_await acquire_leases(zk_, path_, max_, options_, n, patience::wait, how, on);
+    std::optional<lease_nodes> nodes = co_await acquire_leases(zk, path, std::move(max), std::move(options), n, patience::wait, how, on);
     std::vector<lock_guard> guards;
     for (owned_node& node : *nodes) {
         std::vector<std::string> paths(1, node.path());
@@ -209,6 +197,19 @@ asio::awaitable<std::vector<lock_guard>> semaphore::acquire_each(int n) const {
         if (!guard.held()) co_await guard.claim()->hold().confirmed();
     co_return guards;
 }
+
+}  // namespace
+
+semaphore::semaphore(client zk, std::string path, permits max, semaphore_options options)
+    : zk_(std::move(zk)), path_(std::move(path)), max_(std::move(max)), options_(std::move(options)) {
+    check_directory("semaphore", path_);
+}
+
+asio::awaitable<lock_guard> semaphore::acquire(int n, acquire_options how) const {
+    return always(acquire_guard(zk_, path_, max_, options_, n, patience::wait, std::move(how)));
+}
+
+asio::awaitable<std::vector<lock_guard>> semaphore::acquire_each(int n) const { return acquire_guards(zk_, path_, max_, options_, n); }
 
 asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire(int n, acquire_options how) const {
     return acquire_guard(zk_, path_, max_, options_, n, patience::first_or_nothing, std::move(how));

@@ -172,12 +172,12 @@ private:
     bool uncertain_ = false;
 };
 
-asio::awaitable<std::shared_ptr<lock_claim>> contend_unfairly(client zk, std::string path, unfair_mutex_options options, patience how_long) {
+asio::awaitable<std::optional<lock_guard>> take(client zk, std::string path, unfair_mutex_options options, patience how_long) {
     const session on = co_await zk.current_session();
     const auto pass = std::make_shared<turnstile::pass>(on, path, co_await asio::this_coro::executor);
     if (how_long == patience::first_or_nothing) {
         const bool first = co_await pass->now();
-        if (!first) co_return nullptr;
+        if (!first) co_return std::nullopt;
     }
     co_await pass->turn();
     auto back_off = options.first_back_off();
@@ -187,9 +187,9 @@ asio::awaitable<std::shared_ptr<lock_claim>> contend_unfairly(client zk, std::st
         if (czxid) {
             const auto claim = std::make_shared<unfair_claim>(on, path, *czxid, pass);
             if (!claim->hold().held()) co_await claim->hold().confirmed();
-            co_return claim;
+            co_return to_guard(claim);
         }
-        if (how_long == patience::first_or_nothing) co_return nullptr;
+        if (how_long == patience::first_or_nothing) co_return std::nullopt;
         const auto seen = co_await on.exists_and_watch(path);
         if (!seen.value) continue;
         co_await seen.changes.changed();
@@ -200,6 +200,25 @@ asio::awaitable<std::shared_ptr<lock_claim>> contend_unfairly(client zk, std::st
     }
 }
 
+asio::awaitable<std::optional<contender_info>> holder_of(client zk, std::string path) {
+    std::optional<contender_info> info;
+    node_data node;
+    std::error_code gone;
+    try {
+        node = co_await zk.get(path);
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
+        gone = e.code();
+    }
+    if (gone) co_return info;
+    info.emplace();
+    info->path = path;
+    info->session_id = node.stat.ephemeral_owner;
+    info->data = std::move(node.data);
+    info->created_ms = node.stat.ctime;
+    co_return info;
+}
+
 }  // namespace
 
 unfair_mutex::unfair_mutex(client zk, std::string path, unfair_mutex_options options)
@@ -207,12 +226,10 @@ unfair_mutex::unfair_mutex(client zk, std::string path, unfair_mutex_options opt
     check_directory("unfair_mutex", path_);
 }
 
-asio::awaitable<lock_guard> unfair_mutex::acquire() const {
-    co_return lock_guard(co_await contend_unfairly(zk_, path_, options_, patience::wait));
-}
+asio::awaitable<lock_guard> unfair_mutex::acquire() const { return always(take(zk_, path_, options_, patience::wait)); }
 
 asio::awaitable<std::optional<lock_guard>> unfair_mutex::try_acquire() const {
-    co_return to_guard(co_await contend_unfairly(zk_, path_, options_, patience::first_or_nothing));
+    return take(zk_, path_, options_, patience::first_or_nothing);
 }
 
 asio::awaitable<std::optional<lock_guard>> unfair_mutex::try_acquire_for(std::chrono::nanoseconds limit) const {
@@ -224,24 +241,6 @@ asio::awaitable<std::optional<lock_guard>> unfair_mutex::try_acquire_until(boot_
     return acquire_until(zk_, path_, limit, [self = *this] { return self.acquire(); });
 }
 
-asio::awaitable<std::optional<contender_info>> unfair_mutex::holder() const {
-    const client zk = zk_;
-    std::optional<contender_info> info;
-    node_data node;
-    std::error_code gone;
-    try {
-        node = co_await zk.get(path_);
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-        gone = e.code();
-    }
-    if (gone) co_return info;
-    info.emplace();
-    info->path = path_;
-    info->session_id = node.stat.ephemeral_owner;
-    info->data = std::move(node.data);
-    info->created_ms = node.stat.ctime;
-    co_return info;
-}
+asio::awaitable<std::optional<contender_info>> unfair_mutex::holder() const { return holder_of(zk_, path_); }
 
 }  // namespace zkasio

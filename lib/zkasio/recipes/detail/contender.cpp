@@ -155,6 +155,11 @@ std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim) {
     return guard;
 }
 
+asio::awaitable<lock_guard> always(asio::awaitable<std::optional<lock_guard>> attempt) {
+    std::optional<lock_guard> guard = co_await std::move(attempt);
+    co_return std::move(*guard);
+}
+
 void check_directory(std::string_view recipe, const std::string& path) {
     std::string problem = path_problem(path);
     if (problem.empty() && path == "/") problem = "a lock needs a directory of its own";

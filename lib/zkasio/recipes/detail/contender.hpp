@@ -75,6 +75,9 @@ asio::awaitable<Result> contend(client zk, wish what, acquire_options how);
 /// Nothing for null.
 std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim);
 
+/// What comes from an attempt that never ends with nothing.
+asio::awaitable<lock_guard> always(asio::awaitable<std::optional<lock_guard>> attempt);
+
 /// Throws errc::invalid_path when `path` cannot be the directory of a lock.
 void check_directory(std::string_view recipe, const std::string& path);
 
