@@ -90,9 +90,7 @@ public:
     /// really ended, this throws errc::session_expired. Otherwise it completes when the body does.
     template <class Body>
     asio::awaitable<void> with_session(Body&& body) const {
-        static_assert(detail::safe_in_co_await<Body>,
-                      "g++ 12 destroys this closure twice inside a co_await expression: name the lambda first, and pass the name");
-        return run_with_session(std::function<asio::awaitable<void>(session)>(std::forward<Body>(body)));
+        return run_with_session(detail::safe_function<std::function<asio::awaitable<void>(session)>>(std::forward<Body>(body)));
     }
 
     /// Ends the session. Operations that are under way may finish, for up to client_options::close_timeout; everything

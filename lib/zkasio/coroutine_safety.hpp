@@ -1,6 +1,7 @@
 #pragma once
 
 #include <type_traits>
+#include <utility>
 
 namespace zkasio::detail {
 
@@ -13,5 +14,13 @@ inline constexpr bool safe_in_co_await =
 #else
     true;
 #endif
+
+/// `Function(closure)`, where that is safe: for functions that take the closure as an argument and return an awaitable.
+template <class Function, class Closure>
+Function safe_function(Closure&& closure) {
+    static_assert(safe_in_co_await<Closure>,
+                  "g++ 12 destroys this closure twice inside a co_await expression: name the lambda first, and pass the name");
+    return Function(std::forward<Closure>(closure));
+}
 
 }  // namespace zkasio::detail

@@ -141,8 +141,7 @@ asio::awaitable<void> revoke(client zk, std::string path) {
     }
 }
 
-asio::awaitable<void> with_lock(asio::awaitable<lock_guard> acquiring, std::function<asio::awaitable<void>(lock_guard&)> body,
-                                revocation_policy policy) {
+asio::awaitable<void> with_lock(asio::awaitable<lock_guard> acquiring, lock_body body, revocation_policy policy) {
     lock_guard guard = co_await std::move(acquiring);
     std::function<asio::awaitable<void>()> bound = [&] { return body(guard); };
     // When it throws, the guard releases in the background.

@@ -113,8 +113,11 @@ private:
     std::optional<std::chrono::nanoseconds> grace_;
 };
 
+/// What runs under a lock.
+using lock_body = std::function<asio::awaitable<void>(lock_guard&)>;
+
 /// Acquires, runs `body(guard)` and releases; what the with_lock() members of the locks do. See mutex::with_lock().
-asio::awaitable<void> with_lock(asio::awaitable<lock_guard> acquiring, std::function<asio::awaitable<void>(lock_guard&)> body,
+asio::awaitable<void> with_lock(asio::awaitable<lock_guard> acquiring, lock_body body,
                                 revocation_policy policy = revocation_policy::ignore());
 
 }  // namespace zkasio

@@ -70,9 +70,7 @@ public:
     /// See mutex::with_lock().
     template <class Body>
     asio::awaitable<void> with_lock(Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
-        static_assert(detail::safe_in_co_await<Body>,
-                      "g++ 12 destroys this closure twice inside a co_await expression: name the lambda first, and pass the name");
-        return zkasio::with_lock(acquire(), std::function<asio::awaitable<void>(lock_guard&)>(std::forward<Body>(body)), policy);
+        return zkasio::with_lock(acquire(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
     }
 
     /// Of all, in order, separated by commas: for messages.

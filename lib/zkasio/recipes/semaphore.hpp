@@ -89,9 +89,7 @@ public:
     /// Acquires one permit, runs `body(guard)`, and releases. See mutex::with_lock().
     template <class Body>
     asio::awaitable<void> with_permit(Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
-        static_assert(detail::safe_in_co_await<Body>,
-                      "g++ 12 destroys this closure twice inside a co_await expression: name the lambda first, and pass the name");
-        return with_lock(acquire(), std::function<asio::awaitable<void>(lock_guard&)>(std::forward<Body>(body)), policy);
+        return with_lock(acquire(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
     }
 
     /// The permits that are out, one entry each, in the order in which they were given; the last few may still be waiting.
