@@ -3,7 +3,7 @@
 //
 //     zkasio_bench_lock 127.0.0.1:2181 [rounds] [what...]
 //
-// `what`, by default all but the last three:
+// `what`, by default all but the last four:
 //     100 1000 10000   so many waiters in one process (above 20000: zkasio alone)
 //     cycle            acquire and release, one at a time, uncontended
 //     4x25 3x1000      processes x waiters
@@ -11,10 +11,12 @@
 //     100000
 //     strand           zkasio's coroutines run on the client's strand in all that follows
 //     limit=SECONDS    for one measurement in all that follows (150)
+//     peers            go-zk, kazoo and Curator take part in all that follows, up to 1000 waiters, warmed up for some seconds
 //
 // Everything is measured in processes of its own, forked from one that never runs a zkasio client. That one conducts:
 // it holds the lock with a node of its own until all have queued. "hand-offs/s" counts from the first create to the last
-// delete confirmed, "drain/s" from the moment when that holder goes. KiB are those of the heap while all wait.
+// delete confirmed, "drain/s" from the moment when that holder goes. KiB are those of the heap while all wait,
+// for peers of resident memory.
 
 #include "raw_session.hpp"
 #include "workers.hpp"
@@ -64,7 +66,8 @@ public:
         if (!session_) return;  // there was no server
         try {
             session_.emplace(server_);
-            for (const std::string& directory : left_) session_->remove(directory);
+            for (const std::string& directory : left_)
+                if (!directory.empty()) session_->remove(directory);
             session_->remove(root);
         } catch (const std::exception& e) {
             std::fprintf(stderr, "%s is left behind: %s\n", root.c_str(), e.what());
@@ -78,6 +81,7 @@ public:
         what.directory = std::string(root).append("/").append(std::to_string(++directories_));
         session_->create(what.directory, 0);
         std::string holder;
+        if (!what.peer.empty()) session_->create(what.warm_up = what.directory + "w", 0);
         if (first_holder) holder = session_->create(what.directory + "/" + new_node_name(), ZOO_EPHEMERAL_SEQUENTIAL);
         what.contenders = what.waiters * processes + 1;
         workers_.clear();
@@ -98,11 +102,12 @@ public:
             ::waitpid(c.pid, nullptr, 0);
         }
         if (!fine) {
-            left_.push_back(what.directory);  // the nodes in it go with the sessions
+            left_.insert(left_.end(), {what.directory, what.warm_up});  // the nodes in them go with the sessions
             return std::nullopt;
         }
         if (session_->children(what.directory) != 0) std::printf("  nodes are left in %s\n", what.directory.c_str());
         session_->remove(what.directory);
+        if (!what.peer.empty()) session_->remove(what.warm_up);
         return o;
     }
 
@@ -213,6 +218,7 @@ int width(const column& c) { return std::atoi(c.format + 1); }
 
 /// Variants of one measurement, by round.
 using rounds = std::vector<outcome>;
+using results = std::map<std::string, rounds>;
 
 double median_of(const rounds& all, double (*value)(const outcome&)) {
     std::vector<double> v;
@@ -261,6 +267,7 @@ public:
         double seconds = 0;
         if (std::sscanf(what.c_str(), "limit=%lf%c", &seconds, &rest) == 1) limit_ = seconds;
         else if (what == "strand") on_strand_ = true;
+        else if (what == "peers") peers_ = peers();
         else if (what == "cycle") cycles();
         else if (what == "handoff") hand_offs(0), hand_offs(10);
         else if (std::sscanf(what.c_str(), "%dx%d%c", &p, &n, &rest) == 2 && p > 0 && n > 0) processes(p, n);
@@ -276,12 +283,12 @@ private:
         return t;
     }
 
-    std::map<std::string, rounds> compare(const char* title, const std::vector<variant>& variants, const std::vector<column>& columns,
-                                          int processes, bool first_holder) {
+    results compare(const char* title, const std::vector<variant>& variants, const std::vector<column>& columns, int processes,
+                    bool first_holder) {
         std::printf("\n%s, %d rounds%s\n  %-26s %6s", title, rounds_, on_strand_ ? ", on the strand" : "", "", "round");
         for (const column& c : columns) std::printf("  %*s", width(c), c.title);
         std::printf("\n");
-        std::map<std::string, rounds> results;
+        results all;
         std::map<std::string, bool> failed;
         for (int i = 0; i < rounds_; ++i)
             for (const variant& v : variants) {
@@ -290,13 +297,12 @@ private:
                 failed[v.name] = !o;
                 if (!o) std::printf("  %-26s %6d  failed, or not done in %.0f s: left out from here on\n", v.name.c_str(), i + 1, limit_);
                 if (!o) continue;
-                results[v.name].push_back(*o);
+                all[v.name].push_back(*o);
                 print(v.name, std::to_string(i + 1), columns, [&](const column& c) { return c.value(*o); });
             }
         for (const variant& v : variants)
-            if (!results[v.name].empty())
-                print(v.name, "median", columns, [&](const column& c) { return median_of(results[v.name], c.value); });
-        return results;
+            if (!all[v.name].empty()) print(v.name, "median", columns, [&](const column& c) { return median_of(all[v.name], c.value); });
+        return all;
     }
     static void print(const std::string& name, const std::string& round, const std::vector<column>& columns,
                       const std::function<double(const column&)>& value) {
@@ -309,6 +315,27 @@ private:
         std::fflush(stdout);
     }
 
+    void add_peers(std::vector<variant>& variants, worker work, task what) const {
+        for (const std::string& name : peers_) {
+            what.peer = name;
+            variants.push_back({name, work, what});
+        }
+    }
+    void against_peers(const std::string& prefix, results& all, const std::string& ours, double (*value)(const outcome&),
+                       limit how = limit::none, const std::map<std::string, double>& targets = {}) const {
+        for (const std::string& name : peers_) {
+            const auto target = targets.find(name);
+            if (target == targets.end()) ratio(prefix + "_vs_" + name, all[ours], all[name], value);
+            else ratio(prefix + "_vs_" + name, all[ours], all[name], value, how, target->second);
+        }
+    }
+    void against_best_peer(const std::string& prefix, results& all, const std::string& ours, double target) const {
+        const rounds* best = nullptr;
+        for (const std::string& name : peers_)
+            if (!all[name].empty() && (!best || median_of(all[name], rate) > median_of(*best, rate))) best = &all[name];
+        if (best) ratio(prefix + "_vs_best_peer", all[ours], *best, rate, limit::at_least, target);
+    }
+
     void one_process(int n) {
         const bool zkasio_alone = n > 20000;
         task t = plain();
@@ -319,6 +346,7 @@ private:
         variants.push_back({"zkasio", zkasio_queue, t});
         t.await_release = false;
         if (!zkasio_alone) variants.push_back({"zkasio, guard destroyed", zkasio_queue, t});
+        if (n <= most_for_peers) add_peers(variants, peer_queue, t);
         const std::string count = std::to_string(n);
         auto r = compare((count + " waiters in one process, per waiter").c_str(), variants, queue_columns, 1, true);
         const rounds &ours = r["zkasio"], &raw = r["raw local0"];
@@ -336,6 +364,9 @@ private:
             ratio(prefix + "threads", median_of(r[name], threads), limit::at_most, 1);
         }
         if (n <= 1000) ratio("one_" + count + "_handoffs_vs_raw_standard", ours, r["raw standard"], rate);
+        if (n == 1000) against_peers("one_1000_handoffs", r, "zkasio", rate, limit::at_least, {{"curator", 30}, {"gozk", 12}});
+        else if (n < most_for_peers) against_peers("one_" + count + "_handoffs", r, "zkasio", rate);
+        if (n <= most_for_peers) against_peers("one_" + count + "_drain", r, "zkasio", drain);
         if (n == 10000) {
             ratio("one_10000_seconds", median_of(ours, seconds), limit::at_most, 1.5);
             ten_thousand_ = ours;
@@ -351,29 +382,36 @@ private:
         task t = plain();
         t.waiters = n;
         const std::string count = std::to_string(p) + "x" + std::to_string(n);
-        auto r = compare((std::to_string(p) + " processes with " + std::to_string(n) + " waiters each, per waiter").c_str(),
-                         {{"raw local0", raw_local_queue, t}, {"zkasio", zkasio_queue, t}}, queue_columns, p, true);
+        std::vector<variant> variants{{"raw local0", raw_local_queue, t}, {"zkasio", zkasio_queue, t}};
+        if (p * n <= most_for_peers) add_peers(variants, peer_queue, t);
+        auto r = compare((std::to_string(p) + " processes with " + std::to_string(n) + " waiters each, per waiter").c_str(), variants,
+                         queue_columns, p, true);
         const rounds &ours = r["zkasio"], &raw = r["raw local0"];
         ratio("processes_" + count + "_handoffs_vs_raw", ours, raw, rate, limit::at_least, 0.8);
         ratio("processes_" + count + "_drain_vs_raw", ours, raw, drain, limit::at_least, 0.8);
         ratio("processes_" + count + "_cpu_vs_raw", ours, raw, cpu_us);
         ratio("processes_" + count + "_requests", median_of(ours, requests));
         ratio("processes_" + count + "_bytes_received", median_of(ours, bytes));
+        if (count == "4x25") against_peers("processes_4x25_handoffs", r, "zkasio", rate, limit::at_least, {{"curator", 6}, {"gozk", 1.5}});
+        else if (p * n <= most_for_peers) against_peers("processes_" + count + "_handoffs", r, "zkasio", rate);
+        if (p * n <= most_for_peers) against_peers("processes_" + count + "_drain", r, "zkasio", drain);
     }
 
     void cycles() {
         task awaited = plain(), not_awaited = plain();
         not_awaited.await_release = false;
-        auto r = compare("uncontended acquire + release, per cycle",
-                         {{"raw, awaited", raw_cycles, awaited},
-                          {"zkasio, awaited", zkasio_cycles, awaited},
-                          {"raw, not awaited", raw_cycles, not_awaited},
-                          {"zkasio, not awaited", zkasio_cycles, not_awaited}},
-                         cycle_columns, 1, false);
+        std::vector<variant> variants{{"raw, awaited", raw_cycles, awaited},
+                                      {"zkasio, awaited", zkasio_cycles, awaited},
+                                      {"raw, not awaited", raw_cycles, not_awaited},
+                                      {"zkasio, not awaited", zkasio_cycles, not_awaited}};
+        add_peers(variants, peer_cycles, awaited);
+        auto r = compare("uncontended acquire + release, per cycle", variants, cycle_columns, 1, false);
         ratio("cycle_awaited_rate_vs_raw", r["zkasio, awaited"], r["raw, awaited"], rate, limit::at_least, 0.9);
         ratio("cycle_awaited_cpu_vs_raw", r["zkasio, awaited"], r["raw, awaited"], cpu_us, limit::at_most, 1.2);
         ratio("cycle_not_awaited_rate_vs_raw", r["zkasio, not awaited"], r["raw, not awaited"], rate);
         ratio("cycle_not_awaited_cpu_vs_raw", r["zkasio, not awaited"], r["raw, not awaited"], cpu_us, limit::at_most, 1.2);
+        against_best_peer("cycle_awaited_rate", r, "zkasio, awaited", 1.4);
+        against_best_peer("cycle_not_awaited_rate", r, "zkasio, not awaited", 2.5);
     }
 
     void hand_offs(int idle_ms) {
@@ -381,18 +419,23 @@ private:
         t.idle_ms = idle_ms;
         t.hand_offs = idle_ms > 0 ? 100 : 500;
         const std::string how = idle_ms > 0 ? "after " + std::to_string(idle_ms) + " ms idle" : "back to back";
-        auto r = compare(("hand-off from session to session, " + how).c_str(),
-                         {{"raw", raw_hand_offs, t}, {"zkasio", zkasio_hand_offs, t}}, latency_columns, 1, false);
+        std::vector<variant> variants{{"raw", raw_hand_offs, t}, {"zkasio", zkasio_hand_offs, t}};
+        add_peers(variants, peer_hand_offs, t);
+        auto r = compare(("hand-off from session to session, " + how).c_str(), variants, latency_columns, 1, false);
         const std::string prefix = idle_ms > 0 ? "handoff_idle_" : "handoff_";
         ratio(prefix + "p50_vs_raw", r["zkasio"], r["raw"], p50_us, limit::at_most, 1.05);
         ratio(prefix + "p99_vs_raw", r["zkasio"], r["raw"], p99_us);
+        against_peers(prefix + "p50", r, "zkasio", p50_us, limit::at_most, {{"curator", 0.55}, {"gozk", 0.85}});
     }
+
+    static constexpr int most_for_peers = 1000;  // in all: it is a thread each for some of them
 
     const std::string server_;
     const int rounds_;
     conductor conductor_;
     bool on_strand_ = false;
     double limit_ = 150;
+    std::vector<std::string> peers_;
     rounds ten_thousand_;
 };
 
@@ -410,14 +453,15 @@ void conductor_link::done(const report& result) const { send(fd_, {message::kind
 
 int main(int argc, char** argv) {
     if (argc < 2) {
-        std::fprintf(stderr, "usage: %s ADDRESS:PORT [ROUNDS] [N|PxN|cycle|handoff|strand|limit=SECONDS...]\n", argv[0]);
+        std::fprintf(stderr, "usage: %s ADDRESS:PORT [ROUNDS] [N|PxN|cycle|handoff|strand|limit=SECONDS|peers...]\n", argv[0]);
         return 2;
     }
     zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
     try {
         bench::bench b(argv[1], argc > 2 ? std::max(1, std::atoi(argv[2])) : 5);
         std::vector<std::string> what(argv + std::min(argc, 3), argv + argc);
-        if (std::all_of(what.begin(), what.end(), [](const std::string& w) { return w == "strand" || w.starts_with("limit="); }))
+        const auto measures_nothing = [](const std::string& w) { return w == "strand" || w == "peers" || w.starts_with("limit="); };
+        if (std::all_of(what.begin(), what.end(), measures_nothing))
             what.insert(what.end(), {"100", "1000", "10000", "cycle", "4x25", "3x1000", "handoff"});
         for (const std::string& w : what) b.run(w);
     } catch (const std::exception& e) {

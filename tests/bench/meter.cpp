@@ -4,18 +4,22 @@
 #include <linux/tcp.h>  // <netinet/tcp.h> lacks tcpi_bytes_received
 #include <malloc.h>
 #include <netinet/in.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <map>
+#include <numeric>
 #include <stdexcept>
+#include <vector>
 
 namespace bench {
 namespace {
@@ -37,10 +41,52 @@ double heap_in_use() {
     return static_cast<double>(m.uordblks + m.hblkhd);
 }
 
-double number_of_threads() {
+std::string proc(pid_t child, const char* what) {
+    return std::string("/proc/").append(child ? std::to_string(child) : "self").append("/").append(what);
+}
+
+double resident(pid_t child) {
+    std::ifstream pages(proc(child, "statm"));
+    double all = 0, in_memory = 0;
+    pages >> all >> in_memory;
+    return in_memory * static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+double number_of_threads(pid_t child) {
     double n = 0;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) n += entry.exists();
+    for (const auto& entry : std::filesystem::directory_iterator(proc(child, "task"))) n += entry.exists();
     return n;
+}
+
+/// A child's descriptors become ours, for as long as this lives: a socket has to be asked through one.
+class borrowed_descriptors {
+public:
+    explicit borrowed_descriptors(pid_t child) {
+        if (child == 0) return;
+        const auto process = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
+        for (const auto& entry : std::filesystem::directory_iterator(proc(child, "fd"))) {
+            const int theirs = std::atoi(entry.path().filename().c_str());
+            const auto ours = static_cast<int>(::syscall(SYS_pidfd_getfd, process, theirs, 0));
+            if (ours >= 0) all_.push_back(ours);
+        }
+        ::close(process);
+    }
+    borrowed_descriptors(const borrowed_descriptors&) = delete;
+    borrowed_descriptors& operator=(const borrowed_descriptors&) = delete;
+    ~borrowed_descriptors() {
+        for (const int fd : all_) ::close(fd);
+    }
+
+    const std::vector<int>& all() const { return all_; }
+
+private:
+    std::vector<int> all_;
+};
+
+std::vector<int> own_descriptors() {
+    std::vector<int> all(1024);
+    std::iota(all.begin(), all.end(), 0);
+    return all;
 }
 
 // The server's answer to "cons": a line for each connection,
@@ -60,11 +106,12 @@ std::string connections(const sockaddr_in& server) {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-double cpu_seconds() {
-    rusage u{};
-    ::getrusage(RUSAGE_SELF, &u);
-    const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6; };
-    return seconds(u.ru_utime) + seconds(u.ru_stime);
+double cpu_seconds(pid_t process) {
+    clockid_t clock = CLOCK_PROCESS_CPUTIME_ID;
+    if (process != 0 && ::clock_getcpuclockid(process, &clock) != 0) throw std::runtime_error("the process has ended");
+    timespec t{};
+    ::clock_gettime(clock, &t);
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
 void latencies::write_to(report& r) {
@@ -77,16 +124,17 @@ void latencies::write_to(report& r) {
 meter::counts meter::count() const {
     const sockaddr_in server = address_of(server_);
     std::map<std::uint16_t, double> sockets;  // local port -> bytes; a client may have several descriptors of one socket
-    for (int fd = 0; fd < 1024; ++fd) {
-        sockaddr_in peer{}, local{};
+    const borrowed_descriptors borrowed(child_);
+    for (const int fd : child_ ? borrowed.all() : own_descriptors()) {
+        sockaddr_in6 peer{}, local{};  // has the port where sockaddr_in has it; Java's sockets are of this kind
         socklen_t n = sizeof peer, m = sizeof local;
         if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &n) != 0) continue;
-        if (peer.sin_family != AF_INET || peer.sin_port != server.sin_port) continue;
+        if ((peer.sin6_family != AF_INET && peer.sin6_family != AF_INET6) || peer.sin6_port != server.sin_port) continue;
         ::getsockname(fd, reinterpret_cast<sockaddr*>(&local), &m);
         tcp_info info{};
         socklen_t length = sizeof info;
         ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length);
-        sockets[ntohs(local.sin_port)] = static_cast<double>(info.tcpi_bytes_received);
+        sockets[ntohs(local.sin6_port)] = static_cast<double>(info.tcpi_bytes_received);
     }
     counts c;
     const std::string text = connections(server);
@@ -100,24 +148,26 @@ meter::counts meter::count() const {
     return c;
 }
 
+double meter::memory() const { return child_ ? resident(child_) : heap_in_use(); }
+
 void meter::start() {
     before_ = count();
-    heap_ = heap_in_use();
-    cpu_ = cpu_seconds();
+    heap_ = memory();
+    cpu_ = cpu_seconds(child_);
 }
 
 void meter::all_wait() {
-    heap_all_wait_ = heap_in_use();
-    threads_ = number_of_threads();
+    heap_all_wait_ = memory();
+    threads_ = number_of_threads(child_);
 }
 
 void meter::stop(report& result, int own_exists) {
-    result.cpu = cpu_seconds() - cpu_;
+    result.cpu = cpu_seconds(child_) - cpu_;
     const counts after = count();
     result.requests = after.requests - before_.requests - own_exists;
     result.bytes = after.bytes - before_.bytes - own_exists * exists_reply;
     result.heap = heap_all_wait_ - heap_;
-    result.threads = threads_ > 0 ? threads_ : number_of_threads();
+    result.threads = threads_ > 0 ? threads_ : number_of_threads(child_);
 }
 
 }  // namespace bench

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,7 +9,7 @@
 namespace bench {
 
 double now();          ///< seconds, of one clock for all processes of the machine
-double cpu_seconds();  ///< of this process
+double cpu_seconds(pid_t process = 0);  ///< of this one, or of another
 
 /// What one process has to say about its part in a measurement. Goes through a socket as it is.
 struct report {
@@ -16,7 +18,7 @@ struct report {
     double cpu = 0;             ///< seconds
     double requests = 0;        ///< of this process's sessions, as the server counted them
     double bytes = 0;           ///< received
-    double heap = 0;            ///< bytes more in use when all waited than before
+    double heap = 0;            ///< bytes more in use when all waited than before; of a peer, of resident memory
     double threads = 0;
     double p50 = 0, p99 = 0;    ///< seconds
 };
@@ -31,11 +33,11 @@ private:
     std::vector<double> all_;
 };
 
-/// Counts what the sessions of this process cost, from start() to stop(). The same for every client: it asks the kernel
-/// and the server, not the client.
+/// Counts what the sessions of a process cost, this one or a child of it, from start() to stop(). The same for every
+/// client: it asks the kernel and the server, not the client.
 class meter {
 public:
-    explicit meter(std::string server) : server_(std::move(server)) {}
+    explicit meter(std::string server, pid_t child = 0) : server_(std::move(server)), child_(child) {}
 
     void start();
     void all_wait();
@@ -47,8 +49,10 @@ private:
         double requests = 0, bytes = 0;
     };
     counts count() const;
+    double memory() const;
 
     std::string server_;
+    pid_t child_;
     counts before_;
     double cpu_ = 0, heap_ = 0, heap_all_wait_ = 0, threads_ = 0;
 };

@@ -3,6 +3,7 @@
 #include "meter.hpp"
 
 #include <string>
+#include <vector>
 
 namespace bench {
 
@@ -16,6 +17,8 @@ struct task {
     bool on_strand = false;   ///< zkasio: coroutines run on the client's strand
     int hand_offs = 0;
     int idle_ms = 0;          ///< before each hand-off
+    std::string peer;         ///< one of peers(), for theirs
+    std::string warm_up;      ///< a second directory, for what a peer does unmeasured
 };
 
 /// The worker's way to the process that conducts the measurement.
@@ -38,6 +41,12 @@ void raw_hand_offs(const task&, const conductor_link&);
 void zkasio_queue(const task&, const conductor_link&);
 void zkasio_cycles(const task&, const conductor_link&);
 void zkasio_hand_offs(const task&, const conductor_link&);
+void peer_queue(const task&, const conductor_link&);
+void peer_cycles(const task&, const conductor_link&);
+void peer_hand_offs(const task&, const conductor_link&);
+
+/// Other libraries, as far as their programs were built. Says which are missing.
+std::vector<std::string> peers();
 
 /// Two sessions: how often the waiting one makes sure that it has really queued, by an exists() round trip.
 inline constexpr int settling_round_trips = 3;
