@@ -12,6 +12,9 @@ public:
 
     /// The session has ended: errc::session_expired, errc::client_closed or zk_errc::auth_failed. On the strand.
     virtual void session_over(std::error_code why) noexcept = 0;
+
+    /// The event loop is being destroyed, and nothing will ever complete: let go of whatever refers back to this.
+    virtual void loop_over() noexcept {}
 };
 
 }  // namespace zkasio

@@ -295,3 +295,30 @@ TEST_CASE("what locks and guards return may be awaited when they are gone") {
     };
     with_client(body);
 }
+
+TEST_CASE("the loop may be destroyed while locks are held, handed over and waited for") {
+    for (const int turns : {0, 1, 3, 10, 30, 100}) {
+        auto io = std::make_unique<asio::io_context>();
+        auto zk = std::make_unique<client>(io->get_executor(), options());
+        const std::string dir = "/test-lock-loop-destroyed";
+        std::vector<std::function<asio::awaitable<lock_guard>()>> kinds;
+        kinds.push_back([m = mutex(*zk, dir + "/mutex")] { return m.acquire(); });
+        kinds.push_back([m = shared_mutex(*zk, dir + "/shared")] { return m.acquire_shared(); });
+        kinds.push_back([m = shared_mutex(*zk, dir + "/shared")] { return m.acquire(); });
+        kinds.push_back([s = semaphore(*zk, dir + "/semaphore", permits::fixed(1))] { return s.acquire(); });
+        kinds.push_back([u = unfair_mutex(*zk, dir + "/unfair")] { return u.acquire(); });
+        kinds.push_back([m = multi_mutex(*zk).add(mutex(*zk, dir + "/a")).add(mutex(*zk, dir + "/b"))] { return m.acquire(); });
+        auto work = [](std::function<asio::awaitable<lock_guard>()> acquire, bool for_ever) -> asio::awaitable<void> {
+            for (;;) {
+                const lock_guard guard = co_await acquire();
+                if (for_ever) co_await guard.lost();
+            }
+        };
+        for (const auto& acquire : kinds)
+            for (const bool for_ever : {false, false, true, false}) asio::co_spawn(*io, work(acquire, for_ever), [](std::exception_ptr) {});
+        for (int i = 0; i < turns; ++i) io->run_one_for(100ms);
+        kinds.clear();
+        zk.reset();  // a handle must not outlive the context
+        io.reset();
+    }
+}

@@ -355,11 +355,17 @@ void core::let_go() {
     watches_.clear();
     for (const hold_ptr& h : std::exchange(epoch_->holds, {}))
         for (hold::own_node& node : h->nodes) node.watch.reset();
+    for (const auto& [key, weak] : epoch_->parts)
+        if (const auto part = weak.lock()) part->loop_over();
     // What was to follow may keep alive what is waiting for it.
     for (auto& [id, op] : operations_)
         if (op.ticket) op.ticket->answered->then = {};
-    const auto operations = std::exchange(operations_, {});
-    const auto waits = std::exchange(waits_, {});
+    {
+        const auto operations = std::exchange(operations_, {});
+        const auto waits = std::exchange(waits_, {});
+    }
+    // Their slots keep us alive; the coroutines behind them are gone by now.
+    background_.clear();
 }
 
 void core::finish_close(close_result how) {

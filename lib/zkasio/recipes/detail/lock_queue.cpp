@@ -483,6 +483,13 @@ void lock_queue::session_over(std::error_code why) noexcept {
     for (const contender_ptr& c : std::exchange(orphans_, {})) settle(c, failed);
 }
 
+// Contenders keep their queue alive, and it keeps them.
+void lock_queue::loop_over() noexcept {
+    order_.clear();
+    orphans_.clear();
+    observed_.clear();
+}
+
 void lock_queue::tell_observers() {
     for (const contender_ptr& c : std::vector<contender_ptr>(observed_)) {
         if (c->now != contender::state::waiting) continue;

@@ -122,6 +122,7 @@ public:
     /// The owner `from` goes on as `to`, which shares the lock, at the same place.
     void downgrade(const contender_ptr& from, const contender_ptr& to);
     void session_over(std::error_code why) noexcept override;
+    void loop_over() noexcept override;
 
 private:
     void begin_create(const contender_ptr& c);

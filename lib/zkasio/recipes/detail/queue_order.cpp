@@ -47,7 +47,7 @@ place queue_order::enter(std::string_view name, contender_ptr who, std::uint64_t
     // An empty directory may have been removed, and made again: the numbers begin anew, and what was known is of no worth.
     if (!present_since(asked)) drop();
     // It may have lost its node again while it stood behind one that has left: only a listing tells.
-    if (left_since(asked) && !excludes(parsed.kind)) forget();
+    if (!excludes(parsed.kind) && left_since(asked)) forget();
     const place p{unwrap(parsed.sequence), parsed.kind, ++next_id_};
     // It may have been listed before we knew that it is ours.
     std::erase_if(remotes_, [&](const remote& r) { return r.number == p.number && r.name == name; });
