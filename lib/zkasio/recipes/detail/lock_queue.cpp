@@ -202,7 +202,7 @@ void lock_queue::release(const contender_ptr& c) {
     order_.leave(c->at);
     std::vector<contender_ptr> successors;
     // Without its node it did not keep anybody else out, and has nothing to hand over.
-    const bool deleted = c->hold && c->hold->reason() == loss_reason::node_deleted;
+    const bool deleted = c->has_no_node || (c->hold && c->hold->reason() == loss_reason::node_deleted);
     if (deleted) order_.forget();
     std::size_t bytes = 0;
     for (contender_ptr head = order_.head(); head && order_.next().what == queue_order::verdict::granted; head = order_.head()) {

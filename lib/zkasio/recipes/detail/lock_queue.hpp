@@ -75,6 +75,7 @@ struct contender {
     one_shot decided;
     bool settled = false;
     bool downgrading = false, given_up = false;  // given up meanwhile
+    bool has_no_node = false;                    // an owner whose node somebody has deleted
     bool counted = false, entering = false;  // among lock_queue's impatient and observed ones; among its entering ones
     bool granted = false;
     std::exception_ptr failed;  // to get the lock; or, who has had it, to remove its node

@@ -138,7 +138,7 @@ queue_order::local* queue_order::find(std::int64_t number, const std::string& na
 
 std::vector<contender_ptr> queue_order::listed(const std::vector<std::string>& names, std::uint64_t look) {
     std::vector<remote> others;
-    std::optional<std::int64_t> latest;
+    std::optional<std::int64_t> latest, leaving_first;
     for (const std::string& name : names) {
         const queue_names::parsed parsed = names_.parse(name);
         const std::int64_t number = unwrap(parsed.sequence);
@@ -150,7 +150,10 @@ std::vector<contender_ptr> queue_order::listed(const std::vector<std::string>& n
         const auto leaving = std::find_if(departing_.lower_bound(first_at(number)), departing_.end(), [&](const auto& d) {
             return d.first.number != number || d.second.name == name;
         });
-        if (leaving != departing_.end() && leaving->first.number == number) continue;
+        if (leaving != departing_.end() && leaving->first.number == number) {
+            leaving_first = leaving_first ? std::min(*leaving_first, number) : number;
+            continue;
+        }
         others.push_back({number, parsed.kind, name});
     }
     std::sort(others.begin(), others.end(), [](const remote& a, const remote& b) {
@@ -160,6 +163,8 @@ std::vector<contender_ptr> queue_order::listed(const std::vector<std::string>& n
         remotes_ = std::move(others);
         horizon_ = latest;
         extend();
+        // A removal that had to be sent again: whether those behind that node have theirs when it goes, this does not tell.
+        if (leaving_first && !waiting_.empty() && *leaving_first < waiting_.begin()->first.number) drop();
     }
     std::vector<contender_ptr> missing;
     for (const auto* locals : {&waiting_, &owners_})
