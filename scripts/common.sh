@@ -67,10 +67,15 @@ free_port() {
     die "no free port on $1"
 }
 
+# With a limit: a server that is asked in the very moment in which it starts sometimes never answers.
+ask_server() { # ADDRESS PORT
+    timeout 2 bash -c 'exec 3<> "/dev/tcp/$0/$1" && echo srvr >&3 && cat <&3' "$1" "$2" 2> /dev/null || true
+}
+
 wait_for_server() { # ADDRESS PORT DIR PID
     local i
     for i in $(seq 300); do
-        if [[ $( (exec 3<> "/dev/tcp/$1/$2" && echo srvr >&3 && cat <&3) 2> /dev/null) == *Mode:* ]]; then return; fi
+        if [[ $(ask_server "$1" "$2") == *Mode:* ]]; then return; fi
         kill -0 "$4" 2> /dev/null || { cat "$3/log" >&2; die "the ZooKeeper server ended"; }
         sleep 0.1
     done
