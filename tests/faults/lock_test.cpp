@@ -160,19 +160,9 @@ TEST_CASE("locks of every kind whose connection is cut within any answer, twice 
     const std::vector<acquire_kind> kinds{
         [](client on, std::string dir) { return mutex(on, dir).acquire(); },
         [](client on, std::string dir) { return shared_mutex(on, dir).acquire(); },
-        [](client on, std::string dir) -> asio::awaitable<lock_guard> {
-            const semaphore sem(on, dir, permits::fixed(2));
-            co_return co_await sem.acquire(2);
-        },
-        [](client on, std::string dir) -> asio::awaitable<lock_guard> {
-            multi_mutex both(on);
-            both.add(mutex(on, dir + "/a")).add(mutex(on, dir + "/b"));
-            co_return co_await both.acquire();
-        },
-        [](client on, std::string dir) -> asio::awaitable<lock_guard> {
-            const unfair_mutex flag(on, dir + "/flag");
-            co_return co_await flag.acquire();
-        },
+        [](client on, std::string dir) { return semaphore(on, dir, permits::fixed(2)).acquire(2); },
+        [](client on, std::string dir) { return multi_mutex(on).add(mutex(on, dir + "/a")).add(mutex(on, dir + "/b")).acquire(); },
+        [](client on, std::string dir) { return unfair_mutex(on, dir + "/flag").acquire(); },
     };
     auto body = [&]() -> asio::awaitable<void> {
         const std::string above = co_await fresh_directory(observer, "cut-answers");

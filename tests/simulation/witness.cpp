@@ -23,10 +23,12 @@ bool witness::before(const node& a, const node& b) {
     return a.kind == lock_kind::exclusive && b.kind == lock_kind::shared;
 }
 
+bool witness::blocks(const node& other, const node& n) {
+    return other.alive && before(other, n) && conflict(other.kind, n.kind);
+}
+
 bool witness::first(const node& n) const {
-    return std::none_of(nodes_.begin(), nodes_.end(), [&](const auto& other) {
-        return other.second.alive && before(other.second, n) && conflict(other.second.kind, n.kind);
-    });
+    return std::none_of(nodes_.begin(), nodes_.end(), [&](const auto& other) { return blocks(other.second, n); });
 }
 
 // It holds, and whatever is still there before it are places that others of its client have given up without having held.
@@ -35,7 +37,7 @@ bool witness::owns(const node& n) const {
     return std::none_of(nodes_.begin(), nodes_.end(), [&](const auto& other) {
         const attempt& a = attempts_.at(other.second.attempt);
         const bool given_up = other.second.owner == n.owner && a.now == attempt::state::gone && a.path.empty();
-        return other.second.alive && before(other.second, n) && conflict(other.second.kind, n.kind) && !given_up;
+        return blocks(other.second, n) && !given_up;
     });
 }
 
@@ -134,7 +136,7 @@ void witness::check_exclusion(const std::string& id, const attempt& a) const {
 
 void witness::check_order(const std::string& path, const node& n) const {
     for (const auto& [other_path, other] : nodes_) {
-        if (!other.alive || other_path == path || !before(other, n) || !conflict(other.kind, n.kind)) continue;
+        if (other_path == path || !blocks(other, n)) continue;
         const attempt& a = attempts_.at(other.attempt);
         // A session's removals come before whatever it does next; another session has to see that the node is gone.
         const bool leaving = other.owner == n.owner && (a.now == attempt::state::gone ||

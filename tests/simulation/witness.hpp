@@ -68,6 +68,7 @@ private:
 
     static bool conflict(lock_kind a, lock_kind b) { return a == lock_kind::exclusive || b == lock_kind::exclusive; }
     static bool before(const node& a, const node& b);
+    static bool blocks(const node& other, const node& n);
     bool first(const node& n) const;
     bool owns(const node& n) const;
     void fence_successors(const node& owner);

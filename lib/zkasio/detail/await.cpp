@@ -86,6 +86,10 @@ auto bridge(core_ptr c, Begin begin) {
         initiation<Result, Begin>(std::move(c), std::move(begin)), asio::use_awaitable);
 }
 
+auto begin_wait(waitable_ptr w) {
+    return [w = std::move(w)](core& on, op_id id, std::unique_ptr<receiver> to) { on.wait(id, w, std::move(to)); };
+}
+
 }  // namespace
 
 asio::awaitable<reply> perform(core_ptr c, command what) {
@@ -95,15 +99,11 @@ asio::awaitable<reply> perform(core_ptr c, command what) {
 }
 
 asio::awaitable<wait_end> wait_for(core_ptr c, waitable_ptr w) {
-    return bridge<wait_end>(std::move(c), [w = std::move(w)](core& on, op_id id, std::unique_ptr<receiver> to) {
-        on.wait(id, w, std::move(to));
-    });
+    return bridge<wait_end>(std::move(c), begin_wait(std::move(w)));
 }
 
 asio::awaitable<void> wait_for_or_throw(core_ptr c, waitable_ptr w) {
-    return bridge<std::exception_ptr>(std::move(c), [w = std::move(w)](core& on, op_id id, std::unique_ptr<receiver> to) {
-        on.wait(id, w, std::move(to));
-    });
+    return bridge<std::exception_ptr>(std::move(c), begin_wait(std::move(w)));
 }
 
 asio::awaitable<reply> wait_connected(core_ptr c) {

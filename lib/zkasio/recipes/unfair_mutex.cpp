@@ -1,6 +1,7 @@
 #include <zkasio/recipes/unfair_mutex.hpp>
 
 #include <zkasio/recipes/detail/contender.hpp>
+#include <zkasio/recipes/detail/contenders.hpp>
 #include <zkasio/recipes/detail/timed.hpp>
 #include <zkasio/recipes/detail/turnstile.hpp>
 
@@ -201,7 +202,6 @@ asio::awaitable<std::optional<lock_guard>> take(client zk, std::string path, unf
 }
 
 asio::awaitable<std::optional<contender_info>> holder_of(client zk, std::string path) {
-    std::optional<contender_info> info;
     node_data node;
     std::error_code gone;
     try {
@@ -210,13 +210,8 @@ asio::awaitable<std::optional<contender_info>> holder_of(client zk, std::string 
         if (e.code() != zk_errc::no_node) throw;
         gone = e.code();
     }
-    if (gone) co_return info;
-    info.emplace();
-    info->path = path;
-    info->session_id = node.stat.ephemeral_owner;
-    info->data = std::move(node.data);
-    info->created_ms = node.stat.ctime;
-    co_return info;
+    if (gone) co_return std::nullopt;
+    co_return info_of(std::move(path), std::move(node));
 }
 
 }  // namespace

@@ -98,10 +98,7 @@ asio::awaitable<Result> contend_as(client zk, wish what, lock_owner owner) {
     co_return as<Result>(co_await owner.acquire(zk, key, what.kind, anew));
 }
 
-}  // namespace
-
-// Whoever waits keeps the frame of contend(): what is needed only before and after has coroutines of its own.
-namespace {
+// Whoever waits keeps the frame of contend(): what is needed only before and after has functions of its own.
 
 asio::awaitable<std::shared_ptr<queue_claim>> take_place(const client& zk, const wish& what) {
     if (zk.state() != session_state::connected) co_await zk.connected();
@@ -120,12 +117,12 @@ asio::awaitable<bool> keeps_place(const std::shared_ptr<queue_claim>& claim) {
     co_return true;
 }
 
-}  // namespace
-
 template <class Result>
-Result as_result(const std::shared_ptr<queue_claim>& claim) {
+Result outcome(const std::shared_ptr<queue_claim>& claim) {
     return as<Result>(claim->granted() ? claim : nullptr);
 }
+
+}  // namespace
 
 template <class Result>
 asio::awaitable<Result> contend(client zk, wish what) {
@@ -134,7 +131,7 @@ asio::awaitable<Result> contend(client zk, wish what) {
         co_await claim->decided();
         bool over = !claim->granted() || claim->hold().held();
         if (!over) over = co_await keeps_place(claim);
-        if (over) co_return as_result<Result>(claim);
+        if (over) co_return outcome<Result>(claim);
     }
 }
 

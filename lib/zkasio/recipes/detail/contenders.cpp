@@ -6,6 +6,15 @@
 
 namespace zkasio::recipes::detail {
 
+contender_info info_of(std::string path, node_data node) {
+    contender_info info;
+    info.path = std::move(path);
+    info.session_id = node.stat.ephemeral_owner;
+    info.data = std::move(node.data);
+    info.created_ms = node.stat.ctime;
+    return info;
+}
+
 asio::awaitable<std::vector<contender_info>> contenders(client zk, std::string directory, queue_names names) {
     std::vector<contender_info> result;
     node_children found;
@@ -42,13 +51,9 @@ asio::awaitable<std::vector<contender_info>> contenders(client zk, std::string d
                 }
             }
             if (gone) continue;
-            contender_info info;
-            info.path = join_path(directory, ordered[i].name);
-            info.session_id = node.stat.ephemeral_owner;
-            info.data = std::move(node.data);
+            contender_info info = info_of(join_path(directory, ordered[i].name), std::move(node));
             info.kind = ordered[i].kind;
             info.position = result.size();
-            info.created_ms = node.stat.ctime;
             result.push_back(std::move(info));
         }
     }

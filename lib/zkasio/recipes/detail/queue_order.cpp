@@ -138,7 +138,8 @@ queue_order::local* queue_order::find(std::int64_t number, const std::string& na
 
 std::vector<contender_ptr> queue_order::listed(const std::vector<std::string>& names, std::uint64_t look) {
     std::vector<remote> others;
-    std::optional<std::int64_t> latest, leaving_first;
+    std::optional<std::int64_t> latest;
+    bool departed_ahead = false;
     for (const std::string& name : names) {
         const queue_names::parsed parsed = names_.parse(name);
         const std::int64_t number = unwrap(parsed.sequence);
@@ -151,7 +152,7 @@ std::vector<contender_ptr> queue_order::listed(const std::vector<std::string>& n
             return d.first.number != number || d.second.name == name;
         });
         if (leaving != departing_.end() && leaving->first.number == number) {
-            leaving_first = leaving_first ? std::min(*leaving_first, number) : number;
+            departed_ahead = departed_ahead || (!waiting_.empty() && number < waiting_.begin()->first.number);
             continue;
         }
         others.push_back({number, parsed.kind, name});
@@ -164,7 +165,7 @@ std::vector<contender_ptr> queue_order::listed(const std::vector<std::string>& n
         horizon_ = latest;
         extend();
         // A removal that had to be sent again: whether those behind that node have theirs when it goes, this does not tell.
-        if (leaving_first && !waiting_.empty() && *leaving_first < waiting_.begin()->first.number) drop();
+        if (departed_ahead) drop();
     }
     std::vector<contender_ptr> missing;
     for (const auto* locals : {&waiting_, &owners_})
