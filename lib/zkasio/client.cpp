@@ -35,81 +35,105 @@ client::client(asio::any_io_executor executor, client_options options)
 
 client::client(std::shared_ptr<core> c) : operations(c, nullptr), last_handle_(std::make_shared<handle>(std::move(c))) {}
 
-asio::any_io_executor client::get_executor() const { return core_->strand(); }
-const client_options& client::options() const noexcept { return core_->options(); }
-session_state client::state() const noexcept { return core_->state(); }
+asio::any_io_executor client::get_executor() const { return there(core_, "get_executor")->strand(); }
+const client_options& client::options() const { return there(core_, "options")->options(); }
+session_state client::state() const noexcept { return core_ ? core_->state() : session_state::closed; }
+session client::session_now() const { return session(core_, there(core_, "session_now")->current_epoch()); }
 
-asio::awaitable<void> client::connected() const {
-    if (state() == session_state::connected) co_return;
-    const reply r = co_await wait_connected(core_);
-    throw_if_failed(r, "connect", core_->options().servers());
+// What the members return may be awaited when the handle is gone: hence coroutines that have what they need.
+namespace {
+
+asio::awaitable<void> until_connected(core_ptr c, std::string operation, std::string path) {
+    if (there(c, operation, path)->state() == session_state::connected) co_return;
+    const reply r = co_await wait_connected(c);
+    throw_if_failed(r, operation, path.empty() ? c->options().servers() : path);
 }
 
-asio::awaitable<session> client::current_session() const {
-    co_await connected();
-    co_return session_now();
+asio::awaitable<session> connected_session(core_ptr c, std::string operation, std::string path) {
+    co_await until_connected(c, std::move(operation), std::move(path));
+    co_return session(c, c->current_epoch());
 }
 
-session client::session_now() const { return session(core_, core_->current_epoch()); }
-
-asio::awaitable<session_credentials> client::credentials() const {
+asio::awaitable<session_credentials> read_credentials(core_ptr c) {
     auto found = std::make_shared<std::optional<session_credentials>>();
     const auto done = std::make_shared<waitable>();
-    co_await connected();
-    asio::dispatch(core_->strand(), [core = core_, found, done] {
-        *found = core->credentials();
+    co_await until_connected(c, "credentials", std::string());
+    asio::dispatch(c->strand(), [c, found, done] {
+        *found = c->credentials();
         done->done = true;
     });
-    co_await wait_for(core_, done);
+    co_await wait_for(c, done);
     co_return **found;
 }
 
-session_events client::events() const {
-    auto s = std::make_shared<event_subscription>();
-    on_strand(core_, [core = core_, s] { core->subscribe(s); });
-    return {core_, s};
-}
-
-asio::awaitable<session_event> session_events::next() const {
+asio::awaitable<session_event> next_event(core_ptr c, std::shared_ptr<event_subscription> from) {
+    there(c, "events");
     for (;;) {
         {
-            const std::lock_guard lock(subscription_->mutex);
-            if (!subscription_->queue.empty()) {
-                session_event e = std::move(subscription_->queue.front());
-                subscription_->queue.pop_front();
+            const std::lock_guard lock(from->mutex);
+            if (!from->queue.empty()) {
+                session_event e = std::move(from->queue.front());
+                from->queue.pop_front();
                 co_return e;
             }
         }
-        const reply r = co_await wait_event(core_, subscription_);
+        const reply r = co_await wait_event(c, from);
         if (r.code) throw error(r.code, "events");
     }
 }
 
-asio::awaitable<void> client::add_auth(std::string scheme, bytes credential) const {
+asio::awaitable<void> authenticate(core_ptr core, std::string scheme, bytes credential) {
+    there(core, "add_auth");
     add_auth_request auth{std::move(scheme), std::move(credential).take()};
-    validate(auth, core_->chroot_length());
+    validate(auth, core->chroot_length());
     const std::string name = auth.scheme;
     command c;
     c.what = std::move(auth);
-    const reply r = co_await perform(core_, std::move(c));
+    const reply r = co_await perform(core, std::move(c));
     throw_if_failed(r, "add_auth", name);
 }
 
-asio::awaitable<void> client::set_servers(std::string servers) const {
+asio::awaitable<void> use_servers(core_ptr core, std::string servers) {
+    there(core, "set_servers");
     server_list list = parse_server_list(servers, "set_servers");
     if (!list.chroot.empty())
         throw error(errc::invalid_argument, "set_servers", list.chroot, "the chroot of a client cannot be changed");
     const auto done = std::make_shared<waitable>();
-    asio::dispatch(core_->strand(), [core = core_, list = std::move(list), done]() mutable {
+    asio::dispatch(core->strand(), [core, list = std::move(list), done]() mutable {
         core->set_servers(std::move(list));
         done->done = true;
     });
-    const wait_end failed = co_await wait_for(core_, done);
+    const wait_end failed = co_await wait_for(core, done);
     if (failed.code) throw error(failed.code, "set_servers");
 }
 
-asio::awaitable<void> client::run_with_session(std::function<asio::awaitable<void>(session)> body) const {
-    const session s = co_await current_session();
+asio::awaitable<close_result> closed(core_ptr c) {
+    const reply r = co_await wait_closed(there(c, "close"));
+    if (r.code) throw error(r.code, "close");
+    co_return c->closed_how();
+}
+
+}  // namespace
+
+asio::awaitable<void> client::connected() const { return connected("connect", {}); }
+asio::awaitable<session> client::current_session() const { return current_session("connect", {}); }
+asio::awaitable<void> client::connected(std::string operation, std::string path) const {
+    return until_connected(core_, std::move(operation), std::move(path));
+}
+asio::awaitable<session> client::current_session(std::string operation, std::string path) const {
+    return connected_session(core_, std::move(operation), std::move(path));
+}
+asio::awaitable<session_credentials> client::credentials() const { return read_credentials(core_); }
+asio::awaitable<session_event> session_events::next() const { return next_event(core_, subscription_); }
+asio::awaitable<void> client::add_auth(std::string scheme, bytes credential) const {
+    return authenticate(core_, std::move(scheme), std::move(credential));
+}
+asio::awaitable<void> client::set_servers(std::string servers) const { return use_servers(core_, std::move(servers)); }
+asio::awaitable<close_result> client::close() const { return closed(core_); }
+
+asio::awaitable<void> client::run_with_session(core_ptr c, std::function<asio::awaitable<void>(session)> body) {
+    if (!body) throw error(errc::invalid_argument, "with_session", {}, "the body is empty");
+    const session s = co_await connected_session(c, "with_session", std::string());
     const session_hold hold = s.hold("");
     std::exception_ptr failed;
     std::function<asio::awaitable<void>()> bound = [&body, &s] { return body(s); };
@@ -124,11 +148,10 @@ asio::awaitable<void> client::run_with_session(std::function<asio::awaitable<voi
     if (failed) std::rethrow_exception(failed);
 }
 
-asio::awaitable<close_result> client::close() const {
-    const core_ptr c = core_;
-    const reply r = co_await wait_closed(c);
-    if (r.code) throw error(r.code, "close");
-    co_return c->closed_how();
+session_events client::events() const {
+    auto s = std::make_shared<event_subscription>();
+    on_strand(there(core_, "events"), [core = core_, s] { core->subscribe(s); });
+    return {core_, s};
 }
 
 }  // namespace zkasio

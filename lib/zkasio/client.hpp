@@ -43,7 +43,8 @@ private:
 /// There is no thread in here, only a strand over the executor that it was given: somebody has to run that. The
 /// executor's context must outlive all handles, recipes and guards.
 ///
-/// May be used from any thread; several clients may live on several threads.
+/// May be used from any thread; several clients may live on several threads. One that was moved from answers
+/// errc::invalid_argument to everything, and its state() is session_state::closed.
 class client : public operations {
 public:
     /// Starts to connect at once. Throws zkasio::error for options that make no sense; an ensemble that cannot be
@@ -55,7 +56,7 @@ public:
 
     /// The strand. Coroutines that run on it talk to the client without changing threads.
     asio::any_io_executor get_executor() const;
-    const client_options& options() const noexcept;
+    const client_options& options() const;
     session_state state() const noexcept;
 
     /// *Completes when* there is a connection, at once if there is one.
@@ -65,6 +66,10 @@ public:
 
     /// As connected(), and returns the session.
     asio::awaitable<session> current_session() const;
+
+    /// For writers of recipes: the same, and errors speak of this operation on this path.
+    asio::awaitable<void> connected(std::string operation, std::string path) const;
+    asio::awaitable<session> current_session(std::string operation, std::string path) const;
 
     /// The session of this moment, which may not be connected yet.
     session session_now() const;
@@ -90,7 +95,7 @@ public:
     /// really ended, this throws errc::session_expired. Otherwise it completes when the body does.
     template <class Body>
     asio::awaitable<void> with_session(Body&& body) const {
-        return run_with_session(detail::safe_function<std::function<asio::awaitable<void>(session)>>(std::forward<Body>(body)));
+        return run_with_session(core_, detail::safe_function<std::function<asio::awaitable<void>(session)>>(std::forward<Body>(body)));
     }
 
     /// Ends the session. Operations that are under way may finish, for up to client_options::close_timeout; everything
@@ -99,7 +104,7 @@ public:
     asio::awaitable<close_result> close() const;
 
 private:
-    asio::awaitable<void> run_with_session(std::function<asio::awaitable<void>(session)> body) const;
+    static asio::awaitable<void> run_with_session(std::shared_ptr<detail::core> core, std::function<asio::awaitable<void>(session)> body);
 
     std::shared_ptr<void> last_handle_;  // closes the core when the last copy goes
 };

@@ -62,7 +62,7 @@ public:
     client_options(std::string servers) : servers_(std::move(servers)) {}
     client_options(const char* servers) : servers_(servers) {}
 
-    /// What to ask the servers for (10 s); they may grant less or more, see `session::timeout()`.
+    /// What to ask the servers for (10 s), at least 100 ms; they may grant less or more, see `session::timeout()`.
     client_options& session_timeout(duration d) { session_timeout_ = d; return *this; }
     /// How long an operation waits for a connection before it fails with errc::not_connected (15 s).
     client_options& connection_timeout(duration d) { connection_timeout_ = d; return *this; }

@@ -1,16 +1,25 @@
 #pragma once
 
 #include <zkasio/clock.hpp>
+#include <zkasio/coroutine_safety.hpp>
 
 #include <asio/awaitable.hpp>
 
 #include <functional>
+#include <utility>
 
 namespace zkasio {
 
-/// Runs `body`, and cancels it (terminally) at `deadline`. Completes when the body has ended: with true when it ended
+namespace detail {
+asio::awaitable<bool> run_until_deadline(boot_clock::time_point deadline, std::function<asio::awaitable<void>()> body);
+}
+
+/// Runs `body()`, a coroutine, and cancels it (terminally) at `deadline`. Completes when the body has ended: with true when it ended
 /// by itself, with false when the deadline ended it. What the body throws otherwise is passed on. The body runs on a
 /// strand over the caller's executor; the caller's own cancellation reaches it too.
-asio::awaitable<bool> run_with_deadline(boot_clock::time_point deadline, std::function<asio::awaitable<void>()> body);
+template <class Body>
+asio::awaitable<bool> run_with_deadline(boot_clock::time_point deadline, Body&& body) {
+    return detail::run_until_deadline(deadline, detail::safe_function<std::function<asio::awaitable<void>()>>(std::forward<Body>(body)));
+}
 
 }  // namespace zkasio

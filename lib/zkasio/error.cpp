@@ -133,8 +133,9 @@ std::string compose(const std::error_code& code, std::string_view operation, std
         append_printable(what, path);
     }
     what += ": ";
-    what += code == asio::error::operation_aborted ? "cancelled" : code.message();
-    if (!hint.empty()) {
+    const std::string reason = code == asio::error::operation_aborted ? "cancelled" : code.message();
+    what += reason;
+    if (!hint.empty() && hint != reason) {
         what += " (";
         append_printable(what, hint);
         what += ')';

@@ -11,14 +11,26 @@ one_shot::one_shot(std::shared_ptr<detail::core> core)
     : core_(std::move(core)), state_(std::make_shared<detail::waitable>()) {}
 
 void one_shot::fire() const noexcept {
-    detail::on_strand(core_, [core = core_, state = state_] { core->fire(state); });
+    if (core_) detail::on_strand(core_, [core = core_, state = state_] { core->fire(state); });
 }
 
-asio::awaitable<void> one_shot::wait() const { return detail::wait_for_or_throw(core_, state_); }
+namespace {
 
-asio::awaitable<bool> one_shot::run_until(std::function<asio::awaitable<void>()> body) const {
-    const auto core = core_;
-    const auto state = state_;
+[[noreturn]] void moved_from() { throw error(errc::invalid_argument, "one_shot", {}, "this object was moved from"); }
+
+asio::awaitable<void> fail() {
+    moved_from();
+    co_return;
+}
+
+}  // namespace
+
+// No coroutine of its own: there may be very many who wait.
+asio::awaitable<void> one_shot::wait() const { return core_ ? detail::wait_for_or_throw(core_, state_) : fail(); }
+
+asio::awaitable<bool> one_shot::run_body(detail::core_ptr core, detail::waitable_ptr state, std::function<asio::awaitable<void>()> body) {
+    if (!core) moved_from();
+    if (!body) throw error(errc::invalid_argument, "run_until", {}, "the body is empty");
     const auto stopped = std::make_shared<std::atomic<bool>>(false);
     detail::arm_function arm = [core, state, stopped](const std::shared_ptr<detail::body_run>& run) {
         return detail::stop_when(core, state, run, [stopped](const detail::reply& r) {

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <zkasio/coroutine_safety.hpp>
+
 #include <asio/awaitable.hpp>
 
 #include <functional>
 #include <memory>
+#include <utility>
 
 namespace zkasio {
 
@@ -13,7 +16,8 @@ struct waitable;
 }  // namespace detail
 
 /// Something that happens once, and that any number of coroutines may wait for, on any executors. A handle: copies speak of
-/// the same. For writers of recipes, see operations::make_one_shot().
+/// the same. What it returns may be awaited when the handle is gone. In one that was moved from, fire() does nothing, and the rest fails with
+/// errc::invalid_argument. For writers of recipes, see operations::make_one_shot().
 class one_shot {
 public:
     explicit one_shot(std::shared_ptr<detail::core> core);
@@ -25,12 +29,18 @@ public:
     /// closed first. *Cancellation*: ends the wait only.
     asio::awaitable<void> wait() const;
 
-    /// Runs `body`; when this is fired meanwhile, the body receives a terminal cancellation. *Completes when* the body has
+    /// Runs `body()`, a coroutine; when this is fired meanwhile, the body receives a terminal cancellation. *Completes when* the body has
     /// really ended: with true when it ended by itself. The body runs on a strand over the caller's executor; the caller's own
     /// cancellation reaches it too, and what it throws otherwise is passed on.
-    asio::awaitable<bool> run_until(std::function<asio::awaitable<void>()> body) const;
+    template <class Body>
+    asio::awaitable<bool> run_until(Body&& body) const {
+        return run_body(core_, state_, detail::safe_function<std::function<asio::awaitable<void>()>>(std::forward<Body>(body)));
+    }
 
 private:
+    static asio::awaitable<bool> run_body(std::shared_ptr<detail::core> core, std::shared_ptr<detail::waitable> state,
+                                          std::function<asio::awaitable<void>()> body);
+
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<detail::waitable> state_;
 };

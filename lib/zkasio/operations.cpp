@@ -59,10 +59,42 @@ std::string new_protection_id() {
 
 std::string protection_prefix(const std::string& id) { return "_c_" + id + '-'; }
 
+// The members are no coroutines: what they return may be awaited when the handle is gone. These have a copy of it.
+struct operations::impl {
+    static asio::awaitable<created> create(operations on, std::string path, bytes data, create_options options);
+    static asio::awaitable<void> create_parents(operations on, std::string path, create_options options);
+    static asio::awaitable<created> create_protected(operations on, std::string path, std::string data, create_options options);
+    static asio::awaitable<node_stat> set(operations on, std::string path, bytes data, std::int32_t version);
+    static asio::awaitable<void> remove(operations on, std::string path, std::int32_t version);
+    static asio::awaitable<void> remove_recursive(operations on, std::string path);
+    static asio::awaitable<std::vector<step_result>> multi(operations on, transaction steps);
+    static asio::awaitable<void> set_acl(operations on, std::string path, acl entries, std::int32_t acl_version);
+    static asio::awaitable<node_data> reconfigure(operations on, std::string joining, std::string leaving, std::string members,
+                                                  std::int64_t from_version);
+    static asio::awaitable<node_data> get(operations on, std::string path);
+    static asio::awaitable<std::optional<node_stat>> exists(operations on, std::string path);
+    static asio::awaitable<node_children> children(operations on, std::string path);
+    static asio::awaitable<void> sync(operations on, std::string path);
+    static asio::awaitable<acl_and_stat> get_acl(operations on, std::string path);
+    static asio::awaitable<node_data> get_config(operations on);
+    static asio::awaitable<watched<node_data>> get_and_watch(operations on, std::string path);
+    static asio::awaitable<watched<std::optional<node_stat>>> exists_and_watch(operations on, std::string path);
+    static asio::awaitable<watched<node_children>> children_and_watch(operations on, std::string path);
+    static asio::awaitable<watched<node_data>> config_and_watch(operations on);
+    static asio::awaitable<std::optional<created>> find_protected(operations on, std::string parent, std::string protection_id);
+
+    // On which session, and whether it makes sense.
+    static void prepare(const operations& on, command& c) {
+        if (!on.core_) there(on.core_, operation_name(c.what), path_of(c.what));
+        c.pinned = on.epoch_;
+        validate(c.what, on.core_->chroot_length());
+    }
+};
+
+namespace {
+
 // Sends a request, and repeats one that only reads when the connection was lost under it.
-asio::awaitable<reply> operations::run(command what) const {
-    const core_ptr c = core_;
-    what.pinned = epoch_;
+asio::awaitable<reply> run(core_ptr c, command what) {
     if (is_write(what.what)) co_return co_await perform(c, std::move(what));
 
     const auto began = boot_clock::now();
@@ -85,28 +117,30 @@ asio::awaitable<reply> operations::run(command what) const {
     }
 }
 
+}  // namespace
+
 // ----------------------------------------------------------------------------------------------------- writing
 
-asio::awaitable<created> operations::create(std::string path, bytes data, create_options options) const {
+asio::awaitable<created> operations::impl::create(operations on, std::string path, bytes data, create_options options) {
     std::string content = std::move(data).take();
     command c;
     c.what = make_create(path, content, options);
-    validate(c.what, core_->chroot_length());
-    if (options.is_protected()) co_return co_await create_protected(std::move(path), std::move(content), std::move(options));
+    prepare(on, c);
+    if (options.is_protected()) co_return co_await create_protected(on, std::move(path), std::move(content), std::move(options));
 
     // The parents may be removed again between their creation and the child's: they are containers.
     for (int attempt = 0;; ++attempt) {
         command again = c;
-        reply r = co_await run(std::move(again));
+        reply r = co_await run(on.core_, std::move(again));
         if (r.code != zk_errc::no_node || options.parents() == missing_parents::fail || attempt == 10) {
             throw_if_failed(r, "create", path);
             co_return take_created(std::move(r));
         }
-        co_await create_parents(path, options);
+        co_await create_parents(on, path, options);
     }
 }
 
-asio::awaitable<void> operations::create_parents(std::string path, create_options options) const {
+asio::awaitable<void> operations::impl::create_parents(operations on, std::string path, create_options options) {
     const create_mode mode = options.parents() == missing_parents::create_container ? create_mode::container
                                                                                     : create_mode::persistent;
     // From the deepest that exists downwards: most often only the last one is missing.
@@ -120,7 +154,8 @@ asio::awaitable<void> operations::create_parents(std::string path, create_option
         parent.mode = mode;
         command c;
         c.what = std::move(parent);
-        reply r = co_await run(std::move(c));
+        c.pinned = on.epoch_;
+        reply r = co_await run(on.core_, std::move(c));
         if (r.code == zk_errc::no_node && i + 1 < missing.size()) {
             ++i;
             continue;
@@ -133,22 +168,22 @@ asio::awaitable<void> operations::create_parents(std::string path, create_option
     }
 }
 
-asio::awaitable<created> operations::create_protected(std::string path, std::string data, create_options options) const {
+asio::awaitable<created> operations::impl::create_protected(operations on, std::string path, std::string data, create_options options) {
     const std::string parent(parent_path(path));
-    if (!epoch_ && is_ephemeral(options.mode())) {
+    if (!on.epoch_ && is_ephemeral(options.mode())) {
         // "Ours" means: of the session that created it. So it has to be one session all along.
-        const reply connected = co_await wait_connected(core_);
+        const reply connected = co_await wait_connected(on.core_);
         throw_if_failed(connected, "create", path);
-        operations pinned(core_, core_->current_epoch());
-        co_return co_await pinned.create_protected(std::move(path), std::move(data), std::move(options));
+        operations pinned(on.core_, on.core_->current_epoch());
+        co_return co_await create_protected(pinned, std::move(path), std::move(data), std::move(options));
     }
     // Whatever is left of it when the caller gives up is looked for, and removed.
-    const auto clean_up = [this, &parent](const std::string& id) {
-        on_strand(core_, [core = core_, self = *this, parent, id] {
-            core->run_in_background([](operations on, std::string dir, std::string guid) -> asio::awaitable<void> {
-                const auto left = co_await on.find_protected(dir, guid);
-                if (left) on.ensure_removed(left->path);
-            }(self, parent, id));
+    const auto clean_up = [&on, &parent](const std::string& id) {
+        on_strand(on.core_, [on, parent, id] {
+            on.core_->run_in_background([](operations who, std::string dir, std::string guid) -> asio::awaitable<void> {
+                const auto left = co_await who.find_protected(dir, guid);
+                if (left) who.ensure_removed(left->path);
+            }(on, parent, id));
         });
     };
     for (;;) {
@@ -158,7 +193,7 @@ asio::awaitable<created> operations::create_protected(std::string path, std::str
         plain.protection(false);
         std::error_code failed;
         try {
-            co_return co_await create(name, bytes(data), plain);
+            co_return co_await on.create(name, bytes(data), plain);
         } catch (const error& e) {
             if (!e.outcome_unknown()) throw;
             failed = e.code();
@@ -167,7 +202,7 @@ asio::awaitable<created> operations::create_protected(std::string path, std::str
         std::error_code search_failed;
         if (failed == condition::retryable) {
             try {
-                found = co_await find_protected(parent, id);
+                found = co_await on.find_protected(parent, id);
             } catch (const std::system_error& e) {
                 search_failed = e.code();
             }
@@ -180,25 +215,27 @@ asio::awaitable<created> operations::create_protected(std::string path, std::str
     }
 }
 
-asio::awaitable<node_stat> operations::set(std::string path, bytes data, std::int32_t version) const {
+asio::awaitable<node_stat> operations::impl::set(operations on, std::string path, bytes data, std::int32_t version) {
     command c;
     c.what = set_request{path, std::move(data).take(), version};
-    validate(c.what, core_->chroot_length());
-    const reply r = co_await run(std::move(c));
+    prepare(on, c);
+    const reply r = co_await run(on.core_, std::move(c));
     throw_if_failed(r, "set", path);
     co_return r.stat;
 }
 
-asio::awaitable<void> operations::remove(std::string path, std::int32_t version) const {
+asio::awaitable<void> operations::impl::remove(operations on, std::string path, std::int32_t version) {
     command c;
     c.what = remove_request{path, version};
-    validate(c.what, core_->chroot_length());
-    const reply r = co_await run(std::move(c));
+    prepare(on, c);
+    const reply r = co_await run(on.core_, std::move(c));
     throw_if_failed(r, "remove", path);
 }
 
-asio::awaitable<void> operations::remove_recursive(std::string path) const {
-    validate(remove_request{path, any_version}, core_->chroot_length());
+asio::awaitable<void> operations::impl::remove_recursive(operations on, std::string path) {
+    command whole;
+    whole.what = remove_request{path, any_version};
+    prepare(on, whole);
     constexpr std::size_t window = 256;  // requests under way
     for (int round = 0;; ++round) {
         std::vector<std::string> all{path};  // parents before children
@@ -206,7 +243,7 @@ asio::awaitable<void> operations::remove_recursive(std::string path) const {
         for (std::size_t begin = 0; begin < all.size();) {
             const std::size_t end = std::min(all.size(), begin + window);
             std::vector<pending_children> listings;
-            for (std::size_t i = begin; i < end; ++i) listings.push_back(start_children(all[i]));
+            for (std::size_t i = begin; i < end; ++i) listings.push_back(on.start_children(all[i]));
             for (std::size_t i = begin; i < end; ++i) {
                 node_children found;
                 std::error_code failed;
@@ -218,7 +255,7 @@ asio::awaitable<void> operations::remove_recursive(std::string path) const {
                     if (failed != zk_errc::no_node && failed != zk_errc::no_auth && failed != condition::retryable) throw;
                 }
                 if (failed == zk_errc::no_auth) unlisted = all[i];
-                if (failed == condition::retryable) found = co_await children(all[i]);
+                if (failed == condition::retryable) found = co_await on.children(all[i]);
                 for (const std::string& name : found.names) all.push_back(join_path(all[i], name));
             }
             begin = end;
@@ -229,13 +266,13 @@ asio::awaitable<void> operations::remove_recursive(std::string path) const {
             for (; !all.empty() && under_way.size() < window; all.pop_back()) {
                 command c;
                 c.what = remove_request{all.back(), any_version};
-                c.pinned = epoch_;
+                c.pinned = on.epoch_;
                 auto t = std::make_shared<ticket>();
                 under_way.emplace_back(all.back(), t);
-                on_strand(core_, [core = core_, c = std::move(c), t]() mutable { core->submit(std::move(c), t, true); });
+                on_strand(on.core_, [core = on.core_, c = std::move(c), t]() mutable { core->submit(std::move(c), t, true); });
             }
             for (const auto& [removed, t] : under_way) {
-                const wait_end failed = co_await wait_for(core_, t->answered);
+                const wait_end failed = co_await wait_for(on.core_, t->answered);
                 if (failed.code) throw error(failed.code, "remove_recursive", removed, {}, true);
                 if (t->reply.code == zk_errc::not_empty)
                     not_empty = true;
@@ -249,75 +286,76 @@ asio::awaitable<void> operations::remove_recursive(std::string path) const {
     }
 }
 
-asio::awaitable<std::vector<step_result>> operations::multi(transaction steps) const {
+asio::awaitable<std::vector<step_result>> operations::impl::multi(operations on, transaction steps) {
+    there(on.core_, "multi");
     if (steps.empty()) co_return std::vector<step_result>();
     command c;
     c.what = make_multi(steps);
-    validate(c.what, core_->chroot_length());
-    reply r = co_await run(std::move(c));
+    prepare(on, c);
+    reply r = co_await run(on.core_, std::move(c));
     co_return take_results(std::move(r), steps);
 }
 
-asio::awaitable<void> operations::set_acl(std::string path, acl entries, std::int32_t acl_version) const {
+asio::awaitable<void> operations::impl::set_acl(operations on, std::string path, acl entries, std::int32_t acl_version) {
     command c;
     c.what = set_acl_request{path, std::move(entries), acl_version};
-    validate(c.what, core_->chroot_length());
-    const reply r = co_await run(std::move(c));
+    prepare(on, c);
+    const reply r = co_await run(on.core_, std::move(c));
     throw_if_failed(r, "set_acl", path);
 }
 
-asio::awaitable<node_data> operations::reconfigure(std::string joining, std::string leaving, std::string members,
-                                                   std::int64_t from_version) const {
+asio::awaitable<node_data> operations::impl::reconfigure(operations on, std::string joining, std::string leaving, std::string members,
+                                                   std::int64_t from_version) {
     command c;
     c.what = reconfig_request{std::move(joining), std::move(leaving), std::move(members), from_version};
-    validate(c.what, core_->chroot_length());
-    reply r = co_await run(std::move(c));
+    prepare(on, c);
+    reply r = co_await run(on.core_, std::move(c));
     throw_if_failed(r, "reconfigure", {});
     co_return take_data(std::move(r));
 }
 
 // ----------------------------------------------------------------------------------------------------- reading
 
-asio::awaitable<node_data> operations::get(std::string path) const {
+asio::awaitable<node_data> operations::impl::get(operations on, std::string path) {
     command c;
     c.what = get_request{path, false};
-    validate(c.what, core_->chroot_length());
-    reply r = co_await run(std::move(c));
+    prepare(on, c);
+    reply r = co_await run(on.core_, std::move(c));
     throw_if_failed(r, "get", path);
     co_return take_data(std::move(r));
 }
 
-asio::awaitable<std::optional<node_stat>> operations::exists(std::string path) const {
+asio::awaitable<std::optional<node_stat>> operations::impl::exists(operations on, std::string path) {
     command c;
     c.what = exists_request{path, false};
-    validate(c.what, core_->chroot_length());
-    const reply r = co_await run(std::move(c));
+    prepare(on, c);
+    const reply r = co_await run(on.core_, std::move(c));
     if (r.code != zk_errc::no_node) throw_if_failed(r, "exists", path);
     co_return take_stat(r);
 }
 
-asio::awaitable<node_children> operations::children(std::string path) const {
+asio::awaitable<node_children> operations::impl::children(operations on, std::string path) {
     command c;
     c.what = children_request{path, false};
-    validate(c.what, core_->chroot_length());
-    reply r = co_await run(std::move(c));
+    prepare(on, c);
+    reply r = co_await run(on.core_, std::move(c));
     throw_if_failed(r, "children", path);
     co_return take_children(std::move(r));
 }
 
-asio::awaitable<void> operations::sync(std::string path) const {
+asio::awaitable<void> operations::impl::sync(operations on, std::string path) {
     command c;
     c.what = sync_request{path};
-    validate(c.what, core_->chroot_length());
-    const reply r = co_await run(std::move(c));
+    prepare(on, c);
+    const reply r = co_await run(on.core_, std::move(c));
     throw_if_failed(r, "sync", path);
 }
 
-asio::awaitable<operations::acl_and_stat> operations::get_acl(std::string path) const {
+asio::awaitable<operations::acl_and_stat> operations::impl::get_acl(operations on, std::string path) {
     command c;
     c.what = get_acl_request{path};
-    validate(c.what, core_->chroot_length());
-    reply r = co_await run(std::move(c));
+    prepare(on, c);
+    reply r = co_await run(on.core_, std::move(c));
     throw_if_failed(r, "get_acl", path);
     acl_and_stat result;
     result.acl = std::move(r.acl);
@@ -325,55 +363,57 @@ asio::awaitable<operations::acl_and_stat> operations::get_acl(std::string path) 
     co_return result;
 }
 
-asio::awaitable<node_data> operations::get_config() const {
+asio::awaitable<node_data> operations::impl::get_config(operations on) {
     command c;
     c.what = get_config_request{false};
-    reply r = co_await run(std::move(c));
+    prepare(on, c);
+    reply r = co_await run(on.core_, std::move(c));
     throw_if_failed(r, "get_config", {});
     co_return take_data(std::move(r));
 }
 
-asio::awaitable<watched<node_data>> operations::get_and_watch(std::string path) const {
+asio::awaitable<watched<node_data>> operations::impl::get_and_watch(operations on, std::string path) {
     command c;
     c.what = get_request{path, true};
     c.watch = new_watch(path, watch_kind::data);
-    validate(c.what, core_->chroot_length());
+    prepare(on, c);
     const watch_ptr w = c.watch;
-    reply r = co_await run(std::move(c));
+    reply r = co_await run(on.core_, std::move(c));
     throw_if_failed(r, "get", path);
-    co_return with_watch(core_, w, take_data(std::move(r)));
+    co_return with_watch(on.core_, w, take_data(std::move(r)));
 }
 
-asio::awaitable<watched<std::optional<node_stat>>> operations::exists_and_watch(std::string path) const {
+asio::awaitable<watched<std::optional<node_stat>>> operations::impl::exists_and_watch(operations on, std::string path) {
     command c;
     c.what = exists_request{path, true};
     c.watch = new_watch(path, watch_kind::data);
-    validate(c.what, core_->chroot_length());
+    prepare(on, c);
     const watch_ptr w = c.watch;
-    const reply r = co_await run(std::move(c));
+    const reply r = co_await run(on.core_, std::move(c));
     if (r.code != zk_errc::no_node) throw_if_failed(r, "exists", path);
-    co_return with_watch(core_, w, take_stat(r));
+    co_return with_watch(on.core_, w, take_stat(r));
 }
 
-asio::awaitable<watched<node_children>> operations::children_and_watch(std::string path) const {
+asio::awaitable<watched<node_children>> operations::impl::children_and_watch(operations on, std::string path) {
     command c;
     c.what = children_request{path, true};
     c.watch = new_watch(path, watch_kind::children);
-    validate(c.what, core_->chroot_length());
+    prepare(on, c);
     const watch_ptr w = c.watch;
-    reply r = co_await run(std::move(c));
+    reply r = co_await run(on.core_, std::move(c));
     throw_if_failed(r, "children", path);
-    co_return with_watch(core_, w, take_children(std::move(r)));
+    co_return with_watch(on.core_, w, take_children(std::move(r)));
 }
 
-asio::awaitable<watched<node_data>> operations::config_and_watch() const {
+asio::awaitable<watched<node_data>> operations::impl::config_and_watch(operations on) {
     command c;
     c.what = get_config_request{true};
     c.watch = new_watch("/zookeeper/config", watch_kind::config);
+    prepare(on, c);
     const watch_ptr w = c.watch;
-    reply r = co_await run(std::move(c));
+    reply r = co_await run(on.core_, std::move(c));
     throw_if_failed(r, "get_config", {});
-    co_return with_watch(core_, w, take_data(std::move(r)));
+    co_return with_watch(on.core_, w, take_data(std::move(r)));
 }
 
 // ------------------------------------------------------------------------------------------ for writers of recipes
@@ -391,33 +431,29 @@ std::shared_ptr<ticket> start(const core_ptr& core, command c, bool until_certai
 pending_create operations::start_create(std::string path, bytes data, create_options options) const {
     command c;
     c.what = make_create(path, std::move(data).take(), options);
-    c.pinned = epoch_;
-    validate(c.what, core_->chroot_length());
+    impl::prepare(*this, c);
     return {core_, start(core_, std::move(c), false), "create", std::move(path)};
 }
 
 pending_children operations::start_children(std::string path) const {
     command c;
     c.what = children_request{path, false};
-    c.pinned = epoch_;
-    validate(c.what, core_->chroot_length());
+    impl::prepare(*this, c);
     return {core_, start(core_, std::move(c), false), "children", std::move(path)};
 }
 
 pending_data operations::start_get(std::string path) const {
     command c;
     c.what = get_request{path, false};
-    c.pinned = epoch_;
-    validate(c.what, core_->chroot_length());
+    impl::prepare(*this, c);
     return {core_, start(core_, std::move(c), false), "get", std::move(path)};
 }
 
 pending_watched_data operations::start_get_and_watch(std::string path) const {
     command c;
     c.what = get_request{path, true};
-    c.pinned = epoch_;
     c.watch = new_watch(path, watch_kind::data);
-    validate(c.what, core_->chroot_length());
+    impl::prepare(*this, c);
     const watch_ptr w = c.watch;
     return {core_, start(core_, std::move(c), false), w, std::move(path)};
 }
@@ -432,25 +468,25 @@ pending_removal operations::ensure_removed(std::string path, std::vector<std::st
         m.ops.emplace_back(remove_request{path, any_version});
         c.what = std::move(m);
     }
-    c.pinned = epoch_;
-    validate(c.what, core_->chroot_length());
+    impl::prepare(*this, c);
     return {core_, start(core_, std::move(c), true), "remove", std::move(path)};
 }
 
-one_shot operations::make_one_shot() const { return one_shot(core_); }
+one_shot operations::make_one_shot() const { return one_shot(there(core_, "make_one_shot")); }
 
 void operations::run_in_background(asio::awaitable<void> task) const {
+    there(core_, "run_in_background");
     on_strand(core_, [core = core_, task = std::move(task)]() mutable { core->run_in_background(std::move(task)); });
 }
 
-asio::awaitable<std::optional<created>> operations::find_protected(std::string parent, std::string protection_id) const {
+asio::awaitable<std::optional<created>> operations::impl::find_protected(operations on, std::string parent, std::string protection_id) {
     // A server that lags behind does not show the node yet, so sync first.
     node_children found;
     for (;;) {
         std::error_code failed;
         try {
-            co_await sync(parent);
-            found = co_await children(parent);
+            co_await on.sync(parent);
+            found = co_await on.children(parent);
         } catch (const error& e) {
             failed = e.code();
             if (failed == zk_errc::no_node) co_return std::nullopt;
@@ -469,7 +505,7 @@ asio::awaitable<std::optional<created>> operations::find_protected(std::string p
         for (;;) {
             std::error_code failed;
             try {
-                s = co_await exists(path);
+                s = co_await on.exists(path);
             } catch (const error& e) {
                 failed = e.code();
                 if (failed != condition::retryable) throw;
@@ -478,16 +514,75 @@ asio::awaitable<std::optional<created>> operations::find_protected(std::string p
         }
         if (!s) continue;
         const bool of_this_session =
-            s->ephemeral_owner == 0 || s->ephemeral_owner == (epoch_ ? epoch_ : core_->current_epoch())->session_id.load();
+            s->ephemeral_owner == 0 || s->ephemeral_owner == (on.epoch_ ? on.epoch_ : on.core_->current_epoch())->session_id.load();
         if (of_this_session && !kept) {
             kept.emplace();
             kept->path = path;
             kept->stat = *s;
         } else {
-            ensure_removed(path);
+            on.ensure_removed(path);
         }
     }
     co_return kept;
+}
+
+// ----------------------------------------------------------------------------------------------------- the members
+
+asio::awaitable<created> operations::create(std::string path, bytes data, create_options options) const {
+    return impl::create(*this, std::move(path), std::move(data), std::move(options));
+}
+asio::awaitable<node_data> operations::get(std::string path) const {
+    return impl::get(*this, std::move(path));
+}
+asio::awaitable<node_stat> operations::set(std::string path, bytes data, std::int32_t version) const {
+    return impl::set(*this, std::move(path), std::move(data), version);
+}
+asio::awaitable<std::optional<node_stat>> operations::exists(std::string path) const {
+    return impl::exists(*this, std::move(path));
+}
+asio::awaitable<node_children> operations::children(std::string path) const {
+    return impl::children(*this, std::move(path));
+}
+asio::awaitable<void> operations::remove(std::string path, std::int32_t version) const {
+    return impl::remove(*this, std::move(path), version);
+}
+asio::awaitable<void> operations::remove_recursive(std::string path) const {
+    return impl::remove_recursive(*this, std::move(path));
+}
+asio::awaitable<std::vector<step_result>> operations::multi(transaction steps) const {
+    return impl::multi(*this, std::move(steps));
+}
+asio::awaitable<void> operations::sync(std::string path) const {
+    return impl::sync(*this, std::move(path));
+}
+asio::awaitable<operations::acl_and_stat> operations::get_acl(std::string path) const {
+    return impl::get_acl(*this, std::move(path));
+}
+asio::awaitable<void> operations::set_acl(std::string path, acl entries, std::int32_t acl_version) const {
+    return impl::set_acl(*this, std::move(path), std::move(entries), acl_version);
+}
+asio::awaitable<watched<node_data>> operations::get_and_watch(std::string path) const {
+    return impl::get_and_watch(*this, std::move(path));
+}
+asio::awaitable<watched<std::optional<node_stat>>> operations::exists_and_watch(std::string path) const {
+    return impl::exists_and_watch(*this, std::move(path));
+}
+asio::awaitable<watched<node_children>> operations::children_and_watch(std::string path) const {
+    return impl::children_and_watch(*this, std::move(path));
+}
+asio::awaitable<node_data> operations::get_config() const {
+    return impl::get_config(*this);
+}
+asio::awaitable<watched<node_data>> operations::config_and_watch() const {
+    return impl::config_and_watch(*this);
+}
+asio::awaitable<node_data> operations::reconfigure(std::string joining, std::string leaving, std::string members,
+                                                   std::int64_t from_version) const {
+    return impl::reconfigure(*this, std::move(joining), std::move(leaving), std::move(members), from_version);
+}
+asio::awaitable<std::optional<created>> operations::find_protected(std::string parent,
+                                                                   std::string protection_id) const {
+    return impl::find_protected(*this, std::move(parent), std::move(protection_id));
 }
 
 }  // namespace zkasio

@@ -22,14 +22,14 @@ namespace zkasio {
 
 namespace detail {
 class core;
-struct command;
 struct epoch;
-struct reply;
 }  // namespace detail
 
 /// The operations on nodes. `client` runs them on whichever session is current; `session` on that session or not at all.
 ///
-/// Every operation may be awaited from any executor, and resumes there.
+/// Every operation may be awaited from any executor, and resumes there. It takes along what it needs: the object may be gone before it is
+/// awaited, and while it runs. (When the last handle of a client goes, the client closes, and what is awaited then fails with
+/// errc::client_closed.) An object that was moved from fails with errc::invalid_argument.
 ///
 /// *Completes when* the server has answered. While there is no connection it waits, for at most
 /// `client_options::connection_timeout`.
@@ -120,14 +120,11 @@ protected:
     operations(std::shared_ptr<detail::core> core, std::shared_ptr<detail::epoch> epoch)
         : core_(std::move(core)), epoch_(std::move(epoch)) {}
 
-    asio::awaitable<detail::reply> run(detail::command what) const;
-
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<detail::epoch> epoch_;  // null: whichever is current
 
 private:
-    asio::awaitable<void> create_parents(std::string path, create_options options) const;
-    asio::awaitable<created> create_protected(std::string path, std::string data, create_options options) const;
+    struct impl;
 };
 
 /// A random id for protection (RFC 4122, version 4, lower case), and the prefix "_c_<id>-" that Curator gives such nodes.

@@ -11,45 +11,46 @@ using namespace detail;
 pending::pending(core_ptr core, std::shared_ptr<detail::ticket> ticket, std::string operation, std::string path)
     : core_(std::move(core)), ticket_(std::move(ticket)), operation_(std::move(operation)), path_(std::move(path)) {}
 
-asio::awaitable<void> pending::answered() const {
-    const wait_end failed = co_await wait_for(core_, ticket_->answered);
-    if (failed.code) throw error(failed.code, operation_, path_, {}, true);
+// The members return what may be awaited when the object is gone: hence a coroutine that has what it needs.
+asio::awaitable<void> pending::until_answered(pending self) {
+    there(self.core_, self.operation_, self.path_);
+    const wait_end failed = co_await wait_for(self.core_, self.ticket_->answered);
+    if (failed.code) throw error(failed.code, self.operation_, self.path_, {}, true);
 }
 
+asio::awaitable<void> pending::answered() const { return until_answered(*this); }
+
 void pending::then(std::function<void()> f) const {
+    there(core_, "then");
     if (ticket_->answered->done) return f();  // refused at once
     ticket_->answered->then = std::move(f);
 }
 
-asio::awaitable<created> pending_create::result() const {
-    co_await answered();
-    co_return get();
+namespace {
+
+template <class Result, class Pending>
+asio::awaitable<Result> result_of(Pending self) {
+    co_await self.answered();
+    co_return self.get();
 }
 
-created pending_create::get() const {
+}  // namespace
+
+asio::awaitable<created> pending_create::result() const { return result_of<created>(*this); }
+asio::awaitable<node_children> pending_children::result() const { return result_of<node_children>(*this); }
+asio::awaitable<node_data> pending_data::result() const { return result_of<node_data>(*this); }
+asio::awaitable<void> pending_removal::result() const { return result_of<void>(*this); }
+
+// Answered, and well.
+reply& pending::good() const {
+    there(core_, operation_, path_);
     throw_if_failed(ticket_->reply, operation_, path_);
-    return take_created(reply(ticket_->reply));
+    return ticket_->reply;
 }
 
-asio::awaitable<node_children> pending_children::result() const {
-    co_await answered();
-    co_return get();
-}
-
-node_children pending_children::get() const {
-    throw_if_failed(ticket_->reply, operation_, path_);
-    return take_children(std::move(ticket_->reply));
-}
-
-asio::awaitable<node_data> pending_data::result() const {
-    co_await answered();
-    co_return get();
-}
-
-node_data pending_data::get() const {
-    throw_if_failed(ticket_->reply, operation_, path_);
-    return take_data(std::move(ticket_->reply));
-}
+created pending_create::get() const { return take_created(reply(good())); }
+node_children pending_children::get() const { return take_children(std::move(good())); }
+node_data pending_data::get() const { return take_data(std::move(good())); }
 
 pending_watched_data::pending_watched_data(core_ptr core, std::shared_ptr<detail::ticket> ticket,
                                            std::shared_ptr<watch_state> watch, std::string path)
@@ -66,16 +67,12 @@ pending_watched_data::~pending_watched_data() {
 }
 
 watched<node_data> pending_watched_data::get() {
-    throw_if_failed(ticket_->reply, operation_, path_);
-    return watched<node_data>{take_data(std::move(ticket_->reply)), watch(core_, std::exchange(watch_, nullptr))};
-}
-
-asio::awaitable<void> pending_removal::result() const {
-    co_await answered();
-    get();
+    reply& answer = good();
+    return watched<node_data>{take_data(std::move(answer)), watch(core_, std::exchange(watch_, nullptr))};
 }
 
 void pending_removal::get() const {
+    there(core_, "remove", path_);
     const reply& r = ticket_->reply;
     throw_if_failed(r, operation_, r.path.empty() ? path_ : r.path);
 }

@@ -14,12 +14,14 @@ namespace zkasio {
 
 namespace detail {
 class core;
+struct reply;
 struct ticket;
 struct watch_state;
 }  // namespace detail
 
 /// A request that was started and goes on, whether somebody awaits it or not. Several that are started one after
-/// another without a co_await between them travel together and are answered after one round trip.
+/// another without a co_await between them travel together and are answered after one round trip. What it returns may be awaited when the
+/// object is gone. One that was moved from fails with errc::invalid_argument.
 class pending {
 public:
     pending(std::shared_ptr<detail::core> core, std::shared_ptr<detail::ticket> ticket, std::string operation,
@@ -33,9 +35,14 @@ public:
     void then(std::function<void()> f) const;
 
 protected:
+    detail::reply& good() const;
+
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<detail::ticket> ticket_;
     std::string operation_, path_;
+
+private:
+    static asio::awaitable<void> until_answered(pending self);
 };
 
 class pending_create : public pending {

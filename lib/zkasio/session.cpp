@@ -3,6 +3,7 @@
 #include <zkasio/detail/await.hpp>
 #include <zkasio/detail/run_cancellable.hpp>
 #include <zkasio/detail/stop_when.hpp>
+#include <zkasio/detail/throw_error.hpp>
 
 #include <algorithm>
 
@@ -32,31 +33,54 @@ loss_reason session_hold::reason() const noexcept {
     return why == loss_reason::none && hold_->given_up.load(std::memory_order_acquire) ? loss_reason::released : why;
 }
 
-asio::awaitable<void> session_hold::confirmed() const {
-    const auto hold = hold_;
-    if (!hold || hold->given_up.load(std::memory_order_acquire)) throw error(errc::lock_released, "hold");
-    const detail::wait_end failed = co_await detail::wait_for(core_, hold->renewed);
+// What the members return may be awaited when the hold is gone: hence coroutines that have what they need.
+namespace {
+
+using detail::core_ptr;
+using detail::hold_ptr;
+
+std::string first_node(const hold_ptr& hold) { return hold->nodes.empty() ? std::string() : hold->nodes.front().path; }
+
+// Null in a hold that was moved from.
+void there(const hold_ptr& hold, std::string_view operation) {
+    if (!hold) throw error(errc::lock_released, operation, {}, "this hold was moved from");
+}
+
+asio::awaitable<void> until_confirmed(core_ptr core, hold_ptr hold) {
+    there(hold, "hold");
+    if (hold->given_up.load(std::memory_order_acquire)) throw error(errc::lock_released, "hold", first_node(hold));
+    const detail::wait_end failed = co_await detail::wait_for(core, hold->renewed);
     if (!failed.code) co_return;
     const loss_reason why = hold->reason.load(std::memory_order_acquire);
     std::error_code code = failed.code;
     if (why == loss_reason::session_expired) code = errc::session_expired;
     if (why == loss_reason::closed) code = errc::client_closed;
-    throw error(code, "hold", hold->nodes.empty() ? std::string() : hold->nodes.front().path, to_string(why));
+    throw error(code, "hold", first_node(hold), code == errc::lock_lost ? to_string(why) : "");
 }
 
-asio::awaitable<loss_reason> session_hold::lost() const {
-    const auto hold = hold_;
+asio::awaitable<loss_reason> until_lost(core_ptr core, hold_ptr hold) {
     if (!hold) co_return loss_reason::released;
-    const detail::wait_end ended = co_await detail::wait_for(core_, hold->lost);
-    if (ended.code == condition::cancelled) throw error(ended.code, "lost");
+    const detail::wait_end ended = co_await detail::wait_for(core, hold->lost);
+    if (ended.code == condition::cancelled) throw error(ended.code, "lost", first_node(hold));
     const loss_reason why = hold->reason.load(std::memory_order_acquire);
     co_return why == loss_reason::none ? loss_reason::closed : why;
 }
 
-asio::awaitable<void> session_hold::run(std::function<asio::awaitable<void>()> body) const {
-    const auto core = core_;
-    const auto hold = hold_;
-    if (!hold) throw error(errc::lock_released, "run");
+asio::awaitable<std::error_code> until_over(core_ptr core, detail::epoch_ptr epoch) {
+    detail::there(core, "session");
+    const detail::wait_end why = co_await detail::wait_for(core, epoch->ended);
+    if (why.code == condition::cancelled) throw error(why.code, "session");
+    co_return why.code;
+}
+
+}  // namespace
+
+asio::awaitable<void> session_hold::confirmed() const { return until_confirmed(core_, hold_); }
+asio::awaitable<loss_reason> session_hold::lost() const { return until_lost(core_, hold_); }
+
+asio::awaitable<void> session_hold::run_body(core_ptr core, hold_ptr hold, std::function<asio::awaitable<void>()> body) {
+    there(hold, "run");
+    if (!body) throw error(errc::invalid_argument, "run", first_node(hold), "the body is empty");
     detail::arm_function arm = [core, hold](const std::shared_ptr<detail::body_run>& run) {
         return detail::stop_when(core, hold->lost, run, [](const detail::reply& r) { return r.code != errc::lock_released; });
     };
@@ -64,15 +88,19 @@ asio::awaitable<void> session_hold::run(std::function<asio::awaitable<void>()> b
 }
 
 void session_hold::on_lost(std::function<void(loss_reason)> f) const {
+    if (!hold_) return;
     hold_->lost->then = [f = std::move(f), raw = hold_.get()] {
         const loss_reason why = raw->reason.load(std::memory_order_acquire);
         if (why != loss_reason::released) f(why);
     };
 }
 
-void session_hold::watch_nodes() const { core_->watch_hold(hold_); }
+void session_hold::watch_nodes() const {
+    if (hold_) core_->watch_hold(hold_);
+}
 
 bool session_hold::nodes_watched() const noexcept {
+    if (!hold_) return false;
     return std::all_of(hold_->nodes.begin(), hold_->nodes.end(), [](const auto& node) { return node.watched; });
 }
 
@@ -88,17 +116,12 @@ void session_hold::lose(loss_reason why) const noexcept {
     if (hold_) detail::on_strand(core_, [core = core_, hold = hold_, why] { core->end_hold(hold, why); });
 }
 
-std::int64_t session::id() const noexcept { return epoch_->session_id; }
-std::chrono::milliseconds session::timeout() const noexcept { return std::chrono::milliseconds(epoch_->timeout_ms); }
-bool session::over() const noexcept { return epoch_->over; }
-boot_clock::time_point session::leased_until() const noexcept { return epoch_->leased_until(); }
+std::int64_t session::id() const noexcept { return epoch_ ? epoch_->session_id.load() : 0; }
+std::chrono::milliseconds session::timeout() const noexcept { return std::chrono::milliseconds(epoch_ ? epoch_->timeout_ms.load() : 0); }
+bool session::over() const noexcept { return !epoch_ || epoch_->over; }
+boot_clock::time_point session::leased_until() const noexcept { return epoch_ ? epoch_->leased_until() : boot_clock::time_point(); }
 
-asio::awaitable<std::error_code> session::ended() const {
-    const auto epoch = epoch_;
-    const detail::wait_end why = co_await detail::wait_for(core_, epoch->ended);
-    if (why.code == condition::cancelled) throw error(why.code, "session");
-    co_return why.code;
-}
+asio::awaitable<std::error_code> session::ended() const { return until_over(core_, epoch_); }
 
 session_hold session::hold(std::string path) const {
     std::vector<std::string> paths;
@@ -107,6 +130,7 @@ session_hold session::hold(std::string path) const {
 }
 
 session_hold session::hold(std::vector<std::string> paths) const {
+    detail::there(core_, "hold");
     auto h = std::make_shared<detail::hold>();
     h->epoch = epoch_;
     for (std::string& path : paths) {
@@ -117,10 +141,11 @@ session_hold session::hold(std::vector<std::string> paths) const {
     return {core_, h};
 }
 
-asio::any_io_executor session::get_executor() const { return core_->strand(); }
+asio::any_io_executor session::get_executor() const { return detail::there(core_, "get_executor")->strand(); }
 
 std::shared_ptr<session_part> session::part(const std::string& key,
                                             const std::function<std::shared_ptr<session_part>()>& make) const {
+    detail::there(core_, "part");
     auto& parts = epoch_->parts;
     if (const auto it = parts.find(key); it != parts.end())
         if (auto found = it->second.lock()) return found;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/clock.hpp>
+#include <zkasio/coroutine_safety.hpp>
 #include <zkasio/loss_reason.hpp>
 #include <zkasio/operations.hpp>
 #include <zkasio/session_part.hpp>
@@ -13,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace zkasio {
@@ -25,7 +27,8 @@ struct hold;
 ///
 /// As long as one exists, the session proves at short intervals, with a write of the whole ensemble, that it lives and
 /// that the nodes are there (see docs/architecture.md, "The lease"). The nodes themselves are not touched. Move-only; ends when
-/// destroyed. `held()` and `held_until()` may be called from any thread.
+/// destroyed. `held()` and `held_until()` may be called from any thread. The coroutines that it returns take along what they need: they
+/// may be awaited when it is gone. One that was moved from counts as ended: errc::lock_released, loss_reason::released.
 class session_hold {
 public:
     session_hold(std::shared_ptr<detail::core> core, std::shared_ptr<detail::hold> hold) noexcept
@@ -47,10 +50,13 @@ public:
     /// *Completes when* it is over, with the reason.
     asio::awaitable<loss_reason> lost() const;
 
-    /// Runs `body` on a strand over the caller's executor. When this is lost, the body receives a terminal
+    /// Runs `body()`, a coroutine, on a strand over the caller's executor. When this is lost, the body receives a terminal
     /// cancellation. *Completes when* the body has really ended. *Fails with* what the body throws.
     /// *Cancellation* is passed on to the body.
-    asio::awaitable<void> run(std::function<asio::awaitable<void>()> body) const;
+    template <class Body>
+    asio::awaitable<void> run(Body&& body) const {
+        return run_body(core_, hold_, detail::safe_function<std::function<asio::awaitable<void>()>>(std::forward<Body>(body)));
+    }
 
     /// For state machines that live on the client's strand: `f` is called there, once, when it is over for another reason
     /// than end(). To be called on the strand, at most once. `f` must not throw.
@@ -68,12 +74,15 @@ public:
     void lose(loss_reason why) const noexcept;
 
 private:
+    static asio::awaitable<void> run_body(std::shared_ptr<detail::core> core, std::shared_ptr<detail::hold> hold,
+                                          std::function<asio::awaitable<void>()> body);
+
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<detail::hold> hold_;
 };
 
 /// One ZooKeeper session, from its opening to its end. Operations through this object run on this session or fail with
-/// errc::session_expired, whatever the client has opened since.
+/// errc::session_expired, whatever the client has opened since. One that was moved from is over().
 class session : public operations {
 public:
     session(std::shared_ptr<detail::core> core, std::shared_ptr<detail::epoch> epoch)

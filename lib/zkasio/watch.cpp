@@ -4,38 +4,48 @@
 
 namespace zkasio {
 
-watch& watch::operator=(watch&& other) noexcept {
-    if (this != &other) {
-        leave();
-        core_ = std::move(other.core_);
-        state_ = std::move(other.state_);
+struct watch::use {
+    use(detail::core_ptr c, detail::watch_ptr w) : core(std::move(c)), state(std::move(w)) {}
+    use(const use&) = delete;
+    use& operator=(const use&) = delete;
+    ~use() {
+        detail::on_strand(core, [core = core, state = state] { core->leave_watch(state); });
     }
-    return *this;
-}
 
-void watch::leave() noexcept {
-    if (!core_ || !state_) return;
-    detail::on_strand(core_, [core = core_, state = state_] { core->leave_watch(state); });
-    core_.reset();
-    state_.reset();
-}
+    static asio::awaitable<watch_event> changed(std::shared_ptr<use> self) {
+        check(self);
+        const detail::watch_ptr state = self->state;
+        const detail::wait_end failed = co_await detail::wait_for(self->core, state->fired);
+        if (failed.code) throw error(failed.code, "watch", state->path);
+        watch_event event;
+        event.what = static_cast<node_change>(state->event);
+        event.path = state->path;
+        co_return event;
+    }
+    static void check(const std::shared_ptr<use>& self) {
+        if (!self) throw error(errc::invalid_argument, "watch", {}, "this watch was moved from");
+    }
+
+    detail::core_ptr core;
+    detail::watch_ptr state;
+};
+
+watch::watch(std::shared_ptr<detail::core> core, std::shared_ptr<detail::watch_state> state)
+    : use_(std::make_shared<use>(std::move(core), std::move(state))) {}
 
 void watch::then(std::function<void(std::error_code, node_change)> f) const {
-    auto call = [f = std::move(f), raw = state_.get()] { f(raw->fired->code, static_cast<node_change>(raw->event)); };
-    if (state_->fired->done) return call();
-    state_->fired->then = std::move(call);
+    use::check(use_);
+    const detail::watch_ptr& state = use_->state;
+    auto call = [f = std::move(f), raw = state.get()] { f(raw->fired->code, static_cast<node_change>(raw->event)); };
+    if (state->fired->done) return call();
+    state->fired->then = std::move(call);
 }
 
-const std::string& watch::path() const noexcept { return state_->path; }
-
-asio::awaitable<watch_event> watch::changed() const {
-    const auto state = state_;
-    const detail::wait_end failed = co_await detail::wait_for(core_, state->fired);
-    if (failed.code) throw error(failed.code, "watch", state->path);
-    watch_event event;
-    event.what = static_cast<node_change>(state->event);
-    event.path = state->path;
-    co_return event;
+const std::string& watch::path() const noexcept {
+    static const std::string none;
+    return use_ ? use_->state->path : none;
 }
+
+asio::awaitable<watch_event> watch::changed() const { return use::changed(use_); }
 
 }  // namespace zkasio

@@ -24,18 +24,21 @@ struct watch_event {
 /// A one-shot watch on a node, as it was returned together with what was read.
 ///
 /// Every change after the read that returned it makes it fire, also a change that happens while the connection is lost.
-/// Watches of one node share one watch of the server; it is removed there when the last of them is destroyed.
+/// Watches of one node share one watch of the server; it is removed there when the last of them is destroyed. Move-only. One that was
+/// moved from answers errc::invalid_argument, and its path() is empty.
 class watch {
 public:
-    watch(std::shared_ptr<detail::core> core, std::shared_ptr<detail::watch_state> state) noexcept
-        : core_(std::move(core)), state_(std::move(state)) {}
-    watch(watch&&) noexcept = default;
-    watch& operator=(watch&& other) noexcept;
-    ~watch() { leave(); }
+    watch(std::shared_ptr<detail::core> core, std::shared_ptr<detail::watch_state> state);
+    watch(watch&& other) noexcept : use_(std::move(other.use_)) {}
+    watch& operator=(watch&& other) noexcept {
+        use_ = std::move(other.use_);
+        return *this;
+    }
+    ~watch() = default;
 
     /// *Completes when* the node has changed; at once if it already has. May be awaited again.
     /// *Fails with* errc::session_expired or errc::client_closed when the session ends first.
-    /// *Cancellation*: ends the wait; the watch stays.
+    /// *Cancellation*: ends the wait; the watch stays. What is returned keeps the watch, too: this object may be gone.
     asio::awaitable<watch_event> changed() const;
 
     /// For state machines that live on the client's strand: `f` is called there, once, when the node has changed (at once if
@@ -45,10 +48,8 @@ public:
     const std::string& path() const noexcept;
 
 private:
-    void leave() noexcept;
-
-    std::shared_ptr<detail::core> core_;
-    std::shared_ptr<detail::watch_state> state_;
+    struct use;
+    std::shared_ptr<use> use_;  // the watch is left with the last of these
 };
 
 /// What was read, and the watch that fires when it is not true any more.

@@ -229,7 +229,8 @@ TEST_CASE("queue insight: an observed acquire that is cancelled is not told any 
         auto seen = std::make_shared<positions>();
         const std::weak_ptr<positions> observed = seen;
         acquire_options how;
-        how.on_position([seen](const queue_position& p) { seen->push_back(p); });
+        const auto note = [seen](const queue_position& p) { seen->push_back(p); };
+        how.on_position(note);
         taker last(executor, lock.acquire(std::move(how)));
         how = acquire_options();
         co_await until_told(*seen, 2);

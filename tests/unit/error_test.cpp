@@ -182,3 +182,9 @@ TEST_CASE("error: a copy does not throw, and shares the text", "[error]") {
     REQUIRE(caught);
     CHECK(caught->what() == copy.what());
 }
+
+TEST_CASE("a reason that is the same as the code is told once", "[error]") {
+    CHECK(std::string(error(errc::session_expired, "hold", "/a", "session expired").what()) == "hold /a: session expired");
+    CHECK(std::string(error(errc::client_closed, "with_session", {}, "client closed").what()) == "with_session: client closed");
+    CHECK(std::string(error(errc::lock_lost, "hold", "/a", "node deleted").what()) == "hold /a: lock lost (node deleted)");
+}

@@ -58,6 +58,10 @@ core::core(asio::any_io_executor executor, client_options options, backend_facto
       timer_(strand_),
       random_(std::random_device{}()) {
     check_range(options_.session_timeout(), "session_timeout");
+    // The C client waits 2/3 of what is asked for, in whole milliseconds, for the answer to its handshake.
+    if (options_.session_timeout() < std::chrono::milliseconds(100))
+        throw error(errc::invalid_argument, "client options", {},
+                    "session_timeout is shorter than 100 ms: no server could answer in time (they grant 2 of their ticks at least)");
     check_range(options_.connection_timeout(), "connection_timeout");
     check_range(options_.close_timeout(), "close_timeout");
     if (const session_credentials* c = options_.resume()) {

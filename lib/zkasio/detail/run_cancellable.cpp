@@ -1,6 +1,7 @@
 #include <zkasio/detail/run_cancellable.hpp>
 
 #include <zkasio/deadline.hpp>
+#include <zkasio/error.hpp>
 
 #include <asio/associated_cancellation_slot.hpp>
 #include <asio/associated_executor.hpp>
@@ -16,8 +17,7 @@
 #include <algorithm>
 #include <system_error>
 
-namespace zkasio {
-namespace detail {
+namespace zkasio::detail {
 
 void body_run::cancel(const std::shared_ptr<body_run>& run, asio::cancellation_type how) {
     asio::post(run->strand, [run, how] {
@@ -51,12 +51,11 @@ asio::awaitable<void> run_cancellable(std::function<asio::awaitable<void>()> bod
     co_await asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr)>(initiate, asio::use_awaitable);
 }
 
-}  // namespace detail
-
-asio::awaitable<bool> run_with_deadline(boot_clock::time_point deadline, std::function<asio::awaitable<void>()> body) {
+asio::awaitable<bool> run_until_deadline(boot_clock::time_point deadline, std::function<asio::awaitable<void>()> body) {
     using namespace std::chrono_literals;
+    if (!body) throw error(errc::invalid_argument, "run_with_deadline", {}, "the body is empty");
     const auto hit = std::make_shared<bool>(false);
-    detail::arm_function arm = [deadline, hit](const std::shared_ptr<detail::body_run>& run) -> detail::disarm_function {
+    arm_function arm = [deadline, hit](const std::shared_ptr<body_run>& run) -> disarm_function {
         const auto timer = std::make_shared<asio::steady_timer>(run->strand);
         const auto left = std::clamp<boot_clock::duration>(deadline - boot_clock::now(), 0ns, 24h * 365 * 100);
         timer->expires_after(left);
@@ -69,7 +68,7 @@ asio::awaitable<bool> run_with_deadline(boot_clock::time_point deadline, std::fu
     };
     bool aborted = false;
     try {
-        co_await detail::run_cancellable(std::move(body), std::move(arm));
+        co_await run_cancellable(std::move(body), std::move(arm));
     } catch (const std::system_error& e) {
         if (!*hit || e.code() != asio::error::operation_aborted) throw;
         aborted = true;
@@ -77,4 +76,4 @@ asio::awaitable<bool> run_with_deadline(boot_clock::time_point deadline, std::fu
     co_return !aborted;
 }
 
-}  // namespace zkasio
+}  // namespace zkasio::detail

@@ -12,4 +12,9 @@ void throw_if_failed(const reply& r, std::string_view operation, std::string_vie
     throw error(r.code, operation, path, hint, r.sent);
 }
 
+const std::shared_ptr<core>& there(const std::shared_ptr<core>& c, std::string_view operation, std::string_view path) {
+    if (!c) throw error(errc::invalid_argument, operation, path, "this object was moved from");
+    return c;
+}
+
 }  // namespace zkasio::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <zkasio/coroutine_safety.hpp>
 #include <zkasio/recipes/lock_owner.hpp>
 #include <zkasio/recipes/queue_position.hpp>
 
@@ -15,7 +16,11 @@ public:
     /// Who acquires: if it holds the lock already, it has it at once.
     acquire_options& owner(lock_owner o) { owner_ = std::move(o); return *this; }
     /// Tells where in the queue we stand while we wait. Costs a listing whenever only that can tell.
-    acquire_options& on_position(position_observer f) { observer_ = std::move(f); return *this; }
+    template <class Observer = position_observer>
+    acquire_options& on_position(Observer&& f) {
+        observer_ = detail::safe_function<position_observer>(std::forward<Observer>(f));
+        return *this;
+    }
 
     const std::optional<lock_owner>& owner() const noexcept { return owner_; }
     const position_observer& on_position() const noexcept { return observer_; }

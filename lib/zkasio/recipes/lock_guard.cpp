@@ -80,6 +80,7 @@ asio::awaitable<std::vector<step_result>> commit_under(claim_ptr claim, bool rel
 
 asio::awaitable<void> run_under(claim_ptr claim, bool released, std::function<asio::awaitable<void>()> body) {
     if (released) throw error(errc::lock_released, "run", claim->paths().front());
+    if (!body) throw error(errc::invalid_argument, "run", claim->paths().front(), "the body is empty");
     std::function<asio::awaitable<void>()> known = [&]() -> asio::awaitable<void> {
         claim->body_runs_on(co_await asio::this_coro::executor);
         co_await body();
@@ -125,8 +126,8 @@ asio::awaitable<std::vector<step_result>> lock_guard::commit(transaction steps) 
     return commit_under(claim_, released_, std::move(steps));
 }
 
-asio::awaitable<void> lock_guard::run(std::function<asio::awaitable<void>()> body) const {
-    return run_under(claim_, released_, std::move(body));
+asio::awaitable<void> lock_guard::run_body(claim_ptr claim, bool released, std::function<asio::awaitable<void>()> body) {
+    return run_under(std::move(claim), released, std::move(body));
 }
 
 asio::awaitable<void> lock_guard::revoke_requested() const { return until_revoked(claim_, released_); }
@@ -141,7 +142,9 @@ asio::awaitable<void> revoke(client zk, std::string path) {
     }
 }
 
-asio::awaitable<void> with_lock(asio::awaitable<lock_guard> acquiring, lock_body body, revocation_policy policy) {
+asio::awaitable<void> recipes::detail::run_with_lock(std::string path, asio::awaitable<lock_guard> acquiring, lock_body body,
+                                                     revocation_policy policy) {
+    if (!body) throw error(errc::invalid_argument, "with_lock", path, "the body is empty");
     lock_guard guard = co_await std::move(acquiring);
     std::function<asio::awaitable<void>()> bound = [&] { return body(guard); };
     // When it throws, the guard releases in the background.

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace zkasio {
@@ -64,9 +65,12 @@ public:
     /// *Fails with* errc::lock_lost, and else as operations::multi().
     asio::awaitable<std::vector<step_result>> commit(transaction steps) const;
 
-    /// Runs `body` until it ends; when the lock is lost it receives a terminal cancellation, and when it has really
+    /// Runs `body()`, a coroutine, until it ends; when the lock is lost it receives a terminal cancellation, and when it has really
     /// ended, this throws errc::lock_lost. The lock is not released.
-    asio::awaitable<void> run(std::function<asio::awaitable<void>()> body) const;
+    template <class Body>
+    asio::awaitable<void> run(Body&& body) const {
+        return run_body(claim_, released_, detail::safe_function<std::function<asio::awaitable<void>()>>(std::forward<Body>(body)));
+    }
 
     /// *Completes when* somebody asks for the lock back (see revoke()). Nothing follows from it by itself: whoever asks
     /// hopes that we release soon. *Fails with* errc::lock_lost when the lock is lost first, errc::lock_released when it is
@@ -87,6 +91,7 @@ public:
     }
 
 private:
+    static asio::awaitable<void> run_body(std::shared_ptr<lock_claim> claim, bool released, std::function<asio::awaitable<void>()> body);
     std::shared_ptr<lock_claim> give_up() noexcept;
 
     std::shared_ptr<lock_claim> claim_;
@@ -116,8 +121,16 @@ private:
 /// What runs under a lock.
 using lock_body = std::function<asio::awaitable<void>(lock_guard&)>;
 
-/// Acquires, runs `body(guard)` and releases; what the with_lock() members of the locks do. See mutex::with_lock().
-asio::awaitable<void> with_lock(asio::awaitable<lock_guard> acquiring, lock_body body,
-                                revocation_policy policy = revocation_policy::ignore());
+namespace recipes::detail {
+/// @param path of the lock, for messages.
+asio::awaitable<void> run_with_lock(std::string path, asio::awaitable<lock_guard> acquiring, lock_body body, revocation_policy policy);
+}  // namespace recipes::detail
+
+/// Acquires, runs `body(guard)`, a coroutine, and releases; what the with_lock() members of the locks do. See mutex::with_lock().
+template <class Body>
+asio::awaitable<void> with_lock(asio::awaitable<lock_guard> acquiring, Body&& body,
+                                revocation_policy policy = revocation_policy::ignore()) {
+    return recipes::detail::run_with_lock({}, std::move(acquiring), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
+}
 
 }  // namespace zkasio

@@ -1,5 +1,7 @@
 #include <zkasio/recipes/lock_owner.hpp>
 
+#include <zkasio/recipes/detail/rethrow.hpp>
+
 #include <map>
 #include <mutex>
 #include <optional>
@@ -76,19 +78,9 @@ struct lock_owner::state {
 
 lock_owner::lock_owner() : state_(std::make_shared<state>()) {}
 
-asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::acquire(client zk, std::string key, lock_kind kind,
-                                                                 std::function<asio::awaitable<std::shared_ptr<lock_claim>>()> acquire) const {
-    return take(std::move(zk), std::move(key), kind, others::wait, std::move(acquire));
-}
-
-asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::try_acquire(client zk, std::string key, lock_kind kind,
-                                                                     std::function<asio::awaitable<std::shared_ptr<lock_claim>>()> acquire) const {
-    return take(std::move(zk), std::move(key), kind, others::refuse, std::move(acquire));
-}
-
-asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::take(client zk, std::string key, lock_kind kind, others when_acquiring,
-                                                              std::function<asio::awaitable<std::shared_ptr<lock_claim>>()> acquire) const {
-    const auto self = state_;
+asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::take(std::shared_ptr<state> self, client zk, std::string key, lock_kind kind,
+                                                              others when_acquiring, acquire_function acquire) {
+    if (!self) throw error(errc::invalid_argument, "acquire", key, "this lock_owner was moved from");
     const one_shot done = zk.make_one_shot();
     for (;;) {
         std::optional<one_shot> first;
@@ -103,7 +95,11 @@ asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::take(client zk, std::st
         }
         if (!first) break;
         if (when_acquiring == others::refuse) co_return nullptr;
-        co_await first->wait();
+        try {
+            co_await first->wait();
+        } catch (...) {
+            recipes::detail::rethrow_as("acquire", key);
+        }
     }
     // From here on it is this coroutine that acquires; however it ends, the others go on.
     struct ending {

@@ -70,7 +70,7 @@ public:
     /// See mutex::with_lock().
     template <class Body>
     asio::awaitable<void> with_lock(Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
-        return zkasio::with_lock(acquire(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
+        return recipes::detail::run_with_lock(path(), acquire(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
     }
 
     /// Of all, in order, separated by commas: for messages.

@@ -32,7 +32,7 @@ asio::awaitable<std::optional<lock_guard>> mutex::try_acquire_until(boot_clock::
 }
 
 asio::awaitable<std::vector<contender_info>> mutex::contenders() const {
-    return recipes::detail::contenders(zk_, path_, spec_->names);
+    return recipes::detail::contenders(zk_, spec_);
 }
 
 }  // namespace zkasio

@@ -81,7 +81,7 @@ public:
     /// terminal cancellation; when it has really ended, this throws errc::lock_lost.
     template <class Body>
     asio::awaitable<void> with_lock(Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
-        return zkasio::with_lock(acquire(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
+        return recipes::detail::run_with_lock(path_, acquire(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
     }
 
     /// Who holds the lock and who waits for it, in order, the holder first.

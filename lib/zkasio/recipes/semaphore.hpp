@@ -89,7 +89,7 @@ public:
     /// Acquires one permit, runs `body(guard)`, and releases. See mutex::with_lock().
     template <class Body>
     asio::awaitable<void> with_permit(Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
-        return with_lock(acquire(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
+        return recipes::detail::run_with_lock(path_, acquire(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
     }
 
     /// The permits that are out, one entry each, in the order in which they were given; the last few may still be waiting.

@@ -64,16 +64,40 @@ asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_shared_unti
     return acquire_until(zk_, path_, limit, [self = *this, how = std::move(how)] { return self.acquire_shared(how); });
 }
 
-asio::awaitable<lock_guard> shared_mutex::downgrade(lock_guard writing) const {
-    const auto claim = std::dynamic_pointer_cast<queue_claim>(writing.claim());
-    if (!claim || claim->asked().spec->directory != path_ || claim->asked().kind != lock_kind::exclusive)
-        throw error(errc::invalid_argument, "downgrade", path_, "not a writer's guard of this lock, or one of a lock_owner");
-    if (!writing.held()) throw error(errc::lock_lost, "downgrade", writing.path(), to_string(writing.reason()));
-    co_return lock_guard(co_await claim->downgrade(spec_));
+asio::awaitable<lock_guard> shared_mutex::acquire(lock_kind kind, acquire_options how) const {
+    return kind == lock_kind::exclusive ? acquire(std::move(how)) : acquire_shared(std::move(how));
 }
 
+asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire(lock_kind kind, acquire_options how) const {
+    return kind == lock_kind::exclusive ? try_acquire(std::move(how)) : try_acquire_shared(std::move(how));
+}
+
+asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_for(lock_kind kind, std::chrono::nanoseconds limit,
+                                                                         acquire_options how) const {
+    return kind == lock_kind::exclusive ? try_acquire_for(limit, std::move(how)) : try_acquire_shared_for(limit, std::move(how));
+}
+
+asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_until(lock_kind kind, boot_clock::time_point limit,
+                                                                           acquire_options how) const {
+    return kind == lock_kind::exclusive ? try_acquire_until(limit, std::move(how)) : try_acquire_shared_until(limit, std::move(how));
+}
+
+namespace {
+
+asio::awaitable<lock_guard> downgraded(lock_spec_ptr spec, std::string path, lock_guard writing) {
+    const auto claim = std::dynamic_pointer_cast<queue_claim>(writing.claim());
+    if (!claim || claim->asked().spec->directory != path || claim->asked().kind != lock_kind::exclusive)
+        throw error(errc::invalid_argument, "downgrade", path, "not a writer's guard of this lock, or one of a lock_owner");
+    if (!writing.held()) throw error(errc::lock_lost, "downgrade", writing.path(), to_string(writing.reason()));
+    co_return lock_guard(co_await claim->downgrade(spec));
+}
+
+}  // namespace
+
+asio::awaitable<lock_guard> shared_mutex::downgrade(lock_guard writing) const { return downgraded(spec_, path_, std::move(writing)); }
+
 asio::awaitable<std::vector<contender_info>> shared_mutex::contenders() const {
-    return recipes::detail::contenders(zk_, path_, spec_->names);
+    return recipes::detail::contenders(zk_, spec_);
 }
 
 }  // namespace zkasio

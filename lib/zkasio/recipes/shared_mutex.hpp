@@ -4,6 +4,7 @@
 #include <zkasio/recipes/acquire_options.hpp>
 #include <zkasio/recipes/contender_info.hpp>
 #include <zkasio/recipes/lock_guard.hpp>
+#include <zkasio/recipes/lock_kind.hpp>
 #include <zkasio/recipes/name_scheme.hpp>
 
 #include <asio/awaitable.hpp>
@@ -82,6 +83,15 @@ public:
     asio::awaitable<std::optional<lock_guard>> try_acquire_shared_until(boot_clock::time_point limit,
                                                                         acquire_options how = acquire_options()) const;
 
+    /// As a writer or as a reader, for those who find out only then. (Do not write `w ? co_await m.acquire() : co_await m.acquire_shared()`: g++ 12
+    /// destroys what comes of that twice.)
+    asio::awaitable<lock_guard> acquire(lock_kind kind, acquire_options how = acquire_options()) const;
+    asio::awaitable<std::optional<lock_guard>> try_acquire(lock_kind kind, acquire_options how = acquire_options()) const;
+    asio::awaitable<std::optional<lock_guard>> try_acquire_for(lock_kind kind, std::chrono::nanoseconds limit,
+                                                               acquire_options how = acquire_options()) const;
+    asio::awaitable<std::optional<lock_guard>> try_acquire_until(lock_kind kind, boot_clock::time_point limit,
+                                                                 acquire_options how = acquire_options()) const;
+
     /// A writer goes on as a reader, at its place in the queue and with its token: nobody gets in between, and readers who
     /// wait behind it are let in. One transaction.
     /// @param writing a guard of this lock, of acquire() or its like without a lock_owner. Given up in any case.
@@ -92,11 +102,15 @@ public:
     /// See mutex::with_lock().
     template <class Body>
     asio::awaitable<void> with_lock(Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
-        return zkasio::with_lock(acquire(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
+        return recipes::detail::run_with_lock(path_, acquire(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
     }
     template <class Body>
     asio::awaitable<void> with_shared_lock(Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
-        return zkasio::with_lock(acquire_shared(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
+        return recipes::detail::run_with_lock(path_, acquire_shared(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
+    }
+    template <class Body>
+    asio::awaitable<void> with_lock(lock_kind kind, Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
+        return recipes::detail::run_with_lock(path_, acquire(kind), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
     }
 
     /// Who holds the lock and who waits for it, readers and writers, in the order in which they came.

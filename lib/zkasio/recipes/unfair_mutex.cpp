@@ -3,6 +3,7 @@
 #include <zkasio/recipes/detail/contender.hpp>
 #include <zkasio/recipes/detail/contenders.hpp>
 #include <zkasio/recipes/detail/timed.hpp>
+#include <zkasio/recipes/detail/rethrow.hpp>
 #include <zkasio/recipes/detail/turnstile.hpp>
 
 #include <asio/steady_timer.hpp>
@@ -69,7 +70,12 @@ public:
     }
     asio::awaitable<void> gone() override {
         const auto r = removal_;
-        co_await r->done.wait();
+        const std::string path = paths_.front();
+        try {
+            co_await r->done.wait();
+        } catch (...) {
+            rethrow_as("release", path);
+        }
         if (r->failed) std::rethrow_exception(r->failed);
     }
 
@@ -174,7 +180,7 @@ private:
 };
 
 asio::awaitable<std::optional<lock_guard>> take(client zk, std::string path, unfair_mutex_options options, patience how_long) {
-    const session on = co_await zk.current_session();
+    const session on = co_await zk.current_session("acquire", path);
     const auto pass = std::make_shared<turnstile::pass>(on, path, co_await asio::this_coro::executor);
     if (how_long == patience::first_or_nothing) {
         const bool first = co_await pass->now();

@@ -61,7 +61,7 @@ public:
     /// See mutex::with_lock().
     template <class Body>
     asio::awaitable<void> with_lock(Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
-        return zkasio::with_lock(acquire(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
+        return recipes::detail::run_with_lock(path_, acquire(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
     }
 
     /// Who has it; nothing when nobody does.

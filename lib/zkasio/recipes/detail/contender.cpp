@@ -1,6 +1,7 @@
 #include <zkasio/recipes/detail/contender.hpp>
 
 #include <zkasio/path.hpp>
+#include <zkasio/recipes/detail/rethrow.hpp>
 
 #include <asio/dispatch.hpp>
 #include <asio/this_coro.hpp>
@@ -55,7 +56,11 @@ void queue_claim::give_up() noexcept {
 asio::awaitable<void> queue_claim::gone() {
     const contender_ptr who = who_;
     if (!gone_) co_return;
-    co_await gone_->wait();
+    try {
+        co_await gone_->wait();
+    } catch (...) {
+        rethrow_as("release", who->path);
+    }
     if (who->failed) std::rethrow_exception(who->failed);
 }
 
@@ -98,10 +103,13 @@ asio::awaitable<Result> contend_as(client zk, wish what, lock_owner owner) {
     co_return as<Result>(co_await owner.acquire(zk, key, what.kind, anew));
 }
 
+// Nothing of a lock that was moved from.
+std::string directory_of(const wish& what) { return what.spec ? what.spec->directory : std::string(); }
+
 // Whoever waits keeps the frame of contend(): what is needed only before and after has functions of its own.
 
 asio::awaitable<std::shared_ptr<queue_claim>> take_place(const client& zk, const wish& what) {
-    if (zk.state() != session_state::connected) co_await zk.connected();
+    if (zk.state() != session_state::connected) co_await zk.connected("acquire", directory_of(what));
     const asio::any_io_executor from = co_await asio::this_coro::executor;
     co_return std::make_shared<queue_claim>(zk.session_now(), what, from);
 }
@@ -128,7 +136,11 @@ template <class Result>
 asio::awaitable<Result> contend(client zk, wish what) {
     for (;;) {
         const std::shared_ptr<queue_claim> claim = co_await take_place(zk, what);
-        co_await claim->decided();
+        try {
+            co_await claim->decided();
+        } catch (...) {
+            rethrow_as("acquire", what.spec->directory);
+        }
         bool over = !claim->granted() || claim->hold().held();
         if (!over) over = co_await keeps_place(claim);
         if (over) co_return outcome<Result>(claim);
@@ -138,7 +150,7 @@ asio::awaitable<Result> contend(client zk, wish what) {
 template <class Result>
 asio::awaitable<Result> contend(client zk, wish what, acquire_options how) {
     if (how.on_position()) what.observed = std::make_shared<observation>(observation{how.on_position()});
-    if (how.owner()) return contend_as<Result>(std::move(zk), std::move(what), *how.owner());
+    if (how.owner() && what.spec) return contend_as<Result>(std::move(zk), std::move(what), *how.owner());
     return contend<Result>(std::move(zk), std::move(what));
 }
 

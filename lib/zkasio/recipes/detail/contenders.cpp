@@ -60,4 +60,9 @@ asio::awaitable<std::vector<contender_info>> contenders(client zk, std::string d
     co_return result;
 }
 
+asio::awaitable<std::vector<contender_info>> contenders(client zk, lock_spec_ptr lock) {
+    if (!lock) throw error(errc::invalid_argument, "contenders", {}, "this lock was moved from");
+    co_return co_await contenders(zk, lock->directory, lock->names);
+}
+
 }  // namespace zkasio::recipes::detail

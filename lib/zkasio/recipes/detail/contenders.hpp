@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/recipes/contender_info.hpp>
+#include <zkasio/recipes/detail/lock_queue.hpp>
 #include <zkasio/recipes/detail/queue_names.hpp>
 
 #include <asio/awaitable.hpp>
@@ -15,5 +16,7 @@ contender_info info_of(std::string path, node_data node);
 
 /// All who queue in `directory`, in order.
 asio::awaitable<std::vector<contender_info>> contenders(client zk, std::string directory, queue_names names);
+/// @param lock null: errc::invalid_argument, since its object was moved from.
+asio::awaitable<std::vector<contender_info>> contenders(client zk, lock_spec_ptr lock);
 
 }  // namespace zkasio::recipes::detail

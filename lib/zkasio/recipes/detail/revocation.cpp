@@ -1,5 +1,7 @@
 #include <zkasio/recipes/detail/revocation.hpp>
 
+#include <zkasio/recipes/detail/rethrow.hpp>
+
 #include <asio/dispatch.hpp>
 #include <asio/steady_timer.hpp>
 
@@ -9,7 +11,7 @@ namespace zkasio::recipes::detail {
 
 // Lives on the strand.
 struct revocation_watch::state : std::enable_shared_from_this<state> {
-    explicit state(session s) : on(std::move(s)), decided(on.make_one_shot()) {}
+    state(session s, std::string path) : on(std::move(s)), first_path(std::move(path)), decided(on.make_one_shot()) {}
 
     void read(std::size_t i, const std::string& path) {
         if (over) return;
@@ -56,6 +58,7 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
     }
 
     session on;
+    std::string first_path;  // for messages
     std::vector<std::shared_ptr<pending_watched_data>> requests;
     std::vector<std::optional<watch>> watches;
     one_shot decided;
@@ -66,7 +69,7 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
     std::chrono::nanoseconds grace{};
 };
 
-revocation_watch::revocation_watch(session on, std::vector<std::string> paths) : state_(std::make_shared<state>(on)) {
+revocation_watch::revocation_watch(session on, std::vector<std::string> paths) : state_(std::make_shared<state>(on, paths.front())) {
     asio::dispatch(on.get_executor(), [s = state_, paths = std::move(paths)] {
         s->requests.resize(paths.size());
         s->watches.resize(paths.size());
@@ -86,11 +89,16 @@ revocation_watch::~revocation_watch() {
     }
 }
 
-asio::awaitable<void> revocation_watch::asked() const {
-    const auto s = state_;
-    co_await s->decided.wait();
+asio::awaitable<void> revocation_watch::until_asked(std::shared_ptr<state> s) {
+    try {
+        co_await s->decided.wait();
+    } catch (...) {
+        rethrow_as("revoke_requested", s->first_path);
+    }
     if (s->failed) std::rethrow_exception(s->failed);
 }
+
+asio::awaitable<void> revocation_watch::asked() const { return until_asked(state_); }
 
 one_shot revocation_watch::stop_after(std::chrono::nanoseconds grace) const {
     one_shot stop = state_->on.make_one_shot();

@@ -31,6 +31,8 @@ public:
 
 private:
     struct state;
+    static asio::awaitable<void> until_asked(std::shared_ptr<state> s);
+
     std::shared_ptr<state> state_;
 };
 

@@ -9,7 +9,7 @@ asio::awaitable<std::optional<lock_guard>> acquire_until(client zk, std::string 
     std::optional<lock_guard> guard;
     bool had_connection = false;
     std::function<asio::awaitable<void>()> body = [&]() -> asio::awaitable<void> {
-        co_await zk.connected();
+        co_await zk.connected("acquire", path);
         had_connection = true;
         guard.emplace(co_await acquire());
     };

@@ -3,6 +3,7 @@
 #include <zkasio/path.hpp>
 #include <zkasio/recipes/detail/contender.hpp>
 #include <zkasio/recipes/detail/directory.hpp>
+#include <zkasio/recipes/detail/rethrow.hpp>
 
 #include <asio/this_coro.hpp>
 
@@ -74,7 +75,7 @@ asio::awaitable<std::vector<std::string>> create_all(session on, std::vector<wis
 }  // namespace
 
 asio::awaitable<claims_together> contend_together(client zk, std::vector<wish> wishes) {
-    const session on = co_await zk.current_session();
+    const session on = co_await zk.current_session("acquire", wishes.front().spec->directory);
     const asio::any_io_executor from = co_await asio::this_coro::executor;
     for (;;) {
         const std::vector<std::string> paths = co_await create_all(on, wishes);
@@ -88,7 +89,11 @@ asio::awaitable<claims_together> contend_together(client zk, std::vector<wish> w
         claims_together result;
         bool lost = false;
         for (const auto& place : places) {
-            co_await place->decided();
+            try {
+                co_await place->decided();
+            } catch (...) {
+                rethrow_as("acquire", place->asked().spec->directory);
+            }
             if (!place->granted()) co_return claims_together();
             result.token = std::max(result.token, place->token());  // known of those who had to queue anew
             lost = lost || place->hold().reason() != loss_reason::none;

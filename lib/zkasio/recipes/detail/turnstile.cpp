@@ -1,5 +1,6 @@
 #include <zkasio/recipes/detail/turnstile.hpp>
 
+#include <zkasio/recipes/detail/rethrow.hpp>
 #include <zkasio/recipes/lock_claim.hpp>
 
 #include <asio/dispatch.hpp>
@@ -35,17 +36,26 @@ turnstile::pass::pass(session on, std::string path, asio::any_io_executor from)
     });
 }
 
-asio::awaitable<void> turnstile::pass::turn() {
-    const auto s = state_;
-    co_await s->free.wait();
+asio::awaitable<void> turnstile::pass::turn_of(std::shared_ptr<state> s) {
+    try {
+        co_await s->free.wait();
+    } catch (...) {
+        rethrow_as("acquire", s->path);
+    }
     if (s->over) throw error(s->over, "acquire", s->path, s->over == errc::would_deadlock ? holds_it_already : "");
 }
 
-asio::awaitable<bool> turnstile::pass::now() {
-    const auto s = state_;
-    co_await s->placed.wait();
+asio::awaitable<bool> turnstile::pass::is_first(std::shared_ptr<state> s) {
+    try {
+        co_await s->placed.wait();
+    } catch (...) {
+        rethrow_as("acquire", s->path);
+    }
     co_return s->first;
 }
+
+asio::awaitable<void> turnstile::pass::turn() { return turn_of(state_); }
+asio::awaitable<bool> turnstile::pass::now() { return is_first(state_); }
 
 void turnstile::pass::leaving() noexcept {
     try {

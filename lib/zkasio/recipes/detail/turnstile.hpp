@@ -38,6 +38,9 @@ public:
     private:
         friend class turnstile;
         struct state;
+        static asio::awaitable<void> turn_of(std::shared_ptr<state> s);
+        static asio::awaitable<bool> is_first(std::shared_ptr<state> s);
+
         session on_;
         std::shared_ptr<state> state_;
         bool done_ = false;

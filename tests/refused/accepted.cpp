@@ -1,0 +1,57 @@
+// What has to compile: see coroutine_safety.hpp.
+#include <zkasio/deadline.hpp>
+#include <zkasio/recipes/multi_mutex.hpp>
+#include <zkasio/recipes/mutex.hpp>
+#include <zkasio/recipes/semaphore.hpp>
+#include <zkasio/recipes/shared_mutex.hpp>
+#include <zkasio/recipes/unfair_mutex.hpp>
+
+#include <string>
+
+using namespace zkasio;
+
+using task = asio::awaitable<void>;
+
+task plain() { co_return; }
+task under_lock(lock_guard&) { co_return; }
+
+task all(client zk, mutex m, shared_mutex rw, semaphore permits, unfair_mutex flag, multi_mutex several, lock_owner owner, bool writing) {
+    const std::string s;
+    const session_hold hold = zk.session_now().hold("");
+    const one_shot stop = zk.make_one_shot();
+    const auto soon = boot_clock::now() + std::chrono::seconds(1);
+
+    // Nothing to destroy.
+    co_await hold.run([&]() -> task { co_return; });
+    co_await m.with_lock([&s](lock_guard&) -> task { co_return; });
+    co_await m.with_lock(under_lock);
+    co_await several.with_lock(&under_lock, revocation_policy::ignore());
+    co_await stop.run_until([] { return plain(); });
+
+    // Names, and what is moved from them.
+    auto body = [s]() -> task { co_return; };
+    auto locked = [s](lock_guard&) -> task { co_return; };
+    auto in_session = [s](session) -> task { co_return; };
+    auto at = [s](const queue_position&) {};
+    auto claim = [s]() -> asio::awaitable<std::shared_ptr<lock_claim>> { co_return nullptr; };
+    const std::function<task()> named = body;
+    std::function<task()> function = body;
+    co_await hold.run(body);
+    co_await hold.run(moved(body));
+    co_await hold.run(named);
+    co_await hold.run(function);
+    co_await hold.run(std::move(function));
+    co_await stop.run_until(moved(body));
+    co_await run_with_deadline(soon, moved(body));
+    co_await zk.with_session(moved(in_session));
+    co_await with_lock(m.acquire(), locked);
+    co_await m.with_lock(locked, revocation_policy::cancel_after(std::chrono::seconds(1)));
+    co_await rw.with_lock(writing ? lock_kind::exclusive : lock_kind::shared, locked);
+    co_await rw.with_shared_lock(moved(locked));
+    co_await permits.with_permit(locked);
+    co_await flag.with_lock(locked);
+    co_await owner.acquire(zk, s, lock_kind::shared, moved(claim));
+    const lock_guard guard = co_await rw.acquire(writing ? lock_kind::exclusive : lock_kind::shared, acquire_options().on_position(at));
+    co_await guard.run(moved(body));
+    co_await m.acquire(acquire_options().on_position({}));
+}

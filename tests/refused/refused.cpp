@@ -1,0 +1,38 @@
+// Each line that is marked so has to be refused by the compiler, with words that say what to do: g++ 12 would destroy the closure twice.
+#include <zkasio/deadline.hpp>
+#include <zkasio/recipes/multi_mutex.hpp>
+#include <zkasio/recipes/mutex.hpp>
+#include <zkasio/recipes/semaphore.hpp>
+#include <zkasio/recipes/shared_mutex.hpp>
+#include <zkasio/recipes/unfair_mutex.hpp>
+
+#include <string>
+
+using namespace zkasio;
+
+using task = asio::awaitable<void>;
+
+task all(client zk, mutex m, shared_mutex rw, semaphore permits, unfair_mutex flag, multi_mutex several, lock_owner owner) {
+    const std::string s;
+    const session_hold hold = zk.session_now().hold("");
+    const one_shot stop = zk.make_one_shot();
+    const auto soon = boot_clock::now() + std::chrono::seconds(1);
+    const auto any = lock_kind::shared;
+
+    co_await zk.with_session([s](session) -> task { co_return; });                                     // refused
+    co_await hold.run([s]() -> task { co_return; });                                                   // refused
+    co_await stop.run_until([s]() -> task { co_return; });                                             // refused
+    co_await run_with_deadline(soon, [s]() -> task { co_return; });                                    // refused
+    co_await with_lock(m.acquire(), [s](lock_guard&) -> task { co_return; });                          // refused
+    co_await m.with_lock([s](lock_guard&) -> task { co_return; });                                     // refused
+    co_await rw.with_lock([s](lock_guard&) -> task { co_return; });                                    // refused
+    co_await rw.with_lock(any, [s](lock_guard&) -> task { co_return; });                               // refused
+    co_await rw.with_shared_lock([s](lock_guard&) -> task { co_return; });                             // refused
+    co_await permits.with_permit([s](lock_guard&) -> task { co_return; });                             // refused
+    co_await flag.with_lock([s](lock_guard&) -> task { co_return; });                                  // refused
+    co_await several.with_lock([s](lock_guard&) -> task { co_return; });                               // refused
+    co_await owner.acquire(zk, s, any, [s]() -> asio::awaitable<std::shared_ptr<lock_claim>> { co_return nullptr; });      // refused
+    co_await owner.try_acquire(zk, s, any, [s]() -> asio::awaitable<std::shared_ptr<lock_claim>> { co_return nullptr; });  // refused
+    const lock_guard guard = co_await m.acquire(acquire_options().on_position([s](const queue_position&) {}));             // refused
+    co_await guard.run([s]() -> task { co_return; });                                                  // refused
+}

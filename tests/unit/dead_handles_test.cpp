@@ -1,0 +1,176 @@
+#include "support/dead_handle.hpp"
+#include "unit/error_of.hpp"
+#include "unit/rig.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <regex>
+#include <set>
+#include <sstream>
+
+using namespace zkasio;
+using namespace zkasio::detail;
+using namespace zkasio::test;
+
+namespace {
+
+std::string read_file(const std::filesystem::path& path) {
+    std::ifstream in(path);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+// Completes when the session is over, that is when the test is.
+asio::awaitable<void> session_ends(session s) {
+    co_await when_dead("session.hpp ended", s, [](session& h) { return h.ended(); });
+}
+
+asio::awaitable<void> nothing() { co_return; }
+
+}  // namespace
+
+TEST_CASE("what a client returns may be awaited when the client is gone", "[dead]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await when_dead("client.hpp connected", zk, [](client& c) { return c.connected(); });
+        co_await when_dead("client.hpp current_session", zk, [](client& c) { return c.current_session(); });
+        co_await when_dead("client.hpp credentials", zk, [](client& c) { return c.credentials(); });
+        co_await when_dead("client.hpp add_auth", zk, [](client& c) { return c.add_auth("digest", "somebody:secret"); });
+        co_await when_dead("client.hpp set_servers", zk, [](client& c) { return c.set_servers("10.0.0.2:2181"); });
+        co_await when_dead("client.hpp with_session", zk, [](client& c) { return c.with_session([](session) { return nothing(); }); });
+        co_await when_dead("client.hpp next", zk.events(), [](session_events& e) { return e.next(); });
+        co_await when_dead("client.hpp close", zk, [](client& c) { return c.close(); });
+    };
+    r.run(body);
+}
+
+TEST_CASE("what the last handle of a client returns may be awaited: the client is closed by then", "[dead]") {
+    fake_server other;
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const auto inside = std::make_shared<core>(zk.get_executor(), rig::quick(), other.factory());
+        co_await when_dead("client.hpp connected", client(inside), [](client& c) { return c.connected(); }, errc::client_closed);
+    };
+    r.run(body);
+}
+
+TEST_CASE("operations may be awaited when what they were called on is gone", "[dead]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const auto try_all = [](operations on) -> asio::awaitable<void> {
+            using ops = operations;
+            const create_options protected_one = create_options().mode(create_mode::ephemeral_sequential).protection();
+            const create_options parents = create_options().parents(missing_parents::create_persistent);
+            co_await when_dead("operations.hpp create", on, [](ops& o) { return o.create("/a", "data"); });
+            co_await when_dead("operations.hpp create", on, [&](ops& o) { return o.create("/a/b", "data", parents); });
+            co_await when_dead("operations.hpp create", on, [&](ops& o) { return o.create("/a/b-", "data", protected_one); });
+            co_await when_dead("operations.hpp get", on, [](ops& o) { return o.get("/a"); });
+            co_await when_dead("operations.hpp set", on, [](ops& o) { return o.set("/a", "data"); });
+            co_await when_dead("operations.hpp exists", on, [](ops& o) { return o.exists("/a"); });
+            co_await when_dead("operations.hpp children", on, [](ops& o) { return o.children("/a"); });
+            co_await when_dead("operations.hpp remove", on, [](ops& o) { return o.remove("/a"); });
+            co_await when_dead("operations.hpp remove_recursive", on, [](ops& o) { return o.remove_recursive("/a"); });
+            co_await when_dead("operations.hpp multi", on, [](ops& o) { return o.multi(transaction().check("/a")); });
+            co_await when_dead("operations.hpp sync", on, [](ops& o) { return o.sync(); });
+            co_await when_dead("operations.hpp get_acl", on, [](ops& o) { return o.get_acl("/a"); });
+            co_await when_dead("operations.hpp set_acl", on, [](ops& o) { return o.set_acl("/a", open_acl()); });
+            co_await when_dead("operations.hpp get_and_watch", on, [](ops& o) { return o.get_and_watch("/a"); });
+            co_await when_dead("operations.hpp exists_and_watch", on, [](ops& o) { return o.exists_and_watch("/a"); });
+            co_await when_dead("operations.hpp children_and_watch", on, [](ops& o) { return o.children_and_watch("/a"); });
+            co_await when_dead("operations.hpp get_config", on, [](ops& o) { return o.get_config(); });
+            co_await when_dead("operations.hpp config_and_watch", on, [](ops& o) { return o.config_and_watch(); });
+            co_await when_dead("operations.hpp reconfigure", on, [](ops& o) { return o.reconfigure("4", ""); });
+            co_await when_dead("operations.hpp find_protected", on, [](ops& o) { return o.find_protected("/a", "id"); });
+        };
+        co_await try_all(zk);
+        co_await try_all(zk.session_now());
+    };
+    r.run(body);
+}
+
+TEST_CASE("what sessions and holds return may be awaited when they are gone", "[dead]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        r.loop.spawn(session_ends(s));
+        // A hold that is destroyed has ended.
+        co_await when_dead("session.hpp confirmed", s.hold("/a"), [](session_hold& h) { return h.confirmed(); }, errc::lock_released);
+        co_await when_dead("session.hpp lost", s.hold("/a"), [](session_hold& h) { return h.lost(); });
+        co_await when_dead("session.hpp run", s.hold("/a"), [](session_hold& h) { return h.run(nothing); });
+    };
+    r.run(body);
+}
+
+TEST_CASE("what watches, one-shots and pending requests return may be awaited when they are gone", "[dead]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        one_shot fired = zk.make_one_shot();
+        fired.fire();
+        co_await when_dead("one_shot.hpp wait", fired, [](one_shot& o) { return o.wait(); });
+        co_await when_dead("one_shot.hpp run_until", zk.make_one_shot(), [](one_shot& o) { return o.run_until(nothing); });
+
+        co_await when_dead("pending.hpp answered", zk.start_get("/a"), [](pending& p) { return p.answered(); });
+        co_await when_dead("pending.hpp result", zk.start_create("/a", "", create_options()),
+                                       [](pending_create& p) { return p.result(); });
+        co_await when_dead("pending.hpp result", zk.start_children("/a"), [](pending_children& p) { return p.result(); });
+        co_await when_dead("pending.hpp result", zk.start_get("/a"), [](pending_data& p) { return p.result(); });
+        co_await when_dead("pending.hpp result", zk.ensure_removed("/a"), [](pending_removal& p) { return p.result(); });
+
+        auto seen = co_await zk.get_and_watch("/a");
+        r.server.fire(node_event::data_changed, "/a");
+        co_await when_dead("watch.hpp changed", std::move(seen.changes), [](watch& w) { return w.changed(); });
+        CHECK(r.core->watches() == 0);
+    };
+    r.run(body);
+}
+
+TEST_CASE("a watch stays as long as somebody may await it", "[dead]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        auto seen = co_await zk.get_and_watch("/a");
+        std::optional<watch> handle(std::move(seen.changes));
+        auto change = handle->changed();
+        handle.reset();
+        co_await next_turns(r.server);
+        CHECK(r.core->watches() == 1);
+        r.server.fire(node_event::data_changed, "/a");
+        const watch_event event = co_await std::move(change);
+        CHECK(event.what == node_change::data_changed);
+
+        auto again = co_await zk.get_and_watch("/a");
+        handle.emplace(std::move(again.changes));
+        {
+            const auto never_awaited = handle->changed();
+            handle.reset();
+        }
+        co_await r.server.until([&] { return r.core->watches() == 0; });
+    };
+    r.run(body);
+}
+
+// Whoever adds a member that returns an awaitable adds it to the tests here, or in tests/integration/dead_handles_test.cpp.
+TEST_CASE("every public member that returns an awaitable is tried without its object", "[dead]") {
+    const std::filesystem::path root = ZKASIO_SOURCE_DIR;
+    const std::string tried = read_file(root / "tests/unit/dead_handles_test.cpp") + read_file(root / "tests/integration/dead_handles_test.cpp");
+    const std::set<std::string> kept_by_their_callers{"lock_claim.hpp gone"};
+
+    const std::regex declaration(R"(\n +(?:virtual )?asio::awaitable<[^(]*> (\w+)\()");
+    std::size_t found = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "lib/zkasio")) {
+        const std::filesystem::path& path = entry.path();
+        if (path.extension() != ".hpp" || path.parent_path().filename() == "detail") continue;
+        const std::string text = read_file(path);
+        for (std::sregex_iterator m(text.begin(), text.end(), declaration), end; m != end; ++m) {
+            const std::string name = path.filename().string() + ' ' + (*m)[1].str();
+            if (kept_by_their_callers.contains(name)) continue;
+            ++found;
+            INFO(name);
+            CHECK(has(tried, "when_dead(\"" + name + '"'));
+        }
+    }
+    CHECK(found > 60);
+}

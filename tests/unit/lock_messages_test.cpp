@@ -1,0 +1,99 @@
+#include "unit/error_of.hpp"
+#include "unit/rig.hpp"
+
+#include <zkasio/path.hpp>
+#include <zkasio/recipes/multi_mutex.hpp>
+#include <zkasio/recipes/mutex.hpp>
+#include <zkasio/recipes/semaphore.hpp>
+#include <zkasio/recipes/shared_mutex.hpp>
+#include <zkasio/recipes/unfair_mutex.hpp>
+
+
+using namespace zkasio;
+using namespace zkasio::detail;
+using namespace zkasio::test;
+
+namespace {
+
+// Somebody else stands before whoever comes.
+std::optional<reply> second_in_line(const request& what, std::string& ours) {
+    reply r;
+    if (const auto* create = std::get_if<create_request>(&what)) {
+        ours = r.path = create->path + "0000000005";
+    } else if (std::holds_alternative<children_request>(what)) {
+        r.children = {"_c_11111111-2222-4333-8444-555555555555-lock-0000000001"};
+        if (!ours.empty()) r.children.emplace_back(node_name(ours));
+    }
+    return r;
+}
+
+asio::awaitable<void> note(std::string& text, asio::awaitable<lock_guard> acquiring) { text = co_await message_of(std::move(acquiring)); }
+
+}  // namespace
+
+TEST_CASE("what is asked of a lock after the client was closed names the lock", "[messages]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const mutex m(zk, "/m");
+        const mutex m2(zk, "/m2");
+        const shared_mutex rw(zk, "/rw");
+        const semaphore s(zk, "/s", permits::fixed(2));
+        const unfair_mutex u(zk, "/u");
+        const multi_mutex both = multi_mutex(zk).add(m).add(m2);
+        co_await zk.close();
+
+        std::vector<std::string> said;
+        said.push_back(co_await message_of(m.acquire()));
+        said.push_back(co_await message_of(rw.acquire_shared()));
+        said.push_back(co_await message_of(s.acquire()));
+        said.push_back(co_await message_of(u.acquire()));
+        said.push_back(co_await message_of(both.acquire()));
+        CHECK(said == std::vector<std::string>{"acquire /m: client closed", "acquire /rw: client closed", "acquire /s/locks: client closed",
+                                               "acquire /u: client closed", "acquire /m: client closed"});
+        const std::string timed = co_await message_of(m.try_acquire_for(1h));
+        INFO(timed);
+        CHECK(has(timed, "acquire"));
+        CHECK(has(timed, " /m: client closed"));
+        const std::string connecting = co_await message_of(zk.connected());
+        CHECK(connecting == "connect 10.0.0.1:2181: client closed");
+    };
+    r.run(body);
+}
+
+TEST_CASE("an acquire that is cancelled, or whose session ends, names the lock", "[messages]") {
+    rig r;
+    std::string ours;
+    r.server.answer = [&](const request& what) { return second_in_line(what, ours); };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const mutex m(zk, "/m");
+        std::string cancelled, expired;
+        running first(r.loop.executor(), note(cancelled, m.acquire()));
+        const auto queued = [&] { return r.server.count("children /m") > 0 && !ours.empty(); };
+        co_await r.server.until(queued);
+        co_await next_turns(r.server);
+        first.cancel();
+        co_await first.end();
+        CHECK(cancelled == "acquire /m: cancelled");
+
+        running second(r.loop.executor(), note(expired, m.acquire()));
+        co_await next_turns(r.server);
+        r.server.expire();
+        co_await second.end();
+        CHECK(expired == "acquire /m: session expired");
+    };
+    r.run(body);
+}
+
+TEST_CASE("a hold that is not confirmed says why once", "[messages]") {
+    rig r;
+    r.server.session_timeout = 1h;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        r.server.expire();
+        co_await s.ended();
+        const session_hold hold = s.hold("/node");
+        const std::string text = co_await message_of(hold.confirmed());
+        CHECK(text == "hold /node: session expired");
+    };
+    r.run(body);
+}

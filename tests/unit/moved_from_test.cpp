@@ -1,0 +1,250 @@
+#include "unit/error_of.hpp"
+#include "unit/rig.hpp"
+
+#include <zkasio/recipes/detail/nodes_claim.hpp>
+#include <zkasio/recipes/lock_guard.hpp>
+#include <zkasio/recipes/multi_mutex.hpp>
+#include <zkasio/recipes/mutex.hpp>
+#include <zkasio/recipes/semaphore.hpp>
+#include <zkasio/recipes/shared_mutex.hpp>
+#include <zkasio/recipes/unfair_mutex.hpp>
+
+using namespace zkasio;
+using namespace zkasio::test;
+
+namespace {
+
+template <class T>
+asio::awaitable<void> refuses(const char* what, asio::awaitable<T> operation, errc expected = errc::invalid_argument) {
+    const std::error_code code = co_await code_of(std::move(operation));
+    INFO(what);
+    CHECK(code == expected);
+}
+
+asio::awaitable<void> nothing() { co_return; }
+asio::awaitable<void> under_lock(lock_guard&) { co_return; }
+
+asio::awaitable<void> refuses_all(operations o) {
+    const std::string text = co_await message_of(o.get("/a"));
+    CHECK(text == "get /a: invalid argument (this object was moved from)");
+    co_await refuses("create", o.create("/a"));
+    co_await refuses("get", o.get("/a"));
+    co_await refuses("set", o.set("/a", ""));
+    co_await refuses("exists", o.exists("/a"));
+    co_await refuses("children", o.children("/a"));
+    co_await refuses("remove", o.remove("/a"));
+    co_await refuses("remove_recursive", o.remove_recursive("/a"));
+    co_await refuses("multi", o.multi(transaction()));
+    co_await refuses("sync", o.sync());
+    co_await refuses("get_acl", o.get_acl("/a"));
+    co_await refuses("set_acl", o.set_acl("/a", open_acl()));
+    co_await refuses("get_and_watch", o.get_and_watch("/a"));
+    co_await refuses("exists_and_watch", o.exists_and_watch("/a"));
+    co_await refuses("children_and_watch", o.children_and_watch("/a"));
+    co_await refuses("get_config", o.get_config());
+    co_await refuses("config_and_watch", o.config_and_watch());
+    co_await refuses("reconfigure", o.reconfigure("4", ""));
+    co_await refuses("find_protected", o.find_protected("/a", "id"));
+    CHECK(code_thrown_by([&] { o.start_create("/a", "", create_options()); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { o.start_children("/a"); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { o.start_get("/a"); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { o.start_get_and_watch("/a"); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { o.ensure_removed("/a"); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { o.make_one_shot(); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { o.run_in_background(nothing()); }) == errc::invalid_argument);
+}
+
+}  // namespace
+
+TEST_CASE("a client and a session that were moved from refuse everything", "[moved]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        client from = zk;
+        const client to = std::move(from);
+        co_await refuses_all(from);
+        co_await refuses("connected", from.connected());
+        co_await refuses("current_session", from.current_session());
+        co_await refuses("credentials", from.credentials());
+        co_await refuses("add_auth", from.add_auth("digest", "somebody:secret"));
+        co_await refuses("set_servers", from.set_servers("10.0.0.2"));
+        co_await refuses("with_session", from.with_session([](session) { return nothing(); }));
+        co_await refuses("close", from.close());
+        CHECK(from.state() == session_state::closed);
+        CHECK(code_thrown_by([&] { from.get_executor(); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { from.options(); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { from.session_now(); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { from.events(); }) == errc::invalid_argument);
+
+        session s = co_await to.current_session();
+        const session kept = std::move(s);
+        co_await refuses_all(s);
+        co_await refuses("ended", s.ended());
+        CHECK(s.over());
+        CHECK(s.id() == 0);
+        CHECK(s.timeout() == 0ms);
+        CHECK(s.leased_until() == boot_clock::time_point());
+        CHECK(code_thrown_by([&] { s.hold("/a"); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { s.get_executor(); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { s.part("", nullptr); }) == errc::invalid_argument);
+
+        session_events events = zk.events();
+        const session_events others = std::move(events);
+        co_await refuses("next", events.next());
+    };
+    r.run(body);
+}
+
+TEST_CASE("holds and guards that were moved from have been released", "[moved]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        session_hold hold = s.hold("/a");
+        const session_hold kept = std::move(hold);
+        co_await refuses("confirmed", hold.confirmed(), errc::lock_released);
+        co_await refuses("run", hold.run(nothing), errc::lock_released);
+        const loss_reason lost = co_await hold.lost();
+        CHECK(lost == loss_reason::released);
+        CHECK(hold.reason() == loss_reason::released);
+        CHECK_FALSE(hold.held());
+        CHECK(hold.held_until() == boot_clock::time_point());
+        CHECK_FALSE(hold.nodes_watched());
+        hold.on_lost([](loss_reason) { FAIL("nothing is held"); });
+        hold.watch_nodes();
+        hold.lose(loss_reason::node_deleted);
+        hold.end();
+
+        std::vector<std::string> paths(1, "/lock");
+        lock_guard guard(std::make_shared<recipes::detail::nodes_claim>(s, std::move(paths), 7));
+        {
+            const lock_guard owner = std::move(guard);
+            CHECK_FALSE(guard.held());
+            CHECK(guard.held_until() == boot_clock::time_point());
+            CHECK(guard.reason() == loss_reason::released);
+            CHECK(guard.path() == "/lock");
+            CHECK(guard.token().value() == 7);
+            co_await refuses("commit", guard.commit(transaction()), errc::lock_released);
+            co_await refuses("guard.run", guard.run(nothing), errc::lock_released);
+            co_await refuses("revoke_requested", guard.revoke_requested(), errc::lock_released);
+            const loss_reason guard_lost = co_await guard.lost();
+            CHECK(guard_lost == loss_reason::released);
+            co_await guard.release();
+            CHECK(owner.reason() == loss_reason::none);
+        }
+    };
+    r.run(body);
+}
+
+TEST_CASE("watches, one-shots and pending requests that were moved from refuse everything", "[moved]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        auto seen = co_await zk.get_and_watch("/a");
+        const watch kept = std::move(seen.changes);
+        co_await refuses("changed", seen.changes.changed());
+        CHECK(seen.changes.path().empty());
+        CHECK(code_thrown_by([&] { seen.changes.then([](std::error_code, node_change) {}); }) == errc::invalid_argument);
+
+        one_shot o = zk.make_one_shot();
+        const one_shot same = std::move(o);
+        o.fire();
+        co_await refuses("wait", o.wait());
+        co_await refuses("run_until", o.run_until(nothing));
+
+        auto creating = zk.start_create("/a", "", create_options());
+        auto listing = zk.start_children("/a");
+        auto reading = zk.start_get("/a");
+        auto watching = zk.start_get_and_watch("/a");
+        auto removing = zk.ensure_removed("/a");
+        const auto creating2 = std::move(creating);
+        const auto listing2 = std::move(listing);
+        const auto reading2 = std::move(reading);
+        const auto watching2 = std::move(watching);
+        const auto removing2 = std::move(removing);
+        co_await refuses("answered", creating.answered());
+        co_await refuses("create", creating.result());
+        co_await refuses("children", listing.result());
+        co_await refuses("get", reading.result());
+        co_await refuses("remove", removing.result());
+        CHECK(code_thrown_by([&] { creating.then([] {}); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { creating.get(); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { listing.get(); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { reading.get(); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { watching.get(); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { removing.get(); }) == errc::invalid_argument);
+        co_await watching2.answered();
+    };
+    r.run(body);
+}
+
+TEST_CASE("locks that were moved from refuse everything", "[moved]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        mutex m(zk, "/mutex");
+        const mutex m2 = std::move(m);
+        co_await refuses("acquire", m.acquire());
+        co_await refuses("acquire", m.acquire(acquire_options().owner(lock_owner())));
+        co_await refuses("try_acquire", m.try_acquire());
+        co_await refuses("try_acquire_for", m.try_acquire_for(1h));
+        co_await refuses("with_lock", m.with_lock(under_lock));
+        co_await refuses("contenders", m.contenders());
+        shared_mutex rw(zk, "/shared");
+        const shared_mutex rw2 = std::move(rw);
+        co_await refuses("acquire_shared", rw.acquire_shared());
+        co_await refuses("try_acquire_shared_for", rw.try_acquire_shared_for(0s));
+        co_await refuses("contenders", rw.contenders());
+        semaphore s(zk, "/semaphore", permits::fixed(2));
+        const semaphore s2 = std::move(s);
+        co_await refuses("acquire", s.acquire());
+        co_await refuses("acquire_each", s.acquire_each(2));
+        co_await refuses("holders", s.holders());
+        unfair_mutex u(zk, "/unfair");
+        const unfair_mutex u2 = std::move(u);
+        co_await refuses("acquire", u.acquire());
+        co_await refuses("holder", u.holder());
+        multi_mutex several(zk);
+        several.add(m2).add(u2);
+        const multi_mutex several2 = std::move(several);
+        co_await refuses("acquire", several.acquire());
+        co_await refuses("try_acquire_for", several.try_acquire_for(1h));
+    };
+    r.run(body);
+}
+
+TEST_CASE("what is wrong with the arguments of an operation is told through the awaitable", "[arguments]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::string bad = "no slash";
+        const auto refused = errc::invalid_path;
+        co_await refuses("create", zk.create(bad), refused);
+        co_await refuses("create", zk.create(bad, "", create_options().mode(create_mode::ephemeral).protection()), refused);
+        co_await refuses("get", zk.get(bad), refused);
+        co_await refuses("set", zk.set(bad, ""), refused);
+        co_await refuses("set", zk.set("/a", "", -2));
+        co_await refuses("exists", zk.exists(bad), refused);
+        co_await refuses("children", zk.children(bad), refused);
+        co_await refuses("remove", zk.remove(bad), refused);
+        co_await refuses("remove_recursive", zk.remove_recursive(bad), refused);
+        co_await refuses("multi", zk.multi(transaction().check(bad)), refused);
+        co_await refuses("sync", zk.sync(bad), refused);
+        co_await refuses("get_acl", zk.get_acl(bad), refused);
+        co_await refuses("set_acl", zk.set_acl(bad, open_acl()), refused);
+        co_await refuses("get_and_watch", zk.get_and_watch(bad), refused);
+        co_await refuses("exists_and_watch", zk.exists_and_watch(bad), refused);
+        co_await refuses("children_and_watch", zk.children_and_watch(bad), refused);
+        co_await refuses("reconfigure", zk.reconfigure("", ""));
+        co_await refuses("find_protected", zk.find_protected(bad, "id"), refused);
+        co_await refuses("add_auth", zk.add_auth("", ""));
+        co_await refuses("set_servers", zk.set_servers("host:0"));
+
+        co_await refuses("try_acquire_for", mutex(zk, "/m").try_acquire_for(-1ns));
+        co_await refuses("try_acquire_for", shared_mutex(zk, "/rw").try_acquire_for(-1ns));
+        co_await refuses("try_acquire_shared_for", shared_mutex(zk, "/rw").try_acquire_shared_for(-1ns));
+        co_await refuses("try_acquire_for", shared_mutex(zk, "/rw").try_acquire_for(lock_kind::shared, -1ns));
+        co_await refuses("try_acquire_for", semaphore(zk, "/s", permits::fixed(2)).try_acquire_for(-1ns));
+        co_await refuses("try_acquire_for", unfair_mutex(zk, "/u").try_acquire_for(-1ns));
+        co_await refuses("try_acquire_for", multi_mutex(zk).add(mutex(zk, "/m")).try_acquire_for(-1ns));
+        co_await refuses("acquire", semaphore(zk, "/s", permits::fixed(2)).acquire(3));
+        co_await refuses("acquire_each", semaphore(zk, "/s", permits::fixed(2)).acquire_each(0));
+        co_await refuses("acquire", multi_mutex(zk).acquire());
+    };
+    r.run(body);
+}
