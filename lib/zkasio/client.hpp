@@ -44,7 +44,8 @@ private:
 /// executor's context must outlive all handles, recipes and guards.
 ///
 /// May be used from any thread; several clients may live on several threads. One that was moved from answers
-/// errc::invalid_argument to everything, and its state() is session_state::closed.
+/// errc::invalid_argument to everything, and its state() is session_state::closed. With g++ 12, mind what coroutine_safety.hpp says of
+/// temporaries around a `co_await`: `client both[2] = {zk, co_await other()}` destroys one client twice.
 class client : public operations {
 public:
     /// Starts to connect at once. Throws zkasio::error for options that make no sense; an ensemble that cannot be

@@ -38,7 +38,8 @@ private:
 ///
 /// Ownership is a lease. `held()` says no before anybody else can get the lock, as far as a client can know; only
 /// token() and commit() are proof. May be used from any executor; `held()`, `held_until()` from any thread. The coroutines that
-/// it returns take along what they need: it may be moved before they are awaited, and while they run.
+/// it returns take along what they need: it may be moved before they are awaited, and while they run. With g++ 12,
+/// `c ? co_await a.acquire() : co_await b.acquire()` destroys a guard twice: see coroutine_safety.hpp.
 class lock_guard {
 public:
     /// For writers of recipes. @param claim granted.
