@@ -1,6 +1,7 @@
 #include <zkasio/operations.hpp>
 
 #include <zkasio/detail/await.hpp>
+#include <zkasio/detail/random_engine.hpp>
 #include <zkasio/detail/replies.hpp>
 #include <zkasio/detail/throw_error.hpp>
 #include <zkasio/detail/validate.hpp>
@@ -12,6 +13,7 @@
 #include <asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <array>
 #include <random>
 
 namespace zkasio {
@@ -39,12 +41,17 @@ watched<T> with_watch(const core_ptr& core, watch_ptr w, T value) {
 
 }  // namespace
 
-std::string new_protection_id() {
+std::mt19937_64& detail::random_engine() {
     thread_local std::mt19937_64 engine{[] {
         std::random_device device;
         std::seed_seq seed{device(), device(), device(), device(), device(), device(), device(), device()};
         return std::mt19937_64(seed);
     }()};
+    return engine;
+}
+
+std::string new_protection_id() {
+    std::mt19937_64& engine = detail::random_engine();
     std::array<std::uint64_t, 2> bits{engine(), engine()};
     bits[0] = (bits[0] & ~0xf000ull) | 0x4000ull;                                     // version 4
     bits[1] = (bits[1] & ~0xc000000000000000ull) | 0x8000000000000000ull;             // RFC 4122 variant

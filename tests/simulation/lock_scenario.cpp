@@ -2,51 +2,80 @@
 
 #include <zkasio/path.hpp>
 
+#include <asio/this_coro.hpp>
+
+#include <array>
+
 namespace zkasio::test {
 
-lock_scenario::lock_scenario(simulation& simulated, const lock_under_test& tested)
-    : s(simulated), lock(tested), witness(simulated.ensemble, lock_directory) {
+lock_scenario::lock_scenario(simulation& simulated, std::span<const lock_under_test> locks, std::unique_ptr<witness> watching)
+    : s(simulated), locks_(locks), watching_(std::move(watching)) {
     s.ensemble.on_commit = [this](const sim_txn& txn) {
         if (txn.ends_session)
             for (int n = 0; n < s.clients(); ++n)
                 if (s.ensemble.session_of(n) == txn.session) expired_.insert(n);
         if (txn.session == 0 && !txn.changes.empty()) nodes_deleted_ = true;
-        witness.committed(txn);
+        watching_->committed(txn);
     };
-    s.on_idle = [this] { witness.check(); };
+    s.ensemble.on_told_removed = [this](int client, const std::string& path) { watching_->told_removed(client, path); };
+    s.on_idle = [this] { watching_->check(); };
     s.on_quiet = [this] {
-        witness.check_quiet();
+        watching_->check_quiet();
         for (int n = 0; n < s.clients(); ++n)
-            if (!witness.busy(n) && s.inside(n).watches() > 0) throw violation("a watch is left at client " + std::to_string(n));
+            if (!watching_->busy(n) && s.inside(n).watches() > 0) throw violation("a watch is left at client " + std::to_string(n));
     };
 }
 
 lock_scenario::~lock_scenario() {
     s.ensemble.on_commit = [](const sim_txn&) {};
+    s.ensemble.on_told_removed = {};
     s.on_idle = s.on_quiet = [] {};
 }
 
 // ---------------------------------------------------------------------------------------------------- one attempt
 
 // The witness hears of the grant in the same turn as the coroutine that has asked.
-asio::awaitable<void> lock_scenario::ask(lock_scenario& self, client zk, std::string id, plan p,
-                                         std::shared_ptr<std::optional<lock_guard>> got) {
+asio::awaitable<void> lock_scenario::ask(lock_scenario& self, client zk, std::string id, plan p, guard_ptr got) {
+    if (p.how_to_cancel == asio::cancellation_type::partial)
+        co_await asio::this_coro::reset_cancellation_state(asio::enable_partial_cancellation());
+    if (p.how_to_cancel == asio::cancellation_type::total)
+        co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+    const lock_under_test& lock = self.locks_[p.what];
     if (p.patient) {
-        lock_guard guard = co_await self.lock.acquire(zk, id, p.kind);
+        lock_guard guard = co_await lock.acquire(zk, id, p.kind);
         got->emplace(std::move(guard));
     } else {
-        *got = co_await self.lock.try_acquire(zk, id, p.kind);
+        *got = co_await lock.try_acquire(zk, id, p.kind);
     }
     if (*got) {
-        self.s.note("granted " + id);
-        self.witness.granted(id, **got);
+        self.s.note("granted ", id);
+        self.watching_->granted(id, **got);
     } else {
-        self.witness.gives_up(id);
+        self.watching_->gives_up(id);
     }
 }
 
-asio::awaitable<void> lock_scenario::release(std::shared_ptr<std::optional<lock_guard>> guard) {
-    co_await (*guard)->release();
+asio::awaitable<void> lock_scenario::release(guard_ptr guard) { co_await (*guard)->release(); }
+
+asio::awaitable<void> lock_scenario::release_in_the_body(guard_ptr guard) {
+    std::function<asio::awaitable<void>()> body = [guard] { return release(guard); };
+    co_await (*guard)->run(body);
+}
+
+// A commit that is told that the lock is lost is what the guard says from then on.
+asio::awaitable<void> lock_scenario::commit(int number, std::string id, guard_ptr guard) {
+    std::error_code code;
+    std::exception_ptr failed;
+    try {
+        transaction nothing;
+        co_await (*guard)->commit(std::move(nothing));
+    } catch (const std::system_error& e) {
+        code = e.code();
+        failed = std::current_exception();
+    }
+    s.note("commit ", id, ": ", code ? code.message() : "done");
+    if (code == errc::lock_lost && (*guard)->held()) throw violation(id + " failed to commit, and still holds");
+    if (code != condition::retryable) expect(number, id, failed, false);
 }
 
 void lock_scenario::expect(int client, const std::string& id, std::exception_ptr failed, bool cancelled) const {
@@ -56,18 +85,19 @@ void lock_scenario::expect(int client, const std::string& id, std::exception_ptr
     } catch (const std::system_error& e) {
         if (cancelled && e.code() == condition::cancelled) return;
         if (expired_.contains(client) && (e.code() == condition::session_ended || e.code() == errc::lock_lost)) return;
-        if (nodes_deleted_ && e.code() == errc::lock_lost) return;  // a downgrade
+        if (nodes_deleted_ && e.code() == errc::lock_lost) return;
         throw violation(id + " failed: " + e.what());
     }
 }
 
-void lock_scenario::cancel_later(std::size_t steps, const running& what, const std::string& id, std::shared_ptr<bool> cancelled) {
-    s.after(steps, [this, task = what, cancelled, id]() mutable {
+void lock_scenario::cancel_later(std::size_t steps, asio::cancellation_type how, const running& what, const std::string& id,
+                                 std::shared_ptr<bool> cancelled) {
+    s.after(steps, [this, how, task = what, cancelled, id]() mutable {
         if (task.ended()) return;
-        s.note("cancel " + id);
+        s.note("cancel ", id);
         *cancelled = true;
-        witness.gives_up(id);
-        task.cancel();
+        watching_->gives_up(id);
+        task.cancel(how);
     });
 }
 
@@ -79,16 +109,16 @@ asio::awaitable<void> lock_scenario::attempt(int number, plan p) {
 
 asio::awaitable<void> lock_scenario::asking_and_holding(int number, plan p) {
     const client zk = s.client_number(number);
-    std::string id = witness.asks(number, p.kind, p.patient);
-    s.note((p.patient ? "acquire " : "try_acquire ") + id + (p.kind == lock_kind::shared ? " shared" : ""));
+    std::string id = watching_->asks(number, locks_[p.what], p.kind, p.patient);
+    s.note(p.patient ? "acquire " : "try_acquire ", id, p.kind == lock_kind::shared ? " shared" : "");
     const auto got = std::make_shared<std::optional<lock_guard>>();
     running asking(s.executor(), ask(*this, zk, id, p, got));
     const auto cancelled = std::make_shared<bool>(false);
-    if (p.cancel_after) cancel_later(*p.cancel_after, asking, id, cancelled);
+    if (p.cancel_after) cancel_later(*p.cancel_after, p.how_to_cancel, asking, id, cancelled);
     const std::exception_ptr failed = co_await asking.end();
     if (!*got) {
-        s.note("not granted " + id);
-        witness.gives_up(id);
+        s.note("not granted ", id);
+        watching_->gives_up(id);
     }
     expect(number, id, failed, *cancelled);
     if (!*got) co_return;
@@ -99,45 +129,47 @@ asio::awaitable<void> lock_scenario::asking_and_holding(int number, plan p) {
         if (!holds) co_return;
         co_await s.pause(p.hold);
     }
-    s.note("release " + id);
+    if (p.commit && (*got)->claim()->proves()) {
+        co_await commit(number, id, got);
+        co_await s.pause(p.hold);
+    }
+    s.note("release ", id);
     const loss_reason why = (*got)->reason();
-    witness.gives_up(id);
+    watching_->gives_up(id);
     if (p.end == ending::destroyed) {
         got->reset();
         co_return;
     }
-    running releasing(s.executor(), release(got));
+    running releasing(s.executor(), p.end == ending::in_the_body ? release_in_the_body(got) : release(got));
     if (p.end == ending::not_awaited) co_return;
     if (p.end == ending::cancelled_wait) s.after(s.pick(6), [releasing]() mutable { releasing.cancel(); });
     const std::exception_ptr release_failed = co_await releasing.end();
     expect(number, id, release_failed, p.end == ending::cancelled_wait);
-    if (p.end == ending::awaited && why == loss_reason::none) witness.released(id);
+    if (p.end == ending::awaited && why == loss_reason::none) watching_->released(id);
 }
 
-asio::awaitable<void> lock_scenario::ask_for_downgrade(lock_scenario& self, client zk, std::string id,
-                                                       std::shared_ptr<std::optional<lock_guard>> guard) {
+asio::awaitable<void> lock_scenario::ask_for_downgrade(lock_scenario& self, client zk, std::string id, guard_ptr guard, plan p) {
     lock_guard writing = std::move(**guard);
     guard->reset();
-    lock_guard reading = co_await self.lock.downgrade(zk, id, std::move(writing));
+    lock_guard reading = co_await self.locks_[p.what].downgrade(zk, id, std::move(writing));
     guard->emplace(std::move(reading));
-    self.s.note("granted " + id + " shared");
-    self.witness.granted(id, **guard);
+    self.s.note("granted ", id, " shared");
+    self.watching_->granted(id, **guard);
 }
 
-asio::awaitable<bool> lock_scenario::go_on_as_reader(int number, std::string& id, std::shared_ptr<std::optional<lock_guard>> guard,
-                                                     const plan& p) {
-    witness.gives_up(id);
+asio::awaitable<bool> lock_scenario::go_on_as_reader(int number, std::string& id, guard_ptr guard, const plan& p) {
+    watching_->gives_up(id);
     const fencing_token token = (*guard)->token();
-    const std::string next = witness.asks(number, lock_kind::shared);
-    s.note("downgrade " + id + " to " + next);
+    const std::string next = watching_->asks(number, locks_[p.what], lock_kind::shared, true);
+    s.note("downgrade ", id, " to ", next);
     id = next;
-    running asking(s.executor(), ask_for_downgrade(*this, s.client_number(number), id, guard));
+    running asking(s.executor(), ask_for_downgrade(*this, s.client_number(number), id, guard, p));
     const auto cancelled = std::make_shared<bool>(false);
-    if (p.cancel_downgrade_after) cancel_later(*p.cancel_downgrade_after, asking, id, cancelled);
+    if (p.cancel_downgrade_after) cancel_later(*p.cancel_downgrade_after, p.how_to_cancel, asking, id, cancelled);
     const std::exception_ptr failed = co_await asking.end();
     if (!*guard) {
-        s.note("not granted " + id);
-        witness.gives_up(id);
+        s.note("not granted ", id);
+        watching_->gives_up(id);
     }
     expect(number, id, failed, *cancelled);
     if (*guard && (*guard)->token() != token) throw violation(id + " has another token than the writer it was");
@@ -146,22 +178,6 @@ asio::awaitable<bool> lock_scenario::go_on_as_reader(int number, std::string& id
 
 void lock_scenario::contend(int client, plan p) { s.spawn(attempt(client, p)); }
 
-void lock_scenario::contend(int client, lock_kind kind, std::size_t hold) {
-    plan p;
-    p.kind = kind;
-    p.hold = hold;
-    contend(client, p);
-}
-
-void lock_scenario::begin_with(std::int32_t sequence) {
-    detail::create_request r;
-    r.path = std::string(parent_path(lock_directory));
-    s.ensemble.operate(r);
-    r.path = lock_directory;
-    s.ensemble.operate(r);
-    s.ensemble.set_next_sequence(lock_directory, sequence);
-}
-
 void lock_scenario::run_until(const std::function<bool()>& condition) {
     for (s.settle(); !condition(); s.settle())
         if (!s.step()) throw violation("what the test waits for does not happen");
@@ -169,8 +185,10 @@ void lock_scenario::run_until(const std::function<bool()>& condition) {
 
 // ------------------------------------------------------------------------------------------------------- at random
 
-lock_scenario::plan lock_scenario::random_plan() {
+lock_scenario::plan lock_scenario::random_plan(const faults& f) {
     plan p;
+    if (locks_.size() > 1) p.what = s.pick(locks_.size());
+    const lock_under_test& lock = locks_[p.what];
     p.kind = lock.downgrade && s.chance(60) ? lock_kind::shared : lock_kind::exclusive;
     p.patient = s.chance(75);
     if (s.chance(25)) p.cancel_after = s.pick(s.chance(50) ? 12 : 120);
@@ -178,13 +196,17 @@ lock_scenario::plan lock_scenario::random_plan() {
     p.end = static_cast<ending>(s.pick(4));
     p.downgrade = lock.downgrade && p.kind == lock_kind::exclusive && s.chance(40);
     if (s.chance(15)) p.cancel_downgrade_after = s.pick(10);
+    if (!f.all_sorts_of_users) return p;
+    if (s.chance(10)) p.end = ending::in_the_body;
+    p.commit = s.chance(30);
+    p.how_to_cancel = std::array{asio::cancellation_type::terminal, asio::cancellation_type::partial, asio::cancellation_type::total}[s.pick(3)];
     return p;
 }
 
-asio::awaitable<void> lock_scenario::worker(int client, std::size_t rounds) {
+asio::awaitable<void> lock_scenario::worker(int client, std::size_t rounds, faults f) {
     for (; rounds > 0; --rounds) {
         co_await s.pause(s.pick(25));
-        co_await attempt(client, random_plan());
+        co_await attempt(client, random_plan(f));
     }
     --working_;
 }
@@ -193,35 +215,50 @@ asio::awaitable<void> lock_scenario::trouble(faults f) {
     for (int n = 0; n < 40 && working_ > 0; ++n) {
         co_await s.pause(5 + s.pick(60));
         const int victim = static_cast<int>(s.pick(static_cast<std::size_t>(s.clients())));
-        const std::size_t what = s.pick(4);
+        const std::size_t what = s.pick(f.directory_deletes ? 5 : 4);
         if (what == 0 && f.drops) s.ensemble.drop_connection(victim);
         if (what == 1 && f.expiries && s.chance(50)) s.ensemble.expire(victim);
-        if (what == 2 && f.operator_deletes && witness.nodes_alive() > 0) {
-            const std::string path = witness.nth_node(s.pick(witness.nodes_alive()));
-            s.note("an operator deletes " + path);
+        if (what == 2 && f.operator_deletes && watching_->nodes_alive() > 0) {
+            const std::string path = watching_->nth_node(s.pick(watching_->nodes_alive()));
+            s.note("an operator deletes ", path);
             s.ensemble.operate(detail::remove_request{path, any_version});
         }
         if (what == 3 && f.containers) s.ensemble.remove_empty_containers();
+        if (what == 4 && watching_->nodes_alive() > 0)
+            delete_directory_of(watching_->nth_node(s.pick(watching_->nodes_alive())));
     }
+}
+
+void lock_scenario::delete_directory_of(const std::string& path) {
+    const std::string directory(parent_path(path));
+    s.note("an operator deletes ", directory, " and all in it");
+    for (const std::string& name : s.ensemble.tree().children(directory))
+        s.ensemble.operate(detail::remove_request{join_path(directory, name), any_version});
+    s.ensemble.operate(detail::remove_request{directory, any_version});
 }
 
 void lock_scenario::run_at_random(const faults& f) {
     const std::size_t clients = 2 + s.pick(3);
     for (std::size_t n = 0; n < clients; ++n) s.add_client();
-    if (s.chance(25)) begin_with(static_cast<std::int32_t>(2147483647 - s.pick(40)));
+    before_random_run();
     const std::size_t workers = 3 + s.pick(s.chance(80) ? 8 : 28);
     const std::size_t rounds = 1 + s.pick(4);
     for (std::size_t n = 0; n < workers; ++n) {
         ++working_;
-        s.spawn(worker(static_cast<int>(s.pick(clients)), rounds));
+        s.spawn(worker(static_cast<int>(s.pick(clients)), rounds, f));
     }
-    if (f.drops || f.expiries || f.operator_deletes || f.containers) s.spawn(trouble(f));
+    if (f.drops || f.expiries || f.operator_deletes || f.directory_deletes || f.containers) s.spawn(trouble(f));
     finish();
 }
 
 void lock_scenario::finish() {
     s.run();
-    witness.check_end();
+    // In a simulation no heartbeat is due: the session ends instead.
+    while (const auto client = watching_->waits_for_a_heartbeat()) {
+        s.ensemble.expire(*client);
+        s.run();
+    }
+    watching_->check_end();
     s.close();
 }
 

@@ -12,30 +12,39 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace zkasio::test {
 
-inline const std::string lock_directory = "/locks/simulated";
+/// A part of what a lock consists of.
+struct share {
+    std::string of;       ///< whose children are the nodes, or the one node
+    std::size_t nodes = 1;
+    int weight = 1;       ///< of each; see holdings_witness
+};
 
-/// How a lock is asked for. `id` is what the node has to contain.
+/// Something that can be asked for, and how. `id` is what the nodes have to contain.
 struct lock_under_test {
     std::function<asio::awaitable<lock_guard>(client, std::string id, lock_kind)> acquire;
     std::function<asio::awaitable<std::optional<lock_guard>>(client, std::string id, lock_kind)> try_acquire;
     /// A writer goes on as a reader; empty when the lock has no readers.
     std::function<asio::awaitable<lock_guard>(client, std::string id, lock_guard)> downgrade{};
+    std::vector<share> shares{};  ///< for a holdings_witness
 };
 
-/// What goes wrong in a run, besides the caller's cancellations.
+/// What happens in a random run, besides the plainest cancellations.
 struct faults {
     bool drops = false;
     bool expiries = false;
-    bool operator_deletes = false;
-    bool containers = false;  ///< servers remove the directory when it is empty
+    bool operator_deletes = false;     ///< of nodes
+    bool directory_deletes = false;    ///< of a whole directory
+    bool containers = false;           ///< servers remove the directory when it is empty
+    bool all_sorts_of_users = false;  ///< who commit, release in the work under the lock, or cancel in unusual ways
 };
 
-/// Many coroutines of some clients want one lock, over and over. All the witness's checks are made after each step.
+/// Many coroutines of some clients want one of some locks, over and over. All the witness's checks are made after each step.
 class lock_scenario {
 public:
     enum class ending {
@@ -43,25 +52,26 @@ public:
         cancelled_wait,
         not_awaited,
         destroyed,
+        in_the_body,  ///< the work under the lock releases it
     };
     struct plan {
+        std::size_t what = 0;  ///< which of the locks
         lock_kind kind = lock_kind::exclusive;
         bool patient = true;
         std::optional<std::size_t> cancel_after{};
+        asio::cancellation_type how_to_cancel = asio::cancellation_type::terminal;
         std::size_t hold = 3;
+        bool commit = false;
         ending end = ending::awaited;
         bool downgrade = false;
         std::optional<std::size_t> cancel_downgrade_after{};
     };
 
-    lock_scenario(simulation& s, const lock_under_test& lock);
+    /// @param locks outlives this.
+    lock_scenario(simulation& s, std::span<const lock_under_test> locks, std::unique_ptr<witness> watching);
     ~lock_scenario();
 
-    /// One attempt: waits for its turn, holds for `hold` steps, releases.
-    void contend(int client, lock_kind kind = lock_kind::exclusive, std::size_t hold = 3);
     void contend(int client, plan p);
-    /// Makes the directory, whose next child gets this number.
-    void begin_with(std::int32_t sequence);
     /// Until `condition()` holds; a violation when it never does.
     void run_until(const std::function<bool()>& condition);
     bool idle() const noexcept { return active_ == 0; }  ///< nobody is asking, holding or releasing
@@ -73,21 +83,30 @@ public:
     void finish();
 
     simulation& s;
-    const lock_under_test& lock;
-    class witness witness;
+
+protected:
+    using guard_ptr = std::shared_ptr<std::optional<lock_guard>>;
+
+    virtual void before_random_run() {}
+
+    const std::span<const lock_under_test> locks_;
+    const std::unique_ptr<witness> watching_;
 
 private:
-    plan random_plan();
+    plan random_plan(const faults& f);
     asio::awaitable<void> attempt(int client, plan p);
     asio::awaitable<void> asking_and_holding(int client, plan p);
-    asio::awaitable<bool> go_on_as_reader(int client, std::string& id, std::shared_ptr<std::optional<lock_guard>> guard, const plan& p);
-    static asio::awaitable<void> ask_for_downgrade(lock_scenario& self, client zk, std::string id,
-                                                   std::shared_ptr<std::optional<lock_guard>> guard);
-    void cancel_later(std::size_t steps, const running& what, const std::string& id, std::shared_ptr<bool> cancelled);
-    static asio::awaitable<void> ask(lock_scenario& self, client zk, std::string id, plan p, std::shared_ptr<std::optional<lock_guard>> got);
-    static asio::awaitable<void> release(std::shared_ptr<std::optional<lock_guard>> guard);
-    asio::awaitable<void> worker(int client, std::size_t rounds);
+    asio::awaitable<bool> go_on_as_reader(int client, std::string& id, guard_ptr guard, const plan& p);
+    asio::awaitable<void> commit(int client, std::string id, guard_ptr guard);
+    static asio::awaitable<void> ask_for_downgrade(lock_scenario& self, client zk, std::string id, guard_ptr guard, plan p);
+    void cancel_later(std::size_t steps, asio::cancellation_type how, const running& what, const std::string& id,
+                      std::shared_ptr<bool> cancelled);
+    static asio::awaitable<void> ask(lock_scenario& self, client zk, std::string id, plan p, guard_ptr got);
+    static asio::awaitable<void> release(guard_ptr guard);
+    static asio::awaitable<void> release_in_the_body(guard_ptr guard);
+    asio::awaitable<void> worker(int client, std::size_t rounds, faults f);
     asio::awaitable<void> trouble(faults f);
+    void delete_directory_of(const std::string& path);
     void expect(int client, const std::string& id, std::exception_ptr failed, bool cancelled) const;
 
     std::size_t working_ = 0, active_ = 0;

@@ -17,14 +17,14 @@ lock_scenario::plan holding(std::size_t steps) {
 }
 
 /// Runs `begin(scenario)` and lets `strike(scenario)` happen before step 0, then before step 1 ... until it has ended before.
-void strike_at_every_step(const std::string& name, const std::function<void(lock_scenario&)>& begin,
-                          const std::function<void(lock_scenario&)>& strike) {
+void strike_at_every_step(const std::string& name, const std::function<void(queue_scenario&)>& begin,
+                          const std::function<void(queue_scenario&)>& strike) {
     bool ended_before = false;
     std::size_t k = 0;
     for (; !ended_before; ++k) {
         ended_before = true;
         run_few_seeds(name + ", before step " + std::to_string(k), 3, [&](simulation& s) {
-            lock_scenario scenario(s, simulated_mutex);
+            queue_scenario scenario(s, simulated_mutex);
             begin(scenario);
             s.after(k, [&] {
                 if (!scenario.idle()) ended_before = false;
@@ -38,7 +38,7 @@ void strike_at_every_step(const std::string& name, const std::function<void(lock
 }
 
 // Of the same client, and of another.
-void three_contenders(lock_scenario& l) {
+void three_contenders(queue_scenario& l) {
     l.s.add_client();
     l.s.add_client();
     l.contend(0);
@@ -50,7 +50,7 @@ void three_contenders(lock_scenario& l) {
 
 TEST_CASE("mutex, simulated: the sequence numbers become negative", "[simulation]") {
     run_few_seeds("wrap", few, [](simulation& s) {
-        lock_scenario l(s, simulated_mutex);
+        queue_scenario l(s, simulated_mutex);
         for (int n = 0; n < 3; ++n) s.add_client();
         l.begin_with(std::numeric_limits<std::int32_t>::max() - 1);
         for (int n = 0; n < 3; ++n) l.contend(n, holding(20));
@@ -63,18 +63,18 @@ TEST_CASE("mutex, simulated: the sequence numbers become negative", "[simulation
 }
 
 TEST_CASE("mutex, simulated: the session expires at any step", "[simulation]") {
-    strike_at_every_step("expiry", three_contenders, [](lock_scenario& l) { l.s.ensemble.expire(1); });
+    strike_at_every_step("expiry", three_contenders, [](queue_scenario& l) { l.s.ensemble.expire(1); });
 }
 
 TEST_CASE("mutex, simulated: the connection breaks at any step", "[simulation]") {
-    const auto nothing_applied = [](lock_scenario& l) { l.s.ensemble.drop_connection(1, 0, 0); };
+    const auto nothing_applied = [](queue_scenario& l) { l.s.ensemble.drop_connection(1, 0, 0); };
     strike_at_every_step("nothing applied", three_contenders, nothing_applied);
-    const auto all_applied = [](lock_scenario& l) { l.s.ensemble.drop_connection(1, 1000, 0); };
+    const auto all_applied = [](queue_scenario& l) { l.s.ensemble.drop_connection(1, 1000, 0); };
     strike_at_every_step("all applied", three_contenders, all_applied);
 }
 
 TEST_CASE("mutex, simulated: the connection breaks twice in quick succession", "[simulation]") {
-    strike_at_every_step("twice", three_contenders, [](lock_scenario& l) {
+    strike_at_every_step("twice", three_contenders, [](queue_scenario& l) {
         l.s.ensemble.drop_connection(1);
         l.s.after(2 + l.s.pick(8), [&l] { l.s.ensemble.drop_connection(1); });
     });
@@ -87,7 +87,7 @@ TEST_CASE("mutex, simulated: an acquire is cancelled at any step", "[simulation]
         for (std::size_t k = 0; !too_late; ++k) {
             too_late = true;
             run_few_seeds("cancelled before step " + std::to_string(k), few, [&](simulation& s) {
-                lock_scenario l(s, simulated_mutex);
+                queue_scenario l(s, simulated_mutex);
                 s.add_client();
                 s.add_client();
                 if (holder >= 0) {
@@ -107,7 +107,7 @@ TEST_CASE("mutex, simulated: an acquire is cancelled at any step", "[simulation]
 
 TEST_CASE("mutex, simulated: the answer to the create is lost", "[simulation]") {
     run_few_seeds("create lost", few, [](simulation& s) {
-        lock_scenario l(s, simulated_mutex);
+        queue_scenario l(s, simulated_mutex);
         s.add_client();
         l.begin_with(0);
         l.contend(0, holding(1000));
@@ -116,7 +116,7 @@ TEST_CASE("mutex, simulated: the answer to the create is lost", "[simulation]") 
         s.ensemble.drop_connection(0, 1, 0);
         CHECK(l.witness.nodes_alive() == 1);
         l.run_until([&] { return l.witness.grants() == 1; });
-        for (int n = 0; n < 20 && !s.ensemble.steps().empty(); ++n) s.step();
+        for (int n = 0; n < 20 && !s.ensemble.idle(); ++n) s.step();
         CHECK(l.witness.nodes_alive() == 1);
         l.finish();
     });
@@ -125,7 +125,7 @@ TEST_CASE("mutex, simulated: the answer to the create is lost", "[simulation]") 
 TEST_CASE("mutex, simulated: an operator deletes the node of a waiter", "[simulation]") {
     for (const int predecessor : {0, 1}) {
         run_few_seeds(predecessor == 0 ? "behind one of the same client" : "behind another client", 4 * few, [&](simulation& s) {
-            lock_scenario l(s, simulated_mutex);
+            queue_scenario l(s, simulated_mutex);
             for (int n = 0; n < 3; ++n) s.add_client();
             l.contend(predecessor, holding(40));
             l.run_until([&] { return l.witness.grants() == 1; });
@@ -144,7 +144,7 @@ TEST_CASE("mutex, simulated: an operator deletes the node of a waiter", "[simula
 
 TEST_CASE("mutex, simulated: an operator deletes the nodes of waiters who hand over to each other", "[simulation]") {
     run_few_seeds("in a row", 4 * few, [](simulation& s) {
-        lock_scenario l(s, simulated_mutex);
+        queue_scenario l(s, simulated_mutex);
         s.add_client();
         s.add_client();
         l.contend(0, holding(40));
@@ -163,13 +163,13 @@ TEST_CASE("mutex, simulated: an operator deletes the nodes of waiters who hand o
 
 TEST_CASE("mutex, simulated: the directory was removed since the last time", "[simulation]") {
     run_few_seeds("removed", few, [](simulation& s) {
-        lock_scenario l(s, simulated_mutex);
+        queue_scenario l(s, simulated_mutex);
         s.add_client();
         s.add_client();
         // What was known of the queue is kept for as long as a guard is.
         std::optional<lock_guard> old;
         std::function<asio::awaitable<void>()> once = [&]() -> asio::awaitable<void> {
-            const mutex lock = mutex_of(s.client_number(0), l.witness.asks(0, lock_kind::exclusive));
+            const mutex lock = mutex_of(s.client_number(0), l.witness.asks(0, simulated_mutex, lock_kind::exclusive, true));
             lock_guard guard = co_await lock.acquire();
             old.emplace(std::move(guard));
             co_await old->release();
@@ -187,6 +187,50 @@ TEST_CASE("mutex, simulated: the directory was removed since the last time", "[s
         old.reset();
         s.run();
         s.close();
+    });
+}
+
+// Without its node it has kept nobody out for a while.
+TEST_CASE("mutex, simulated: an owner that knows of its loss hands nothing over", "[simulation]") {
+    run_few_seeds("knows of its loss", few, [](simulation& s) {
+        queue_scenario l(s, simulated_mutex);
+        s.add_client();
+        s.add_client();
+        l.contend(1, holding(10));
+        l.run_until([&] { return l.witness.grants() == 1; });
+        std::size_t queued = 1;
+        for (const auto& [client, hold] : {std::pair(0, 60u), {0, 10u}, {1, 300u}}) {
+            l.contend(client, holding(hold));
+            ++queued;
+            l.run_until([&] { return l.witness.nodes_alive() == queued; });
+        }
+        l.run_until([&] { return l.witness.grants() == 2; });
+        const std::vector<std::string> deleted{l.witness.nth_node(0), l.witness.nth_node(1)};
+        for (const std::string& path : deleted) s.ensemble.operate(detail::remove_request{path, any_version});
+        l.run_until([&] { return l.witness.all_told() && l.witness.grants() == 3; });
+        for (const auto end = s.now() + 200; s.now() < end;) s.step();
+        if (l.witness.grants() != 3) throw violation("a contender without a node was handed the lock");
+        l.finish();
+    });
+}
+
+// Who stood before it when it was made, and whether it is still there, is not known.
+TEST_CASE("mutex, simulated: the answer to the create is lost, and then an operator deletes the node", "[simulation]") {
+    run_few_seeds("lost and deleted", 10 * few, [](simulation& s) {
+        queue_scenario l(s, simulated_mutex);
+        s.add_client();
+        s.add_client();
+        l.contend(0, holding(25 + s.pick(40)));
+        l.run_until([&] { return l.witness.grants() == 1; });
+        l.contend(0, holding(40));
+        const std::string create = "create " + lock_directory + '/';
+        l.run_until([&] { return s.ensemble.next_request(0).starts_with(create); });
+        s.ensemble.drop_connection(0, 1, 0);
+        l.contend(1, holding(60));
+        l.run_until([&] { return l.witness.nodes_alive() == 3; });
+        l.contend(0, holding(5));
+        s.after(s.pick(40), [&s, node = l.witness.nth_node(1)] { s.ensemble.operate(detail::remove_request{node, any_version}); });
+        l.finish();
     });
 }
 

@@ -8,7 +8,7 @@ namespace {
 void run(const std::string& name, std::uint64_t seeds, const faults& f) {
     run_seeds(name, seeds, [&](simulation& s) {
         s.ensemble.lagging = s.chance(50);
-        lock_scenario(s, simulated_mutex).run_at_random(f);
+        queue_scenario(s, simulated_mutex).run_at_random(f);
     });
 }
 

@@ -1,4 +1,4 @@
-#include "simulation/lock_scenario.hpp"
+#include "simulation/queue_scenario.hpp"
 
 #include "support/catch.hpp"
 
@@ -49,7 +49,7 @@ const lock_under_test readers_preferred{acquire_preferred, try_acquire_preferred
 void run(const std::string& name, std::uint64_t seeds, const faults& f) {
     run_seeds(name, seeds, [&](simulation& s) {
         s.ensemble.lagging = s.chance(50);
-        lock_scenario(s, s.chance(70) ? fair : readers_preferred).run_at_random(f);
+        queue_scenario(s, s.chance(70) ? fair : readers_preferred).run_at_random(f);
     });
 }
 
@@ -65,7 +65,7 @@ lock_scenario::plan waiting(lock_kind kind, std::size_t hold) {
 TEST_CASE("shared_mutex, simulated: when a waiting writer gives up, the readers behind it are let in", "[simulation]") {
     for (const int writer : {0, 1}) {
         run_few_seeds("writer gives up", 40, [&](simulation& s) {
-            lock_scenario l(s, fair);
+            queue_scenario l(s, fair);
             s.add_client();
             s.add_client();
             l.contend(0, waiting(lock_kind::shared, 1000));
@@ -85,7 +85,7 @@ TEST_CASE("shared_mutex, simulated: when a waiting writer gives up, the readers 
 TEST_CASE("shared_mutex, simulated: a cancelled downgrade lets nobody in too early", "[simulation]") {
     for (std::size_t k = 0; k < 12; ++k) {
         run_few_seeds("downgrade cancelled before step " + std::to_string(k), 20, [&](simulation& s) {
-            lock_scenario l(s, readers_preferred);
+            queue_scenario l(s, readers_preferred);
             s.add_client();
             s.add_client();
             lock_scenario::plan writer = waiting(lock_kind::exclusive, 25);

@@ -17,14 +17,19 @@ backend_factory sim_ensemble::factory(int client) {
 
 // --------------------------------------------------------------------------------------------- what may happen
 
-std::vector<sim_ensemble::step> sim_ensemble::steps() const {
-    std::vector<step> all;
-    for (sim_link* l : links_) l->list_steps(all);
-    return all;
+void sim_ensemble::list_steps(std::vector<step>& steps) const {
+    steps.clear();
+    for (sim_link* l : links_) l->list_steps(steps);
+}
+
+bool sim_ensemble::idle() const {
+    std::vector<step> steps;
+    list_steps(steps);
+    return steps.empty();
 }
 
 void sim_ensemble::take(const step& s) {
-    on_log(to_string(s));
+    if (on_log) on_log(to_string(s));
     switch (s.what) {
         case step::kind::connect: return s.whose->connect();
         case step::kind::apply: return s.whose->apply();
@@ -38,8 +43,9 @@ void sim_ensemble::take(const step& s) {
 bool sim_ensemble::drop_connection(int client, std::size_t applied, std::size_t delivered) {
     sim_link* l = link_of(client);
     if (!l || !l->attached()) return false;
-    on_log("drop " + std::to_string(client) + ", " + std::to_string(applied) + " applied, " + std::to_string(delivered) +
-           " delivered");
+    if (on_log)
+        on_log("drop " + std::to_string(client) + ", " + std::to_string(applied) + " applied, " + std::to_string(delivered) +
+               " delivered");
     l->drop(applied, delivered);
     return true;
 }
@@ -53,7 +59,7 @@ bool sim_ensemble::drop_connection(int client) {
 bool sim_ensemble::expire(int client) {
     const std::int64_t session = session_of(client);
     if (!alive(session)) return false;
-    on_log("expire " + std::to_string(client));
+    if (on_log) on_log("expire " + std::to_string(client));
     end_session(session);
     drop_connection(client, 0, pick(answers_under_way(client) + 1));
     return true;

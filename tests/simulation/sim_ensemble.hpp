@@ -49,10 +49,13 @@ public:
     /// Random decisions: a number below the argument.
     std::function<std::size_t(std::size_t)> pick = [](std::size_t) { return std::size_t{0}; };
     std::function<void(const sim_txn&)> on_commit = [](const sim_txn&) {};
-    std::function<void(std::string)> on_log = [](std::string) {};
+    /// A client's watch has told it that a node is gone. May be empty.
+    std::function<void(int client, const std::string& path)> on_told_removed;
+    std::function<void(std::string)> on_log;  ///< may be empty
 
     // ----------------------------------------------------------------------------------------- what may happen
-    std::vector<step> steps() const;
+    void list_steps(std::vector<step>& steps) const;  ///< instead of what is in it
+    bool idle() const;                                ///< there are none
     void take(const step& s);
 
     // ----------------------------------------------------------------------------------------- what a test does

@@ -160,7 +160,9 @@ void sim_link::handle(event&& e) {
     if (e.what != node_event::children_changed) known = registered_.erase({e.path, watch_kind::data}) > 0;
     if (e.what == node_event::children_changed || e.what == node_event::removed)
         known = registered_.erase({e.path, watch_kind::children}) > 0 || known;
-    if (known && !goodbye_sent_) listener_.on_node_event(e.what, e.path);
+    if (!known || goodbye_sent_) return;
+    if (e.what == node_event::removed && ensemble_.on_told_removed) ensemble_.on_told_removed(client_, e.path);
+    listener_.on_node_event(e.what, e.path);
 }
 
 // ------------------------------------------------------------------------------------------------ the server's end
@@ -210,9 +212,12 @@ void sim_link::connect() {
     const std::int64_t lag = ensemble_.lagging && !renewed
                                  ? static_cast<std::int64_t>(ensemble_.pick(static_cast<std::size_t>(behind) + 1))
                                  : 0;
-    view_ = sim_tree();
-    known_ = 0;
-    catch_up(ensemble_.last_zxid() - lag);
+    const std::int64_t from = ensemble_.last_zxid() - lag;
+    if (known_ > from) {
+        view_ = sim_tree();
+        known_ = 0;
+    }
+    catch_up(from);
     outgoing_.emplace_back(up{server_session_});
     if (!registered_.empty()) requests_.emplace_back(set_watches{last_seen_, {registered_.begin(), registered_.end()}});
 }
@@ -285,6 +290,7 @@ void sim_link::restore(const set_watches& w) {
 }
 
 void sim_link::fire(const sim_change& c) {
+    if (armed_.empty()) return;
     const std::string parent(parent_path(c.path));
     switch (c.what) {
         case sim_change::kind::data_set: fire(node_event::data_changed, c.path, {watch_kind::data}); return;

@@ -38,23 +38,31 @@ multi_result sim_tree::perform(const multi_op& op, sim_txn& txn) {
 }
 
 std::error_code sim_tree::perform(const std::vector<multi_op>& ops, sim_txn& txn, std::vector<multi_result>& results) {
-    sim_tree trial = *this;
-    sim_txn all = txn;
+    const std::size_t changes_before = txn.changes.size();
+    before_.clear();
+    undoable_ = true;
     results.clear();
-    for (const multi_op& op : ops) {
-        results.push_back(trial.perform(op, all));
-        const std::error_code failed = results.back().code;
-        if (!failed) continue;
+    std::error_code failed;
+    for (auto op = ops.begin(); op != ops.end() && !failed; ++op) {
+        results.push_back(perform(*op, txn));
+        failed = results.back().code;
+    }
+    undoable_ = false;
+    if (failed) {
+        for (auto b = before_.rbegin(); b != before_.rend(); ++b) {
+            if (b->second)
+                nodes_[b->first] = std::move(*b->second);
+            else
+                nodes_.erase(b->first);
+        }
+        txn.changes.resize(changes_before);
         for (multi_result& before : results) before = multi_result{};
         results.back().code = failed;
         multi_result behind;
         behind.code = zk_errc::runtime_inconsistency;
         results.resize(ops.size(), behind);
-        return failed;
     }
-    *this = std::move(trial);
-    txn = std::move(all);
-    return {};
+    return failed;
 }
 
 multi_result sim_tree::create(const create_request& r, sim_txn& txn) {
@@ -117,8 +125,17 @@ multi_result sim_tree::check(const check_op& r) const {
 }
 
 void sim_tree::record(sim_change::kind what, const std::string& path, sim_node node, sim_txn& txn) {
+    if (undoable_) {
+        keep(path);
+        keep(std::string(parent_path(path)));
+    }
     txn.changes.push_back({what, path, std::move(node)});
     apply(txn.changes.back(), txn.zxid);
+}
+
+void sim_tree::keep(const std::string& path) {
+    const sim_node* node = find(path);
+    before_.emplace_back(path, node ? std::optional<sim_node>(*node) : std::nullopt);
 }
 
 void sim_tree::apply(const sim_change& c, std::int64_t zxid) {

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace zkasio::test {
@@ -66,8 +68,11 @@ private:
     detail::multi_result check(const detail::check_op& r) const;
     void parent_changed(const std::string& path, std::int64_t zxid, bool created);
     void record(sim_change::kind what, const std::string& path, sim_node node, sim_txn& txn);
+    void keep(const std::string& path);
 
     std::map<std::string, sim_node> nodes_;
+    bool undoable_ = false;
+    std::vector<std::pair<std::string, std::optional<sim_node>>> before_;  // what an undoable transaction has changed
 };
 
 }  // namespace zkasio::test

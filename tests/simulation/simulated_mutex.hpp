@@ -1,6 +1,6 @@
 #pragma once
 
-#include "simulation/lock_scenario.hpp"
+#include "simulation/queue_scenario.hpp"
 
 #include <zkasio/recipes/mutex.hpp>
 

@@ -31,7 +31,11 @@ public:
 /// seed decides what happens next. The same seed, the same run.
 class simulation {
 public:
-    explicit simulation(std::uint64_t seed);
+    enum class logging {
+        off,
+        on,
+    };
+    explicit simulation(std::uint64_t seed, logging log = logging::off);
     ~simulation();
     simulation(const simulation&) = delete;
     simulation& operator=(const simulation&) = delete;
@@ -52,7 +56,11 @@ public:
     void after(std::size_t steps, std::function<void()> what);
     asio::awaitable<void> pause(std::size_t steps);
     std::uint64_t now() const noexcept { return now_; }
-    void note(std::string line);
+    /// A line for the log, if there is one.
+    template <class... Parts>
+    void note(const Parts&... parts) {
+        if (log_wanted_ == logging::on) write_down((std::string() += ... += parts));
+    }
     /// The newest lines of the log.
     std::string tail(std::size_t lines = 120) const;
 
@@ -74,8 +82,11 @@ public:
 
 private:
     void nothing_pending();
+    void write_down(std::string line);
 
+    const logging log_wanted_;
     std::mt19937_64 random_;
+    std::vector<sim_ensemble::step> possible_;
     asio::io_context io_;
     std::vector<std::shared_ptr<detail::core>> cores_;
     std::vector<client> clients_;
@@ -85,13 +96,14 @@ private:
     std::exception_ptr failed_;
 };
 
-/// Runs `scenario(simulation)` with this seed; when it fails, says how to see it again.
+/// Runs `scenario(simulation)` with this seed. When it fails, runs it once more to have a log, and says with which command one
+/// sees it again.
 void run_seed(const std::string& name, std::uint64_t seed, const std::function<void(simulation&)>& scenario);
 
-/// With the first few seeds, or only with $ZKASIO_SIM_SEED.
+/// With so many seeds from $ZKASIO_SIM_FIRST_SEED (1) on, or only with $ZKASIO_SIM_SEED.
 void run_few_seeds(const std::string& name, std::uint64_t seeds, const std::function<void(simulation&)>& scenario);
 
-/// With many seeds: $ZKASIO_SIM_SEEDS of them (or `seeds`), or only with $ZKASIO_SIM_SEED.
+/// The same with many seeds: $ZKASIO_SIM_SEEDS of them, or `seeds`. Says how fast it was when asked for another number.
 void run_seeds(const std::string& name, std::uint64_t seeds, const std::function<void(simulation&)>& scenario);
 
 }  // namespace zkasio::test

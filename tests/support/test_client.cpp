@@ -15,7 +15,7 @@ running::running(asio::any_io_executor executor, asio::awaitable<void> task)
                    }));
 }
 
-void running::cancel() { state_->signal.emit(asio::cancellation_type::terminal); }
+void running::cancel(asio::cancellation_type how) { state_->signal.emit(how); }
 
 asio::awaitable<std::exception_ptr> running::end() const {
     const auto s = state_;

@@ -150,7 +150,7 @@ asio::awaitable<void> eventually(Condition condition, std::chrono::seconds patie
 class running {
 public:
     running(asio::any_io_executor executor, asio::awaitable<void> task);
-    void cancel();
+    void cancel(asio::cancellation_type how = asio::cancellation_type::terminal);
     /// The exception that it ended with, if any.
     asio::awaitable<std::exception_ptr> end() const;
     asio::awaitable<std::error_code> code() const;

@@ -1,5 +1,7 @@
 #include <zkasio/detail/core.hpp>
 
+#include <zkasio/detail/random_engine.hpp>
+
 #include <asio/bind_cancellation_slot.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/dispatch.hpp>
@@ -56,7 +58,7 @@ core::core(asio::any_io_executor executor, client_options options, backend_facto
       socket_(std::make_shared<socket_watch>(strand_)),
       resolver_(strand_),
       timer_(strand_),
-      random_(std::random_device{}()) {
+      random_(random_engine()()) {
     check_range(options_.session_timeout(), "session_timeout");
     // The C client waits 2/3 of what is asked for, in whole milliseconds, for the answer to its handshake.
     if (options_.session_timeout() < std::chrono::milliseconds(100))

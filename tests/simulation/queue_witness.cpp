@@ -1,4 +1,4 @@
-#include "simulation/witness.hpp"
+#include "simulation/queue_witness.hpp"
 
 #include "simulation/simulation.hpp"
 
@@ -17,22 +17,22 @@ std::int32_t number_of(const std::string& name) {
 
 }  // namespace
 
-bool witness::before(const node& a, const node& b) {
+bool queue_witness::before(const node& a, const node& b) {
     if (a.place != b.place) return a.place < b.place;
     // A writer that becomes a reader has both nodes for a moment.
     return a.kind == lock_kind::exclusive && b.kind == lock_kind::shared;
 }
 
-bool witness::blocks(const node& other, const node& n) {
+bool queue_witness::blocks(const node& other, const node& n) {
     return other.alive && before(other, n) && conflict(other.kind, n.kind);
 }
 
-bool witness::first(const node& n) const {
+bool queue_witness::first(const node& n) const {
     return std::none_of(nodes_.begin(), nodes_.end(), [&](const auto& other) { return blocks(other.second, n); });
 }
 
 // It holds, and whatever is still there before it are places that others of its client have given up without having held.
-bool witness::owns(const node& n) const {
+bool queue_witness::owns(const node& n) const {
     if (attempts_.at(n.attempt).now != attempt::state::holding) return false;
     return std::none_of(nodes_.begin(), nodes_.end(), [&](const auto& other) {
         const attempt& a = attempts_.at(other.second.attempt);
@@ -43,7 +43,7 @@ bool witness::owns(const node& n) const {
 
 // ------------------------------------------------------------------------------------------------- what users tell
 
-std::string witness::asks(int client, lock_kind kind, bool patient) {
+std::string queue_witness::asks(int client, const lock_under_test&, lock_kind kind, bool patient) {
     const std::string id = std::to_string(client) + '.' + std::to_string(attempts_.size());
     attempt a;
     a.client = client;
@@ -53,7 +53,7 @@ std::string witness::asks(int client, lock_kind kind, bool patient) {
     return id;
 }
 
-void witness::granted(const std::string& id, const lock_guard& guard) {
+void queue_witness::granted(const std::string& id, const lock_guard& guard) {
     attempt& a = attempts_.at(id);
     const auto it = nodes_.find(guard.path());
     if (it == nodes_.end()) throw violation(id + " was granted without a node");
@@ -77,20 +77,20 @@ void witness::granted(const std::string& id, const lock_guard& guard) {
     last = std::max(last, token);
 }
 
-void witness::gives_up(const std::string& id) {
+void queue_witness::gives_up(const std::string& id) {
     attempt& a = attempts_.at(id);
     a.now = attempt::state::gone;
     a.guard = nullptr;
 }
 
-void witness::released(const std::string& id) const {
+void queue_witness::released(const std::string& id) const {
     const attempt& a = attempts_.at(id);
     if (nodes_.at(a.path).alive) throw violation(id + " was released, and its node is there");
 }
 
 // ----------------------------------------------------------------------------------------------- what the tree tells
 
-void witness::committed(const sim_txn& txn) {
+void queue_witness::committed(const sim_txn& txn) {
     for (const sim_change& c : txn.changes) {
         if (parent_path(c.path) != directory_) continue;
         if (c.what == sim_change::kind::created) {
@@ -113,9 +113,14 @@ void witness::committed(const sim_txn& txn) {
     }
 }
 
+void queue_witness::told_removed(int client, const std::string& path) {
+    const auto it = nodes_.find(path);
+    if (it != nodes_.end() && attempts_.at(it->second.attempt).client == client) it->second.told = true;
+}
+
 // An owner that has not learned yet that its node is gone hands over what it does not have any more, to somebody who may
 // have no node either: that one learns of it from the answer.
-void witness::fence_successors(const node& owner) {
+void queue_witness::fence_successors(const node& owner) {
     std::map<std::int64_t, node*> behind;
     for (auto& [path, n] : nodes_)
         if (before(owner, n)) behind.emplace(n.place, &n);
@@ -127,14 +132,14 @@ void witness::fence_successors(const node& owner) {
 
 // -------------------------------------------------------------------------------------------------------- checks
 
-void witness::check_exclusion(const std::string& id, const attempt& a) const {
+void queue_witness::check_exclusion(const std::string& id, const attempt& a) const {
     for (const auto& [other_id, other] : attempts_) {
         if (other_id == id || other.now != attempt::state::holding || !conflict(a.kind, other.kind)) continue;
         if (other.guard->held() && !nodes_.at(other.path).fenced) throw violation(id + " and " + other_id + " both hold");
     }
 }
 
-void witness::check_order(const std::string& path, const node& n) const {
+void queue_witness::check_order(const std::string& path, const node& n) const {
     for (const auto& [other_path, other] : nodes_) {
         if (other_path == path || !blocks(other, n)) continue;
         const attempt& a = attempts_.at(other.attempt);
@@ -145,10 +150,11 @@ void witness::check_order(const std::string& path, const node& n) const {
     }
 }
 
-void witness::check() const {
+void queue_witness::check() const {
     for (const auto& [id, a] : attempts_) {
         if (a.now != attempt::state::holding || !a.guard->held()) continue;
         const node& n = nodes_.at(a.path);
+        if (n.told) throw violation(id + " was told that its node is gone, and still holds");
         if (n.fenced) continue;
         if (!n.alive && !n.deleted) throw violation(id + " holds, and its own client has removed its node");
         check_exclusion(id, a);
@@ -157,7 +163,7 @@ void witness::check() const {
 
 // A client learns of an operator's removal some time later, at the latest from a heartbeat: too late for the simulation. And
 // its other contenders wait until an owner whose node was removed lets go of its guard.
-bool witness::behind_deleted(const attempt& waiter) const {
+bool queue_witness::behind_deleted(const attempt& waiter) const {
     return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& other) {
         const attempt& a = attempts_.at(other.second.attempt);
         const bool deleted = !other.second.alive && (other.second.deleted || other.second.fenced);
@@ -165,7 +171,7 @@ bool witness::behind_deleted(const attempt& waiter) const {
     });
 }
 
-void witness::check_quiet() const {
+void queue_witness::check_quiet() const {
     for (const auto& [path, n] : nodes_) {
         const attempt& a = attempts_.at(n.attempt);
         const bool expired = n.fenced && !ensemble_.alive(n.owner);
@@ -181,25 +187,25 @@ void witness::check_quiet() const {
         if (a.now == attempt::state::asking && nodes_alive() == 0 && !behind_deleted(a)) throw violation(id + " waits for nobody");
 }
 
-void witness::check_end() const {
+void queue_witness::check_end() const {
     for (const auto& [id, a] : attempts_)
         if (a.now != attempt::state::gone) throw violation(id + " has not ended");
     for (const std::string& name : ensemble_.tree().children(directory_)) throw violation("a node is left: " + name);
 }
 
-bool witness::busy(int client) const {
+bool queue_witness::busy(int client) const {
     return std::any_of(attempts_.begin(), attempts_.end(),
                        [&](const auto& a) { return a.second.client == client && a.second.now != attempt::state::gone; });
 }
 
-bool witness::all_told() const {
+bool queue_witness::all_told() const {
     return std::none_of(attempts_.begin(), attempts_.end(), [&](const auto& other) {
         const attempt& a = other.second;
         return a.now == attempt::state::holding && !nodes_.at(a.path).alive && a.guard->reason() == loss_reason::none;
     });
 }
 
-std::string witness::nth_node(std::size_t wanted) const {
+std::string queue_witness::nth_node(std::size_t wanted) const {
     std::vector<std::pair<std::int64_t, std::string>> alive;
     for (const auto& [path, n] : nodes_)
         if (n.alive) alive.emplace_back(n.place, path);
@@ -207,13 +213,8 @@ std::string witness::nth_node(std::size_t wanted) const {
     return wanted < alive.size() ? alive[wanted].second : std::string();
 }
 
-std::size_t witness::nodes_alive() const {
+std::size_t queue_witness::nodes_alive() const {
     return static_cast<std::size_t>(std::count_if(nodes_.begin(), nodes_.end(), [](const auto& n) { return n.second.alive; }));
-}
-
-std::size_t witness::nodes_of(const std::string& id) const {
-    return static_cast<std::size_t>(
-        std::count_if(nodes_.begin(), nodes_.end(), [&](const auto& n) { return n.second.alive && n.second.attempt == id; }));
 }
 
 }  // namespace zkasio::test
