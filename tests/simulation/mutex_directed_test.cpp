@@ -2,7 +2,9 @@
 
 #include "support/catch.hpp"
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 // What random runs would meet too rarely, or where one wants to know for certain that it was met.
 namespace zkasio::test {
@@ -220,16 +222,26 @@ TEST_CASE("mutex, simulated: the answer to the create is lost, and then an opera
         queue_scenario l(s, simulated_mutex);
         s.add_client();
         s.add_client();
-        l.contend(0, holding(25 + s.pick(40)));
+        const std::size_t hold = 12 + s.pick(30);
+        l.contend(0, holding(hold));
         l.run_until([&] { return l.witness.grants() == 1; });
+        const auto released = s.now() + hold;
         l.contend(0, holding(40));
         const std::string create = "create " + lock_directory + '/';
         l.run_until([&] { return s.ensemble.next_request(0).starts_with(create); });
         s.ensemble.drop_connection(0, 1, 0);
+        // While the other client joins the queue, this one waits for its connection.
+        const auto at_random = std::exchange(s.choose, [](const std::vector<sim_ensemble::step>& steps) {
+            const auto other = std::find_if(steps.begin(), steps.end(), [](const auto& step) { return step.client == 1; });
+            return static_cast<std::size_t>(other == steps.end() ? 0 : other - steps.begin());
+        });
         l.contend(1, holding(60));
         l.run_until([&] { return l.witness.nodes_alive() == 3; });
+        s.choose = at_random;
         l.contend(0, holding(5));
-        s.after(s.pick(40), [&s, node = l.witness.nth_node(1)] { s.ensemble.operate(detail::remove_request{node, any_version}); });
+        // About when the first lets go.
+        const auto left = released > s.now() ? static_cast<std::size_t>(released - s.now()) : 0;
+        s.after(left + s.pick(3), [&s, node = l.witness.nth_node(1)] { s.ensemble.operate(detail::remove_request{node, any_version}); });
         l.finish();
     });
 }

@@ -2,6 +2,8 @@
 
 #include "unit/error_of.hpp"
 
+#include <asio/post.hpp>
+
 #include <functional>
 #include <optional>
 #include <string>
@@ -164,6 +166,22 @@ TEST_CASE("core: cancelling the wait for a watch keeps the watch", "[core][cance
         r.server.fire(node_event::removed, "/a");
         const watch_event event = co_await seen.changes.changed();
         CHECK(event.what == node_change::removed);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: a cancellation that reaches the strand before the wait that it ends", "[core][cancel]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const auto seen = co_await zk.get_and_watch("/a");
+        std::optional<running> one;
+        auto wait = [&]() -> asio::awaitable<void> {
+            asio::post(zk.get_executor(), [&] { one->cancel(); });  // in front of what follows
+            co_await seen.changes.changed();
+        };
+        one.emplace(r.loop.executor(), wait());
+        const std::error_code code = co_await one->code();
+        CHECK(code == condition::cancelled);
     };
     r.run(body);
 }

@@ -113,3 +113,21 @@ TEST_CASE("core: a hold that ends while its watch is being set leaves no watch",
     };
     r.run(body);
 }
+
+// What happened during the break is told after it, but not in the order in which it happened.
+TEST_CASE("core: a watch on a held node proves nothing any more after a loss of the connection", "[core][hold][watch]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        const session_hold hold = s.hold("/a");
+        CHECK_FALSE(hold.nodes_watched());
+        hold.watch_nodes();
+        co_await r.server.until([&] { return hold.nodes_watched(); });
+        r.server.drop();
+        co_await r.server.until([&] { return zk.state() == session_state::suspended; });
+        co_await zk.connected();
+        CHECK(hold.held());
+        CHECK_FALSE(hold.nodes_watched());
+    };
+    r.run(body);
+}

@@ -1,0 +1,97 @@
+#include "unit/rig.hpp"
+
+#include <zkasio/path.hpp>
+#include <zkasio/recipes/mutex.hpp>
+#include <zkasio/recipes/shared_mutex.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::detail;
+using namespace zkasio::test;
+
+namespace {
+
+/// Plays the directory of a lock in which we are the last: a create makes our node, a listing shows `others` and that one.
+class directory {
+public:
+    directory(fake_server& server, std::string our_number) : number_(std::move(our_number)) {
+        server.answer = [this](const request& q) -> std::optional<reply> {
+            reply r;
+            if (const auto* c = std::get_if<create_request>(&q)) {
+                ours = r.path = c->path + number_;
+                r.stat.czxid = 7;
+                if (hold_create) return std::nullopt;
+            } else if (std::holds_alternative<children_request>(q)) {
+                r.children = others;
+                if (!ours.empty()) r.children.emplace_back(node_name(ours));
+            }
+            return r;
+        };
+    }
+
+    std::vector<std::string> others;
+    std::string ours;
+    bool hold_create = false;
+
+private:
+    std::string number_;
+};
+
+}  // namespace
+
+// A first acknowledged write may prove that the session has lived, and yet come too late to promise anything.
+TEST_CASE("lock: an acquire waits until the lease covers it", "[queue]") {
+    constexpr auto T = 300ms;
+    rig r;
+    r.server.session_timeout = T;
+    directory d(r.server, "0000000000");
+    d.hold_create = true;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const mutex lock(zk, "/l");
+        bool held = false;
+        auto acquire = [&]() -> asio::awaitable<void> {
+            const lock_guard guard = co_await lock.acquire();
+            held = guard.held();
+        };
+        const running acquiring(r.loop.executor(), acquire());
+        co_await r.server.until([&] { return !d.ours.empty(); });
+        const auto create = std::find_if(r.server.requests.begin(), r.server.requests.end(), [](const auto& q) {
+            return std::holds_alternative<create_request>(q.what);
+        });
+        const auto late = create->at + T + T / 5;
+        co_await r.server.until([&] { return boot_clock::now() > late; });
+        reply created;
+        created.path = d.ours;
+        r.server.reply_to(create->id, created);
+        const std::error_code code = co_await acquiring.code();
+        CHECK(code == std::error_code());
+        CHECK(held);
+    };
+    r.run(body);
+}
+
+// By then it has long been watching its own node, which for a lock without readers would be proof enough.
+TEST_CASE("lock: when the last node ahead of a writer goes, a reader may have come in its place", "[queue]") {
+    const std::string writer = "_c_x-__WRIT__0000000001", reader = "_c_y-__READ__0000000001";
+    rig r;
+    r.server.session_timeout = 400ms;
+    directory d(r.server, "0000000002");
+    d.others = {writer};
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const shared_mutex lock(zk, "/l");
+        auto acquire = [&]() -> asio::awaitable<void> { co_await lock.acquire(); };
+        running acquiring(r.loop.executor(), acquire());
+        co_await r.server.until([&] { return !d.ours.empty() && r.server.watched(d.ours) && r.server.watched("/l/" + writer); });
+        d.others = {reader};
+        r.server.fire(node_event::removed, "/l/" + writer);
+        co_await r.server.until([&] { return r.server.watched("/l/" + reader) || acquiring.ended(); });
+        CHECK_FALSE(acquiring.ended());
+        acquiring.cancel();
+        co_await acquiring.end();
+    };
+    r.run(body);
+}
