@@ -1,5 +1,7 @@
 #pragma once
 
+#include <zkasio/export.hpp>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -38,14 +40,15 @@ private:
     std::string scheme_, id_;
 };
 
-acl_id anyone();                                                   ///< world:anyone
-acl_id authenticated();                                            ///< auth: whoever this session has authenticated as
-acl_id digest_user(std::string_view user, std::string_view password);  ///< digest, hashed here: see digest_id()
-acl_id ip_address(std::string address_or_cidr);                    ///< ip: "10.0.0.7" or "10.0.0.0/8"
-acl_id x509_subject(std::string distinguished_name);               ///< x509: subject of a client certificate
+ZKASIO_EXPORT acl_id anyone();         ///< world:anyone
+ZKASIO_EXPORT acl_id authenticated();  ///< auth: whoever this session has authenticated as
+/// digest, hashed here: see digest_id()
+ZKASIO_EXPORT acl_id digest_user(std::string_view user, std::string_view password);
+ZKASIO_EXPORT acl_id ip_address(std::string address_or_cidr);       ///< ip: "10.0.0.7" or "10.0.0.0/8"
+ZKASIO_EXPORT acl_id x509_subject(std::string distinguished_name);  ///< x509: subject of a client certificate
 
 /// "user:base64(sha1(user:password))", as ZooKeeper's DigestAuthenticationProvider stores it.
-std::string digest_id(std::string_view user, std::string_view password);
+ZKASIO_EXPORT std::string digest_id(std::string_view user, std::string_view password);
 
 class acl_entry {
 public:
@@ -61,8 +64,8 @@ private:
 
 using acl = std::vector<acl_entry>;
 
-acl open_acl();          ///< everybody may do everything (ZooKeeper's default)
-acl creator_all_acl();   ///< the authenticated creator may do everything; needs `add_auth` first
-acl read_only_acl();     ///< everybody may read
+ZKASIO_EXPORT acl open_acl();         ///< everybody may do everything (ZooKeeper's default)
+ZKASIO_EXPORT acl creator_all_acl();  ///< the authenticated creator may do everything; needs `add_auth` first
+ZKASIO_EXPORT acl read_only_acl();    ///< everybody may read
 
 }  // namespace zkasio

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <zkasio/asio_version.hpp>
 #include <zkasio/client_options.hpp>
 #include <zkasio/coroutine_safety.hpp>
+#include <zkasio/export.hpp>
 #include <zkasio/operations.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/session_event.hpp>
@@ -23,7 +25,7 @@ struct event_subscription;
 
 /// The session's events, one after another, from the moment of `client::events()` on (its first tells the state at that
 /// moment). Keeps the latest 256 for a slow reader. One coroutine at a time.
-class session_events {
+class ZKASIO_EXPORT session_events {
 public:
     session_events(std::shared_ptr<detail::core> core, std::shared_ptr<detail::event_subscription> subscription)
         : core_(std::move(core)), subscription_(std::move(subscription)) {}
@@ -46,7 +48,7 @@ private:
 /// May be used from any thread; several clients may live on several threads. One that was moved from answers
 /// errc::invalid_argument to everything, and its state() is session_state::closed. With g++ 12, mind what coroutine_safety.hpp says of
 /// temporaries around a `co_await`: `client both[2] = {zk, co_await other()}` destroys one client twice.
-class client : public operations {
+class ZKASIO_EXPORT client : public operations {
 public:
     /// Starts to connect at once. Throws zkasio::error for options that make no sense; an ensemble that cannot be
     /// reached is not an error here, see connected().

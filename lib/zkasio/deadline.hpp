@@ -1,7 +1,9 @@
 #pragma once
 
+#include <zkasio/asio_version.hpp>
 #include <zkasio/clock.hpp>
 #include <zkasio/coroutine_safety.hpp>
+#include <zkasio/export.hpp>
 
 #include <asio/awaitable.hpp>
 
@@ -11,7 +13,8 @@
 namespace zkasio {
 
 namespace detail {
-asio::awaitable<bool> run_until_deadline(boot_clock::time_point deadline, std::function<asio::awaitable<void>()> body);
+ZKASIO_EXPORT asio::awaitable<bool> run_until_deadline(
+    boot_clock::time_point deadline, std::function<asio::awaitable<void>()> body);
 }
 
 /// Runs `body()`, a coroutine, and cancels it (terminally) at `deadline`. Completes when the body has ended: with true when it ended

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <zkasio/export.hpp>
+
 #include <memory>
 #include <string>
 #include <string_view>
@@ -67,9 +69,9 @@ enum class condition {
     cancelled,        ///< the caller cancelled the operation (also asio::error::operation_aborted)
 };
 
-const std::error_category& zookeeper_category() noexcept;
-const std::error_category& zkasio_category() noexcept;
-const std::error_category& condition_category() noexcept;
+ZKASIO_EXPORT const std::error_category& zookeeper_category() noexcept;
+ZKASIO_EXPORT const std::error_category& zkasio_category() noexcept;
+ZKASIO_EXPORT const std::error_category& condition_category() noexcept;
 
 inline std::error_code make_error_code(zk_errc e) noexcept { return {static_cast<int>(e), zookeeper_category()}; }
 inline std::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), zkasio_category()}; }
@@ -80,7 +82,7 @@ inline std::error_condition make_error_condition(condition c) noexcept {
 /// A failed operation: "create /locks/orders: no permission".
 ///
 /// `what()` names the operation, the path and the reason, and what to do where that is known.
-class error : public std::system_error {
+class ZKASIO_EXPORT error : public std::system_error {
 public:
     /// @param hint what else is known: the offending argument, the last connection failure, what to do.
     error(std::error_code code, std::string_view operation, std::string_view path = {}, std::string_view hint = {},

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <zkasio/export.hpp>
+
 #include <string_view>
 
 namespace zkasio {
@@ -15,6 +17,6 @@ enum class loss_reason {
     closed,           ///< the client was closed
 };
 
-std::string_view to_string(loss_reason r) noexcept;
+ZKASIO_EXPORT std::string_view to_string(loss_reason r) noexcept;
 
 }  // namespace zkasio

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <zkasio/asio_version.hpp>
 #include <zkasio/coroutine_safety.hpp>
+#include <zkasio/export.hpp>
 
 #include <asio/awaitable.hpp>
 
@@ -18,7 +20,7 @@ struct waitable;
 /// Something that happens once, and that any number of coroutines may wait for, on any executors. A handle: copies speak of
 /// the same. What it returns may be awaited when the handle is gone. In one that was moved from, fire() does nothing, and the rest fails with
 /// errc::invalid_argument. For writers of recipes, see operations::make_one_shot().
-class one_shot {
+class ZKASIO_EXPORT one_shot {
 public:
     explicit one_shot(std::shared_ptr<detail::core> core);
 

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <zkasio/asio_version.hpp>
 #include <zkasio/acl.hpp>
 #include <zkasio/bytes.hpp>
 #include <zkasio/create_options.hpp>
 #include <zkasio/error.hpp>
+#include <zkasio/export.hpp>
 #include <zkasio/one_shot.hpp>
 #include <zkasio/pending.hpp>
 #include <zkasio/transaction.hpp>
@@ -48,7 +50,7 @@ struct epoch;
 ///
 /// Paths follow path_problem(). Nodes below /zookeeper belong to the server and are not created, set or removed. A
 /// request (path, data and ACL together) is at most 1 MiB - 1 KiB long, a server's limit.
-class operations {
+class ZKASIO_EXPORT operations {
 public:
     static constexpr std::size_t max_request = 1024 * 1024 - 1024;  ///< bytes
 
@@ -128,7 +130,7 @@ private:
 };
 
 /// A random id for protection (RFC 4122, version 4, lower case), and the prefix "_c_<id>-" that Curator gives such nodes.
-std::string new_protection_id();
-std::string protection_prefix(const std::string& id);
+ZKASIO_EXPORT std::string new_protection_id();
+ZKASIO_EXPORT std::string protection_prefix(const std::string& id);
 
 }  // namespace zkasio

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <zkasio/export.hpp>
+
 #include <string>
 #include <string_view>
 
@@ -8,15 +10,15 @@ namespace zkasio {
 /// Why `path` is no path of a node, or an empty string when it is one. The rules are those of ZooKeeper's Java
 /// client (PathUtils): absolute, no empty, "." or ".." parts, no trailing '/', no NUL, control, surrogate,
 /// private-use or U+FFF0..U+FFFF characters; and it has to be UTF-8.
-std::string path_problem(std::string_view path);
+ZKASIO_EXPORT std::string path_problem(std::string_view path);
 
 /// "/a/b" -> "/a"; "/a" -> "/"; "/" -> "".
-std::string_view parent_path(std::string_view path) noexcept;
+ZKASIO_EXPORT std::string_view parent_path(std::string_view path) noexcept;
 
 /// "/a/b" -> "b".
-std::string_view node_name(std::string_view path) noexcept;
+ZKASIO_EXPORT std::string_view node_name(std::string_view path) noexcept;
 
 /// ("/a", "b") -> "/a/b"; ("/", "b") -> "/b".
-std::string join_path(std::string_view parent, std::string_view name);
+ZKASIO_EXPORT std::string join_path(std::string_view parent, std::string_view name);
 
 }  // namespace zkasio

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <zkasio/asio_version.hpp>
+#include <zkasio/export.hpp>
 #include <zkasio/types.hpp>
 #include <zkasio/watch.hpp>
 
@@ -22,7 +24,7 @@ struct watch_state;
 /// A request that was started and goes on, whether somebody awaits it or not. Several that are started one after
 /// another without a co_await between them travel together and are answered after one round trip. What it returns may be awaited when the
 /// object is gone. One that was moved from fails with errc::invalid_argument.
-class pending {
+class ZKASIO_EXPORT pending {
 public:
     pending(std::shared_ptr<detail::core> core, std::shared_ptr<detail::ticket> ticket, std::string operation,
             std::string path);
@@ -45,7 +47,7 @@ private:
     static asio::awaitable<void> until_answered(pending self);
 };
 
-class pending_create : public pending {
+class ZKASIO_EXPORT pending_create : public pending {
 public:
     using pending::pending;
     /// As operations::create().
@@ -54,7 +56,7 @@ public:
     created get() const;
 };
 
-class pending_children : public pending {
+class ZKASIO_EXPORT pending_children : public pending {
 public:
     using pending::pending;
     /// As operations::children().
@@ -62,7 +64,7 @@ public:
     node_children get() const;
 };
 
-class pending_data : public pending {
+class ZKASIO_EXPORT pending_data : public pending {
 public:
     using pending::pending;
     /// As operations::get().
@@ -70,7 +72,7 @@ public:
     node_data get() const;
 };
 
-class pending_watched_data : public pending {
+class ZKASIO_EXPORT pending_watched_data : public pending {
 public:
     pending_watched_data(std::shared_ptr<detail::core> core, std::shared_ptr<detail::ticket> ticket,
                          std::shared_ptr<detail::watch_state> watch, std::string path);
@@ -86,7 +88,7 @@ private:
     std::shared_ptr<detail::watch_state> watch_;
 };
 
-class pending_removal : public pending {
+class ZKASIO_EXPORT pending_removal : public pending {
 public:
     using pending::pending;
     /// *Completes when* the node is certain to be gone.

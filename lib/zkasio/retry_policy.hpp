@@ -1,5 +1,7 @@
 #pragma once
 
+#include <zkasio/export.hpp>
+
 #include <chrono>
 #include <optional>
 
@@ -7,7 +9,7 @@ namespace zkasio {
 
 /// When to try again after a lost connection. Operations that only read are retried by the client's policy;
 /// writes never are, because their outcome is unknown.
-class retry_policy {
+class ZKASIO_EXPORT retry_policy {
 public:
     using duration = std::chrono::milliseconds;
 

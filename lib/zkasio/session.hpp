@@ -1,7 +1,9 @@
 #pragma once
 
+#include <zkasio/asio_version.hpp>
 #include <zkasio/clock.hpp>
 #include <zkasio/coroutine_safety.hpp>
+#include <zkasio/export.hpp>
 #include <zkasio/loss_reason.hpp>
 #include <zkasio/operations.hpp>
 #include <zkasio/session_part.hpp>
@@ -29,7 +31,7 @@ struct hold;
 /// that the nodes are there (see docs/architecture.md, "The lease"). The nodes themselves are not touched. Move-only; ends when
 /// destroyed. `held()` and `held_until()` may be called from any thread. The coroutines that it returns take along what they need: they
 /// may be awaited when it is gone. One that was moved from counts as ended: errc::lock_released, loss_reason::released.
-class session_hold {
+class ZKASIO_EXPORT session_hold {
 public:
     session_hold(std::shared_ptr<detail::core> core, std::shared_ptr<detail::hold> hold) noexcept
         : core_(std::move(core)), hold_(std::move(hold)) {}
@@ -83,7 +85,7 @@ private:
 
 /// One ZooKeeper session, from its opening to its end. Operations through this object run on this session or fail with
 /// errc::session_expired, whatever the client has opened since. One that was moved from is over().
-class session : public operations {
+class ZKASIO_EXPORT session : public operations {
 public:
     session(std::shared_ptr<detail::core> core, std::shared_ptr<detail::epoch> epoch)
         : operations(std::move(core), std::move(epoch)) {}

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <zkasio/export.hpp>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,7 +18,7 @@ enum class session_state {
     closed,       ///< final
 };
 
-std::string_view to_string(session_state s) noexcept;
+ZKASIO_EXPORT std::string_view to_string(session_state s) noexcept;
 
 struct session_event {
     session_state state = session_state::connecting;

@@ -1,12 +1,14 @@
 #pragma once
 
+#include <zkasio/export.hpp>
+
 #include <system_error>
 
 namespace zkasio {
 
 /// What a recipe keeps once for each session: a queue of its own waiters, say, which all objects that name the same lock
 /// share. Lives on the client's strand and as long as somebody else holds it, see session::part().
-class session_part {
+class ZKASIO_EXPORT session_part {
 public:
     virtual ~session_part() = default;
 

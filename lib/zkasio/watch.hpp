@@ -1,5 +1,8 @@
 #pragma once
 
+#include <zkasio/asio_version.hpp>
+#include <zkasio/export.hpp>
+
 #include <asio/awaitable.hpp>
 
 #include <functional>
@@ -26,7 +29,7 @@ struct watch_event {
 /// Every change after the read that returned it makes it fire, also a change that happens while the connection is lost.
 /// Watches of one node share one watch of the server; it is removed there when the last of them is destroyed. Move-only. One that was
 /// moved from answers errc::invalid_argument, and its path() is empty.
-class watch {
+class ZKASIO_EXPORT watch {
 public:
     watch(std::shared_ptr<detail::core> core, std::shared_ptr<detail::watch_state> state);
     watch(watch&& other) noexcept : use_(std::move(other.use_)) {}

@@ -1,3 +1,4 @@
+#include <zkasio/deadline.hpp>
 #include <zkasio/recipes/mutex.hpp>
 
 #include <asio/co_spawn.hpp>
@@ -18,9 +19,25 @@ asio::awaitable<void> consume() {
     if (!refused) throw std::runtime_error("connected to nobody");
 }
 
+// Templates of the headers call functions that are not public themselves. Not run: they have to be there.
+asio::awaitable<void> link_templates(zkasio::client zk, zkasio::lock_guard guard, zkasio::one_shot end) {
+    auto body = []() -> asio::awaitable<void> { co_return; };
+    auto under_lock = [](zkasio::lock_guard&) -> asio::awaitable<void> { co_return; };
+    auto in_session = [](zkasio::session) -> asio::awaitable<void> { co_return; };
+    const zkasio::mutex lock(zk, "/lock");
+    co_await zkasio::run_with_deadline(zkasio::boot_clock::time_point(), body);
+    co_await zk.with_session(in_session);
+    co_await lock.with_lock(under_lock);
+    co_await zkasio::with_lock(lock.acquire(), under_lock);
+    co_await guard.run(body);
+    co_await end.run_until(body);
+}
+
 int main() {
     asio::io_context io;
     int result = 0;
+    const auto volatile linked = &link_templates;
+    if (!linked) return 1;
     asio::co_spawn(io, consume(), [&](std::exception_ptr failed) { result = failed ? 1 : 0; });
     io.run();
     return result;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
 #include <zkasio/recipes/lock_kind.hpp>
 

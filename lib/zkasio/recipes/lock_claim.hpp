@@ -1,5 +1,6 @@
 #pragma once
 
+#include <zkasio/asio_version.hpp>
 #include <zkasio/one_shot.hpp>
 #include <zkasio/session.hpp>
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <zkasio/asio_version.hpp>
 #include <zkasio/clock.hpp>
 #include <zkasio/coroutine_safety.hpp>
+#include <zkasio/export.hpp>
 #include <zkasio/recipes/lock_claim.hpp>
 #include <zkasio/transaction.hpp>
 
@@ -40,7 +42,7 @@ private:
 /// token() and commit() are proof. May be used from any executor; `held()`, `held_until()` from any thread. The coroutines that
 /// it returns take along what they need: it may be moved before they are awaited, and while they run. With g++ 12,
 /// `c ? co_await a.acquire() : co_await b.acquire()` destroys a guard twice: see coroutine_safety.hpp.
-class lock_guard {
+class ZKASIO_EXPORT lock_guard {
 public:
     /// For writers of recipes. @param claim granted.
     explicit lock_guard(std::shared_ptr<lock_claim> claim);
@@ -102,7 +104,7 @@ private:
 
 /// Asks the holder of a lock to give it back, or a waiter to leave the queue, by writing "__REVOKE__" into its node, as
 /// Curator's Revoker does. @param path of the node, see contenders(). That it is gone is no error.
-asio::awaitable<void> revoke(client zk, std::string path);
+ZKASIO_EXPORT asio::awaitable<void> revoke(client zk, std::string path);
 
 /// What with_lock() does when somebody asks for the lock back while the body runs.
 class revocation_policy {
@@ -124,7 +126,8 @@ using lock_body = std::function<asio::awaitable<void>(lock_guard&)>;
 
 namespace recipes::detail {
 /// @param path of the lock, for messages.
-asio::awaitable<void> run_with_lock(std::string path, asio::awaitable<lock_guard> acquiring, lock_body body, revocation_policy policy);
+ZKASIO_EXPORT asio::awaitable<void> run_with_lock(
+    std::string path, asio::awaitable<lock_guard> acquiring, lock_body body, revocation_policy policy);
 }  // namespace recipes::detail
 
 /// Acquires, runs `body(guard)`, a coroutine, and releases; what the with_lock() members of the locks do. See mutex::with_lock().

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <zkasio/export.hpp>
+
 #include <string_view>
 
 namespace zkasio {
@@ -7,6 +9,6 @@ namespace zkasio {
 /// How a contender wants a lock: alone, or together with others that share it.
 enum class lock_kind { exclusive, shared };
 
-std::string_view to_string(lock_kind k) noexcept;
+ZKASIO_EXPORT std::string_view to_string(lock_kind k) noexcept;
 
 }  // namespace zkasio

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
 #include <zkasio/coroutine_safety.hpp>
+#include <zkasio/export.hpp>
 #include <zkasio/recipes/lock_claim.hpp>
 #include <zkasio/recipes/lock_kind.hpp>
 
@@ -21,7 +23,7 @@ namespace zkasio {
 ///
 /// A handle: copies are the same owner. May be used from any thread; coroutines that acquire at the same time for one owner
 /// share what the first of them gets.
-class lock_owner {
+class ZKASIO_EXPORT lock_owner {
 public:
     lock_owner();
 

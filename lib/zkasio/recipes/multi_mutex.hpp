@@ -1,6 +1,8 @@
 #pragma once
 
+#include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
+#include <zkasio/export.hpp>
 #include <zkasio/recipes/lock_guard.hpp>
 #include <zkasio/recipes/mutex.hpp>
 
@@ -38,7 +40,7 @@ private:
 /// the first and then waits for the second by itself waits for ever. See multi_mutex_options::one_after_another().
 ///
 /// The guard stands for all of them: lost as soon as one is, commit() checks all, token() is the largest.
-class multi_mutex {
+class ZKASIO_EXPORT multi_mutex {
 public:
     /// @param zk the client of all the locks.
     explicit multi_mutex(client zk, multi_mutex_options options = multi_mutex_options());

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
+#include <zkasio/export.hpp>
 #include <zkasio/recipes/acquire_options.hpp>
 #include <zkasio/recipes/contender_info.hpp>
 #include <zkasio/recipes/lock_guard.hpp>
@@ -55,7 +57,7 @@ private:
 /// own, so a coroutine that acquires twice waits for itself, unless it says who it is: acquire_options::owner(). From within
 /// with_lock(), on the body's own executor, that is noticed: acquire() fails with errc::would_deadlock. Copies name the
 /// same lock.
-class mutex {
+class ZKASIO_EXPORT mutex {
 public:
     /// @param path a directory of its own; created as a container when it is missing. Throws errc::invalid_path.
     mutex(client zk, std::string path, mutex_options options = mutex_options());

@@ -1,12 +1,14 @@
 #pragma once
 
+#include <zkasio/export.hpp>
+
 #include <string>
 
 namespace zkasio {
 
 /// How the nodes of a lock are named, so that programs in other languages can share it. All who share a lock must use the
 /// same scheme: a directory with a child that the scheme does not know is refused (errc::foreign_child).
-class name_scheme {
+class ZKASIO_EXPORT name_scheme {
 public:
     /// Apache Curator's and go-zk's, the default. A mutex: `_c_<uuid>-lock-<sequence>`; readers and writers:
     /// `_c_<uuid>-__READ__<sequence>` and `_c_<uuid>-__WRIT__<sequence>`.

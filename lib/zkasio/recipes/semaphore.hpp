@@ -1,6 +1,8 @@
 #pragma once
 
+#include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
+#include <zkasio/export.hpp>
 #include <zkasio/recipes/acquire_options.hpp>
 #include <zkasio/recipes/contender_info.hpp>
 #include <zkasio/recipes/lock_guard.hpp>
@@ -17,7 +19,7 @@
 namespace zkasio {
 
 /// How many permits a semaphore has: a number, or one that a node holds and that may change while we wait.
-class permits {
+class ZKASIO_EXPORT permits {
 public:
     /// Everybody has to name the same number.
     static permits fixed(int n);
@@ -62,7 +64,7 @@ private:
 /// for it: held(), token() (rises with each request), lost(), commit(), release().
 ///
 /// One object may be used by any number of coroutines at once, on any executors. Copies name the same semaphore.
-class semaphore {
+class ZKASIO_EXPORT semaphore {
 public:
     /// @param path a directory of its own; created as a container when it is missing. Throws errc::invalid_path, and
     /// errc::invalid_argument for less than one permit.

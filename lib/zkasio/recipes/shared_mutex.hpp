@@ -1,6 +1,8 @@
 #pragma once
 
+#include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
+#include <zkasio/export.hpp>
 #include <zkasio/recipes/acquire_options.hpp>
 #include <zkasio/recipes/contender_info.hpp>
 #include <zkasio/recipes/lock_guard.hpp>
@@ -59,7 +61,7 @@ private:
 /// other. Where that can be noticed (a lock_owner, or the body of with_shared_lock()) it fails with errc::would_deadlock.
 ///
 /// All that mutex says of ownership, fencing, sharing of one object, waiting and cancellation holds here too.
-class shared_mutex {
+class ZKASIO_EXPORT shared_mutex {
 public:
     /// @param path a directory of its own; created as a container when it is missing. Throws errc::invalid_path.
     shared_mutex(client zk, std::string path, shared_mutex_options options = shared_mutex_options());

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
+#include <zkasio/export.hpp>
 #include <zkasio/recipes/contender_info.hpp>
 #include <zkasio/recipes/lock_guard.hpp>
 
@@ -13,7 +15,7 @@
 
 namespace zkasio {
 
-class unfair_mutex_options {
+class ZKASIO_EXPORT unfair_mutex_options {
 public:
     unfair_mutex_options() {}
     /// Written into the node: who holds it. What holder() returns.
@@ -44,7 +46,7 @@ private:
 /// release looks first whose node it is (two round trips), so that it does not remove the next holder's.
 ///
 /// One object may be used by any number of coroutines at once, on any executors. Copies name the same lock.
-class unfair_mutex {
+class ZKASIO_EXPORT unfair_mutex {
 public:
     /// @param path of the node. Its parents are created as containers when they are missing. Throws errc::invalid_path.
     unfair_mutex(client zk, std::string path, unfair_mutex_options options = unfair_mutex_options());

@@ -1,0 +1,29 @@
+#pragma once
+
+// Included before anything of Asio, so that an Asio which cannot work is told in words instead of in pages of errors.
+// What depends on the version of Asio stands here and nowhere else.
+
+#if !__has_include(<asio/version.hpp>)
+#error "zkasio needs standalone Asio 1.22 or later (Debian: libasio-dev), which is not found. Boost.Asio is another library."
+#endif
+
+#if defined(ASIO_ENABLE_BOOST) && !defined(ASIO_STANDALONE)
+#error "zkasio needs Asio without Boost, whose error codes it cannot throw: define ASIO_STANDALONE, not ASIO_ENABLE_BOOST."
+#endif
+
+#include <asio/detail/config.hpp>
+#include <asio/version.hpp>
+
+#if ASIO_VERSION < 102200
+#error "zkasio needs standalone Asio 1.22 or later: this one is older, see ASIO_VERSION in <asio/version.hpp>."
+#endif
+
+#if !defined(ASIO_DISABLE_STD_ALIGNED_ALLOC)
+#error "Every file that uses zkasio needs -DASIO_DISABLE_STD_ALIGNED_ALLOC, as the library has it: Asio frees in one file \
+what it has allocated in another. The CMake target zkasio::zkasio and the pkg-config file zkasio define it."
+#endif
+
+#if !defined(ASIO_HAS_CO_AWAIT) || !defined(ASIO_HAS_STD_COROUTINE)
+#error "Asio finds no coroutines: compile as C++20. With clang, Asio 1.22 also needs -DASIO_HAS_CO_AWAIT=1 and \
+-DASIO_HAS_STD_COROUTINE=1; the CMake target zkasio::zkasio and the pkg-config file zkasio define them."
+#endif

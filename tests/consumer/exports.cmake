@@ -1,0 +1,51 @@
+# A shared zkasio exports the public API, all of it, and nothing of detail/.
+include(${CMAKE_CURRENT_LIST_DIR}/common.cmake)
+
+# symbols(VARIABLE NM_ARGUMENTS...): a line for each.
+function(symbols variable)
+    execute_process(COMMAND ${NM} --defined-only ${ARGN} OUTPUT_VARIABLE out COMMAND_ERROR_IS_FATAL ANY)
+    string(REGEX REPLACE "[][;]" "," out "${out}")  # brackets and semicolons mean something in lists
+    string(REGEX MATCHALL "[^\n]+" out "${out}")
+    set(${variable} "${out}" PARENT_SCOPE)
+endfunction()
+
+symbols(exported -D -C ${SHARED_LIBRARY})
+set(internal ${exported})
+set(inside "zkasio::(recipes::)?detail::")
+list(FILTER internal INCLUDE REGEX
+    "^[0-9a-f]+ [A-Za-z] (${inside}[^ &*>]*([(<]|$)|(vtable|typeinfo|typeinfo name|guard variable) for ${inside})")
+# Except what templates in public headers call.
+file(GLOB_RECURSE headers ${PROJECT_DIR}/lib/*.hpp)
+list(FILTER headers EXCLUDE REGEX "/detail/")
+foreach(header ${headers})
+    file(READ ${header} text)
+    string(REGEX MATCHALL "ZKASIO_EXPORT [^;{}(]*[(]" marked "${text}")
+    foreach(function ${marked})
+        string(REGEX MATCH "([a-z_]+)[(]$" function "${function}")
+        list(FILTER internal EXCLUDE REGEX "${inside}${CMAKE_MATCH_1}([(]|,abi:cxx11,[(])")
+    endforeach()
+endforeach()
+if(internal)
+    list(JOIN internal "\n" internal)
+    message(FATAL_ERROR "exported, although it is not public:\n${internal}")
+endif()
+if(NOT exported MATCHES "typeinfo for zkasio::error")
+    message(FATAL_ERROR "the typeinfo of zkasio::error is not exported: whoever catches it may not recognize it")
+endif()
+
+# Strong symbols outside of detail:: and of anonymous namespaces are public functions.
+symbols(public ${STATIC_LIBRARY})
+list(FILTER public INCLUDE REGEX "^[0-9a-f]+ T _ZNK?6zkasio")
+list(FILTER public EXCLUDE REGEX "_ZNK?6zkasio(7recipes)?6detail|_GLOBAL__N_|5Frame")
+list(TRANSFORM public REPLACE ".* " "")
+symbols(exported -D ${SHARED_LIBRARY})
+list(TRANSFORM exported REPLACE ".* " "")
+list(LENGTH public found)
+if(found LESS 100)
+    message(FATAL_ERROR "only ${found} public functions in ${STATIC_LIBRARY}: this test looks at the wrong thing")
+endif()
+list(REMOVE_ITEM public ${exported})
+if(public)
+    list(JOIN public "\n" public)
+    message(FATAL_ERROR "not exported, although it is public (ZKASIO_EXPORT is missing):\n${public}")
+endif()

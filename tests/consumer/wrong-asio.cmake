@@ -1,0 +1,45 @@
+# Whoever compiles with an Asio that cannot work is told why, by an #error.
+include(${CMAKE_CURRENT_LIST_DIR}/common.cmake)
+consumer_begin(wrong-asio)
+
+file(WRITE ${work}/all.cpp "#include <zkasio/client.hpp>\n")
+file(WRITE ${work}/old/asio/version.hpp "#define ASIO_VERSION 101802\n")
+set(right -std=c++20 -DASIO_STANDALONE -DASIO_DISABLE_STD_ALIGNED_ALLOC -DASIO_HAS_CO_AWAIT=1 -DASIO_HAS_STD_COROUTINE=1)
+
+# expect(ERROR FLAGS...): compiling with FLAGS says ERROR, or nothing when ERROR is empty.
+function(expect error)
+    execute_process(COMMAND ${CXX} -fsyntax-only -I${PROJECT_DIR}/lib ${ARGN} ${work}/all.cpp RESULT_VARIABLE failed
+        ERROR_VARIABLE said)
+    if("${error}" STREQUAL "" AND failed)
+        message(FATAL_ERROR "does not compile with ${ARGN}:\n${said}")
+    elseif(NOT "${error}" STREQUAL "")
+        string(FIND "${said}" "${error}" found)
+        if(NOT failed OR found EQUAL -1)
+            string(SUBSTRING "${said}" 0 2000 said)
+            message(FATAL_ERROR "\"${error}\" is not said with ${ARGN}, but:\n${said}")
+        endif()
+    endif()
+endfunction()
+
+expect("" ${right})
+expect("standalone Asio 1.22 or later: this one is older" ${right} -I${work}/old)
+expect("Asio without Boost" -std=c++20 -DASIO_ENABLE_BOOST -DASIO_DISABLE_STD_ALIGNED_ALLOC)
+expect("-DASIO_DISABLE_STD_ALIGNED_ALLOC" -std=c++20 -DASIO_STANDALONE)
+expect("compile as C++20" -std=c++17 -DASIO_STANDALONE -DASIO_DISABLE_STD_ALIGNED_ALLOC)
+
+# That works only where this header comes before Asio's, in each public header; and what depends on the version stays in it.
+file(GLOB_RECURSE headers ${PROJECT_DIR}/lib/*.hpp ${PROJECT_DIR}/lib/*.cpp)
+foreach(header ${headers})
+    file(READ ${header} text)
+    if(text MATCHES "ASIO_VERSION" AND NOT header MATCHES "/asio_version.hpp$")
+        message(FATAL_ERROR "${header} speaks of ASIO_VERSION: what depends on it belongs into asio_version.hpp")
+    endif()
+    if(header MATCHES "/detail/|/asio_version.hpp$|[.]cpp$")
+        continue()
+    endif()
+    string(FIND "${text}" "#include <asio/" asio)
+    string(FIND "${text}" "#include <zkasio/asio_version.hpp>" version)
+    if(NOT asio EQUAL -1 AND (version EQUAL -1 OR version GREATER asio))
+        message(FATAL_ERROR "${header} has to include <zkasio/asio_version.hpp> before anything of Asio")
+    endif()
+endforeach()
