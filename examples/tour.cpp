@@ -1,4 +1,4 @@
-// A tour: tour 127.0.0.1:2181
+// A tour: tour 127.0.0.1:2181. The README shows a part of it, and a test compares them.
 #include <zkasio/recipes/mutex.hpp>
 
 #include <asio/co_spawn.hpp>
@@ -11,6 +11,7 @@
 
 using namespace std::chrono_literals;
 
+// [tour]
 asio::awaitable<void> tour(std::string servers) {
     const auto executor = co_await asio::this_coro::executor;
     zkasio::client zk(executor, zkasio::client_options(servers).session_timeout(10s));
@@ -34,6 +35,7 @@ asio::awaitable<void> tour(std::string servers) {
     };
     co_await orders.with_lock(body);  // the body is cancelled when the lock is lost, and then this throws errc::lock_lost
 }
+// [/tour]
 
 int main(int argc, char** argv) {
     asio::io_context io;

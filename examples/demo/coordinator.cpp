@@ -221,13 +221,15 @@ asio::awaitable<void> coordinator::compare_the_books() {
         // A process that was killed may have committed more than it had time to tell.
         if (missing < 0 || (missing > m.uncertain && m.what != state::killed)) equal = false;
     }
-    std::string detail = fmt::format("{} in ZooKeeper, {} reported", to_text(ledger.stat.version), to_text(all.size()));
+    const auto in_zookeeper = static_cast<std::size_t>(ledger.stat.version);
+    std::string detail = fmt::format("{} in ZooKeeper, {} reported", to_text(in_zookeeper), to_text(all.size()));
     if (unreported > 0) detail += fmt::format(", {} by the killed process, too late to report", unreported);
     report_.check("the count is that of the successful commits", equal && ledger.stat.version == tallied, detail);
 
     const member& replacement = team_.members().back();
-    report_.check("the killed process was replaced", replacement.acquisitions > 0,
-                  fmt::format("{}: {} acquisitions", replacement.name, to_text(replacement.acquisitions)));
+    const auto acquisitions = static_cast<std::size_t>(replacement.acquisitions);
+    report_.check("the killed process was replaced", acquisitions > 0,
+                  fmt::format("{}: {} acquisitions", replacement.name, to_text(acquisitions)));
 
     std::int64_t left = 0;
     if (const auto directory = co_await zk_.exists(nodes_.lock())) left = directory->num_children;

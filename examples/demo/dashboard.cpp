@@ -36,7 +36,7 @@ std::vector<std::string> dashboard(std::string head, const std::deque<member>& m
         const double speed = m.speed.per_second();
         const std::string bar(static_cast<std::size_t>(width * speed / fastest), '#');
         lines.push_back(fmt::format("  {:<10} pid {:<8}{:>8} {:>6.0f}/s  {:<20}  {}", m.name, m.child.id(),
-                                    to_text(m.acquisitions), speed, bar, to_string(m.what)));
+                                    to_text(static_cast<std::size_t>(m.acquisitions)), speed, bar, to_string(m.what)));
     }
     return lines;
 }
