@@ -5,10 +5,11 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 
 usage() {
     cat << USAGE
-usage: scripts/test.sh [--asan | --tsan | --all] [--connect HOSTS | --servers 1|3] [--label LABEL] [--repeat N]
+usage: scripts/test.sh [--asan | --tsan | --clang | --all] [--connect HOSTS | --servers 1|3] [--label LABEL] [--repeat N]
 
   --asan, --tsan   unit, simulation and integration tests under AddressSanitizer and UBSan, or under ThreadSanitizer
-  --all            the plain tests, then both of these
+  --clang          unit, simulation and consumer tests and the examples with clang and a shared library
+  --all            the plain tests, then all of these
   --connect HOSTS  use this ZooKeeper ("host:port,host:port") instead of a throw-away one. The tests create and remove
                    nodes /test-*; the server needs 4lw.commands.whitelist=* and zookeeper.extendedTypesEnabled=true.
   --servers 3      start a throw-away ensemble instead of a single server
@@ -22,7 +23,8 @@ while [ $# -gt 0 ]; do
     case $1 in
         --asan) modes=(asan) ;;
         --tsan) modes=(tsan) ;;
-        --all) modes=(plain asan tsan) ;;
+        --clang) modes=(clang) ;;
+        --all) modes=(plain asan tsan clang) ;;
         --connect) connect=${2:?--connect needs HOSTS}; shift ;;
         --servers) count=${2:?--servers needs a number}; shift ;;
         --label) label=${2:?--label needs a label}; shift ;;
@@ -38,10 +40,14 @@ case $count in 1 | 3) ;; *) echo "error: --servers is 1 or 3" >&2; exit 2 ;; esa
 . "$root/scripts/common.sh"
 peers=()
 if [[ " ${modes[*]} " == *" plain "* && (-z $label || $label == interop) ]]; then peers=("${interop_packages[@]}"); fi
-install_packages "${peers[@]}"
+clang=()
+if [[ " ${modes[*]} " == *" clang "* ]]; then clang=(clang-19); fi
+install_packages "${peers[@]}" "${clang[@]}"
 for mode in "${modes[@]}"; do
     if [ "$mode" = plain ]; then
         build dev
+    elif [ "$mode" = clang ]; then
+        build clang zkasio_{unit,simulation}_tests zkasio_{tour,locks,using,demo} zkasio_shared_consumer
     elif [ -n "$label" ]; then
         build "$mode" "zkasio_${label}_tests"
     else
@@ -61,6 +67,7 @@ for mode in "${modes[@]}"; do
     if [ "$mode" != plain ]; then
         preset=$mode
         only=${label:-^(unit|simulation|integration)$}
+        [ "$mode" = clang ] && only=${label:-^(unit|simulation|examples|consumer)$}
     fi
     # One after another: tests share the server's nodes, and those that kill servers are sensitive to load.
     ctest --test-dir "$root/build/$preset" --output-on-failure --no-tests=error \
