@@ -64,6 +64,15 @@ public:
 
     /// What to ask the servers for (10 s), at least 100 ms; they may grant less or more, see `session::timeout()`.
     client_options& session_timeout(duration d) { session_timeout_ = d; return *this; }
+    /// The servers' tickTime, when it is known (0: it is not). Locks then stand more of a slow link: a write renews a lease to
+    /// T - tick/2 - T/8 after its sending, instead of T - T/4 - T/8 (T: the session timeout; less a round trip and T/64).
+    ///
+    /// Without it, T is taken to be two ticks or more. Servers see to that unless their `minSessionTimeout` is lower: *with such
+    /// servers the tick has to be given*, or a lock may be believed to be held for too long. The same where observers are fed by a
+    /// follower (`observerMasterPort`): give twice the tick there. What can be checked is checked, against the timeout that
+    /// was granted: T below two ticks is logged, and leases are short; a tick that is too short for the least timeout of the
+    /// servers is logged and not used.
+    client_options& tick(duration d) { tick_ = d; return *this; }
     /// How long an operation waits for a connection before it fails with errc::not_connected (15 s).
     client_options& connection_timeout(duration d) { connection_timeout_ = d; return *this; }
     /// How long `close()` waits for the answers that are under way and for the server's goodbye, each (1 s).
@@ -84,6 +93,7 @@ public:
 
     const std::string& servers() const noexcept { return servers_; }
     duration session_timeout() const noexcept { return session_timeout_; }
+    duration tick() const noexcept { return tick_; }
     duration connection_timeout() const noexcept { return connection_timeout_; }
     duration close_timeout() const noexcept { return close_timeout_; }
     const retry_policy& retry() const noexcept { return retry_; }
@@ -95,7 +105,7 @@ public:
 
 private:
     std::string servers_;
-    duration session_timeout_{10'000}, connection_timeout_{15'000}, close_timeout_{1'000};
+    duration session_timeout_{10'000}, tick_{0}, connection_timeout_{15'000}, close_timeout_{1'000};
     retry_policy retry_ = retry_policy::exponential();
     suspension_policy suspension_ = suspension_policy::keep;
     session_renewal renewal_ = session_renewal::automatic;

@@ -109,6 +109,36 @@ void survives_cuts(const std::string& name, int places, bool proves, acquire_fun
 
 }  // namespace
 
+TEST_CASE("a lock that is taken after an idle time survives round trips of 15 % of T and 0.3 T of silence at its first heartbeat") {
+    constexpr auto T = 4s;
+    const bool silent = GENERATE(false, true);
+    fault_proxy proxy(first_server());
+    auto body = [&](const test_client& zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "slow-link");
+        const session s = co_await zk.current_session();
+        REQUIRE(s.timeout() == T);
+        if (!silent) proxy.delay(T * 15 / 200);
+        auto nothing_left = [&]() -> asio::awaitable<bool> { co_return boot_clock::now() > s.leased_until() + T / 8; };
+        co_await eventually(nothing_left);
+        const mutex lock(zk, dir);
+        const lock_guard guard = co_await lock.acquire();
+        const auto began = boot_clock::now();
+        auto end = [&]() -> asio::awaitable<bool> { co_return boot_clock::now() > began + T * 3 / 2 || !guard.held(); };
+        if (silent) {
+            auto heartbeat = [&]() -> asio::awaitable<bool> { co_return boot_clock::now() > began + T / 4 - 20ms; };
+            co_await eventually(heartbeat);
+            proxy.silence(true);
+            auto over = [&, from = boot_clock::now()]() -> asio::awaitable<bool> { co_return boot_clock::now() > from + T * 3 / 10; };
+            co_await eventually(over);
+            proxy.silence(false);
+        }
+        co_await eventually(end);
+        CHECK(guard.held());
+        CHECK(guard.reason() == loss_reason::none);
+    };
+    with_client(options(proxy.address()).session_timeout(T), body);
+}
+
 TEST_CASE("readers and writers under cuts: a writer is alone, nobody waits for ever, nothing is left") {
     survives_cuts("cut-shared", 100, true, [](client zk, std::string dir, std::uint32_t random) -> asio::awaitable<grant> {
         const shared_mutex lock(zk, dir);

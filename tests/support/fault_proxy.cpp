@@ -2,9 +2,11 @@
 
 #include <asio/connect.hpp>
 #include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
 #include <asio/write.hpp>
 
 #include <array>
+#include <deque>
 
 namespace zkasio::test {
 
@@ -25,7 +27,8 @@ struct fault_proxy::link {
     plan what;
     std::size_t requests = 0, replies = 0;
     std::array<char, 16384> request_buffer, reply_buffer;
-    std::vector<std::function<void()>> held_back;  // while silent
+    std::deque<std::string> requests_travelling, replies_travelling;  // with a delay
+    std::vector<std::function<void()>> held_back;                     // while silent
 };
 
 fault_proxy::fault_proxy(const std::string& server)
@@ -70,6 +73,10 @@ void fault_proxy::silence(bool on) {
     });
 }
 
+void fault_proxy::delay(std::chrono::milliseconds each_way) {
+    asio::post(io_, [this, each_way] { delay_ = each_way; });
+}
+
 void fault_proxy::accept() {
     acceptor_.async_accept([this](std::error_code failed, tcp::socket client) {
         if (failed) return;
@@ -95,11 +102,27 @@ void fault_proxy::accept() {
     });
 }
 
+void fault_proxy::arrive(const std::shared_ptr<link>& l, bool requests) {
+    if (silent_) return l->held_back.push_back([this, l, requests] { arrive(l, requests); });
+    auto& travelling = requests ? l->requests_travelling : l->replies_travelling;
+    std::error_code broken;
+    asio::write(requests ? l->server : l->client, asio::buffer(travelling.front()), broken);
+    travelling.pop_front();
+    if (broken) l->cut(end::fin);
+}
+
 void fault_proxy::pump(const std::shared_ptr<link>& l, bool requests) {
     tcp::socket& from = requests ? l->client : l->server;
     auto& buffer = requests ? l->request_buffer : l->reply_buffer;
     from.async_read_some(asio::buffer(buffer), [this, l, requests](std::error_code failed, std::size_t n) {
         if (failed) return l->cut(end::fin);
+        if (delay_ > std::chrono::milliseconds::zero()) {  // what follows is on its way meanwhile
+            auto& travelling = requests ? l->requests_travelling : l->replies_travelling;
+            travelling.emplace_back((requests ? l->request_buffer : l->reply_buffer).data(), n);
+            const auto timer = std::make_shared<asio::steady_timer>(io_, delay_);
+            timer->async_wait([this, l, requests, timer](std::error_code) { arrive(l, requests); });
+            return pump(l, requests);
+        }
         auto forward = [this, l, requests, n] {
             std::size_t& passed = requests ? l->requests : l->replies;
             const std::size_t limit = requests ? l->what.cut_requests_after : l->what.cut_replies_after;

@@ -3,6 +3,7 @@
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -41,11 +42,14 @@ public:
     void cut_all(end how = end::rst);
     /// Nothing passes, in either direction, and nothing is answered, while `on`.
     void silence(bool on);
+    /// Everything arrives later by `each_way`, from now on.
+    void delay(std::chrono::milliseconds each_way);
     std::size_t connections() const;
 
 private:
     struct link;
     void accept();
+    void arrive(const std::shared_ptr<link>& l, bool requests);
     void pump(const std::shared_ptr<link>& l, bool requests);
 
     asio::io_context io_;
@@ -56,6 +60,7 @@ private:
     std::function<plan(std::size_t)> planner_;  // guarded
     std::size_t connections_ = 0;               // guarded
     bool silent_ = false;
+    std::chrono::milliseconds delay_{0};
     std::vector<std::weak_ptr<link>> links_;
     std::thread thread_;
 };

@@ -63,8 +63,11 @@ public:
         if (writable) server_.wants_write = false;
         std::uint64_t ignored = 0;
         [[maybe_unused]] const auto n = ::read(descriptor_, &ignored, sizeof ignored);
-        while (!inbox_.empty()) {
-            const event e = std::move(inbox_.front());
+        const auto arrived = [this](boot_clock::time_point now) {
+            return !inbox_.empty() && std::max(inbox_.front().arrives, server_.quiet_until) <= now;
+        };
+        while (arrived(boot_clock::now())) {
+            const event e = std::move(inbox_.front().what);
             inbox_.pop_front();
             e(*this);
             if (server_.one_at_a_time_ && !inbox_.empty()) {
@@ -77,6 +80,13 @@ public:
     }
 
     std::error_code submit(op_id id, const request& r) override {
+        if (is_own_read(r)) {
+            ++server_.own_reads;
+            outstanding_.emplace_back(id, r);
+            if (server_.answers_own_reads) post([id](connection& c) { c.reply_to(id, {}); }, server_.delay);
+            server_.happened();
+            return {};
+        }
         const std::string_view path = path_of(r);
         std::string text(operation_name(r));
         if (!path.empty()) text += ' ' + std::string(path);
@@ -87,7 +97,7 @@ public:
         outstanding_.emplace_back(id, r);
         if (auto answered = server_.answer(r)) {
             if (server_.nodes_are_ours && answered->stat.ephemeral_owner == 0) answered->stat.ephemeral_owner = session_;
-            post([id, a = std::move(*answered)](connection& c) { c.reply_to(id, a); });
+            post([id, a = std::move(*answered)](connection& c) { c.reply_to(id, a); }, server_.delay);
         }
         return {};
     }
@@ -134,8 +144,9 @@ public:
     }
 
     // ---------------------------------------------------------------------------------------------- events
-    void post(event e) {
-        inbox_.push_back(std::move(e));
+    void post(event e, boot_clock::duration delay = {}) {
+        const auto arrives = boot_clock::now() + delay;
+        inbox_.push_back({inbox_.empty() ? arrives : std::max(arrives, inbox_.back().arrives), std::move(e)});
         const std::uint64_t one = 1;
         [[maybe_unused]] const auto n = ::write(descriptor_, &one, sizeof one);
     }
@@ -201,6 +212,11 @@ public:
     }
 
 private:
+    static bool is_own_read(const request& r) {
+        const auto* e = std::get_if<exists_request>(&r);
+        return e && e->path == "/" && !e->watch;
+    }
+
     enum class state {
         none,
         connecting,
@@ -227,7 +243,11 @@ private:
     fake_server& server_;
     backend_listener& listener_;
     int descriptor_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    std::deque<event> inbox_;
+    struct arrival {
+        boot_clock::time_point arrives;
+        event what;
+    };
+    std::deque<arrival> inbox_;
     std::vector<std::pair<op_id, request>> outstanding_;
     state state_ = state::none;
     std::uint64_t number_ = 0;

@@ -56,6 +56,9 @@ public:
     bool says_goodbye = true;  ///< answers the end of the session
     bool can_send_goodbye = true;
     std::chrono::milliseconds session_timeout{10'000};
+    bool answers_own_reads = true;
+    std::chrono::milliseconds delay{0};  ///< of each answer, in steps of `tick`
+    boot_clock::time_point quiet_until{};  ///< nothing arrives before
     std::chrono::milliseconds tick{5};  ///< how often the backend wants to be looked at while nothing happens
 
     // ------------------------------------------------------------------------------------------ what it has seen
@@ -63,6 +66,7 @@ public:
     std::vector<std::string> log;                        ///< "open", "begin", "get /a", "end", "goodbye", "close" ...
     std::vector<detail::open_params> opened;             ///< one for each backend
     std::vector<std::vector<std::string>> server_lists;  ///< of set_servers()
+    std::size_t own_reads = 0;                           ///< of the core's, see core::read_when_idle(): in no other list
     std::size_t turns = 0;                               ///< calls of process()
     std::size_t connections = 0;                         ///< established
     std::size_t backends_alive = 0;

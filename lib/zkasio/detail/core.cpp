@@ -66,6 +66,7 @@ core::core(asio::any_io_executor executor, client_options options, backend_facto
                     "session_timeout is shorter than 100 ms: no server could answer in time (they grant 2 of their ticks at least)");
     check_range(options_.connection_timeout(), "connection_timeout");
     check_range(options_.close_timeout(), "close_timeout");
+    if (options_.tick() != client_options::duration::zero()) check_range(options_.tick(), "tick");
     if (const session_credentials* c = options_.resume()) {
         if (c->id() == 0 || c->password().size() != 16)
             throw error(errc::invalid_argument, "client options", {},
@@ -162,7 +163,7 @@ void core::post_flush(std::size_t seen, int passes) {
 
 void core::flush() {
     if (link_ != link_state::connected || outbox_.empty() || closing_ == closing::goodbye) return;
-    const time_point now = last_submit_ = clock::now();
+    const time_point now = clock::now();
     const bool batch = outbox_.size() > 1;
     if (batch) backend_->begin_batch();
     while (!outbox_.empty()) {
@@ -184,6 +185,7 @@ void core::flush() {
             fail(id, errc::too_many_watches);
             continue;
         }
+        last_submit_ = now;
         const std::error_code refused = backend_->submit(id, *op.what);
         if (refused == std::errc::resource_unavailable_try_again) {
             outbox_.push_front(id);
@@ -305,12 +307,12 @@ void core::on_reply(op_id id, reply&& r) noexcept {
     if (watch_of(*op.what).path) registration_done(op, r.code);
 
     // The library may hold replies that came before we were stopped for a while; the lease was looked at when this
-    // turn began (fact 25). Errors are transactions too, but only success is beyond doubt.
-    if (const auto now = clock::now(); now - last_submit_ > epoch_->lease.ping_gap())
-        epoch_->lease.stalled(last_submit_, now);  // the library does not ping while a request is under way
+    // turn began (fact 25). Errors of writes are transactions too, but only success is beyond doubt.
     if (!r.code && is_write(*op.what)) {
         epoch_->lease.write_answered(op.sent, clock::now());
         lease_changed();
+    } else if (!r.sent) {  // the answer is a server's
+        epoch_->lease.answered(op.sent, clock::now());
     }
     if (auto* auth = std::get_if<add_auth_request>(&*op.what)) {
         if (r.code == condition::retryable && closing_ == closing::no && !op.abandoned) {
@@ -344,7 +346,7 @@ void core::on_reply(op_id id, reply&& r) noexcept {
         }
     }
     finish(std::move(op), std::move(r));
-    if (closing_ == closing::draining && issued_ == 0)
+    if (closing_ == closing::draining && issued_ <= own_reads_)
         asio::post(strand_, [self = shared_from_this()] { self->continue_close(); });
 }
 

@@ -91,7 +91,7 @@ public:
     void let_go();
 
     // For tests: nothing is pending.
-    std::size_t pending_operations() const noexcept { return operations_.size() + waits_.size(); }
+    std::size_t pending_operations() const noexcept { return operations_.size() + waits_.size() - own_reads_; }
     std::size_t watches() const noexcept { return watches_.size(); }
 
 private:
@@ -146,14 +146,16 @@ private:
     // core_session.cpp
     void link_up();
     void link_down();
+    void check_tick(client_options::duration granted);
     void end_session(std::error_code code, std::string reason);
     void publish(session_state s, std::string reason, std::int64_t session_id);
     void publish(session_state s, std::string reason) { publish(s, std::move(reason), epoch_->session_id); }
     void lease_changed();
     void check_leases(time_point now);
     void heartbeat(time_point now);
-    /// However they end, heartbeats are not sent more often than this.
-    static time_point heartbeat_allowed(const epoch& e) { return e.last_heartbeat + e.lease.session_timeout() / 16; }
+    void read_when_idle(time_point now);
+    time_point own_read_due() const;
+    time_point heartbeat_due(time_point now) const;
     void watch_own_nodes(time_point now);
     void watch_own_node(const hold_ptr& h, hold::own_node& node);
     void end_parts(epoch& e, std::error_code why);
@@ -178,6 +180,7 @@ private:
     std::unordered_map<op_id, wait_entry> waits_;      // and those who wait for something to happen: there may be many
     std::deque<op_id> outbox_;  // not yet handed to the backend, oldest first
     std::size_t issued_ = 0;
+    std::size_t own_reads_ = 0;  // of read_when_idle(), among operations_
     bool flush_scheduled_ = false;
     bool flush_when_writable_ = false;
     watch_registry watches_;

@@ -92,8 +92,7 @@ core::duration core::connect_limit() const {
 // ------------------------------------------------------------------------------------------------ the turns
 
 void core::begin_turn(time_point now) {
-    if (now - last_turn_ > epoch_->lease.ping_gap() && link_ == link_state::connected) {
-        epoch_->lease.stalled(last_turn_, now);
+    if (now - last_turn_ > epoch_->lease.session_timeout() / 3 && link_ == link_state::connected) {
         log("the event loop did not run for " +
             std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(now - last_turn_).count()) + " ms");
     }
@@ -139,6 +138,7 @@ void core::on_timer() {
     }
     heartbeat(now);
     watch_own_nodes(now);
+    read_when_idle(now);
     drive();
 }
 
@@ -217,7 +217,7 @@ void core::rearm_timer(time_point now) {
         timer_at_ = time_point::max();
         return;
     }
-    time_point due = std::min({backend_deadline_, resolve_at_, close_deadline_});
+    time_point due = std::min({backend_deadline_, resolve_at_, close_deadline_, own_read_due()});
     if (link_ != link_state::connected) {
         due = std::min(due, attempt_deadline_);
         for (const op_id id : outbox_) {
@@ -230,7 +230,7 @@ void core::rearm_timer(time_point now) {
     if (!epoch_->holds.empty()) {
         due = std::min(due, epoch_->lease.end() > now ? epoch_->lease.end() : now + 1s);
         if (link_ == link_state::connected && !epoch_->heartbeat_under_way)
-            due = std::min(due, std::max(epoch_->lease.heartbeat_due(), heartbeat_allowed(*epoch_)));
+            due = std::min(due, heartbeat_due(now));
         // The timer's clock stops while the machine is suspended, the lease's does not: look often enough.
         due = std::min(due, now + std::max<duration>(epoch_->lease.session_timeout() / 8, 50ms));
     }

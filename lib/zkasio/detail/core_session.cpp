@@ -73,13 +73,28 @@ void core::link_up() {
     attempt_deadline_ = time_point::max();
     resume_.reset();
     epoch_->session_id = backend_->session_id();
-    epoch_->timeout_ms = backend_->session_timeout().count();
+    const auto granted = backend_->session_timeout();
+    epoch_->timeout_ms = granted.count();
     // The handshake was sent after the attempt began, and it reached the leader.
-    epoch_->lease.connected(attempt_began_, backend_->session_timeout());
+    epoch_->lease.connected(attempt_began_, granted, half_tick(options_.tick(), options_.session_timeout(), granted));
+    last_submit_ = clock::now();
     lease_changed();
+    check_tick(granted);
     publish(session_state::connected, "session " + hex(epoch_->session_id) + " on " + backend_->current_server() +
                                           ", timeout " + std::to_string(epoch_->timeout_ms) + " ms");
     schedule_flush();
+}
+
+// Leases are right with such a tick, too, but what the servers have granted says that it is wrong, or that theirs is no usual
+// configuration.
+void core::check_tick(client_options::duration granted) {
+    const auto tick = options_.tick();
+    if (tick == client_options::duration::zero()) return;
+    const auto ms = [](client_options::duration d) { return std::to_string(d.count()) + " ms"; };
+    if (granted < 2 * tick)
+        log("tick: the session timeout of " + ms(granted) + " is below two ticks of " + ms(tick) + "; leases are short");
+    else if (granted > options_.session_timeout() && granted > 2 * tick)
+        log("tick: " + ms(tick) + " is not used, the servers' least session timeout of " + ms(granted) + " speaks of longer ticks");
 }
 
 void core::link_down() {
@@ -228,12 +243,18 @@ void core::check_leases(time_point now) {
     }
 }
 
+core::time_point core::heartbeat_due(time_point now) const {
+    const epoch& e = *epoch_;
+    const auto allowed = e.last_heartbeat + e.lease.session_timeout() / 16;  // however they end, not more often than this
+    // Without a lease, somebody waits for one.
+    return std::max(allowed, e.lease.end() > now ? e.lease.heartbeat_due() : e.lease.renewable_from());
+}
+
 // A transaction of the whole ensemble that changes nothing, and that says of each held node whether it is there.
 void core::heartbeat(time_point now) {
     epoch& e = *epoch_;
-    const bool wanted = e.lease.end() <= now;  // somebody holds on, and there is no lease yet
     if (e.holds.empty() || e.heartbeat_under_way || link_ != link_state::connected || closing_ != closing::no) return;
-    if (now < heartbeat_allowed(e) || (!wanted && now < e.lease.heartbeat_due())) return;
+    if (now < heartbeat_due(now)) return;
     e.last_heartbeat = now;
 
     multi_request beat;
@@ -270,6 +291,19 @@ void core::heartbeat(time_point now) {
             heartbeat(at);  // the others were not looked at
         rearm_timer(at);
     });
+}
+
+// What a write is worth for the lease depends on what was answered before it. So while nothing else is sent, this is: a read that needs
+// no permission, and below a chroot no node. The library's own pings, whose times nobody knows, have nothing left to do.
+void core::read_when_idle(time_point now) {
+    if (now < own_read_due()) return;
+    ++own_reads_;
+    request_internally(exists_request{"/"}, [this](reply&&) { --own_reads_; });
+}
+
+core::time_point core::own_read_due() const {
+    const bool idle = link_ == link_state::connected && closing_ == closing::no && outbox_.empty();
+    return idle ? last_submit_ + epoch_->lease.read_interval() : time_point::max();
 }
 
 // A lock that is held for longer than a moment wants to know at once when somebody deletes its node.
@@ -336,7 +370,7 @@ void core::continue_close() {
     const time_point now = clock::now();
     if (closing_ == closing::goodbye && now < close_deadline_) return rearm_timer(now);
     if (closing_ == closing::draining) {
-        const bool wait = (issued_ > 0 && link_ == link_state::connected) || !background_.empty();
+        const bool wait = (issued_ > own_reads_ && link_ == link_state::connected) || !background_.empty();
         if (wait && now < close_deadline_) return rearm_timer(now);
         if (backend_ && link_ == link_state::connected && backend_->send_goodbye()) {
             closing_ = closing::goodbye;
@@ -352,6 +386,7 @@ void core::continue_close() {
 void core::let_go() {
     closing_ = closing::done;
     outbox_.clear();
+    own_reads_ = 0;
     watches_.clear();
     for (const hold_ptr& h : std::exchange(epoch_->holds, {}))
         for (hold::own_node& node : h->nodes) node.watch.reset();

@@ -4,34 +4,17 @@
 
 namespace zkasio::detail {
 
-void lease::extend(time_point heard) noexcept {
-    const duration drift = timeout_ / 1000;  // two quartz clocks differ by far less
-    end_ = std::max(end_, heard + timeout_ - drift);
-}
-
-void lease::connected(time_point sent, duration session_timeout) {
+void lease::connected(time_point sent, duration session_timeout, duration half_tick) {
     timeout_ = session_timeout;
-    last_answer_ = sent;
-    count_ = 0;
-    extend(sent);
+    half_tick_ = half_tick > duration::zero() ? half_tick : session_timeout / 4;
+    last_write_ = sent;
+    count_ = 0;  // another server may have been told of them, and have reported nothing
+    end_ = std::max(end_, end_if_heard(sent));
 }
 
-void lease::write_answered(time_point sent, time_point answered) {
-    const duration half_tick = timeout_ / 4;
-    last_answer_ = answered;
-
-    const write* proven = nullptr;
-    for (std::size_t i = 0; i < count_; ++i)
-        if (recent_[i].answered + half_tick <= sent && (!proven || recent_[i].sent > proven->sent)) proven = &recent_[i];
-    if (proven) extend(proven->sent);
-
-    // Pings were late if the loop stood still less than half a tick before the write, or since.
-    time_point pinging_until = sent;
-    for (std::size_t i = 0; i < stall_count_; ++i)
-        if (sent < stalls_[i].to + half_tick) pinging_until = std::min(pinging_until, stalls_[i].from);
-    extend(pinging_until - ping_gap() - half_tick);
-
-    if (count_ > 0 && sent - recent_[count_ - 1].sent < timeout_ / 16) return;
+void lease::answered(time_point sent, time_point answered) {
+    // The newest so far is not needed any more if the one before it is close enough to this one.
+    if (count_ >= 2 && sent - recent_[count_ - 2].sent < timeout_ / 16) --count_;
     if (count_ == recent_.size()) {
         std::move(recent_.begin() + 1, recent_.end(), recent_.begin());
         --count_;
@@ -39,13 +22,22 @@ void lease::write_answered(time_point sent, time_point answered) {
     recent_[count_++] = {sent, answered};
 }
 
-void lease::stalled(time_point from, time_point to) {
-    if (stall_count_ == stalls_.size()) {  // the two oldest become one
-        stalls_[1].from = stalls_[0].from;
-        std::move(stalls_.begin() + 1, stalls_.end(), stalls_.begin());
-        --stall_count_;
-    }
-    stalls_[stall_count_++] = {from, to};
+void lease::write_answered(time_point sent, time_point answered) {
+    last_write_ = sent;
+    for (std::size_t i = 0; i < count_; ++i)
+        if (recent_[i].answered + report_interval() <= sent) end_ = std::max(end_, end_if_heard(recent_[i].sent));
+    this->answered(sent, answered);
+}
+
+lease::time_point lease::renewable_from() const noexcept {
+    for (std::size_t i = 0; i < count_; ++i)
+        if (end_if_heard(recent_[i].sent) > end_) return recent_[i].answered + report_interval();
+    return {};
+}
+
+lease::duration half_tick(lease::duration tick, lease::duration asked_for, lease::duration granted) noexcept {
+    if (tick <= lease::duration::zero()) return granted / 4;
+    return granted > asked_for ? std::max(tick / 2, granted / 4) : tick / 2;
 }
 
 }  // namespace zkasio::detail

@@ -23,9 +23,10 @@ namespace zkasio {
 
 class client;
 
-/// A number that rises with every grant of a lock, over the whole ensemble and for ever. Send it along with what the lock
-/// protects, and let the receiver refuse smaller ones: then a holder that was paused and has lost the lock without
-/// noticing does no harm. It is the czxid of the lock's node (of several: the largest).
+/// A number that rises with every grant of a lock, over the whole ensemble, for as long as the servers keep their data: an
+/// ensemble that was wiped, or restored from a backup, gives numbers out again that it has given out before. Send it along
+/// with what the lock protects, and let the receiver refuse smaller ones: then a holder that was paused and has lost the
+/// lock without noticing does no harm. It is the czxid of the lock's node (of several: the largest).
 class fencing_token {
 public:
     explicit fencing_token(std::int64_t value) noexcept : value_(value) {}
