@@ -95,7 +95,8 @@ public:
 
     /// Runs `body(session)`, a coroutine, for as long as the current session is certain to live: when it expires, when
     /// its lease ends or when the client is closed, the body receives a terminal cancellation, and when the body has
-    /// really ended, this throws errc::session_expired. Otherwise it completes when the body does.
+    /// really ended, this throws errc::session_expired; what the body has thrown is nested in it, if it is more than a
+    /// cancellation. Otherwise it completes when the body does.
     template <class Body>
     asio::awaitable<void> with_session(Body&& body) const {
         return run_with_session(core_, detail::safe_function<std::function<asio::awaitable<void>(session)>>(std::forward<Body>(body)));

@@ -2,6 +2,9 @@
 
 #include <asio/error.hpp>
 
+#include <exception>
+#include <utility>
+
 namespace zkasio {
 namespace {
 
@@ -167,5 +170,17 @@ error::error(std::error_code code, std::string_view operation, std::string_view 
       text_(std::make_shared<const text>(text{std::string(operation), std::string(path),
                                               compose(code, operation, path, hint, outcome_unknown)})),
       outcome_unknown_(outcome_unknown) {}
+
+void throw_with_body_failure(error e, std::exception_ptr body) {
+    if (!body) throw std::move(e);
+    try {
+        std::rethrow_exception(std::move(body));
+    } catch (const std::system_error& cancelled) {
+        if (cancelled.code() == condition::cancelled) throw std::move(e);
+        std::throw_with_nested(std::move(e));
+    } catch (...) {
+        std::throw_with_nested(std::move(e));
+    }
+}
 
 }  // namespace zkasio

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <zkasio/export.hpp>
 
 #include <memory>
@@ -103,6 +104,10 @@ private:
     std::shared_ptr<const text> text_;  // shared: copying an exception must not throw
     bool outcome_unknown_;
 };
+
+/// Throws `e`. What `body` was ended by, if it is more than a cancellation, is nested in it (std::nested_exception), for
+/// std::rethrow_if_nested() to find. @param body null: it has ended by itself.
+[[noreturn]] ZKASIO_EXPORT void throw_with_body_failure(error e, std::exception_ptr body);
 
 }  // namespace zkasio
 

@@ -41,7 +41,7 @@ asio::awaitable<bool> one_shot::run_body(detail::core_ptr core, detail::waitable
     };
     bool aborted = false;
     try {
-        co_await detail::run_cancellable(std::move(body), std::move(arm));
+        co_await detail::run_cancellable(std::move(body), std::move(arm), detail::body_strand::callers);
     } catch (const std::system_error& e) {
         if (!stopped->load() || e.code() != asio::error::operation_aborted) throw;
         aborted = true;

@@ -32,8 +32,9 @@ public:
     asio::awaitable<void> wait() const;
 
     /// Runs `body()`, a coroutine; when this is fired meanwhile, the body receives a terminal cancellation. *Completes when* the body has
-    /// really ended: with true when it ended by itself. The body runs on a strand over the caller's executor; the caller's own
-    /// cancellation reaches it too, and what it throws otherwise is passed on.
+    /// really ended: with true when it ended by itself. The body runs on the caller's executor if that is an
+    /// asio::strand<asio::any_io_executor>, else on a strand over it; the caller's own cancellation, of whichever type it has
+    /// enabled, reaches it too, and what it throws otherwise is passed on.
     template <class Body>
     asio::awaitable<bool> run_until(Body&& body) const {
         return run_body(core_, state_, detail::safe_function<std::function<asio::awaitable<void>()>>(std::forward<Body>(body)));

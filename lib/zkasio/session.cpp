@@ -8,6 +8,35 @@
 #include <algorithm>
 
 namespace zkasio {
+namespace {
+
+using detail::hold_ptr;
+using own_node = detail::hold::own_node;
+
+// Of a hold that is over: the node that is gone, or else the first of the part that is over.
+const own_node* lost_node_of(const detail::hold& h) {
+    if (const own_node* node = h.lost_node) return node;
+    for (const hold_ptr& part : h.parts)
+        if (part->over() != loss_reason::none) return lost_node_of(*part);
+    if (h.nodes.empty()) return h.parts.empty() ? nullptr : lost_node_of(*h.parts.front());
+    return &h.nodes.front();
+}
+
+// The hold that relies on the node, `whole` or a part of it; without a node: `whole`.
+std::pair<hold_ptr, const own_node*> relying_on(const hold_ptr& whole, std::string_view path) {
+    for (const own_node& node : whole->nodes)
+        if (node.path == path) return {whole, &node};
+    for (const hold_ptr& part : whole->parts)
+        if (auto found = relying_on(part, path); found.second) return found;
+    return {whole, nullptr};
+}
+
+bool all_watched(const detail::hold& h) {
+    return std::all_of(h.nodes.begin(), h.nodes.end(), [](const own_node& node) { return node.watched; }) &&
+           std::all_of(h.parts.begin(), h.parts.end(), [](const hold_ptr& part) { return all_watched(*part); });
+}
+
+}  // namespace
 
 session_hold& session_hold::operator=(session_hold&& other) noexcept {
     if (this != &other) {
@@ -28,18 +57,24 @@ boot_clock::time_point session_hold::held_until() const noexcept {
 }
 
 loss_reason session_hold::reason() const noexcept {
-    if (!hold_) return loss_reason::released;
-    const loss_reason why = hold_->reason.load(std::memory_order_acquire);
-    return why == loss_reason::none && hold_->given_up.load(std::memory_order_acquire) ? loss_reason::released : why;
+    return hold_ ? hold_->over() : loss_reason::released;
+}
+
+std::string session_hold::lost_path() const {
+    const auto* node = hold_ && reason() != loss_reason::none ? lost_node_of(*hold_) : nullptr;
+    return node ? node->path : std::string();
 }
 
 // What the members return may be awaited when the hold is gone: hence coroutines that have what they need.
 namespace {
 
 using detail::core_ptr;
-using detail::hold_ptr;
 
-std::string first_node(const hold_ptr& hold) { return hold->nodes.empty() ? std::string() : hold->nodes.front().path; }
+// What messages name: the node that is gone, or else the first.
+std::string named_node(const hold_ptr& hold) {
+    const auto* node = lost_node_of(*hold);
+    return node ? node->path : std::string();
+}
 
 // Null in a hold that was moved from.
 void there(const hold_ptr& hold, std::string_view operation) {
@@ -48,20 +83,20 @@ void there(const hold_ptr& hold, std::string_view operation) {
 
 asio::awaitable<void> until_confirmed(core_ptr core, hold_ptr hold) {
     there(hold, "hold");
-    if (hold->given_up.load(std::memory_order_acquire)) throw error(errc::lock_released, "hold", first_node(hold));
+    if (hold->told.load(std::memory_order_acquire) == loss_reason::released) throw error(errc::lock_released, "hold", named_node(hold));
     const detail::wait_end failed = co_await detail::wait_for(core, hold->renewed);
     if (!failed.code) co_return;
     const loss_reason why = hold->reason.load(std::memory_order_acquire);
     std::error_code code = failed.code;
     if (why == loss_reason::session_expired) code = errc::session_expired;
     if (why == loss_reason::closed) code = errc::client_closed;
-    throw error(code, "hold", first_node(hold), code == errc::lock_lost ? to_string(why) : "");
+    throw error(code, "hold", named_node(hold), code == errc::lock_lost ? to_string(why) : "");
 }
 
 asio::awaitable<loss_reason> until_lost(core_ptr core, hold_ptr hold) {
     if (!hold) co_return loss_reason::released;
     const detail::wait_end ended = co_await detail::wait_for(core, hold->lost);
-    if (ended.code == condition::cancelled) throw error(ended.code, "lost", first_node(hold));
+    if (ended.code == condition::cancelled) throw error(ended.code, "lost", named_node(hold));
     const loss_reason why = hold->reason.load(std::memory_order_acquire);
     co_return why == loss_reason::none ? loss_reason::closed : why;
 }
@@ -80,11 +115,11 @@ asio::awaitable<loss_reason> session_hold::lost() const { return until_lost(core
 
 asio::awaitable<void> session_hold::run_body(core_ptr core, hold_ptr hold, std::function<asio::awaitable<void>()> body) {
     there(hold, "run");
-    if (!body) throw error(errc::invalid_argument, "run", first_node(hold), "the body is empty");
+    if (!body) throw error(errc::invalid_argument, "run", named_node(hold), "the body is empty");
     detail::arm_function arm = [core, hold](const std::shared_ptr<detail::body_run>& run) {
         return detail::stop_when(core, hold->lost, run, [](const detail::reply& r) { return r.code != errc::lock_released; });
     };
-    co_await detail::run_cancellable(std::move(body), std::move(arm));
+    co_await detail::run_cancellable(std::move(body), std::move(arm), detail::body_strand::own);
 }
 
 void session_hold::on_lost(std::function<void(loss_reason)> f) const {
@@ -99,21 +134,25 @@ void session_hold::watch_nodes() const {
     if (hold_) core_->watch_hold(hold_);
 }
 
-bool session_hold::nodes_watched() const noexcept {
-    if (!hold_) return false;
-    return std::all_of(hold_->nodes.begin(), hold_->nodes.end(), [](const auto& node) { return node.watched; });
-}
+bool session_hold::nodes_watched() const noexcept { return hold_ && all_watched(*hold_); }
 
 void session_hold::end(bool node_goes_away) const noexcept {
-    if (!hold_ || hold_->given_up.exchange(true, std::memory_order_acq_rel)) return;
+    auto untold = loss_reason::none;
+    if (!hold_ || !hold_->told.compare_exchange_strong(untold, loss_reason::released)) return;
     detail::on_strand(core_, [core = core_, hold = hold_, node_goes_away] {
         hold->removing = node_goes_away;
         core->end_hold(hold, loss_reason::released);
     });
 }
 
-void session_hold::lose(loss_reason why) const noexcept {
-    if (hold_) detail::on_strand(core_, [core = core_, hold = hold_, why] { core->end_hold(hold, why); });
+void session_hold::lose(loss_reason why, std::string_view path) const noexcept {
+    if (!hold_) return;
+    const auto found = relying_on(hold_, path);
+    const hold_ptr& hold = found.first;
+    if (found.second) hold->lost_node = found.second;
+    auto untold = loss_reason::none;
+    hold->told.compare_exchange_strong(untold, why);
+    detail::on_strand(core_, [core = core_, hold, why, node = found.second] { core->end_hold(hold, why, node); });
 }
 
 std::int64_t session::id() const noexcept { return epoch_ ? epoch_->session_id.load() : 0; }
@@ -136,6 +175,19 @@ session_hold session::hold(std::vector<std::string> paths) const {
     for (std::string& path : paths) {
         h->nodes.emplace_back();
         h->nodes.back().path = std::move(path);
+    }
+    detail::on_strand(core_, [core = core_, h] { core->add_hold(h); });
+    return {core_, h};
+}
+
+session_hold session::hold_all(const std::vector<std::reference_wrapper<const session_hold>>& parts) const {
+    detail::there(core_, "hold_all");
+    auto h = std::make_shared<detail::hold>();
+    h->epoch = epoch_;
+    for (const session_hold& part : parts) {
+        if (!part.hold_ || part.hold_->epoch != epoch_)
+            throw error(errc::invalid_argument, "hold_all", {}, "a part was moved from, or is of another session");
+        h->parts.push_back(part.hold_);
     }
     detail::on_strand(core_, [core = core_, h] { core->add_hold(h); });
     return {core_, h};

@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,8 @@ public:
     boot_clock::time_point held_until() const noexcept;
     /// loss_reason::none for as long as it is not over. Unlike held() this does not look at the clock.
     loss_reason reason() const noexcept;
+    /// Once it is over: the node that is gone, where it is one; else the first; "" when there are none.
+    std::string lost_path() const;
 
     /// *Completes when* the lease covers this hold, at once if it does already. *Fails with* errc::session_expired or
     /// errc::client_closed when the session ends first, errc::lock_lost when the node goes or the lease ends.
@@ -72,10 +75,12 @@ public:
     /// Ends it: reason `released`. From any thread. @param node_goes_away the caller removes the nodes next, and with them
     /// our watches on them.
     void end(bool node_goes_away = false) const noexcept;
-    /// Ends it for a reason that the caller has found. From any thread.
-    void lose(loss_reason why) const noexcept;
+    /// Ends it for a reason that the caller has found: held() is false from here on. From any thread. @param path of the node
+    /// that is gone: of a hold of several holds that ends the one that relies on it, and with it the whole.
+    void lose(loss_reason why, std::string_view path = {}) const noexcept;
 
 private:
+    friend class session;
     static asio::awaitable<void> run_body(std::shared_ptr<detail::core> core, std::shared_ptr<detail::hold> hold,
                                           std::function<asio::awaitable<void>()> body);
 
@@ -105,6 +110,9 @@ public:
     session_hold hold(std::string path) const;
     /// Of several nodes: lost as soon as one of them is.
     session_hold hold(std::vector<std::string> paths) const;
+    /// Of several holds of this session, at least one: over as soon as one of them is, in the same turn of the strand and for the
+    /// same reason. Does not end them. Throws errc::invalid_argument for holds of other sessions.
+    session_hold hold_all(const std::vector<std::reference_wrapper<const session_hold>>& parts) const;
 
     // ------------------------------------------------------------------------------------ for writers of recipes
 

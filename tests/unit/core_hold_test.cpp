@@ -2,6 +2,10 @@
 
 #include "unit/error_of.hpp"
 
+#include <zkasio/deadline.hpp>
+
+#include <asio/post.hpp>
+
 #include <optional>
 #include <string>
 
@@ -163,6 +167,207 @@ TEST_CASE("core: releasing a hold", "[core][hold]") {
         CHECK(code == errc::lock_released);
     };
     r.run(body);
+}
+
+TEST_CASE("core: a hold of several is over as soon as one of them is, in the same turn and for the same reason", "[core][hold]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        const session_hold a = s.hold("/a"), b = s.hold("/b");
+        const session_hold both = s.hold_all({a, b}), also_a = s.hold_all({a}), all = s.hold_all({both});
+        co_await all.confirmed();
+        CHECK(both.held());
+        CHECK(all.held());
+        CHECK(both.held_until() == a.held_until());
+        CHECK(both.lost_path().empty());
+        std::string order;
+        asio::post(s.get_executor(), [&] {
+            for (const session_hold* h : {&all, &both, &a})
+                h->on_lost([&, h](loss_reason) { order += h == &all ? "all " : h == &both ? "both " : "a "; });
+            b.on_lost([&](loss_reason) { order += "b "; });
+            asio::post(s.get_executor(), [&] { order += "next turn"; });
+            b.lose(loss_reason::node_deleted);
+        });
+        co_await both.lost();
+        co_await r.server.until([&] { return has(order, "next turn"); });
+        CHECK(order == "all both b next turn");
+        for (const session_hold* h : {&all, &both, &b}) {
+            CHECK_FALSE(h->held());
+            CHECK(h->reason() == loss_reason::node_deleted);
+            CHECK(h->lost_path() == "/b");
+        }
+        CHECK(a.held());
+        CHECK(also_a.held());
+        const session_hold late = s.hold_all({a, b});  // one of them is over already
+        const loss_reason why = co_await late.lost();
+        CHECK(why == loss_reason::node_deleted);
+        r.server.expire();
+        const loss_reason over = co_await also_a.lost();
+        CHECK(over == loss_reason::session_expired);
+        const session next = co_await zk.current_session();
+        CHECK_THROWS_AS(next.hold_all({a}), error);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: who finds that the node of one of several is gone tells that at once, wherever he runs", "[core][hold]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        const session_hold a = s.hold("/a"), b = s.hold("/b");
+        const session_hold both = s.hold_all({a, b});
+        co_await both.confirmed();
+        both.lose(loss_reason::node_deleted, "/b");  // not on the strand
+        CHECK_FALSE(both.held());
+        CHECK_FALSE(b.held());
+        CHECK(both.reason() == loss_reason::node_deleted);
+        CHECK(both.lost_path() == "/b");
+        CHECK(both.held_until() == boot_clock::time_point());
+        CHECK(a.held());
+        const loss_reason why = co_await both.lost();
+        CHECK(why == loss_reason::node_deleted);
+        CHECK(a.held());
+        b.end();
+        CHECK(b.reason() == loss_reason::node_deleted);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: a hold of several costs no heartbeat more, and a deleted node ends it", "[core][hold]") {
+    rig r;
+    r.server.session_timeout = 300ms;
+    std::size_t checks = 0;
+    r.server.answer = [&](const request& q) {
+        const auto* beat = std::get_if<multi_request>(&q);
+        if (!beat) return reply{};
+        checks = beat->ops.size();
+        reply gone = refusal(zk_errc::no_node);
+        gone.results.resize(beat->ops.size());
+        for (std::size_t i = 0; i < beat->ops.size(); ++i)
+            gone.results[i].code = std::get<check_op>(beat->ops[i]).path == "/b" ? zk_errc::no_node : zk_errc::runtime_inconsistency;
+        return gone;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        const session_hold a = s.hold("/a"), b = s.hold("/b");
+        const session_hold both = s.hold_all({a, b});
+        const loss_reason why = co_await both.lost();
+        CHECK(why == loss_reason::node_deleted);
+        CHECK(both.lost_path() == "/b");
+        CHECK(checks == 2);
+        CHECK(a.reason() == loss_reason::none);
+    };
+    r.run(body);
+}
+
+namespace {
+
+// Never ends by itself, and tells how it was cancelled.
+asio::awaitable<void> until_cancelled(std::shared_ptr<asio::cancellation_type> how) {
+    asio::steady_timer never(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
+    std::exception_ptr failed;
+    try {
+        co_await never.async_wait(asio::use_awaitable);
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
+    *how = state.cancelled();
+    std::rethrow_exception(failed);
+}
+
+}  // namespace
+
+TEST_CASE("core: what runs a body passes on every type of cancellation that its caller has enabled", "[core][hold]") {
+    using asio::cancellation_type;
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        const session_hold hold = s.hold("/a");
+        const one_shot never = zk.make_one_shot();
+        const auto seen = std::make_shared<cancellation_type>();
+        std::function<asio::awaitable<void>()> work = [&] { return until_cancelled(seen); };
+        std::function<asio::awaitable<void>(session)> with = [&](session) { return until_cancelled(seen); };
+        const std::vector<std::function<asio::awaitable<void>()>> runs{
+            [&] { return hold.run(work); },
+            [&] { return zk.with_session(with); },
+            [&]() -> asio::awaitable<void> { co_await never.run_until(work); },
+            [&]() -> asio::awaitable<void> { co_await run_with_deadline(boot_clock::now() + 1h, work); },
+        };
+        for (const auto& run : runs) {
+            for (const auto how : {cancellation_type::partial, cancellation_type::total, cancellation_type::terminal}) {
+                for (const int turns : {0, 1}) {  // before the body begins, and while it runs
+                    *seen = cancellation_type::none;
+                    auto enabled = [&]() -> asio::awaitable<void> {
+                        co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+                        co_await run();
+                    };
+                    running task(r.loop.executor(), enabled());
+                    if (turns > 0) co_await next_turns(r.server);
+                    task.cancel(how);
+                    const std::error_code code = co_await task.code();
+                    CHECK(code == condition::cancelled);
+                    CHECK(*seen == (turns > 0 ? how : cancellation_type::none));
+                }
+            }
+            // What is not enabled has no effect, neither on the caller nor on the body.
+            *seen = cancellation_type::none;
+            running task(r.loop.executor(), run());
+            co_await next_turns(r.server);
+            task.cancel(cancellation_type::total);
+            task.cancel(cancellation_type::partial);
+            co_await next_turns(r.server);
+            CHECK_FALSE(task.ended());
+            task.cancel();
+            const std::error_code code = co_await task.code();
+            CHECK(code == condition::cancelled);
+            CHECK(*seen == cancellation_type::terminal);
+        }
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: what a body of with_session throws when the session ends is nested in the error", "[core][hold]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        std::string nested;
+        auto work = [&](session s) -> asio::awaitable<void> {
+            r.server.expire();
+            co_await s.ended();
+            throw std::runtime_error("mine");
+        };
+        try {
+            co_await zk.with_session(work);
+        } catch (const error& e) {
+            CHECK(e.code() == errc::session_expired);
+            try {
+                std::rethrow_if_nested(e);
+            } catch (const std::runtime_error& inner) {
+                nested = inner.what();
+            }
+        }
+        CHECK(nested == "mine");
+    };
+    r.run(body);
+}
+
+TEST_CASE("a deadline may be any point in time", "[core][hold]") {
+    test_loop loop;
+    auto body = [&]() -> asio::awaitable<void> {
+        std::function<asio::awaitable<void>()> work = [&]() -> asio::awaitable<void> {
+            asio::steady_timer moment(co_await asio::this_coro::executor, 1ms);
+            co_await moment.async_wait(asio::use_awaitable);
+        };
+        for (const auto over : {boot_clock::time_point::min(), boot_clock::time_point(), boot_clock::now() - 1s}) {
+            const bool ended = co_await run_with_deadline(over, work);
+            CHECK_FALSE(ended);
+        }
+        for (const auto ahead : {boot_clock::now() + 1h, boot_clock::time_point::max()}) {
+            const bool ended = co_await run_with_deadline(ahead, work);
+            CHECK(ended);
+        }
+    };
+    loop.run(body());
 }
 
 TEST_CASE("core: with_session cancels its body when the session ends", "[core][hold]") {

@@ -73,7 +73,8 @@ public:
 
     // --------------------------------------------------------------------------------------------- session
     void add_hold(const hold_ptr& h);
-    void end_hold(const hold_ptr& h, loss_reason why);
+    /// @param lost the node that is gone, of `h` or of a part of it.
+    void end_hold(const hold_ptr& h, loss_reason why, const hold::own_node* lost = nullptr);
     void watch_hold(const hold_ptr& h);
     void add_auth(auth_info who);
     void subscribe(const std::shared_ptr<event_subscription>& s);

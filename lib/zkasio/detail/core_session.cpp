@@ -197,6 +197,10 @@ void core::add_hold(const hold_ptr& h) {
         return end_hold(h, closing_ != closing::no ? loss_reason::closed : loss_reason::session_expired);
     if (options_.suspension() == suspension_policy::lose && link_ != link_state::connected)
         return end_hold(h, loss_reason::suspended);
+    for (const hold_ptr& part : h->parts) {
+        if (const loss_reason why = part->reason; why != loss_reason::none) return end_hold(h, why, part->lost_node);
+        part->wholes.push_back(h);
+    }
     const time_point now = h->since = clock::now();
     h->epoch->holds.push_back(h);
     check_leases(now);
@@ -204,10 +208,15 @@ void core::add_hold(const hold_ptr& h) {
     rearm_timer(now);
 }
 
-void core::end_hold(const hold_ptr& h, loss_reason why) {
-    auto held = loss_reason::none;
-    if (!h->reason.compare_exchange_strong(held, why)) return;
+void core::end_hold(const hold_ptr& h, loss_reason why, const hold::own_node* lost) {
+    if (h->reason != loss_reason::none) return;
+    if (lost) h->lost_node = lost;
+    h->reason = why;
     std::erase(h->epoch->holds, h);
+    for (const hold_ptr& part : h->parts)
+        std::erase_if(part->wholes, [&](const auto& whole) { return whole.expired() || whole.lock() == h; });
+    for (const auto& weak : std::exchange(h->wholes, {}))
+        if (const hold_ptr whole = weak.lock()) end_hold(whole, why, lost);
     // A node that is about to be removed takes its watch along.
     for (hold::own_node& node : h->nodes)
         if (const watch_ptr w = std::exchange(node.watch, nullptr); w && !h->removing) {
@@ -278,7 +287,7 @@ void core::heartbeat(time_point now) {
             const std::error_code& code = r.results[i].code;
             if (code == zk_errc::no_node) {
                 node_gone = true;
-                end_hold((*checked)[i].first, loss_reason::node_deleted);
+                end_hold((*checked)[i].first, loss_reason::node_deleted, (*checked)[i].second);
             } else if (code == zk_errc::no_auth) {
                 // Somebody has changed its ACL: what is left is to know that the session lives.
                 (*checked)[i].second->unreadable = true;
@@ -320,6 +329,7 @@ void core::watch_hold(const hold_ptr& h) {
     if (h->reason != loss_reason::none || link_ != link_state::connected) return;
     for (hold::own_node& node : h->nodes)
         if (!node.watch) watch_own_node(h, node);
+    for (const hold_ptr& part : h->parts) watch_hold(part);
 }
 
 void core::watch_own_node(const hold_ptr& h, hold::own_node& node) {
@@ -328,7 +338,7 @@ void core::watch_own_node(const hold_ptr& h, hold::own_node& node) {
     w->fired->then = [this, h, &node, raw = w.get()] {
         node.watch.reset();
         node.watched = false;
-        if (raw->event == node_event::removed) end_hold(h, loss_reason::node_deleted);
+        if (raw->event == node_event::removed) end_hold(h, loss_reason::node_deleted, &node);
     };
     operation op;
     op.what = get_request{node.path, true};
@@ -338,11 +348,11 @@ void core::watch_own_node(const hold_ptr& h, hold::own_node& node) {
         node.watched = !r.code && node.watch == w;
         if (!r.code && node.watch != w) leave_watch(w);  // the hold has ended meanwhile
         if (!r.code && r.stat.ephemeral_owner != h->epoch->session_id.load())
-            end_hold(h, loss_reason::node_deleted);  // somebody else's, by the same name (unfair_mutex)
+            end_hold(h, loss_reason::node_deleted, &node);  // somebody else's, by the same name (unfair_mutex)
         if (!r.code) return;
         w->fired->then = {};
         node.watch.reset();  // the next round tries again
-        if (r.code == zk_errc::no_node) end_hold(h, loss_reason::node_deleted);
+        if (r.code == zk_errc::no_node) end_hold(h, loss_reason::node_deleted, &node);
     };
     enqueue(next_id(), std::move(op));
 }
@@ -388,8 +398,10 @@ void core::let_go() {
     outbox_.clear();
     own_reads_ = 0;
     watches_.clear();
-    for (const hold_ptr& h : std::exchange(epoch_->holds, {}))
+    for (const hold_ptr& h : std::exchange(epoch_->holds, {})) {
         for (hold::own_node& node : h->nodes) node.watch.reset();
+        h->lost->then = {};
+    }
     for (const auto& [key, weak] : epoch_->parts)
         if (const auto part = weak.lock()) part->loop_over();
     // What was to follow may keep alive what is waiting for it.

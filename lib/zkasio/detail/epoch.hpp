@@ -17,7 +17,7 @@ namespace zkasio::detail {
 struct epoch;
 struct watch_state;
 
-/// Nodes of a session on which somebody relies, see session::hold().
+/// Nodes of a session on which somebody relies, see session::hold(); or several holds of one session, see session::hold_all().
 struct hold {
     struct own_node {
         std::string path;
@@ -26,14 +26,25 @@ struct hold {
         bool watched = false;                // the watch has stood since without a break
     };
     std::shared_ptr<detail::epoch> epoch;
-    std::vector<own_node> nodes;  // may be empty: then only the session matters
+    std::vector<own_node> nodes;               // may be empty: then only the session matters
+    std::vector<std::shared_ptr<hold>> parts;  // never changes: this ends when one of them does
+    std::vector<std::weak_ptr<hold>> wholes;   // strand: the holds of which this is a part
     std::atomic<loss_reason> reason{loss_reason::none};  // written on the strand, read anywhere
-    std::atomic<bool> given_up{false};                   // from anywhere; the strand learns of it a little later
+    std::atomic<loss_reason> told{loss_reason::none};    // written and read anywhere; `reason` follows a little later
+    std::atomic<const own_node*> lost_node{nullptr};     // of this or of a part; set before `reason`, and before `told`
     waitable_ptr lost = std::make_shared<waitable>();
     bool confirmed = false;  // the lease has covered it at least once: from then on the lease's end is its end
     bool removing = false;   // its nodes are on their way out
     boot_clock::time_point since{};
     waitable_ptr renewed = std::make_shared<waitable>();  // confirmed, or over
+
+    /// Why this is over, or one of its parts; `none` when they are not. From any thread.
+    loss_reason over() const noexcept {
+        loss_reason why = reason.load(std::memory_order_acquire);
+        if (why == loss_reason::none) why = told.load(std::memory_order_acquire);
+        for (auto part = parts.begin(); part != parts.end() && why == loss_reason::none; ++part) why = (*part)->over();
+        return why;
+    }
 };
 
 /// One session, from the first attempt to open it to its end. Nothing of it is ever used by the next.

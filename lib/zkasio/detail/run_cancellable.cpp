@@ -16,18 +16,42 @@
 
 #include <algorithm>
 #include <system_error>
+#include <typeinfo>
 
 namespace zkasio::detail {
 
 void body_run::cancel(const std::shared_ptr<body_run>& run, asio::cancellation_type how) {
-    asio::post(run->strand, [run, how] {
-        if (!run->ended) run->signal.emit(how);
-    });
+    asio::post(run->strand, [run, how] { run->cancel_now(how); });
 }
 
-asio::awaitable<void> run_cancellable(std::function<asio::awaitable<void>()> body, arm_function arm) {
+void body_run::cancel_now(asio::cancellation_type how) {
+    if (ended) return;
+    cancelled = true;
+    signal.emit(how);
+}
+
+namespace {
+
+asio::strand<asio::any_io_executor> strand_over(const asio::any_io_executor& caller, body_strand where) {
+    using strand = asio::strand<asio::any_io_executor>;
+    // target() of Asio 1.22 does not look at the type.
+    if (where == body_strand::callers && caller.target_type() == typeid(strand)) return *caller.target<strand>();
+    return asio::make_strand(caller);
+}
+
+// co_spawn lets terminal cancellation through and nothing else. Which types count has been decided in the caller's coroutine; the
+// body is to see all of them. What has arrived before is forgotten by the reset, and asked for afterwards.
+asio::awaitable<void> begin(std::shared_ptr<body_run> run, std::function<asio::awaitable<void>()> body) {
+    co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+    if (run->cancelled) throw std::system_error(asio::error::operation_aborted);
+    co_await body();
+}
+
+}  // namespace
+
+asio::awaitable<void> run_cancellable(std::function<asio::awaitable<void>()> body, arm_function arm, body_strand where) {
     const auto executor = co_await asio::this_coro::executor;
-    const auto run = std::make_shared<body_run>(asio::make_strand(executor));
+    const auto run = std::make_shared<body_run>(strand_over(executor, where));
 
     auto initiate = [&](auto handler) {
         if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
@@ -44,7 +68,7 @@ asio::awaitable<void> run_cancellable(std::function<asio::awaitable<void>()> bod
         asio::post(run->strand,
                    [run, disarm, body = std::move(body), arm = std::move(arm), done = std::move(done)]() mutable {
                        *disarm = arm(run);
-                       asio::co_spawn(run->strand, std::move(body),
+                       asio::co_spawn(run->strand, begin(run, std::move(body)),
                                       asio::bind_cancellation_slot(run->signal.slot(), std::move(done)));
                    });
     };
@@ -57,18 +81,19 @@ asio::awaitable<bool> run_until_deadline(boot_clock::time_point deadline, std::f
     const auto hit = std::make_shared<bool>(false);
     arm_function arm = [deadline, hit](const std::shared_ptr<body_run>& run) -> disarm_function {
         const auto timer = std::make_shared<asio::steady_timer>(run->strand);
-        const auto left = std::clamp<boot_clock::duration>(deadline - boot_clock::now(), 0ns, 24h * 365 * 100);
-        timer->expires_after(left);
+        const auto now = boot_clock::now();
+        const boot_clock::duration left = deadline > now ? deadline - now : 0ns;  // no difference to time_point::min()
+        timer->expires_after(std::min<boot_clock::duration>(left, 24h * 365 * 100));
         timer->async_wait([run, hit, timer](std::error_code cancelled) {
             if (cancelled || run->ended) return;
             *hit = true;
-            run->signal.emit(asio::cancellation_type::terminal);
+            run->cancel_now();
         });
         return [timer] { timer->cancel(); };
     };
     bool aborted = false;
     try {
-        co_await run_cancellable(std::move(body), std::move(arm));
+        co_await run_cancellable(std::move(body), std::move(arm), body_strand::own);
     } catch (const std::system_error& e) {
         if (!*hit || e.code() != asio::error::operation_aborted) throw;
         aborted = true;
