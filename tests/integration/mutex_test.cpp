@@ -117,7 +117,7 @@ TEST_CASE("try_acquire and time limits leave nothing behind") {
                 co_await until_queued(zk, dir, 1);
                 second = co_await m.try_acquire_for(30ms);
                 CHECK_FALSE(second);
-                second = co_await m.try_acquire_for(1ns);  // over before it has begun, although there is a connection
+                second = co_await m.try_acquire_for(1ns);
                 CHECK_FALSE(second);
                 second = co_await m.try_acquire_for(0ms);
                 CHECK_FALSE(second);
@@ -430,6 +430,95 @@ TEST_CASE("locks with an ACL of their own, and without the permission") {
         CHECK(stranger.state() == session_state::connected);
         CHECK(guard.held());
         co_await stranger.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("what a body throws whose lock is lost is nested in the error that says so") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "mutex-nested");
+        const mutex lock(zk, dir);
+        std::string nested;
+        auto under = [&](auto& work) -> asio::awaitable<std::error_code> {
+            std::error_code code;
+            nested = "nothing";
+            try {
+                co_await lock.with_lock(work);
+            } catch (const error& e) {
+                code = e.code();
+                try {
+                    std::rethrow_if_nested(e);
+                } catch (const std::runtime_error& inner) {
+                    nested = inner.what();
+                }
+            }
+            co_return code;
+        };
+        auto throwing = [&](lock_guard& guard) -> asio::awaitable<void> {
+            co_await zk.remove(guard.path());
+            co_await guard.lost();
+            throw std::runtime_error("mine");
+        };
+        std::error_code c = co_await under(throwing);
+        CHECK(c == errc::lock_lost);
+        CHECK(nested == "mine");
+        // A commit that was refused, and nobody caught it.
+        auto committing = [&](lock_guard& guard) -> asio::awaitable<void> {
+            const pending_removal gone = zk.ensure_removed(guard.path());
+            transaction late;
+            late.create(dir + "-late");
+            co_await guard.commit(late);
+        };
+        c = co_await under(committing);
+        CHECK(c == errc::lock_lost);
+        CHECK(nested.starts_with("commit " + dir));
+        // That the body was cancelled is no news.
+        auto endless = [&](lock_guard& guard) -> asio::awaitable<void> {
+            co_await zk.remove(guard.path());
+            asio::steady_timer never(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
+            co_await never.async_wait(asio::use_awaitable);
+        };
+        c = co_await under(endless);
+        CHECK(c == errc::lock_lost);
+        CHECK(nested == "nothing");
+    };
+    with_client(body);
+}
+
+TEST_CASE("after a commit that was refused because the node is gone the lock is lost at once") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "mutex-commit-lost");
+        const mutex lock(zk, dir);
+        const lock_owner me;
+        const lock_guard guard = co_await lock.acquire(acquire_options().owner(me));
+        const lock_guard same = co_await lock.acquire(acquire_options().owner(me));
+        const pending_removal gone = zk.ensure_removed(guard.path());  // sent together with the commit
+        transaction late;
+        late.create(dir + "/late");
+        const std::error_code c = co_await code_of(guard.commit(late));
+        CHECK(c == errc::lock_lost);
+        CHECK_FALSE(guard.held());
+        CHECK(guard.reason() == loss_reason::node_deleted);
+        CHECK_FALSE(same.held());
+        const loss_reason why = co_await same.lost();
+        CHECK(why == loss_reason::node_deleted);
+        co_await gone.result();
+    };
+    with_client(body);
+}
+
+TEST_CASE("whoever waits to be asked for the lock and finds its node gone has lost it at once") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "mutex-revoked-lost");
+        const lock_guard guard = co_await mutex(zk, dir).acquire();
+        const running waiting(co_await asio::this_coro::executor, guard.revoke_requested());
+        auto watching = [&]() -> asio::awaitable<bool> { co_return !watched_below(dir).empty(); };
+        co_await eventually(watching);
+        co_await zk.remove(guard.path());
+        const std::error_code c = co_await waiting.code();
+        CHECK(c == errc::lock_lost);
+        CHECK_FALSE(guard.held());
+        CHECK(guard.reason() == loss_reason::node_deleted);
     };
     with_client(body);
 }

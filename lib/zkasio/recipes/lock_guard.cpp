@@ -13,14 +13,14 @@ namespace zkasio {
 lock_guard::lock_guard(std::shared_ptr<lock_claim> claim) : claim_(std::move(claim)), token_(claim_->token()) {}
 
 lock_guard::lock_guard(lock_guard&& other) noexcept
-    : claim_(other.claim_), token_(other.token_), released_(std::exchange(other.released_, true)) {}
+    : claim_(other.claim_), token_(other.token_), released_(other.released_.exchange(true)) {}
 
 lock_guard& lock_guard::operator=(lock_guard&& other) noexcept {
     if (this != &other) {
         give_up();
         claim_ = other.claim_;
         token_ = other.token_;
-        released_ = std::exchange(other.released_, true);
+        released_ = other.released_.exchange(true);
     }
     return *this;
 }
@@ -29,7 +29,7 @@ const std::string& lock_guard::path() const noexcept { return claim_->paths().fr
 const std::vector<std::string>& lock_guard::paths() const noexcept { return claim_->paths(); }
 
 std::shared_ptr<lock_claim> lock_guard::give_up() noexcept {
-    if (std::exchange(released_, true)) return nullptr;
+    if (released_.exchange(true)) return nullptr;
     claim_->give_up();
     return claim_;
 }
@@ -38,6 +38,12 @@ std::shared_ptr<lock_claim> lock_guard::give_up() noexcept {
 namespace {
 
 using claim_ptr = std::shared_ptr<lock_claim>;
+
+// What messages name: the node that is gone, or else the first.
+std::string lost_path(const claim_ptr& claim) {
+    std::string path = claim->hold().lost_path();
+    return path.empty() ? claim->paths().front() : path;
+}
 
 asio::awaitable<void> until_gone(claim_ptr claim) {
     if (!claim) co_return;
@@ -60,7 +66,7 @@ asio::awaitable<std::vector<step_result>> commit_under(claim_ptr claim, bool rel
         throw error(errc::invalid_argument, "commit", ours.front(), "the node of this kind of lock may be somebody else's: use mutex");
     if (!claim->hold().held()) {
         const loss_reason why = claim->hold().reason();
-        throw error(errc::lock_lost, "commit", ours.front(), to_string(why == loss_reason::none ? loss_reason::lease_ended : why));
+        throw error(errc::lock_lost, "commit", lost_path(claim), to_string(why == loss_reason::none ? loss_reason::lease_ended : why));
     }
     transaction fenced;
     for (const std::string& path : ours) fenced.check(path);
@@ -71,6 +77,7 @@ asio::awaitable<std::vector<step_result>> commit_under(claim_ptr claim, bool rel
     } catch (const error& e) {
         const bool node_gone = e.code() == zk_errc::no_node && std::find(ours.begin(), ours.end(), e.path()) != ours.end();
         if (!node_gone && e.code() != errc::session_expired) throw;
+        if (node_gone) claim->hold().lose(loss_reason::node_deleted, e.path());
         throw error(errc::lock_lost, "commit", e.path(),
                     to_string(node_gone ? loss_reason::node_deleted : loss_reason::session_expired), e.outcome_unknown());
     }
@@ -95,13 +102,13 @@ asio::awaitable<void> run_under(claim_ptr claim, bool released, std::function<as
     // A body may release the lock itself: then there is nothing to complain about.
     const loss_reason why = claim->hold().reason();
     if (why != loss_reason::none && why != loss_reason::released)
-        throw error(errc::lock_lost, "with_lock", claim->paths().front(), to_string(why));
+        throw_with_body_failure(error(errc::lock_lost, "with_lock", lost_path(claim), to_string(why)), failed);
     if (failed) std::rethrow_exception(failed);
 }
 
 asio::awaitable<void> until_revoked(claim_ptr claim, bool released) {
     if (released) throw error(errc::lock_released, "revoke_requested", claim->paths().front());
-    const recipes::detail::revocation_watch watch(claim->on(), claim->paths());
+    const recipes::detail::revocation_watch watch(claim);
     std::function<asio::awaitable<void>()> asked = [&] { return watch.asked(); };
     std::exception_ptr failed;
     try {
@@ -112,7 +119,7 @@ asio::awaitable<void> until_revoked(claim_ptr claim, bool released) {
     if (!failed) co_return;
     const loss_reason why = claim->hold().reason();
     if (why == loss_reason::released) throw error(errc::lock_released, "revoke_requested", claim->paths().front());
-    if (why != loss_reason::none) throw error(errc::lock_lost, "revoke_requested", claim->paths().front(), to_string(why));
+    if (why != loss_reason::none) throw error(errc::lock_lost, "revoke_requested", lost_path(claim), to_string(why));
     std::rethrow_exception(failed);
 }
 
@@ -120,17 +127,17 @@ asio::awaitable<void> until_revoked(claim_ptr claim, bool released) {
 
 asio::awaitable<void> lock_guard::release() { return until_gone(give_up()); }
 
-asio::awaitable<loss_reason> lock_guard::lost() const { return until_lost(released_ ? nullptr : claim_); }
+asio::awaitable<loss_reason> lock_guard::lost() const { return until_lost(is_released() ? nullptr : claim_); }
 
 asio::awaitable<std::vector<step_result>> lock_guard::commit(transaction steps) const {
-    return commit_under(claim_, released_, std::move(steps));
+    return commit_under(claim_, is_released(), std::move(steps));
 }
 
 asio::awaitable<void> lock_guard::run_body(claim_ptr claim, bool released, std::function<asio::awaitable<void>()> body) {
     return run_under(std::move(claim), released, std::move(body));
 }
 
-asio::awaitable<void> lock_guard::revoke_requested() const { return until_revoked(claim_, released_); }
+asio::awaitable<void> lock_guard::revoke_requested() const { return until_revoked(claim_, is_released()); }
 
 asio::awaitable<void> revoke(client zk, std::string path) {
     std::error_code gone;
@@ -152,7 +159,7 @@ asio::awaitable<void> recipes::detail::run_with_lock(std::string path, asio::awa
         co_await guard.run(std::move(bound));
     } else {
         const auto claim = guard.claim();
-        const recipes::detail::revocation_watch watch(claim->on(), claim->paths());
+        const recipes::detail::revocation_watch watch(claim);
         const one_shot stop = watch.stop_after(*policy.grace());
         std::function<asio::awaitable<void>()> revocable = [&]() -> asio::awaitable<void> {
             const bool finished = co_await stop.run_until(bound);

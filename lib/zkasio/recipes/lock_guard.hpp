@@ -9,6 +9,7 @@
 
 #include <asio/awaitable.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <compare>
 #include <cstdint>
@@ -56,24 +57,26 @@ public:
     const std::string& path() const noexcept;
     const std::vector<std::string>& paths() const noexcept;
 
-    bool held() const noexcept { return !released_ && claim_->hold().held(); }
-    boot_clock::time_point held_until() const noexcept { return released_ ? boot_clock::time_point() : claim_->hold().held_until(); }
+    bool held() const noexcept { return !is_released() && claim_->hold().held(); }
+    boot_clock::time_point held_until() const noexcept { return is_released() ? boot_clock::time_point() : claim_->hold().held_until(); }
     /// loss_reason::none while nothing is wrong.
-    loss_reason reason() const noexcept { return released_ ? loss_reason::released : claim_->hold().reason(); }
+    loss_reason reason() const noexcept { return is_released() ? loss_reason::released : claim_->hold().reason(); }
 
     /// *Completes when* the lock is lost or released, with the reason.
     asio::awaitable<loss_reason> lost() const;
 
     /// Applies the transaction if, and only if, the lock is still ours when the servers apply it: the lock's nodes are
     /// checked in front of its steps.
-    /// *Fails with* errc::lock_lost, and else as operations::multi().
+    /// *Fails with* errc::lock_lost, and else as operations::multi(). When the servers say that a node is gone, held() is false
+    /// from then on.
     asio::awaitable<std::vector<step_result>> commit(transaction steps) const;
 
     /// Runs `body()`, a coroutine, until it ends; when the lock is lost it receives a terminal cancellation, and when it has really
-    /// ended, this throws errc::lock_lost. The lock is not released.
+    /// ended, this throws errc::lock_lost; what the body has thrown is nested in it (std::nested_exception), if it is more than a
+    /// cancellation. The lock is not released.
     template <class Body>
     asio::awaitable<void> run(Body&& body) const {
-        return run_body(claim_, released_, detail::safe_function<std::function<asio::awaitable<void>()>>(std::forward<Body>(body)));
+        return run_body(claim_, is_released(), detail::safe_function<std::function<asio::awaitable<void>()>>(std::forward<Body>(body)));
     }
 
     /// *Completes when* somebody asks for the lock back (see revoke()). Nothing follows from it by itself: whoever asks
@@ -90,17 +93,18 @@ public:
     const std::shared_ptr<lock_claim>& claim() const noexcept { return claim_; }
     /// The same, and it is the caller who gives it up.
     std::shared_ptr<lock_claim> take_claim() noexcept {
-        released_ = true;
+        released_.store(true, std::memory_order_release);
         return claim_;
     }
 
 private:
+    bool is_released() const noexcept { return released_.load(std::memory_order_acquire); }
     static asio::awaitable<void> run_body(std::shared_ptr<lock_claim> claim, bool released, std::function<asio::awaitable<void>()> body);
     std::shared_ptr<lock_claim> give_up() noexcept;
 
     std::shared_ptr<lock_claim> claim_;
     fencing_token token_;
-    bool released_ = false;  // or moved from
+    std::atomic<bool> released_{false};  // or moved from
 };
 
 /// Asks the holder of a lock to give it back, or a waiter to leave the queue, by writing "__REVOKE__" into its node, as

@@ -68,19 +68,23 @@ public:
     /// *Cancellation*: leaves no node and no watch behind, and nobody else waits for us.
     asio::awaitable<lock_guard> acquire(acquire_options how = acquire_options()) const;
 
-    /// As acquire(), but returns nothing instead of waiting for another contender.
+    /// As acquire(), but returns nothing instead of waiting for another contender. Like any operation it waits for a connection,
+    /// for up to client_options::connection_timeout; see try_acquire_for() for one that does not.
     asio::awaitable<std::optional<lock_guard>> try_acquire(acquire_options how = acquire_options()) const;
 
     /// As acquire(), but returns nothing when the time is over: one limit for all, connecting included (if there was no
-    /// connection at all until then, it fails with errc::not_connected). *Fails with* errc::invalid_argument for a negative
-    /// duration; 0 is try_acquire().
+    /// connection at all until then, it fails with errc::not_connected). With a duration of 0, or a time that has passed when it
+    /// begins, it is one attempt: it has the lock if that is free, as with try_acquire(), but waits neither for another contender
+    /// nor for a connection, and fails with errc::not_connected when there is none. *Fails with* errc::invalid_argument for a
+    /// negative duration. The longest duration and the last time point there are mean: no limit.
     asio::awaitable<std::optional<lock_guard>> try_acquire_for(std::chrono::nanoseconds limit,
                                                                acquire_options how = acquire_options()) const;
     asio::awaitable<std::optional<lock_guard>> try_acquire_until(boot_clock::time_point limit,
                                                                  acquire_options how = acquire_options()) const;
 
     /// Acquires, runs `body(guard)`, a coroutine, and releases. When the lock is lost meanwhile, the body receives a
-    /// terminal cancellation; when it has really ended, this throws errc::lock_lost.
+    /// terminal cancellation; when it has really ended, this throws errc::lock_lost, see lock_guard::run(). A body may release the
+    /// guard itself.
     template <class Body>
     asio::awaitable<void> with_lock(Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
         return recipes::detail::run_with_lock(path_, acquire(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);

@@ -11,7 +11,7 @@ namespace zkasio::recipes::detail {
 
 // Lives on the strand.
 struct revocation_watch::state : std::enable_shared_from_this<state> {
-    state(session s, std::string path) : on(std::move(s)), first_path(std::move(path)), decided(on.make_one_shot()) {}
+    explicit state(std::shared_ptr<lock_claim> c) : claim(std::move(c)), on(claim->on()), decided(on.make_one_shot()) {}
 
     void read(std::size_t i, const std::string& path) {
         if (over) return;
@@ -33,9 +33,10 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
                 if (const auto self = weak.lock()) self->read(i, path);  // which fails when the session is over
             });
         } catch (const error& e) {
-            if (e.code() == zk_errc::no_node)
+            if (e.code() == zk_errc::no_node) {
+                claim->hold().lose(loss_reason::node_deleted, path);
                 decide(std::make_exception_ptr(error(errc::lock_lost, "revoke_requested", path, "the node is gone")));
-            else if (e.code() == condition::retryable)
+            } else if (e.code() == condition::retryable)
                 read(i, path);
             else
                 decide(std::current_exception());
@@ -57,8 +58,8 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
         });
     }
 
+    std::shared_ptr<lock_claim> claim;
     session on;
-    std::string first_path;  // for messages
     std::vector<std::shared_ptr<pending_watched_data>> requests;
     std::vector<std::optional<watch>> watches;
     one_shot decided;
@@ -69,8 +70,9 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
     std::chrono::nanoseconds grace{};
 };
 
-revocation_watch::revocation_watch(session on, std::vector<std::string> paths) : state_(std::make_shared<state>(on, paths.front())) {
-    asio::dispatch(on.get_executor(), [s = state_, paths = std::move(paths)] {
+revocation_watch::revocation_watch(std::shared_ptr<lock_claim> claim) : state_(std::make_shared<state>(std::move(claim))) {
+    asio::dispatch(state_->on.get_executor(), [s = state_] {
+        const std::vector<std::string>& paths = s->claim->paths();
         s->requests.resize(paths.size());
         s->watches.resize(paths.size());
         for (std::size_t i = 0; i < paths.size(); ++i) s->read(i, paths[i]);
@@ -93,7 +95,7 @@ asio::awaitable<void> revocation_watch::until_asked(std::shared_ptr<state> s) {
     try {
         co_await s->decided.wait();
     } catch (...) {
-        rethrow_as("revoke_requested", s->first_path);
+        rethrow_as("revoke_requested", s->claim->paths().front());
     }
     if (s->failed) std::rethrow_exception(s->failed);
 }

@@ -1,24 +1,22 @@
 #pragma once
 
 #include <zkasio/one_shot.hpp>
-#include <zkasio/session.hpp>
+#include <zkasio/recipes/lock_claim.hpp>
 
 #include <asio/awaitable.hpp>
 
 #include <chrono>
 #include <memory>
-#include <string>
-#include <vector>
 
 namespace zkasio::recipes::detail {
 
 /// What Curator's Revoker writes into the node of whoever shall give way.
 inline constexpr const char* revoke_message = "__REVOKE__";
 
-/// Watches the nodes of a lock for that, for as long as this lives.
+/// Watches the nodes of a lock for that, for as long as this lives. When it finds one gone, the lock is lost at once.
 class revocation_watch {
 public:
-    revocation_watch(session on, std::vector<std::string> paths);
+    explicit revocation_watch(std::shared_ptr<lock_claim> claim);
     revocation_watch(const revocation_watch&) = delete;
     revocation_watch& operator=(const revocation_watch&) = delete;
     ~revocation_watch();
