@@ -1,8 +1,8 @@
 #pragma once
 
-#include <exception>
 #include <zkasio/export.hpp>
 
+#include <exception>
 #include <memory>
 #include <string>
 #include <string_view>

@@ -265,6 +265,92 @@ TEST_CASE("semaphore: a place in the line that an operator deletes does not bloc
     with_client(body);
 }
 
+TEST_CASE("semaphore: its directory is deleted under those who wait, again and again - they start over") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "semaphore-no-directory");
+        const auto executor = co_await asio::this_coro::executor;
+        std::vector<test_client> clients;
+        for (int i = 0; i < 3; ++i) clients.emplace_back(executor, options().session_timeout(4s));
+        int served = 0;
+        auto task = [&](client c, bool each) -> asio::awaitable<void> {
+            const semaphore s(c, dir + "/s", permits::fixed(2));
+            for (int round = 0; round < 4; ++round) {
+                std::vector<lock_guard> guards;
+                if (each)
+                    guards = co_await s.acquire_each(2);
+                else
+                    guards.push_back(co_await s.acquire());
+                co_await turns(20);
+                ++served;
+            }
+        };
+        std::vector<running> tasks;
+        for (int i = 0; i < 6; ++i) tasks.emplace_back(executor, task(clients[static_cast<std::size_t>(i % 3)], i == 0));
+        for (int i = 0; i < 15; ++i) {
+            co_await turns(20);
+            const char* which[] = {"/s/leases", "/s", "/s/locks"};
+            co_await code_of(zk.remove_recursive(dir + which[i % 3]));
+        }
+        for (const running& t : tasks) {
+            const std::exception_ptr e = co_await t.end();
+            CHECK_FALSE(e);
+        }
+        CHECK(served == 24);
+        co_await until_free(zk, semaphore(zk, dir + "/s", permits::fixed(2)));
+        for (const test_client& c : clients) co_await c.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("semaphore: whoever waits when the directory is deleted has a permit a few requests later") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "semaphore-directory-once");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client waiting(executor, options());
+        const semaphore theirs(zk, dir + "/s", permits::fixed(1)), s(waiting, dir + "/s", permits::fixed(1));
+        const lock_guard held = co_await theirs.acquire();
+        taker next(executor, s.acquire());
+        co_await until_queued(zk, leases(s), 2);
+        const session on = co_await waiting.current_session();
+        const long before = requests_of(on);
+        co_await zk.remove_recursive(leases(s));
+        co_await next.got();
+        CHECK(next.guard().held());
+        CHECK(requests_of(on) - before < 30);
+        next.release();
+        co_await until_free(zk, s);
+        co_await waiting.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("semaphore: a waiter is cancelled partially or totally, where that is enabled") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "semaphore-cancel-types");
+        const auto executor = co_await asio::this_coro::executor;
+        co_await zk.create(dir + "/count", count(1));
+        const semaphore fixed(zk, dir, permits::fixed(1)), counted(zk, dir, permits::counted_by(dir + "/count"));
+        for (const semaphore& s : {fixed, counted}) {
+            for (const auto how : {asio::cancellation_type::partial, asio::cancellation_type::total, asio::cancellation_type::terminal}) {
+                auto attempt = [&]() -> asio::awaitable<void> {
+                    co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+                    co_await s.acquire();
+                };
+                lock_guard held = co_await s.acquire();
+                running waiting(executor, attempt());
+                co_await until_queued(zk, leases(s), 2);
+                co_await turns(100);  // it has listed them
+                waiting.cancel(how);
+                const std::error_code c = co_await waiting.code();
+                CHECK(c == condition::cancelled);
+                co_await held.release();
+                co_await until_free(zk, s);
+            }
+        }
+    };
+    with_client(body);
+}
+
 TEST_CASE("semaphore: a held lease that an operator deletes is lost, and all of its request with it") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "semaphore-held-deleted");

@@ -1,5 +1,6 @@
 #include "support/lock_checks.hpp"
 
+#include <zkasio/recipes/multi_mutex.hpp>
 #include <zkasio/recipes/unfair_mutex.hpp>
 
 #include <algorithm>
@@ -282,6 +283,32 @@ TEST_CASE("unfair_mutex: with missing parents, too, a cancelled acquire leaves n
         CHECK(cancelled > 2);
         for (; i > 0; --i) co_await until_gone(zk, dir + "/" + std::to_string(i) + "/a/lock");
         co_await until_quiet(zk, dir);
+    };
+    with_client(body);
+}
+
+TEST_CASE("unfair_mutex: a body may give its guard back, and acquire again") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "unfair-body-releases");
+        const unfair_mutex lock(zk, dir + "/lock");
+        auto releasing = [](lock_guard& guard) -> asio::awaitable<void> { co_await guard.release(); };
+        co_await lock.with_lock(releasing);
+        int again = 0;
+        auto twice = [&](lock_guard& guard) -> asio::awaitable<void> {
+            { const lock_guard given_back = std::move(guard); }
+            const lock_guard second = co_await lock.acquire();  // while the release is under way
+            CHECK(second.held());
+            ++again;
+        };
+        co_await lock.with_lock(twice);
+        CHECK(again == 1);
+
+        multi_mutex both(zk);
+        both.add(mutex(zk, dir + "/a")).add(unfair_mutex(zk, dir + "/flag"));
+        co_await both.with_lock(releasing);
+        co_await both.with_lock(releasing);
+        co_await until_gone(zk, lock.path());
+        co_await until_gone(zk, dir + "/flag");
     };
     with_client(body);
 }

@@ -4,7 +4,10 @@
 #include <zkasio/recipes/detail/timed.hpp>
 #include <zkasio/recipes/detail/together.hpp>
 
+#include <asio/dispatch.hpp>
+
 #include <algorithm>
+#include <functional>
 
 namespace zkasio {
 
@@ -12,11 +15,18 @@ using namespace recipes::detail;
 
 namespace {
 
+// Is lost as soon as one of them is.
+session_hold hold_of(const std::vector<std::shared_ptr<lock_claim>>& claims) {
+    std::vector<std::reference_wrapper<const session_hold>> holds;
+    for (const auto& claim : claims) holds.emplace_back(claim->hold());
+    return claims.front()->on().hold_all(holds);
+}
+
 // All the parts, in the order in which they were taken, and one hold over them.
 class multi_claim final : public lock_claim {
 public:
     multi_claim(std::vector<std::shared_ptr<lock_claim>> parts, std::int64_t token)
-        : parts_(std::move(parts)), paths_(all_paths(parts_)), hold_(parts_.front()->on().hold(paths_)), token_(token) {}
+        : parts_(std::move(parts)), paths_(all_paths(parts_)), hold_(hold_of(parts_)), token_(token) {}
     ~multi_claim() override { give_up(); }
 
     const session_hold& hold() const noexcept override { return hold_; }
@@ -51,10 +61,24 @@ private:
     std::int64_t token_;
 };
 
-asio::awaitable<std::optional<lock_guard>> guard_of(std::vector<std::shared_ptr<lock_claim>> parts, std::int64_t token) {
-    const auto claim = std::make_shared<multi_claim>(std::move(parts), token);
-    if (!claim->hold().held()) co_await claim->hold().confirmed();
-    co_return to_guard(claim);
+std::vector<std::shared_ptr<lock_claim>> claims_of(const std::vector<lock_guard>& guards) {
+    std::vector<std::shared_ptr<lock_claim>> claims;
+    for (const lock_guard& guard : guards) claims.push_back(guard.claim());
+    return claims;
+}
+
+// Runs `acquire`, which is cancelled when one of `held` is lost. The path of that; "": none was.
+asio::awaitable<std::string> while_held(std::vector<std::shared_ptr<lock_claim>> held, std::function<asio::awaitable<void>()> acquire) {
+    const session on = held.front()->on();
+    const auto all = std::make_shared<const session_hold>(hold_of(held));
+    const one_shot lost = on.make_one_shot();
+    asio::dispatch(on.get_executor(), [all, lost] {
+        if (all->reason() != loss_reason::none) return lost.fire();
+        all->on_lost([lost](loss_reason) { lost.fire(); });
+    });
+    // Not all->run(): this has to stay on the executor by which would_deadlock is noticed.
+    co_await lost.run_until(std::move(acquire));
+    co_return all->reason() == loss_reason::none ? std::string() : all->lost_path();
 }
 
 }  // namespace
@@ -85,49 +109,73 @@ void multi_mutex::check_client(const asio::any_io_executor& strand, const std::s
     if (strand != zk_.get_executor()) throw error(errc::invalid_argument, "multi_mutex", path, "this lock is another client's");
 }
 
-asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, bool wait) {
-    if (self.members_.empty()) throw error(errc::invalid_argument, "multi_mutex", {}, "there are no locks in it");
-    if (self.together()) {
-        std::vector<wish> wishes;
-        for (const member& m : self.members_) {
-            self.check_client(m.as_mutex->get_executor(), m.path);
-            wishes.emplace_back(m.as_mutex->spec(), lock_kind::exclusive, wait ? patience::wait : patience::first_or_nothing);
-        }
-        claims_together all = co_await contend_together(self.zk_, std::move(wishes));
-        if (all.claims.empty()) co_return std::nullopt;
-        co_return co_await guard_of(std::move(all.claims), all.token);
+asio::awaitable<multi_mutex::taken> multi_mutex::take_together(multi_mutex self, session on, bool wait) {
+    std::vector<wish> wishes;
+    for (const member& m : self.members_) {
+        self.check_client(m.as_mutex->get_executor(), m.path);
+        wishes.emplace_back(m.as_mutex->spec(), lock_kind::exclusive, wait ? patience::wait : patience::first_or_nothing);
     }
-    std::vector<lock_guard> taken;  // released, last first, when one fails
-    const auto give_back = [&taken] {
-        while (!taken.empty()) taken.pop_back();
-    };
-    try {
-        for (const member& m : self.members_) {
-            std::optional<lock_guard> next;
+    claims_together all = co_await contend_together(on, std::move(wishes));
+    taken result;
+    result.claims = std::move(all.claims);
+    result.token = all.token;
+    result.lost = std::move(all.lost);
+    co_return result;
+}
+
+asio::awaitable<multi_mutex::taken> multi_mutex::take_one_by_one(multi_mutex self, session on, bool wait) {
+    std::vector<lock_guard> guards;  // released, last first, whatever happens
+    struct give_back {
+        std::vector<lock_guard>& all;
+        ~give_back() {
+            while (!all.empty()) all.pop_back();
+        }
+    } const at_the_end{guards};
+    taken result;
+    for (const member& m : self.members_) {
+        std::optional<lock_guard> next;
+        std::function<asio::awaitable<void>()> acquire = [&]() -> asio::awaitable<void> {
             if (wait)
                 next.emplace(co_await m.acquire());
             else
                 next = co_await m.try_acquire();
-            if (!next) {
-                give_back();
-                co_return std::nullopt;
-            }
-            taken.push_back(std::move(*next));
-            const session& mine = taken.back().claim()->on();
-            self.check_client(mine.get_executor(), m.path);
-            if (mine.id() != taken.front().claim()->on().id()) throw error(errc::session_expired, "multi_mutex", m.path);
+        };
+        if (guards.empty())
+            co_await acquire();
+        else
+            result.lost = co_await while_held(claims_of(guards), std::move(acquire));
+        if (!next || !result.lost.empty()) co_return result;
+        guards.push_back(std::move(*next));
+        const session& mine = guards.back().claim()->on();
+        self.check_client(mine.get_executor(), m.path);
+        if (mine.id() != on.id()) throw error(errc::session_expired, "multi_mutex", m.path);
+    }
+    for (lock_guard& guard : guards) {
+        result.token = std::max(result.token, guard.token().value());
+        result.claims.push_back(guard.take_claim());
+    }
+    co_return result;
+}
+
+asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, bool wait) {
+    if (self.members_.empty()) throw error(errc::invalid_argument, "multi_mutex", {}, "there are no locks in it");
+    const session on = co_await self.zk_.current_session("acquire", self.path());
+    for (;;) {
+        asio::awaitable<taken> attempt = self.together() ? take_together(self, on, wait) : take_one_by_one(self, on, wait);
+        taken all = co_await std::move(attempt);
+        if (!all.claims.empty()) {
+            const std::shared_ptr<lock_claim> claim = std::make_shared<multi_claim>(std::move(all.claims), all.token);
+            const bool kept = co_await covered(claim);
+            if (kept) co_return to_guard(claim);
+            all.lost = claim->hold().lost_path();
         }
-    } catch (...) {
-        give_back();
-        throw;
+        if (all.lost.empty()) co_return std::nullopt;
+        if (on.over()) {
+            const std::error_code why = co_await on.ended();
+            throw error(why, "multi_mutex", all.lost);
+        }
+        if (!wait) throw error(errc::lock_lost, "try_acquire", all.lost, "before the others were ours");
     }
-    std::vector<std::shared_ptr<lock_claim>> parts;
-    std::int64_t token = 0;
-    for (lock_guard& guard : taken) {
-        token = std::max(token, guard.token().value());
-        parts.push_back(guard.take_claim());
-    }
-    co_return co_await guard_of(std::move(parts), token);
 }
 
 asio::awaitable<lock_guard> multi_mutex::acquire() const { return always(take(*this, true)); }
@@ -135,12 +183,11 @@ asio::awaitable<lock_guard> multi_mutex::acquire() const { return always(take(*t
 asio::awaitable<std::optional<lock_guard>> multi_mutex::try_acquire() const { return take(*this, false); }
 
 asio::awaitable<std::optional<lock_guard>> multi_mutex::try_acquire_for(std::chrono::nanoseconds limit) const {
-    if (limit == std::chrono::nanoseconds::zero()) return try_acquire();
-    return try_acquire_until(limit_after(limit, path()));
+    return acquire_within(zk_, "try_acquire_for", path(), time_limit::after(limit), [self = *this](patience how_long) { return take(self, how_long == patience::wait); });
 }
 
 asio::awaitable<std::optional<lock_guard>> multi_mutex::try_acquire_until(boot_clock::time_point limit) const {
-    return acquire_until(zk_, path(), limit, [self = *this] { return self.acquire(); });
+    return acquire_within(zk_, "try_acquire_until", path(), time_limit::at(limit), [self = *this](patience how_long) { return take(self, how_long == patience::wait); });
 }
 
 }  // namespace zkasio

@@ -10,7 +10,9 @@
 #include <asio/awaitable.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -39,7 +41,10 @@ private:
 /// in each from the beginning. While we wait for one of them we stand in the way of others in the rest, though: whoever holds
 /// the first and then waits for the second by itself waits for ever. See multi_mutex_options::one_after_another().
 ///
-/// The guard stands for all of them: lost as soon as one is, commit() checks all, token() is the largest.
+/// When one is lost while the others are still waited for (an operator deletes its node), all are given up at once, and acquire()
+/// starts over: in one transaction, where that is how they are taken, so that the order is the same in all queues.
+///
+/// The guard stands for all of them: lost as soon as one is, and for the same reason; commit() checks all, token() is the largest.
 class ZKASIO_EXPORT multi_mutex {
 public:
     /// @param zk the client of all the locks.
@@ -63,7 +68,8 @@ public:
     /// *Completes when* all are ours. *Fails with* what the first that fails fails with; errc::invalid_argument when there
     /// is none, or when they are not of this client. *Cancellation*: leaves no node and no watch behind.
     asio::awaitable<lock_guard> acquire() const;
-    /// Nothing when somebody has one of them.
+    /// Nothing when somebody has one of them. *Fails with* errc::lock_lost when one is lost before the others are ours. See
+    /// mutex::try_acquire().
     asio::awaitable<std::optional<lock_guard>> try_acquire() const;
     /// Nothing when the time is over; one limit for all. See mutex::try_acquire_for().
     asio::awaitable<std::optional<lock_guard>> try_acquire_for(std::chrono::nanoseconds limit) const;
@@ -88,6 +94,13 @@ private:
     multi_mutex& insert(member m);
     bool together() const;
     void check_client(const asio::any_io_executor& strand, const std::string& path) const;
+    struct taken {
+        std::vector<std::shared_ptr<lock_claim>> claims;  // all; or none:
+        std::int64_t token = 0;
+        std::string lost;  // the node of one that was lost before all were ours; "": somebody has one of them
+    };
+    static asio::awaitable<taken> take_together(multi_mutex self, session on, bool wait);
+    static asio::awaitable<taken> take_one_by_one(multi_mutex self, session on, bool wait);
     static asio::awaitable<std::optional<lock_guard>> take(multi_mutex self, bool wait);
 
     client zk_;

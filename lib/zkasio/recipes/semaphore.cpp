@@ -121,6 +121,18 @@ asio::awaitable<bool> wait_in_turn(limit& most, const watch& children, const ses
     co_return true;
 }
 
+// Nothing when there is no such directory.
+asio::awaitable<std::optional<watched<node_children>>> children_of_existing(session on, std::string directory) {
+    std::optional<watched<node_children>> result;
+    try {
+        watched<node_children> seen = co_await on.children_and_watch(std::move(directory));
+        result.emplace(std::move(seen));
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
+    }
+    co_return result;
+}
+
 // With `locks` held: our leases are there, and there are no more of them than permits. Nothing: there are not enough, or it was
 // not our `turn` any more.
 asio::awaitable<std::optional<lease_nodes>> wait_for_leases(session on, std::string path, permits max, semaphore_options options, int n,
@@ -131,8 +143,9 @@ asio::awaitable<std::optional<lease_nodes>> wait_for_leases(session on, std::str
         std::optional<lease_nodes> nodes = co_await create_leases(on, directory, options, n);
         if (!nodes) continue;
         for (;;) {
-            watched<node_children> seen = co_await on.children_and_watch(directory);
-            const auto& names = seen.value.names;
+            const auto seen = co_await children_of_existing(on, directory);
+            if (!seen) break;  // somebody has removed the directory, and the leases with it: start over
+            const auto& names = seen->value.names;
             const bool complete = std::all_of(nodes->begin(), nodes->end(), [&](const owned_node& node) {
                 return std::find(names.begin(), names.end(), node_name(node.path())) != names.end();
             });
@@ -140,7 +153,7 @@ asio::awaitable<std::optional<lease_nodes>> wait_for_leases(session on, std::str
             const int permitted = co_await most.read();
             if (names.size() <= static_cast<std::size_t>(std::max(permitted, 0))) co_return nodes;
             if (how_long == patience::first_or_nothing) co_return std::nullopt;
-            const bool in_turn = co_await wait_in_turn(most, seen.changes, turn);
+            const bool in_turn = co_await wait_in_turn(most, seen->changes, turn);
             if (!in_turn) co_return std::nullopt;
         }
     }
@@ -167,35 +180,45 @@ asio::awaitable<std::optional<lease_nodes>> acquire_leases(client zk, std::strin
 
 asio::awaitable<std::optional<lock_guard>> acquire_guard(client zk, std::string path, permits max, semaphore_options options, int n,
                                                          patience how_long, acquire_options how) {
-    std::optional<session> on;
-    std::optional<lease_nodes> nodes =
-        co_await acquire_leases(zk, path, std::move(max), std::move(options), n, how_long, std::move(how), on);
-    if (!nodes) co_return std::nullopt;
-    std::vector<std::string> paths;
-    std::int64_t token = 0;
-    for (const owned_node& node : *nodes) {
-        paths.push_back(node.path());
-        token = std::max(token, node.czxid());
+    for (;;) {
+        std::optional<session> on;
+        std::optional<lease_nodes> nodes = co_await acquire_leases(zk, path, max, options, n, how_long, how, on);
+        if (!nodes) co_return std::nullopt;
+        std::vector<std::string> paths;
+        std::int64_t token = 0;
+        for (const owned_node& node : *nodes) {
+            paths.push_back(node.path());
+            token = std::max(token, node.czxid());
+        }
+        const std::shared_ptr<lock_claim> claim = std::make_shared<nodes_claim>(*on, std::move(paths), token);
+        for (owned_node& node : *nodes) node.keep();
+        const bool kept = co_await covered(claim);
+        if (kept) co_return to_guard(claim);
     }
-    const auto claim = std::make_shared<nodes_claim>(*on, std::move(paths), token);
-    for (owned_node& node : *nodes) node.keep();
-    if (!claim->hold().held()) co_await claim->hold().confirmed();
-    co_return to_guard(claim);
+}
+
+lock_attempt attempts(client zk, std::string path, permits max, semaphore_options options, int n, acquire_options how) {
+    return [=](patience how_long) { return acquire_guard(zk, path, max, options, n, how_long, how); };
 }
 
 asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string path, permits max, semaphore_options options, int n) {
-    std::optional<session> on;
-    acquire_options how;
-    std::optional<lease_nodes> nodes = co_await acquire_leases(zk, path, std::move(max), std::move(options), n, patience::wait, how, on);
-    std::vector<lock_guard> guards;
-    for (owned_node& node : *nodes) {
-        std::vector<std::string> paths(1, node.path());
-        guards.emplace_back(std::make_shared<nodes_claim>(*on, std::move(paths), node.czxid()));
-        node.keep();
+    const acquire_options how;
+    for (;;) {
+        std::optional<session> on;
+        std::optional<lease_nodes> nodes = co_await acquire_leases(zk, path, max, options, n, patience::wait, how, on);
+        std::vector<lock_guard> guards;
+        for (owned_node& node : *nodes) {
+            std::vector<std::string> paths(1, node.path());
+            guards.emplace_back(std::make_shared<nodes_claim>(*on, std::move(paths), node.czxid()));
+            node.keep();
+        }
+        bool all = true;
+        for (const lock_guard& guard : guards) {
+            const bool kept = co_await covered(guard.claim());
+            all = all && kept;
+        }
+        if (all) co_return guards;
     }
-    for (const lock_guard& guard : guards)
-        if (!guard.held()) co_await guard.claim()->hold().confirmed();
-    co_return guards;
 }
 
 }  // namespace
@@ -216,12 +239,11 @@ asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire(int n, acquire
 }
 
 asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire_for(std::chrono::nanoseconds limit, int n, acquire_options how) const {
-    if (limit == std::chrono::nanoseconds::zero()) return try_acquire(n, std::move(how));
-    return try_acquire_until(limit_after(limit, path_), n, std::move(how));
+    return acquire_within(zk_, "try_acquire_for", path_, time_limit::after(limit), attempts(zk_, path_, max_, options_, n, std::move(how)));
 }
 
 asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire_until(boot_clock::time_point limit, int n, acquire_options how) const {
-    return acquire_until(zk_, path_, limit, [self = *this, n, how = std::move(how)] { return self.acquire(n, how); });
+    return acquire_within(zk_, "try_acquire_until", path_, time_limit::at(limit), attempts(zk_, path_, max_, options_, n, std::move(how)));
 }
 
 asio::awaitable<std::vector<contender_info>> semaphore::holders() const {

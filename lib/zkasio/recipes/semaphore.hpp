@@ -80,7 +80,7 @@ public:
     /// The same as `n` guards, to be given back one by one.
     asio::awaitable<std::vector<lock_guard>> acquire_each(int n) const;
 
-    /// Nothing instead of waiting: also when somebody else is just being served.
+    /// Nothing instead of waiting for another contender: also when one is just being served. See mutex::try_acquire().
     asio::awaitable<std::optional<lock_guard>> try_acquire(int n = 1, acquire_options how = acquire_options()) const;
     /// Nothing when the time is over. See mutex::try_acquire_for().
     asio::awaitable<std::optional<lock_guard>> try_acquire_for(std::chrono::nanoseconds limit, int n = 1,

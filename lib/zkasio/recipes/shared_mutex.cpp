@@ -16,6 +16,14 @@ wish reader(const lock_spec_ptr& spec, bool joins, patience how_long = patience:
     return what;
 }
 
+lock_attempt attempts(client zk, wish what, acquire_options how) {
+    return [zk = std::move(zk), what = std::move(what), how = std::move(how)](patience how_long) {
+        wish asked = what;
+        asked.how_long = how_long;
+        return contend<std::optional<lock_guard>>(zk, std::move(asked), how);
+    };
+}
+
 }  // namespace
 
 shared_mutex::shared_mutex(client zk, std::string path, shared_mutex_options options)
@@ -45,23 +53,25 @@ asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_shared(acqu
 }
 
 asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_for(std::chrono::nanoseconds limit, acquire_options how) const {
-    if (limit == std::chrono::nanoseconds::zero()) return try_acquire(std::move(how));
-    return try_acquire_until(limit_after(limit, path_), std::move(how));
+    return acquire_within(zk_, "try_acquire_for", path_, time_limit::after(limit),
+                          attempts(zk_, wish(spec_, lock_kind::exclusive), std::move(how)));
 }
 
 asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_until(boot_clock::time_point limit, acquire_options how) const {
-    return acquire_until(zk_, path_, limit, [self = *this, how = std::move(how)] { return self.acquire(how); });
+    return acquire_within(zk_, "try_acquire_until", path_, time_limit::at(limit),
+                          attempts(zk_, wish(spec_, lock_kind::exclusive), std::move(how)));
 }
 
 asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_shared_for(std::chrono::nanoseconds limit,
                                                                                 acquire_options how) const {
-    if (limit == std::chrono::nanoseconds::zero()) return try_acquire_shared(std::move(how));
-    return try_acquire_shared_until(limit_after(limit, path_), std::move(how));
+    return acquire_within(zk_, "try_acquire_shared_for", path_, time_limit::after(limit),
+                          attempts(zk_, reader(spec_, prefer_readers_), std::move(how)));
 }
 
 asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_shared_until(boot_clock::time_point limit,
                                                                                   acquire_options how) const {
-    return acquire_until(zk_, path_, limit, [self = *this, how = std::move(how)] { return self.acquire_shared(how); });
+    return acquire_within(zk_, "try_acquire_shared_until", path_, time_limit::at(limit),
+                          attempts(zk_, reader(spec_, prefer_readers_), std::move(how)));
 }
 
 asio::awaitable<lock_guard> shared_mutex::acquire(lock_kind kind, acquire_options how) const {

@@ -71,7 +71,7 @@ public:
     /// As a reader: together with other readers.
     asio::awaitable<lock_guard> acquire_shared(acquire_options how = acquire_options()) const;
 
-    /// Nothing instead of waiting for another contender.
+    /// Nothing instead of waiting for another contender. See mutex::try_acquire().
     asio::awaitable<std::optional<lock_guard>> try_acquire(acquire_options how = acquire_options()) const;
     asio::awaitable<std::optional<lock_guard>> try_acquire_shared(acquire_options how = acquire_options()) const;
 

@@ -18,8 +18,8 @@ namespace zkasio {
 using namespace recipes::detail;
 
 unfair_mutex_options& unfair_mutex_options::back_off(std::chrono::milliseconds first, std::chrono::milliseconds most) {
-    if (first < std::chrono::milliseconds::zero() || most < first)
-        throw error(errc::invalid_argument, "unfair_mutex", {}, "a back-off is not negative, and does not shrink");
+    if (first < std::chrono::milliseconds::zero() || most < first || most > std::chrono::hours(24))
+        throw error(errc::invalid_argument, "unfair_mutex", {}, "a back-off is not negative, does not shrink, and ends within a day");
     first_ = first;
     most_ = most;
     return *this;
@@ -63,7 +63,7 @@ public:
         hold_.end();
         pass_->leaving();
         try {
-            on_.run_in_background(remove(on_, paths_.front(), token_, std::move(pass_), removal_));
+            on_.run_in_background(remove(on_, paths_.front(), token_, pass_, removal_));  // a body may still run on pass_
         } catch (...) {
             // Out of memory: the node goes with the session.
         }
@@ -179,24 +179,20 @@ private:
     bool uncertain_ = false;
 };
 
-asio::awaitable<std::optional<lock_guard>> take(client zk, std::string path, unfair_mutex_options options, patience how_long) {
-    const session on = co_await zk.current_session("acquire", path);
+// Null: somebody else has it.
+asio::awaitable<std::shared_ptr<lock_claim>> contend_for_node(session on, std::string path, unfair_mutex_options options, patience how_long) {
     const auto pass = std::make_shared<turnstile::pass>(on, path, co_await asio::this_coro::executor);
     if (how_long == patience::first_or_nothing) {
         const bool first = co_await pass->now();
-        if (!first) co_return std::nullopt;
+        if (!first) co_return nullptr;
     }
     co_await pass->turn();
     auto back_off = options.first_back_off();
     for (;;) {
         attempt a(on, path, pass);
         const auto czxid = co_await a.create(options);
-        if (czxid) {
-            const auto claim = std::make_shared<unfair_claim>(on, path, *czxid, pass);
-            if (!claim->hold().held()) co_await claim->hold().confirmed();
-            co_return to_guard(claim);
-        }
-        if (how_long == patience::first_or_nothing) co_return std::nullopt;
+        if (czxid) co_return std::make_shared<unfair_claim>(on, path, *czxid, pass);
+        if (how_long == patience::first_or_nothing) co_return nullptr;
         const auto seen = co_await on.exists_and_watch(path);
         if (!seen.value) continue;
         co_await seen.changes.changed();
@@ -204,6 +200,16 @@ asio::awaitable<std::optional<lock_guard>> take(client zk, std::string path, unf
         timer.expires_after(random_up_to(back_off));
         co_await timer.async_wait(asio::use_awaitable);
         back_off = std::min(2 * back_off, options.most_back_off());
+    }
+}
+
+asio::awaitable<std::optional<lock_guard>> take(client zk, std::string path, unfair_mutex_options options, patience how_long) {
+    const session on = co_await zk.current_session("acquire", path);
+    for (;;) {
+        const std::shared_ptr<lock_claim> claim = co_await contend_for_node(on, path, options, how_long);
+        bool over = !claim;
+        if (!over) over = co_await covered(claim);
+        if (over) co_return to_guard(claim);
     }
 }
 
@@ -234,12 +240,11 @@ asio::awaitable<std::optional<lock_guard>> unfair_mutex::try_acquire() const {
 }
 
 asio::awaitable<std::optional<lock_guard>> unfair_mutex::try_acquire_for(std::chrono::nanoseconds limit) const {
-    if (limit == std::chrono::nanoseconds::zero()) return try_acquire();
-    return try_acquire_until(limit_after(limit, path_));
+    return acquire_within(zk_, "try_acquire_for", path_, time_limit::after(limit), [zk = zk_, path = path_, options = options_](patience how_long) { return take(zk, path, options, how_long); });
 }
 
 asio::awaitable<std::optional<lock_guard>> unfair_mutex::try_acquire_until(boot_clock::time_point limit) const {
-    return acquire_until(zk_, path_, limit, [self = *this] { return self.acquire(); });
+    return acquire_within(zk_, "try_acquire_until", path_, time_limit::at(limit), [zk = zk_, path = path_, options = options_](patience how_long) { return take(zk, path, options, how_long); });
 }
 
 asio::awaitable<std::optional<contender_info>> unfair_mutex::holder() const { return holder_of(zk_, path_); }

@@ -23,7 +23,7 @@ public:
     /// Of the node, and of directories created for it (open_acl()).
     unfair_mutex_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
     /// When the node goes, each waiter sleeps for a random time before it tries again, so that not all come at once: up to
-    /// `first` (10 ms), and twice as much after each attempt in vain, up to `most` (500 ms).
+    /// `first` (10 ms), and twice as much after each attempt in vain, up to `most` (500 ms; at most a day).
     unfair_mutex_options& back_off(std::chrono::milliseconds first, std::chrono::milliseconds most);
 
     const std::string& data() const noexcept { return data_; }
@@ -54,7 +54,7 @@ public:
     /// *Completes when* the lock is ours. *Fails with* what operations fail with; errc::session_expired when the session
     /// ends while waiting. *Cancellation*: leaves no node and no watch behind.
     asio::awaitable<lock_guard> acquire() const;
-    /// Nothing when somebody else has it.
+    /// Nothing when somebody else has it. See mutex::try_acquire().
     asio::awaitable<std::optional<lock_guard>> try_acquire() const;
     /// Nothing when the time is over. See mutex::try_acquire_for().
     asio::awaitable<std::optional<lock_guard>> try_acquire_for(std::chrono::nanoseconds limit) const;

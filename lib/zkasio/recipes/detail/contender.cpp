@@ -114,17 +114,6 @@ asio::awaitable<std::shared_ptr<queue_claim>> take_place(const client& zk, const
     co_return std::make_shared<queue_claim>(zk.session_now(), what, from);
 }
 
-// False: somebody has taken our place away.
-asio::awaitable<bool> keeps_place(const std::shared_ptr<queue_claim>& claim) {
-    try {
-        co_await claim->hold().confirmed();
-    } catch (const error& e) {
-        if (e.code() != errc::lock_lost || claim->on().over()) throw;
-        co_return false;
-    }
-    co_return true;
-}
-
 template <class Result>
 Result outcome(const std::shared_ptr<queue_claim>& claim) {
     return as<Result>(claim->granted() ? claim : nullptr);
@@ -142,7 +131,7 @@ asio::awaitable<Result> contend(client zk, wish what) {
             rethrow_as("acquire", what.spec->directory);
         }
         bool over = !claim->granted() || claim->hold().held();
-        if (!over) over = co_await keeps_place(claim);
+        if (!over) over = co_await covered(claim);
         if (over) co_return outcome<Result>(claim);
     }
 }
@@ -162,6 +151,17 @@ std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim) {
     maybe_guard guard;
     if (claim) guard.emplace(std::move(claim));
     return guard;
+}
+
+asio::awaitable<bool> covered(std::shared_ptr<lock_claim> claim) {
+    if (claim->hold().held()) co_return true;
+    try {
+        co_await claim->hold().confirmed();
+    } catch (const error& e) {
+        if (e.code() != errc::lock_lost || claim->on().over()) throw;
+        co_return false;
+    }
+    co_return true;
 }
 
 asio::awaitable<lock_guard> always(asio::awaitable<std::optional<lock_guard>> attempt) {

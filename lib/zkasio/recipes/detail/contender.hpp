@@ -40,6 +40,8 @@ public:
     void body_runs_on(asio::any_io_executor executor) override;
 
     const wish& asked() const noexcept { return who_->asked; }
+    /// Once it is decided: refused because its place was lost, see wish::lost.
+    bool displaced() const noexcept { return who_->displaced; }
 
     /// A claim at the same place that shares the lock, and shows as `as` says; this one is given up when that is granted.
     asio::awaitable<std::shared_ptr<queue_claim>> downgrade(lock_spec_ptr as);
@@ -74,6 +76,9 @@ asio::awaitable<Result> contend(client zk, wish what, acquire_options how);
 
 /// Nothing for null.
 std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim);
+
+/// Waits until the lease covers what was granted. False: it was lost before that, and the session lives: start over.
+asio::awaitable<bool> covered(std::shared_ptr<lock_claim> claim);
 
 /// What comes from an attempt that never ends with nothing.
 asio::awaitable<lock_guard> always(asio::awaitable<std::optional<lock_guard>> attempt);

@@ -365,6 +365,13 @@ void lock_queue::vanished(const contender_ptr& c) {
     if (c->now != contender::state::waiting) return;
     order_.vanish(c->at);
     c->hold.reset();
+    if (const auto lost = c->asked.lost) {
+        c->now = contender::state::left;
+        c->displaced = true;
+        lost->tell(c->path);
+        c->path.clear();
+        return settle(c);
+    }
     c->path.clear();
     c->now = contender::state::entering;
     c->entering = true;
@@ -442,6 +449,7 @@ void lock_queue::predecessor_gone(const std::string& name) {
 
 void lock_queue::deliver(const contender_ptr& c) {
     if (!c->hold || c->hold->reason() != loss_reason::none) c->hold.emplace(on_.hold(c->path));
+    if (const auto& lost = c->asked.lost) c->hold->on_lost([lost, path = c->path](loss_reason) { lost->tell(path); });
     c->granted = true;
     settle(c);
 }

@@ -39,6 +39,18 @@ struct observation {
     std::optional<queue_position> told{};
 };
 
+/// Of several places that are worth something only together (see contend_together()): the first that was lost.
+struct place_loss {
+    explicit place_loss(one_shot h) : happened(std::move(h)) {}
+    void tell(const std::string& node) {
+        if (!path.empty()) return;
+        path = node;
+        happened.fire();
+    }
+    one_shot happened;
+    std::string path;  // written on the strand, once, before it is fired
+};
+
 /// What a contender asks for.
 struct wish {
     wish(lock_spec_ptr s, lock_kind k, patience p = patience::wait) : spec(std::move(s)), kind(k), how_long(p) {}
@@ -47,6 +59,7 @@ struct wish {
     patience how_long;
     bool join_readers = false;  ///< shared: do not wait for writers that only wait, see shared_mutex_options::prefer_readers()
     std::shared_ptr<observation> observed;
+    std::shared_ptr<place_loss> lost;  ///< set: a waiter whose node is deleted is refused and does not queue again; told of all losses
 };
 
 class lock_queue;
@@ -77,7 +90,7 @@ struct contender {
     bool downgrading = false, given_up = false;  // given up meanwhile
     bool has_no_node = false;                    // an owner whose node somebody has deleted
     bool counted = false, entering = false;  // among lock_queue's impatient and observed ones; among its entering ones
-    bool granted = false;
+    bool granted = false, displaced = false;  // refused because its node is gone
     std::exception_ptr failed;  // to get the lock; or, who has had it, to remove its node
 
     /// Of an owner that has left.

@@ -2,6 +2,7 @@
 
 #include <zkasio/client.hpp>
 #include <zkasio/clock.hpp>
+#include <zkasio/recipes/detail/lock_queue.hpp>
 #include <zkasio/recipes/lock_guard.hpp>
 
 #include <asio/awaitable.hpp>
@@ -13,11 +14,26 @@
 
 namespace zkasio::recipes::detail {
 
-/// What the try_acquire_until() members of the locks do: `acquire`, cancelled at `limit`.
-asio::awaitable<std::optional<lock_guard>> acquire_until(client zk, std::string path, boot_clock::time_point limit,
-                                                         std::function<asio::awaitable<lock_guard>()> acquire);
+/// What a try_acquire_for() or a try_acquire_until() was asked for.
+class time_limit {
+public:
+    /// From now on. May be negative: whoever acquires is told, and not whoever makes this.
+    static time_limit after(std::chrono::nanoseconds duration) noexcept;
+    static time_limit at(boot_clock::time_point end) noexcept { return time_limit(end, false); }
 
-/// The end of a duration that begins now. Throws errc::invalid_argument when it is negative.
-boot_clock::time_point limit_after(std::chrono::nanoseconds duration, const std::string& path);
+    boot_clock::time_point end() const noexcept { return end_; }
+    bool negative() const noexcept { return negative_; }
+
+private:
+    time_limit(boot_clock::time_point end, bool negative) noexcept : end_(end), negative_(negative) {}
+    boot_clock::time_point end_;
+    bool negative_;
+};
+
+/// What the try_acquire_for() and try_acquire_until() members of all locks do, see mutex::try_acquire_for(): `attempt`, with
+/// patience and cancelled at the limit; or, when that has passed already, once without patience.
+using lock_attempt = std::function<asio::awaitable<std::optional<lock_guard>>(patience)>;
+asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string operation, std::string path, time_limit limit,
+                                                          lock_attempt attempt);
 
 }  // namespace zkasio::recipes::detail

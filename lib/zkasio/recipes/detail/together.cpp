@@ -7,7 +7,7 @@
 
 #include <asio/this_coro.hpp>
 
-#include <algorithm>
+#include <functional>
 
 namespace zkasio::recipes::detail {
 namespace {
@@ -74,37 +74,48 @@ asio::awaitable<std::vector<std::string>> create_all(session on, std::vector<wis
 
 }  // namespace
 
-asio::awaitable<claims_together> contend_together(client zk, std::vector<wish> wishes) {
-    const session on = co_await zk.current_session("acquire", wishes.front().spec->directory);
+asio::awaitable<claims_together> contend_together(session on, std::vector<wish> wishes) {
     const asio::any_io_executor from = co_await asio::this_coro::executor;
-    for (;;) {
-        const std::vector<std::string> paths = co_await create_all(on, wishes);
-        if (paths.empty()) continue;
-        // From here on each place takes care of itself.
-        std::vector<std::shared_ptr<queue_claim>> places;
-        for (std::size_t i = 0; i < wishes.size(); ++i) {
-            wish what = wishes[i];
-            places.push_back(std::make_shared<queue_claim>(on, std::move(what), from, paths[i]));
-        }
-        claims_together result;
-        bool lost = false;
+    std::vector<std::string> paths;
+    while (paths.empty()) paths = co_await create_all(on, wishes);
+    const auto lost = std::make_shared<place_loss>(on.make_one_shot());
+    std::vector<std::shared_ptr<queue_claim>> places;
+    for (std::size_t i = 0; i < wishes.size(); ++i) {
+        wish what = wishes[i];
+        what.lost = lost;
+        places.push_back(std::make_shared<queue_claim>(on, std::move(what), from, paths[i]));
+    }
+    bool refused = false, displaced = false;
+    std::function<asio::awaitable<void>()> decide = [&]() -> asio::awaitable<void> {
         for (const auto& place : places) {
             try {
                 co_await place->decided();
             } catch (...) {
                 rethrow_as("acquire", place->asked().spec->directory);
             }
-            if (!place->granted()) co_return claims_together();
-            result.token = std::max(result.token, place->token());  // known of those who had to queue anew
-            lost = lost || place->hold().reason() != loss_reason::none;
-            result.claims.push_back(place);
+            if (place->granted()) continue;
+            (place->displaced() ? displaced : refused) = true;
+            co_return;
         }
-        std::optional<node_stat> first;
-        if (!lost) first = co_await on.exists(places.front()->paths().front());
-        if (!first) continue;  // somebody has deleted a node
-        result.token = std::max(result.token, first->czxid);
+    };
+    // Who loses one place has to leave all: a new one at the end of one queue, and the old ones in the others, and two who have the
+    // same locks in different orders wait for each other.
+    const bool decided = co_await lost->happened.run_until(std::move(decide));
+    claims_together result;
+    if (decided && refused) co_return result;
+    if (!decided || displaced) {
+        co_await lost->happened.wait();  // at once: it was told before the place was given up
+        result.lost = lost->path;
         co_return result;
     }
+    const auto first = co_await on.exists(paths.front());
+    if (!first) {
+        result.lost = paths.front();
+        co_return result;
+    }
+    result.token = first->czxid;
+    result.claims.assign(places.begin(), places.end());
+    co_return result;
 }
 
 }  // namespace zkasio::recipes::detail

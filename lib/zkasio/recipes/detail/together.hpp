@@ -1,23 +1,27 @@
 #pragma once
 
-#include <zkasio/client.hpp>
+#include <zkasio/session.hpp>
 #include <zkasio/recipes/detail/lock_queue.hpp>
 #include <zkasio/recipes/lock_claim.hpp>
 
 #include <asio/awaitable.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace zkasio::recipes::detail {
 
-/// Enters several queues in one transaction and waits until all locks are ours. Empty: refused. Otherwise the token of the
-/// locks is the same.
+/// Several locks; or none of them.
 struct claims_together {
     std::vector<std::shared_ptr<lock_claim>> claims;
     std::int64_t token = 0;
+    std::string lost;  ///< without claims: the node of the one that was lost before all were ours; "": refused
 };
-asio::awaitable<claims_together> contend_together(client zk, std::vector<wish> wishes);
+
+/// Enters several queues in one transaction and waits until all locks are ours. When one place or one lock is lost meanwhile, all
+/// are given up at once, and it is for the caller to start over. All locks have one token.
+asio::awaitable<claims_together> contend_together(session on, std::vector<wish> wishes);
 
 }  // namespace zkasio::recipes::detail

@@ -29,7 +29,9 @@ turnstile::pass::pass(session on, std::string path, asio::any_io_executor from)
         s->first = std::all_of(line.begin(), line.end(), [](const state* ahead) { return ahead->leaving; });
         line.push_back(s.get());
         s->over = s->line->over_;
-        const bool itself = std::any_of(line.begin(), line.end(), [&](const state* ahead) { return ahead->body_on && ahead->body_on == from; });
+        const bool itself = std::any_of(line.begin(), line.end(), [&](const state* ahead) {
+            return !ahead->leaving && ahead->body_on && ahead->body_on == from;
+        });
         if (itself && !s->over) s->over = errc::would_deadlock;
         if (s->over || line.size() == 1) s->free.fire();
         s->placed.fire();
