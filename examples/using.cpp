@@ -323,11 +323,8 @@ asio::awaitable<void> rename(zkasio::client zk, zkasio::mutex lock, std::string 
 
 // [no_ternary]
 asio::awaitable<void> read_or_write(zkasio::shared_mutex lock, bool write) {
-    std::optional<zkasio::lock_guard> guard;
-    if (write)  // not: guard = write ? co_await ... : co_await ...
-        guard = co_await lock.acquire();
-    else
-        guard = co_await lock.acquire_shared();
+    const auto kind = write ? zkasio::lock_kind::exclusive : zkasio::lock_kind::shared;
+    const zkasio::lock_guard guard = co_await lock.acquire(kind);  // not: write ? co_await lock.acquire() : co_await ...
 }
 // [/no_ternary]
 
