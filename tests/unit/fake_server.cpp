@@ -144,8 +144,8 @@ public:
     }
 
     // ---------------------------------------------------------------------------------------------- events
-    void post(event e, boot_clock::duration delay = {}) {
-        const auto arrives = boot_clock::now() + delay;
+    void post(event e, boot_clock::duration late = {}) {
+        const auto arrives = boot_clock::now() + late;
         inbox_.push_back({inbox_.empty() ? arrives : std::max(arrives, inbox_.back().arrives), std::move(e)});
         const std::uint64_t one = 1;
         [[maybe_unused]] const auto n = ::write(descriptor_, &one, sizeof one);
