@@ -42,6 +42,7 @@ class zookeeper_category_impl final : public std::error_category {
             case zk_errc::no_watcher: return "no such watch";
             case zk_errc::reconfig_disabled: return "reconfiguration is disabled on the server";
             case zk_errc::session_requires_sasl: return "the server requires SASL authentication";
+            case zk_errc::quota_exceeded: return "quota exceeded";
             case zk_errc::throttled: return "throttled by the server, not executed";
         }
         return "ZooKeeper error " + std::to_string(value);
@@ -73,9 +74,9 @@ class zkasio_category_impl final : public std::error_category {
 };
 
 // Everything that a request which was handed to the C client can end with although a server may have
-// executed it (c-client facts: codes -1..-15, closing, session expired, auth failed).
+// executed it (c-client facts: codes -1..-15, closing, session expired, auth failed). Not errc::session_expired: that is also
+// what a request ends with that was made, and never sent, when the session was over.
 bool may_have_been_applied(const std::error_code& code) {
-    if (code == errc::session_expired) return true;
     if (code.category() != zookeeper_category()) return false;
     const int v = code.value();
     return (v <= -1 && v >= -15) || code == zk_errc::closing || code == zk_errc::session_expired ||

@@ -41,6 +41,7 @@ enum class zk_errc {
     no_watcher = -121,
     reconfig_disabled = -123,
     session_requires_sasl = -124,
+    quota_exceeded = -125,
     throttled = -127,
 };
 
@@ -62,10 +63,11 @@ enum class errc {
     revoked,              ///< the lock was asked back, and the work under it cancelled
 };
 
-/// Questions that callers ask of an error code: `if (e.code() == condition::outcome_unknown)`.
+/// Questions that callers ask of an error code: `if (e.code() == condition::retryable)`.
 enum class condition {
     retryable = 1,    ///< the same call may succeed later on the same session
-    outcome_unknown,  ///< the request had been sent: a write may or may not have been applied
+    outcome_unknown,  ///< the request had been sent: a write may or may not have been applied. The end of the session, close() and
+                      ///< a cancellation may come before or after it was sent: then only error::outcome_unknown() knows
     session_ended,    ///< expired, refused or closed: nothing of this session will work again
     cancelled,        ///< the caller cancelled the operation (also asio::error::operation_aborted)
 };
