@@ -55,15 +55,18 @@ asio::awaitable<session> connected_session(core_ptr c, std::string operation, st
 }
 
 asio::awaitable<session_credentials> read_credentials(core_ptr c) {
-    auto found = std::make_shared<std::optional<session_credentials>>();
-    const auto done = std::make_shared<waitable>();
-    co_await until_connected(c, "credentials", std::string());
-    asio::dispatch(c->strand(), [c, found, done] {
-        *found = c->credentials();
-        done->done = true;
-    });
-    co_await wait_for(c, done);
-    co_return **found;
+    for (;;) {
+        auto found = std::make_shared<std::optional<session_credentials>>();
+        const auto done = std::make_shared<waitable>();
+        co_await until_connected(c, "credentials", std::string());
+        asio::dispatch(c->strand(), [c, found, done] {
+            *found = c->credentials();
+            done->done = true;
+        });
+        const wait_end over = co_await wait_for(c, done);
+        if (over.code) throw error(over.code, "credentials");
+        if ((*found)->id() != 0) co_return **found;  // else the session has ended since
+    }
 }
 
 asio::awaitable<session_event> next_event(core_ptr c, std::shared_ptr<event_subscription> from) {

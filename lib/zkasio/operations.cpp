@@ -1,6 +1,7 @@
 #include <zkasio/operations.hpp>
 
 #include <zkasio/detail/await.hpp>
+#include <zkasio/detail/node_search.hpp>
 #include <zkasio/detail/random_engine.hpp>
 #include <zkasio/detail/replies.hpp>
 #include <zkasio/detail/throw_error.hpp>
@@ -456,6 +457,13 @@ pending_data operations::start_get(std::string path) const {
     return {core_, start(core_, std::move(c), false), "get", std::move(path)};
 }
 
+pending_data operations::start_exists(std::string path) const {
+    command c;
+    c.what = exists_request{path, false};
+    impl::prepare(*this, c);
+    return {core_, start(core_, std::move(c), false), "exists", std::move(path)};
+}
+
 pending_watched_data operations::start_get_and_watch(std::string path) const {
     command c;
     c.what = get_request{path, true};
@@ -481,31 +489,22 @@ pending_removal operations::ensure_removed(std::string path, std::vector<std::st
 
 one_shot operations::make_one_shot() const { return one_shot(there(core_, "make_one_shot")); }
 
+back_off operations::make_back_off() const { return back_off(there(core_, "make_back_off")); }
+
 void operations::run_in_background(asio::awaitable<void> task) const {
     there(core_, "run_in_background");
     on_strand(core_, [core = core_, task = std::move(task)]() mutable { core->run_in_background(std::move(task)); });
 }
 
 asio::awaitable<std::optional<created>> operations::impl::find_protected(operations on, std::string parent, std::string protection_id) {
-    // A server that lags behind does not show the node yet, so sync first.
-    node_children found;
-    for (;;) {
-        std::error_code failed;
-        try {
-            co_await on.sync(parent);
-            found = co_await on.children(parent);
-        } catch (const error& e) {
-            failed = e.code();
-            if (failed == zk_errc::no_node) co_return std::nullopt;
-            if (failed != condition::retryable) throw;
-        }
-        if (!failed) break;
-    }
+    there(on.core_, "find_protected", parent);
+    std::vector<std::string> ids(1, protection_id);
+    const nodes_by_id found = co_await find_nodes(on.core_, on.epoch_, parent, std::move(ids));
     std::vector<std::string> ours;
-    for (const std::string& name : found.names)
-        if (name.find(protection_id) != std::string::npos) ours.push_back(join_path(parent, name));
+    for (const auto& [id, name] : found) ours.push_back(join_path(parent, name));
     std::sort(ours.begin(), ours.end());
 
+    back_off pauses(on.core_);
     std::optional<created> kept;
     for (const std::string& path : ours) {
         std::optional<node_stat> s;
@@ -518,10 +517,11 @@ asio::awaitable<std::optional<created>> operations::impl::find_protected(operati
                 if (failed != condition::retryable) throw;
             }
             if (!failed) break;
+            co_await pauses.pause();
         }
         if (!s) continue;
-        const bool of_this_session =
-            s->ephemeral_owner == 0 || s->ephemeral_owner == (on.epoch_ ? on.epoch_ : on.core_->current_epoch())->session_id.load();
+        const bool of_this_session = !is_owned(s->ephemeral_owner) ||
+                                     s->ephemeral_owner == (on.epoch_ ? on.epoch_ : on.core_->current_epoch())->session_id.load();
         if (of_this_session && !kept) {
             kept.emplace();
             kept->path = path;
@@ -590,6 +590,10 @@ asio::awaitable<node_data> operations::reconfigure(std::string joining, std::str
 asio::awaitable<std::optional<created>> operations::find_protected(std::string parent,
                                                                    std::string protection_id) const {
     return impl::find_protected(*this, std::move(parent), std::move(protection_id));
+}
+asio::awaitable<std::multimap<std::string, std::string>> operations::find_all_protected(std::string parent,
+                                                                                        std::vector<std::string> ids) const {
+    return find_nodes(there(core_, "find_all_protected", parent), epoch_, std::move(parent), std::move(ids));
 }
 
 }  // namespace zkasio

@@ -2,6 +2,7 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/acl.hpp>
+#include <zkasio/back_off.hpp>
 #include <zkasio/bytes.hpp>
 #include <zkasio/create_options.hpp>
 #include <zkasio/error.hpp>
@@ -15,6 +16,7 @@
 #include <asio/awaitable.hpp>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -99,6 +101,8 @@ public:
     pending_create start_create(std::string path, bytes data, create_options options) const;
     pending_children start_children(std::string path) const;
     pending_data start_get(std::string path) const;
+    /// Its stat, without data; needs no permission. That the node does not exist is an error: zk_errc::no_node.
+    pending_data start_exists(std::string path) const;
     pending_watched_data start_get_and_watch(std::string path) const;
 
     /// Removes a node and does not give up until that is certain, or the session is over: it is sent again whenever
@@ -110,6 +114,9 @@ public:
     /// See one_shot.
     one_shot make_one_shot() const;
 
+    /// Whatever is tried again when it has failed with condition::retryable pauses before that.
+    back_off make_back_off() const;
+
     /// A task that goes on by itself, on the client's strand. Cancelled by client::close(), which waits for it.
     void run_in_background(asio::awaitable<void> task) const;
 
@@ -117,6 +124,10 @@ public:
     /// `protection_id`. Of several only the first in sequence stays. If this session does not own it, it is removed,
     /// and nothing is returned. Retried until it is certain, or the session is over.
     asio::awaitable<std::optional<created>> find_protected(std::string parent, std::string protection_id) const;
+
+    /// The same for many ids at once, without looking at the nodes: the names of the children that carry them, by id. All who look
+    /// into one directory at a time share listings, whichever of the two they call.
+    asio::awaitable<std::multimap<std::string, std::string>> find_all_protected(std::string parent, std::vector<std::string> ids) const;
 
 protected:
     operations(std::shared_ptr<detail::core> core, std::shared_ptr<detail::epoch> epoch)

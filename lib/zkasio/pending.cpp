@@ -52,6 +52,12 @@ created pending_create::get() const { return take_created(reply(good())); }
 node_children pending_children::get() const { return take_children(std::move(good())); }
 node_data pending_data::get() const { return take_data(std::move(good())); }
 
+bool pending_create::withdraw() const {
+    const auto core = core_;  // what follows may destroy this
+    const auto asked = ticket_;
+    return core && core->withdraw(asked);
+}
+
 pending_watched_data::pending_watched_data(core_ptr core, std::shared_ptr<detail::ticket> ticket,
                                            std::shared_ptr<watch_state> watch, std::string path)
     : pending(std::move(core), std::move(ticket), "get", std::move(path)), watch_(std::move(watch)) {}

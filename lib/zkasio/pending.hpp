@@ -54,6 +54,10 @@ public:
     asio::awaitable<created> result() const;
     /// The same once it is answered, without waiting.
     created get() const;
+
+    /// Takes the request back, if it was not sent yet: it ends with asio::error::operation_aborted, and no node is created. To be
+    /// called on the client's strand. False: it was sent, or is answered.
+    bool withdraw() const;
 };
 
 class ZKASIO_EXPORT pending_children : public pending {

@@ -23,11 +23,15 @@ retry_policy retry_policy::never() { return {duration(0), duration(0), 0, for_ev
 
 std::optional<retry_policy::duration> retry_policy::pause_before(int attempt, duration elapsed, double random) const {
     if (attempt >= attempts_ || elapsed >= limit_) return std::nullopt;
+    return std::min(pause(attempt, random), limit_ - elapsed);
+}
+
+retry_policy::duration retry_policy::pause(int attempt, double random) const {
+    if (attempts_ == 0) return exponential().pause(attempt, random);
     const double doubled = static_cast<double>(base_.count()) * static_cast<double>(1ull << std::min(attempt, 40));
     const double capped = std::min(doubled, static_cast<double>(cap_.count()));
     const double factor = jitter_ ? 0.5 + random : 1.0;
-    const auto pause = duration(static_cast<duration::rep>(capped * factor));
-    return std::min(pause, limit_ - elapsed);
+    return duration(static_cast<duration::rep>(capped * factor));
 }
 
 }  // namespace zkasio

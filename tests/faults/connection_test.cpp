@@ -8,6 +8,7 @@
 #include <asio/write.hpp>
 
 #include <random>
+#include <array>
 #include <set>
 
 using namespace zkasio;
@@ -127,8 +128,10 @@ TEST_CASE("cut at every byte: a protected create exists exactly once") {
                 return p;
             });
             proxy.cut_all();
+            constexpr std::array kinds{create_mode::ephemeral_sequential, create_mode::container, create_mode::persistent_sequential_ttl};
             create_options o;
-            o.mode(create_mode::ephemeral_sequential).protection();
+            o.mode(kinds[n / 2 % kinds.size()]).protection();
+            if (has_ttl(o.mode())) o.ttl(60s);
             std::string path;
             for (int attempt = 0; path.empty() && attempt < 5; ++attempt) {
                 try {

@@ -1,5 +1,6 @@
 #include "support/test_client.hpp"
 
+#include <zkasio/detail/node_search.hpp>
 #include <zkasio/path.hpp>
 
 #include <array>
@@ -311,6 +312,39 @@ TEST_CASE("a chroot that does not exist is an error of the operation") {
         CHECK(m == zk_errc::no_node);
     };
     with_client(options(shared_servers() + "/test-no-such-chroot"), body);
+}
+
+TEST_CASE("the owners that servers give to nodes: a session, nobody, or a special one") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "owners");
+        const session s = co_await zk.current_session();
+        create_options container, ttl, ephemeral;
+        container.mode(create_mode::container);
+        ttl.mode(create_mode::persistent_ttl).ttl(60s);
+        ephemeral.mode(create_mode::ephemeral);
+        const created a = co_await zk.create(dir + "/persistent");
+        const created b = co_await zk.create(dir + "/container", "", container);
+        const created c = co_await zk.create(dir + "/ttl", "", ttl);
+        const created d = co_await zk.create(dir + "/ephemeral", "", ephemeral);
+        CHECK(a.stat.ephemeral_owner == 0);
+        CHECK(d.stat.ephemeral_owner == s.id());
+        CHECK_FALSE(detail::is_owned(a.stat.ephemeral_owner));
+        CHECK_FALSE(detail::is_owned(b.stat.ephemeral_owner));
+        CHECK_FALSE(detail::is_owned(c.stat.ephemeral_owner));
+        CHECK(detail::is_owned(d.stat.ephemeral_owner));
+        // What no session owns is nobody else's: it is found again, and not removed.
+        for (const create_options* o : {&container, &ttl}) {
+            create_options as = *o;
+            as.protection();
+            const created made = co_await zk.create(dir + "/n-", "", as);
+            const auto found = co_await s.find_protected(dir, std::string(node_name(made.path)).substr(3, 36));
+            REQUIRE(found);
+            CHECK(found->path == made.path);
+            const auto there = co_await zk.exists(made.path);
+            CHECK(there);
+        }
+    };
+    with_client(body);
 }
 
 TEST_CASE("a protected create is found again by its id") {

@@ -220,3 +220,24 @@ TEST_CASE("core: the last answer comes in the turn in which closing begins", "[c
     };
     r.run(body);
 }
+
+TEST_CASE("core: closing while a server has been asked for a session: it may have opened one", "[core][close]") {
+    rig r;
+    r.server.silent = true;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await r.server.until([&] { return r.server.turns > 2; });
+        const close_result how = co_await zk.close();
+        CHECK(how == close_result::session_left_to_expire);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: closing before a session was resumed: it is left", "[core][close]") {
+    rig r(rig::quick().resume(session_credentials(17, "0123456789abcdef")));
+    r.server.reachable = false;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const close_result how = co_await zk.close();
+        CHECK(how == close_result::session_left_to_expire);
+    };
+    r.run(body);
+}

@@ -192,3 +192,23 @@ TEST_CASE("core: the context is destroyed under everything that waits", "[core][
     CHECK(core_left.expired());
     CHECK(server.backends_alive == 0);
 }
+
+TEST_CASE("core: credentials are those of a session, also when one ends just then", "[core]") {
+    const int turns = GENERATE(0, 1, 2, 3, 4, 5);
+    fake_server* server = nullptr;
+    bool armed = true;
+    rig r(rig::quick().log([&](std::string_view line) {
+        if (!line.starts_with("connected") || !std::exchange(armed, false)) return;
+        // It ends so many turns of the strand later.
+        server->one_at_a_time();
+        for (int i = 0; i < turns; ++i) server->fire(node_event::created, "/nobody-watches");
+        server->expire();
+    }));
+    server = &r.server;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session_credentials c = co_await zk.credentials();
+        CHECK(c.id() != 0);
+        CHECK(c.password().size() == 16);
+    };
+    r.run(body);
+}

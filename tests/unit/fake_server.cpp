@@ -38,6 +38,7 @@ public:
         password_ = p.session_password;
     }
     bool has_socket() const override { return state_ != state::none; }
+    bool handshake_sent() const override { return state_ == state::connecting; }
 
     interest next_interest() override {
         interest result;

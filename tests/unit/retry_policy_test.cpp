@@ -77,3 +77,12 @@ TEST_CASE("retry: forever and never", "[retry]") {
     CHECK(forever.pause_before(1'000'000'000, 24h * 365 * 100, middle) == maybe(20ms));
     CHECK(retry_policy::never().pause_before(0, 0ms, middle) == std::nullopt);
 }
+
+TEST_CASE("retry: what is not given up pauses for ever, at most as long as the cap", "[retry]") {
+    CHECK(retry_policy::exponential(50ms, 300ms, 2).pause(0, middle) == 50ms);
+    CHECK(retry_policy::exponential(50ms, 300ms, 2).pause(1'000'000, middle) == 300ms);
+    CHECK(retry_policy::until_elapsed(1ms, 400ms, 800ms).pause(1, middle) == 800ms);
+    CHECK(retry_policy::n_times(1, 7ms).pause(99, largest) == 7ms);
+    CHECK(retry_policy::never().pause(0, middle) == 50ms);
+    CHECK(retry_policy::never().pause(99, middle) == 2000ms);
+}

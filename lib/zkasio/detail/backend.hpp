@@ -169,6 +169,9 @@ public:
     /// Whether a connection stands or is being tried. When not, next_interest() begins to try the next server.
     virtual bool has_socket() const = 0;
 
+    /// A server was asked for a session, and has not answered.
+    virtual bool handshake_sent() const { return false; }
+
     virtual interest next_interest() = 0;
 
     /// Reads up to a fair number of replies, and writes when `writable`.

@@ -193,6 +193,7 @@ public:
     bool has_socket() const override {
         return zh_ && !is_unrecoverable(zh_) && zoo_state(zh_) != 0 && zoo_state(zh_) != ZOO_NOTCONNECTED_STATE;
     }
+    bool handshake_sent() const override { return zh_ && zoo_state(zh_) == ZOO_ASSOCIATING_STATE; }
     interest next_interest() override;
     drain_result process(bool readable, bool writable) override;
     std::error_code submit(op_id id, const request& r) override;

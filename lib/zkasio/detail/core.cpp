@@ -39,6 +39,11 @@ std::optional<std::string> missing_witness(const request& what, const reply& r) 
     return std::nullopt;
 }
 
+std::string removed_path(const request& what) {
+    const auto* m = std::get_if<multi_request>(&what);
+    return m ? std::get<remove_request>(m->ops.back()).path : std::string(path_of(what));
+}
+
 void check_range(client_options::duration value, const char* name) {
     if (value <= client_options::duration::zero())
         throw error(errc::invalid_argument, "client options", {}, std::string(name) + " must be positive");
@@ -104,14 +109,23 @@ void core::submit(command c, std::shared_ptr<ticket> to, bool until_certain) {
     op.pinned = std::move(c.pinned);
     op.watch = std::move(c.watch);
     op.until_certain = until_certain;
-    enqueue(next_id(), std::move(op));
+    const op_id id = op.ticket->id = next_id();
+    enqueue(id, std::move(op));
 }
 
-void core::request_internally(request what, std::function<void(reply&&)> then) {
+bool core::withdraw(const std::shared_ptr<ticket>& asked) {
+    const auto it = operations_.find(asked->id);
+    if (it == operations_.end() || it->second.ticket != asked || it->second.issued || it->second.until_certain) return false;
+    fail(it->first, asio::error::operation_aborted);
+    return true;
+}
+
+void core::request_internally(request what, std::function<void(reply&&)> then, urgency u) {
     operation op;
     op.what = std::move(what);
     op.pinned = epoch_;
     op.internal = std::move(then);
+    op.urgent = u == urgency::first;
     enqueue(next_id(), std::move(op));
 }
 
@@ -134,12 +148,17 @@ void core::enqueue(op_id id, operation op) {
     if (refused.code) return finish(std::move(op), std::move(refused));
 
     op.queued = clock::now();
+    const bool urgent = op.urgent, may_expire = !op.until_certain && !op.internal;
     operations_.emplace(id, std::move(op));
-    outbox_.push_back(id);
-    if (link_ == link_state::connected)
+    (urgent ? urgent_ : outbox_).push_back(id);
+    // Those that were cancelled while there was no connection.
+    if (outbox_.size() > 2 * operations_.size() + 1000) std::erase_if(outbox_, [&](op_id other) { return !operations_.contains(other); });
+    if (link_ == link_state::connected) {
         schedule_flush();
-    else
+    } else {
+        if (may_expire) expiring_.push_back(id);
         rearm_timer(clock::now());
+    }
 }
 
 // What one turn of the strand asks for leaves together: the flush runs behind everything that is queued already. And as long as
@@ -162,15 +181,13 @@ void core::post_flush(std::size_t seen, int passes) {
 }
 
 void core::flush() {
-    if (link_ != link_state::connected || outbox_.empty() || closing_ == closing::goodbye) return;
+    if (link_ != link_state::connected || !something_to_send() || closing_ == closing::goodbye) return;
     const time_point now = clock::now();
-    const bool batch = outbox_.size() > 1;
+    const bool batch = urgent_.size() + again_.size() + outbox_.size() > 1;
     if (batch) backend_->begin_batch();
-    while (!outbox_.empty()) {
-        const op_id id = outbox_.front();
-        outbox_.pop_front();
+    while (const auto next = next_to_send(now)) {
+        const op_id id = *next;
         const auto it = operations_.find(id);
-        if (it == operations_.end()) continue;  // cancelled
         operation& op = it->second;
         if (!op.what) {
             fail(id, {});
@@ -188,7 +205,7 @@ void core::flush() {
         last_submit_ = now;
         const std::error_code refused = backend_->submit(id, *op.what);
         if (refused == std::errc::resource_unavailable_try_again) {
-            outbox_.push_front(id);
+            put_back(id, op);
             flush_when_writable_ = true;
             break;
         }
@@ -203,6 +220,50 @@ void core::flush() {
         ++issued_;
     }
     if (batch) backend_->end_batch();
+}
+
+// Takes it out of where it waits. Nothing: there is none, or enough is under way.
+std::optional<op_id> core::next_to_send(time_point now) {
+    while (something_to_send()) {
+        op_id id = 0;
+        if (!urgent_.empty()) {
+            id = urgent_.front();
+            urgent_.pop_front();
+        } else if (issued_ >= window) {
+            return std::nullopt;
+        } else if (!again_.empty() && now >= again_not_before_) {
+            id = again_.extract(again_.begin()).value();
+        } else if (!outbox_.empty()) {
+            id = outbox_.front();
+            outbox_.pop_front();
+        } else {
+            return std::nullopt;  // until again_not_before_
+        }
+        if (operations_.contains(id)) return id;  // else it was cancelled
+    }
+    return std::nullopt;
+}
+
+void core::put_back(op_id id, const operation& op) {
+    if (op.urgent)
+        urgent_.push_front(id);
+    else if (op.sent != time_point{})
+        again_.insert(id);
+    else
+        outbox_.push_front(id);
+}
+
+// In front of what was asked for later: who has had a node removed relies on that. Only a refusal may be overtaken: it is not repeated
+// at once, and nobody shall wait for that.
+void core::send_again(op_id id, std::error_code why) {
+    again_.insert(id);
+    const time_point now = clock::now();
+    if (why != zk_errc::connection_loss && now >= again_not_before_) {
+        again_not_before_ = now + options_.retry().pause(again_refused_, random());
+        again_refused_ = std::min(again_refused_ + 1, 1000);
+        rearm_timer(now);
+    }
+    schedule_flush();
 }
 
 // ------------------------------------------------------------------------------------------------ completing
@@ -221,7 +282,7 @@ void core::fail(op_id id, std::error_code code) {
     if (node.empty()) return;
     reply r;
     r.code = code;
-    r.sent = code && node.mapped().issued;
+    r.sent = code && node.mapped().sent != time_point{};
     if (code == errc::not_connected) r.data = last_failure_;  // what the message will say
     if (node.mapped().issued) --issued_;
     finish(std::move(node.mapped()), std::move(r));
@@ -278,25 +339,27 @@ void core::cancel(op_id id) {
     to->deliver(std::move(r));
 }
 
-// Requests that found no connection for too long. The queue is in order of arrival.
+// What was not sent yet waits for the next connection, from `now` on.
+void core::begin_waiting_for_connection(time_point now) {
+    expiring_.clear();
+    for (const op_id id : outbox_) {
+        const auto it = operations_.find(id);
+        if (it == operations_.end() || it->second.until_certain || it->second.internal) continue;
+        it->second.queued = std::max(it->second.queued, now);
+        expiring_.push_back(id);
+    }
+}
+
+// Requests that found no connection for too long.
 void core::expire_queue(time_point now) {
     if (link_ == link_state::connected) return;
-    const duration limit = options_.connection_timeout();
-    std::deque<op_id> keep;
-    while (!outbox_.empty()) {
-        const op_id id = outbox_.front();
+    while (!expiring_.empty()) {
+        const op_id id = expiring_.front();
         const auto it = operations_.find(id);
-        if (it != operations_.end()) {
-            if (it->second.until_certain || it->second.internal)
-                keep.push_back(id);
-            else if (it->second.queued + limit > now)
-                break;
-            else
-                fail(id, errc::not_connected);
-        }
-        outbox_.pop_front();
+        if (it != operations_.end() && it->second.queued + options_.connection_timeout() > now) break;
+        expiring_.pop_front();
+        fail(id, errc::not_connected);
     }
-    outbox_.insert(outbox_.begin(), keep.begin(), keep.end());
 }
 
 void core::on_reply(op_id id, reply&& r) noexcept {
@@ -304,6 +367,8 @@ void core::on_reply(op_id id, reply&& r) noexcept {
     if (node.empty()) return;
     operation& op = node.mapped();
     --issued_;
+    if (something_to_send()) schedule_flush();  // there was no room for more
+    if (!r.sent && r.code != zk_errc::throttled) again_refused_ = 0;
     if (watch_of(*op.what).path) registration_done(op, r.code);
 
     // The library may hold replies that came before we were stopped for a while; the lease was looked at when this
@@ -319,9 +384,7 @@ void core::on_reply(op_id id, reply&& r) noexcept {
             auth->known = true;
             op.issued = false;
             operations_.insert(std::move(node));
-            outbox_.push_back(id);
-            schedule_flush();
-            return;
+            return send_again(id, r.code);
         }
         if (!r.code) {
             add_auth(auth_info(auth->scheme, auth->credential));
@@ -333,16 +396,15 @@ void core::on_reply(op_id id, reply&& r) noexcept {
         if (unknown && link_ != link_state::expired && closing_ == closing::no && !epoch_->over) {
             op.issued = false;
             operations_.insert(std::move(node));
-            // In front of what was asked for later: who has had a node removed relies on that.
-            outbox_.insert(std::find_if(outbox_.begin(), outbox_.end(), [id](op_id other) { return other > id; }), id);
-            schedule_flush();
-            return;
+            return send_again(id, r.code);
         }
         if (r.code == zk_errc::no_node) {
             if (const auto missing = missing_witness(*op.what, r))
                 r.path = *missing;
             else
                 r.code = {};
+        } else if (r.code && r.code != zk_errc::not_empty && r.code != condition::session_ended) {
+            log("remove " + removed_path(*op.what) + ": " + r.code.message());  // whoever has given up a lock may not look
         }
     }
     finish(std::move(op), std::move(r));

@@ -17,8 +17,11 @@
 #include <deque>
 #include <functional>
 #include <list>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <random>
+#include <set>
 #include <unordered_map>
 
 namespace zkasio::detail {
@@ -38,6 +41,8 @@ struct event_subscription {
 };
 
 using backend_factory = std::function<std::unique_ptr<backend>(backend_listener&)>;
+
+struct node_search;
 
 /// Everything behind a client: one strand, one backend at a time, the operations that wait, the session's lease.
 /// All members are for the strand only, except those that say otherwise.
@@ -64,6 +69,8 @@ public:
     /// The reply is kept in the ticket. `until_certain`: sent again whenever its outcome is unknown, for as long as
     /// the session lives; that a node is gone already counts as removed.
     void submit(command c, std::shared_ptr<ticket> to, bool until_certain);
+    /// Takes a request back that was not sent yet: it ends with operation_aborted. False: it was sent, or has ended.
+    bool withdraw(const std::shared_ptr<ticket>& asked);
     void wait(op_id id, const waitable_ptr& on, std::unique_ptr<receiver> to);
     void fire(const waitable_ptr& w, std::error_code code = {});
     void wait_connected(op_id id, std::unique_ptr<receiver> to);
@@ -80,11 +87,15 @@ public:
     void subscribe(const std::shared_ptr<event_subscription>& s);
     void set_servers(server_list servers);
     void run_in_background(asio::awaitable<void> task);
+    /// See find_nodes().
+    using search_key = std::pair<epoch_ptr, std::string>;
+    std::map<search_key, std::shared_ptr<node_search>>& searches() noexcept { return searches_; }
     session_credentials credentials() const;
     std::string last_failure() const { return last_failure_; }
 
     // ---------------------------------------------------------------------------------------------- closing
     void begin_close();
+    bool is_closing() const noexcept { return closing_ != closing::no; }
     void wait_closed(op_id id, std::unique_ptr<receiver> to) { wait(id, closed_, std::move(to)); }
     close_result closed_how() const noexcept { return close_result_.load(); }  // any thread
 
@@ -108,18 +119,24 @@ private:
         epoch_ptr pinned;
         watch_ptr watch;
         time_point queued{}, sent{};
-        bool issued = false, until_certain = false, abandoned = false;
+        bool issued = false, until_certain = false, abandoned = false, urgent = false;
     };
 
     // core.cpp
     void enqueue(op_id id, operation op);
-    void request_internally(request what, std::function<void(reply&&)> then);
+    enum class urgency { none, first };
+    void request_internally(request what, std::function<void(reply&&)> then, urgency u = urgency::none);
     void finish(operation&& op, reply&& r);
     void fail(op_id id, std::error_code code);
     void end_wait(op_id id, std::error_code code);
     void flush();
     void schedule_flush();
     void post_flush(std::size_t seen, int passes);
+    std::optional<op_id> next_to_send(time_point now);
+    bool something_to_send() const noexcept { return !urgent_.empty() || !again_.empty() || !outbox_.empty(); }
+    void put_back(op_id id, const operation& op);
+    void send_again(op_id id, std::error_code why);
+    void begin_waiting_for_connection(time_point now);
     void expire_queue(time_point now);
     void send_watch_removal(const std::string& path, watch_kind kind);
     void registration_done(const operation& op, const std::error_code& code);
@@ -161,6 +178,8 @@ private:
     void watch_own_node(const hold_ptr& h, hold::own_node& node);
     void end_parts(epoch& e, std::error_code why);
     void end_all_holds(loss_reason why);
+    void confirm_holds();
+    close_result without_goodbye() const;
     void continue_close();
     void finish_close(close_result how);
     void log(std::string_view line);
@@ -179,7 +198,17 @@ private:
     };
     std::unordered_map<op_id, operation> operations_;  // requests
     std::unordered_map<op_id, wait_entry> waits_;      // and those who wait for something to happen: there may be many
-    std::deque<op_id> outbox_;  // not yet handed to the backend, oldest first
+    // Not yet handed to the backend: what goes before everything else, what was sent before and is sent again, and the rest, oldest
+    // first. Those that have ended meanwhile are skipped.
+    std::deque<op_id> urgent_;
+    std::set<op_id> again_;
+    std::deque<op_id> outbox_;
+    std::deque<op_id> expiring_;  // while there is no connection: those that do not wait for ever, oldest first
+    time_point again_not_before_{};
+    int again_refused_ = 0;  // one after another
+    /// Requests under way. As many as a server takes before it stops reading (globalOutstandingLimit); more would only be lost
+    /// together when the connection is.
+    static constexpr std::size_t window = 1000;
     std::size_t issued_ = 0;
     std::size_t own_reads_ = 0;  // of read_when_idle(), among operations_
     bool flush_scheduled_ = false;
@@ -194,6 +223,7 @@ private:
     link_state link_ = link_state::disconnected;
     bool has_socket_ = false;
     std::uint64_t attempt_connection_ = 0;
+    bool session_asked_for_ = false;  // by a handshake whose answer has not come
     time_point attempt_deadline_ = time_point::max();
     time_point attempt_began_{};
     time_point connect_not_before_{};
@@ -218,6 +248,7 @@ private:
     mutable std::mutex epoch_mutex_;
     epoch_ptr epoch_;  // guarded by the mutex for readers elsewhere
     std::optional<session_credentials> resume_;
+    std::map<search_key, std::shared_ptr<node_search>> searches_;
     std::vector<std::weak_ptr<event_subscription>> subscriptions_;
     std::minstd_rand random_;
     std::mutex random_mutex_;

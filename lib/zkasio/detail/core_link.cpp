@@ -139,6 +139,7 @@ void core::on_timer() {
     heartbeat(now);
     watch_own_nodes(now);
     read_when_idle(now);
+    if (link_ == link_state::connected && !again_.empty() && now >= again_not_before_) schedule_flush();
     drive();
 }
 
@@ -166,6 +167,7 @@ void core::drive() {
     const interest next = backend_->next_interest();
     if (session_over_) return drive();
     has_socket_ = backend_->has_socket();
+    if (backend_->handshake_sent()) session_asked_for_ = true;
     if (link_ != link_state::connected && next.connection != attempt_connection_) {
         attempt_began_ = now;
         attempt_deadline_ = now + connect_limit();
@@ -220,12 +222,11 @@ void core::rearm_timer(time_point now) {
     time_point due = std::min({backend_deadline_, resolve_at_, close_deadline_, own_read_due()});
     if (link_ != link_state::connected) {
         due = std::min(due, attempt_deadline_);
-        for (const op_id id : outbox_) {
-            const auto it = operations_.find(id);
-            if (it == operations_.end() || it->second.until_certain || it->second.internal) continue;
-            due = std::min<time_point>(due, it->second.queued + options_.connection_timeout());
-            break;
-        }
+        while (!expiring_.empty() && !operations_.contains(expiring_.front())) expiring_.pop_front();  // cancelled
+        if (!expiring_.empty())
+            due = std::min<time_point>(due, operations_.at(expiring_.front()).queued + options_.connection_timeout());
+    } else if (!again_.empty() && again_not_before_ > now) {
+        due = std::min(due, again_not_before_);
     }
     if (!epoch_->holds.empty()) {
         due = std::min(due, epoch_->lease.end() > now ? epoch_->lease.end() : now + 1s);

@@ -72,6 +72,10 @@ void core::link_up() {
     failed_attempts_ = 0;
     attempt_deadline_ = time_point::max();
     resume_.reset();
+    session_asked_for_ = false;
+    again_not_before_ = {};
+    again_refused_ = 0;
+    expiring_.clear();
     epoch_->session_id = backend_->session_id();
     const auto granted = backend_->session_timeout();
     epoch_->timeout_ms = granted.count();
@@ -100,8 +104,9 @@ void core::check_tick(client_options::duration granted) {
 void core::link_down() {
     disconnected_since_ = clock::now();
     // What changes meanwhile is told after the reconnect, but not in the order in which it happened.
-    for (const hold_ptr& h : epoch_->holds)
+    for (const auto& [number, h] : epoch_->holds)
         for (hold::own_node& node : h->nodes) node.watched = false;
+    begin_waiting_for_connection(disconnected_since_);
     last_failure_ = backend_->last_failure();
     connect_not_before_ = {};
     if (options_.suspension() == suspension_policy::lose) end_all_holds(loss_reason::suspended);
@@ -121,19 +126,23 @@ void core::end_session(std::error_code code, std::string reason) {
     ended->over.store(true, std::memory_order_release);
     retire_backend();
     resume_.reset();
+    session_asked_for_ = false;
     {
         const std::lock_guard lock(epoch_mutex_);
         epoch_ = std::make_shared<epoch>();
     }
     publish(refused ? session_state::auth_failed : session_state::expired, std::move(reason), ended->session_id);
 
-    for (const hold_ptr& h : std::vector<hold_ptr>(ended->holds)) end_hold(h, loss_reason::session_expired);
+    for (const auto& [number, h] : std::map(ended->holds)) end_hold(h, loss_reason::session_expired);
     for (const watch_ptr& w : watches_.clear()) fire(w->fired, code);
     std::vector<op_id> over;
     for (const auto& [id, op] : operations_)
         if (op.what || !renew) over.push_back(id);  // without a request: somebody who waits for a connection
     for (const op_id id : over) fail(id, code);
+    again_.clear();
+    urgent_.clear();
     std::erase_if(outbox_, [&](op_id id) { return !operations_.contains(id); });
+    begin_waiting_for_connection({});
     fire(ended->ended, code);
     end_parts(*ended, code);
 
@@ -202,7 +211,8 @@ void core::add_hold(const hold_ptr& h) {
         part->wholes.push_back(h);
     }
     const time_point now = h->since = clock::now();
-    h->epoch->holds.push_back(h);
+    h->epoch->add(h);
+    h->epoch->watch_nodes_at(*h, now + h->epoch->lease.session_timeout() / 4);
     check_leases(now);
     heartbeat(now);
     rearm_timer(now);
@@ -212,7 +222,7 @@ void core::end_hold(const hold_ptr& h, loss_reason why, const hold::own_node* lo
     if (h->reason != loss_reason::none) return;
     if (lost) h->lost_node = lost;
     h->reason = why;
-    std::erase(h->epoch->holds, h);
+    h->epoch->drop(h);
     for (const hold_ptr& part : h->parts)
         std::erase_if(part->wholes, [&](const auto& whole) { return whole.expired() || whole.lock() == h; });
     for (const auto& weak : std::exchange(h->wholes, {}))
@@ -229,27 +239,28 @@ void core::end_hold(const hold_ptr& h, loss_reason why, const hold::own_node* lo
 }
 
 void core::end_all_holds(loss_reason why) {
-    for (const hold_ptr& h : std::vector<hold_ptr>(epoch_->holds)) end_hold(h, why);
+    for (const auto& [number, h] : std::map(epoch_->holds)) end_hold(h, why);
+}
+
+void core::confirm_holds() {
+    for (const auto& [number, h] : std::exchange(epoch_->unconfirmed, {})) {
+        h->confirmed = true;
+        fire(h->renewed);
+    }
 }
 
 void core::lease_changed() {
     const time_point end = epoch_->lease.end();
     epoch_->lease_end.store(end.time_since_epoch().count(), std::memory_order_release);
-    if (epoch_->holds.empty() || end <= clock::now()) return;
-    for (const hold_ptr& h : epoch_->holds)
-        if (!std::exchange(h->confirmed, true)) fire(h->renewed);
+    if (!epoch_->unconfirmed.empty() && end > clock::now()) confirm_holds();
 }
 
 void core::check_leases(time_point now) {
     if (epoch_->holds.empty()) return;
-    const bool leased = epoch_->lease.end() > now;
-    for (const hold_ptr& h : std::vector<hold_ptr>(epoch_->holds)) {
-        if (leased) {
-            if (!std::exchange(h->confirmed, true)) fire(h->renewed);
-        } else if (h->confirmed) {
-            end_hold(h, loss_reason::lease_ended);
-        }
-    }
+    if (epoch_->lease.end() > now) return confirm_holds();
+    if (epoch_->holds.size() == epoch_->unconfirmed.size()) return;
+    for (const auto& [number, h] : std::map(epoch_->holds))
+        if (h->confirmed) end_hold(h, loss_reason::lease_ended);
 }
 
 core::time_point core::heartbeat_due(time_point now) const {
@@ -270,7 +281,10 @@ void core::heartbeat(time_point now) {
     auto checked = std::make_shared<std::vector<std::pair<hold_ptr, hold::own_node*>>>();
     std::size_t bytes = 0;
     for (std::size_t n = 0; n < e.holds.size() && bytes < heartbeat_budget; ++n) {
-        const hold_ptr& h = e.holds[e.next_heartbeat_part++ % e.holds.size()];
+        auto next = e.holds.upper_bound(e.last_checked);
+        if (next == e.holds.end()) next = e.holds.begin();
+        e.last_checked = next->first;
+        const hold_ptr& h = next->second;
         for (hold::own_node& node : h->nodes) {
             if (node.unreadable) continue;
             bytes += node.path.size() + servers_.chroot.size() + 25;
@@ -299,7 +313,7 @@ void core::heartbeat(time_point now) {
         if (node_gone)
             heartbeat(at);  // the others were not looked at
         rearm_timer(at);
-    });
+    }, urgency::first);
 }
 
 // What a write is worth for the lease depends on what was answered before it. So while nothing else is sent, this is: a read that needs
@@ -317,9 +331,10 @@ core::time_point core::own_read_due() const {
 
 // A lock that is held for longer than a moment wants to know at once when somebody deletes its node.
 void core::watch_own_nodes(time_point now) {
-    const auto moment = epoch_->lease.session_timeout() / 4;
-    for (const hold_ptr& h : std::vector<hold_ptr>(epoch_->holds)) {
-        if (now < h->since + moment || link_ != link_state::connected) continue;
+    auto& due = epoch_->to_watch;
+    while (link_ == link_state::connected && !due.empty() && due.begin()->first <= now) {
+        const hold_ptr h = epoch_->holds.at(due.begin()->second);
+        due.erase(due.begin());
         for (hold::own_node& node : h->nodes)
             if (!node.watch) watch_own_node(h, node);
     }
@@ -338,6 +353,7 @@ void core::watch_own_node(const hold_ptr& h, hold::own_node& node) {
     w->fired->then = [this, h, &node, raw = w.get()] {
         node.watch.reset();
         node.watched = false;
+        h->epoch->watch_nodes_at(*h, clock::now());
         if (raw->event == node_event::removed) end_hold(h, loss_reason::node_deleted, &node);
     };
     operation op;
@@ -351,7 +367,9 @@ void core::watch_own_node(const hold_ptr& h, hold::own_node& node) {
             end_hold(h, loss_reason::node_deleted, &node);  // somebody else's, by the same name (unfair_mutex)
         if (!r.code) return;
         w->fired->then = {};
-        node.watch.reset();  // the next round tries again
+        node.watch.reset();
+        const auto pause = h->epoch->lease.session_timeout() / 16;
+        if (r.code != zk_errc::no_node) h->epoch->watch_nodes_at(*h, clock::now() + pause);  // a refusal, or a lost connection
         if (r.code == zk_errc::no_node) end_hold(h, loss_reason::node_deleted, &node);
     };
     enqueue(next_id(), std::move(op));
@@ -371,6 +389,8 @@ void core::begin_close() {
     for (const watch_ptr& w : watches_.clear()) fire(w->fired, errc::client_closed);
     fire(epoch_->ended, errc::client_closed);
     end_parts(*epoch_, errc::client_closed);
+    for (const op_id id : std::exchange(urgent_, {})) fail(id, errc::client_closed);
+    for (const op_id id : std::exchange(again_, {})) fail(id, errc::client_closed);
     for (const op_id id : std::exchange(outbox_, {})) fail(id, errc::client_closed);
     for (asio::cancellation_signal& task : background_) task.emit(asio::cancellation_type::terminal);
     asio::post(strand_, [self = shared_from_this()] { self->continue_close(); });
@@ -390,15 +410,24 @@ void core::continue_close() {
         }
     }
     if (closing_ == closing::draining || closing_ == closing::goodbye)
-        finish_close(epoch_->session_id == 0 ? close_result::confirmed : close_result::session_left_to_expire);
+        finish_close(without_goodbye());
+}
+
+close_result core::without_goodbye() const {
+    // One that was asked for may exist, and so does one that was to be resumed.
+    const bool none = epoch_->session_id == 0 && !session_asked_for_ && !resume_;
+    return none ? close_result::confirmed : close_result::session_left_to_expire;
 }
 
 void core::let_go() {
     closing_ = closing::done;
+    urgent_.clear();
+    again_.clear();
     outbox_.clear();
     own_reads_ = 0;
     watches_.clear();
-    for (const hold_ptr& h : std::exchange(epoch_->holds, {})) {
+    epoch_->unconfirmed.clear();
+    for (const auto& [number, h] : std::exchange(epoch_->holds, {})) {
         for (hold::own_node& node : h->nodes) node.watch.reset();
         h->lost->then = {};
     }

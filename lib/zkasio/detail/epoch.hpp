@@ -8,8 +8,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace zkasio::detail {
@@ -36,6 +39,8 @@ struct hold {
     bool confirmed = false;  // the lease has covered it at least once: from then on the lease's end is its end
     bool removing = false;   // its nodes are on their way out
     boot_clock::time_point since{};
+    std::uint64_t number = 0;             // in its epoch's lists
+    boot_clock::time_point watch_at{};  // its key in epoch::to_watch
     waitable_ptr renewed = std::make_shared<waitable>();  // confirmed, or over
 
     /// Why this is over, or one of its parts; `none` when they are not. From any thread.
@@ -57,12 +62,30 @@ struct epoch {
 
     detail::lease lease;
     waitable_ptr ended = std::make_shared<waitable>();
-    std::vector<std::shared_ptr<hold>> holds;
-    std::size_t next_heartbeat_part = 0;
+    // There may be very many holds, and most turns of the strand concern none of them. By their numbers:
+    std::map<std::uint64_t, std::shared_ptr<hold>> holds;
+    std::map<std::uint64_t, std::shared_ptr<hold>> unconfirmed;  // those that no lease has covered yet
+    std::set<std::pair<boot_clock::time_point, std::uint64_t>> to_watch;  // those whose nodes are to be watched then
+    std::uint64_t last_hold = 0, last_checked = 0;  // the latest number; the last that a heartbeat has checked
     std::unordered_map<std::string, std::weak_ptr<session_part>> parts;  // strand
     std::size_t parts_swept = 0;  // their number after the last look for those that are gone
     bool heartbeat_under_way = false;
     boot_clock::time_point last_heartbeat{};
+
+    void add(const std::shared_ptr<hold>& h) {
+        h->number = ++last_hold;
+        holds.emplace(h->number, h);
+        unconfirmed.emplace(h->number, h);
+    }
+    void drop(const std::shared_ptr<hold>& h) {
+        if (holds.erase(h->number) == 0) return;
+        unconfirmed.erase(h->number);
+        to_watch.erase({h->watch_at, h->number});
+    }
+    void watch_nodes_at(hold& h, boot_clock::time_point when) {
+        to_watch.erase({h.watch_at, h.number});
+        if (holds.contains(h.number)) to_watch.emplace(h.watch_at = when, h.number);
+    }
 
     boot_clock::time_point leased_until() const noexcept {
         return boot_clock::time_point(boot_clock::duration(lease_end.load(std::memory_order_acquire)));

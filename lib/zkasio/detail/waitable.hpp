@@ -2,9 +2,9 @@
 
 #include <zkasio/detail/backend.hpp>
 
-#include <forward_list>
 #include <functional>
 #include <memory>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -17,34 +17,37 @@ struct waitable {
     std::function<void()> then;  ///< called on the strand before the waiters are woken; may be empty
 
     void add(op_id id) {
-        if (first_ == 0 && others_.empty())
+        if (first_ == 0 && !others_) {
             first_ = id;
-        else
-            others_.push_front(id);
+            return;
+        }
+        if (!others_) others_ = std::make_unique<std::set<op_id>>();
+        others_->insert(id);
     }
     void leave(op_id id) {
         if (first_ == id)
             first_ = 0;
-        else
-            others_.remove(id);
+        else if (others_)
+            others_->erase(id);
     }
     template <class F>
     void wake_all(F wake) {
         if (const op_id id = std::exchange(first_, 0)) wake(id);
-        auto others = std::exchange(others_, {});
-        others.reverse();
-        for (const op_id id : others) wake(id);
+        const auto others = std::move(others_);
+        if (!others) return;
+        for (const op_id id : *others) wake(id);
     }
 
 private:
     op_id first_ = 0;  // most often there is only one: it needs no memory
-    std::forward_list<op_id> others_;  // the latest first
+    std::unique_ptr<std::set<op_id>> others_;  // there may be very many who leave one by one
 };
 
 using waitable_ptr = std::shared_ptr<waitable>;
 
 /// A request that was started and whose reply is kept until somebody asks for it.
 struct ticket {
+    op_id id = 0;
     waitable_ptr answered = std::make_shared<waitable>();
     detail::reply reply;
 };

@@ -1,7 +1,5 @@
 #include <zkasio/detail/watch_registry.hpp>
 
-#include <algorithm>
-
 namespace zkasio::detail {
 
 bool watch_registry::begin(const std::string& path, watch_kind kind) {
@@ -36,7 +34,10 @@ bool watch_registry::finish(const std::string& path, watch_kind kind, bool live,
     --it->second.registering;
     if (live) {
         it->second.live = true;
-        if (who) it->second.waiters.push_back(std::move(who));
+        if (who) {
+            who->number = ++last_number_;
+            it->second.waiters.emplace(last_number_, std::move(who));
+        }
     }
     return unused(it);
 }
@@ -45,8 +46,8 @@ bool watch_registry::leave(const watch_state& who) {
     const auto it = entries_.find(key(who.path, who.kind));
     if (it == entries_.end()) return false;
     auto& waiters = it->second.waiters;
-    const auto me = std::find_if(waiters.begin(), waiters.end(), [&](const watch_ptr& w) { return w.get() == &who; });
-    if (me == waiters.end()) return false;
+    const auto me = waiters.find(who.number);
+    if (me == waiters.end() || me->second.get() != &who) return false;
     waiters.erase(me);
     return unused(it);
 }
@@ -74,7 +75,7 @@ std::vector<watch_ptr> watch_registry::fire(node_event e, std::string_view path)
     const auto end_watch = [&](watch_kind kind) {
         const auto it = entries_.find(key(std::string(path), kind));
         if (it == entries_.end()) return;
-        for (watch_ptr& w : it->second.waiters) {
+        for (auto& [number, w] : it->second.waiters) {
             w->event = e;
             woken.push_back(std::move(w));
         }
@@ -92,7 +93,8 @@ std::vector<watch_ptr> watch_registry::fire(node_event e, std::string_view path)
 
 std::vector<watch_ptr> watch_registry::clear() {
     std::vector<watch_ptr> all;
-    for (auto& [where, e] : entries_) all.insert(all.end(), e.waiters.begin(), e.waiters.end());
+    for (auto& [where, e] : entries_)
+        for (auto& [number, w] : e.waiters) all.push_back(std::move(w));
     entries_.clear();
     path_bytes_ = 0;
     return all;

@@ -2,6 +2,7 @@
 
 #include <zkasio/detail/waitable.hpp>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,6 +18,7 @@ struct watch_state {
     watch_kind kind = watch_kind::data;
     node_event event = node_event::data_changed;  // once it has fired
     waitable_ptr fired = std::make_shared<waitable>();
+    std::uint64_t number = 0;  // among those who wait, in watch_registry
 };
 using watch_ptr = std::shared_ptr<watch_state>;
 
@@ -58,7 +60,7 @@ public:
 
 private:
     struct entry {
-        std::vector<watch_ptr> waiters;
+        std::map<std::uint64_t, watch_ptr> waiters;  // in the order in which they came; there may be very many
         int registering = 0;    // requests under way that will set the watch
         bool live = false;      // the server has it
         bool removing = false;  // a removal is under way
@@ -72,6 +74,7 @@ private:
     std::map<key, entry, std::less<>> entries_;
     std::size_t chroot_length_;
     std::size_t path_bytes_ = 0;
+    std::uint64_t last_number_ = 0;
 };
 
 }  // namespace zkasio::detail

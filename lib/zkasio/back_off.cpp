@@ -1,0 +1,33 @@
+#include <zkasio/back_off.hpp>
+
+#include <zkasio/detail/core.hpp>
+
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
+
+#include <algorithm>
+
+namespace zkasio {
+
+std::chrono::milliseconds back_off::next() {
+    constexpr int enough = 1000;  // they do not grow any more
+    attempt_ = std::min(attempt_ + 1, enough);
+    return core_->options().retry().pause(attempt_ - 1, core_->random());
+}
+
+asio::awaitable<void> back_off::wait(std::chrono::milliseconds pause) {
+    asio::steady_timer timer(co_await asio::this_coro::executor);
+    timer.expires_after(pause);
+    co_await timer.async_wait(asio::use_awaitable);
+}
+
+void back_off::then(const asio::any_io_executor& executor, std::function<void()> f) {
+    timer_ = std::make_shared<asio::steady_timer>(executor);
+    timer_->expires_after(next());
+    // When it has just expired, destroying it is too late to cancel.
+    timer_->async_wait([f = std::move(f), weak = std::weak_ptr<asio::steady_timer>(timer_)](std::error_code cancelled) {
+        if (!cancelled && !weak.expired()) f();
+    });
+}
+
+}  // namespace zkasio
