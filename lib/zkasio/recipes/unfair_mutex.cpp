@@ -30,7 +30,9 @@ namespace {
 // Removes the node with this czxid, and no other of the same name: when an operator has deleted ours, or when the answer to the
 // removal is lost, the node that is there may be the next holder's.
 asio::awaitable<void> remove_ours(session on, std::string path, std::int64_t czxid) {
+    back_off pauses = on.make_back_off();
     for (bool again = false;; again = true) {
+        if (again) co_await pauses.pause();
         try {
             if (again) co_await on.sync(path);  // a server that lags behind still shows what we have removed
             const auto there = co_await on.exists(path);
@@ -87,13 +89,18 @@ private:
     };
     static asio::awaitable<void> remove(session on, std::string path, std::int64_t czxid, std::shared_ptr<turnstile::pass> pass,
                                         std::shared_ptr<removal> r) {
+        std::optional<error> refused;
         try {
             co_await remove_ours(on, path, czxid);
+        } catch (const error& e) {
+            r->failed = std::current_exception();
+            refused = e;
         } catch (...) {
             r->failed = std::current_exception();
         }
         pass->done();
         r->done.fire();
+        if (refused && refused->code() != condition::session_ended) throw error(*refused);  // so that it is logged
     }
 
     session on_;
@@ -151,6 +158,7 @@ public:
 private:
     // Only one of this session tries at a time: if the node is this session's, it is ours.
     static asio::awaitable<std::optional<std::int64_t>> ours(session on, std::string path) {
+        back_off pauses = on.make_back_off();
         for (;;) {
             std::error_code failed;
             std::optional<node_stat> there;
@@ -161,7 +169,10 @@ private:
                 if (e.code() != condition::retryable && e.code() != zk_errc::no_node) throw;
                 failed = e.code();
             }
-            if (failed == condition::retryable) continue;
+            if (failed == condition::retryable) {
+                co_await pauses.pause();
+                continue;
+            }
             if (!there || there->ephemeral_owner != on.id()) co_return std::nullopt;
             co_return there->czxid;
         }

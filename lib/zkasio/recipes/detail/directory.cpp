@@ -5,12 +5,16 @@ namespace zkasio::recipes::detail {
 asio::awaitable<void> make_directory(session on, std::string path, acl entries) {
     create_options options;
     options.mode(create_mode::container).parents(missing_parents::create_container).acl(std::move(entries));
-    std::error_code ignored;
-    try {
-        co_await on.create(path, bytes(), options);
-    } catch (const error& e) {
-        if (e.code() != zk_errc::node_exists && e.code() != condition::retryable) throw;
-        ignored = e.code();
+    back_off pauses = on.make_back_off();
+    for (std::error_code failed;; failed.clear()) {
+        try {
+            co_await on.create(path, bytes(), options);
+        } catch (const error& e) {
+            if (e.code() == errc::not_connected || (e.code() != zk_errc::node_exists && e.code() != condition::retryable)) throw;
+            failed = e.code();
+        }
+        if (failed != condition::retryable) co_return;
+        co_await pauses.pause();
     }
 }
 

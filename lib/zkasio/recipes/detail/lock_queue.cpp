@@ -12,6 +12,22 @@ namespace {
 // transaction stays small. The others follow from a listing.
 constexpr std::size_t most_witness_bytes = 100'000;
 
+// For one of several who fail for the same reason, on threads of their own: an exception is nothing to share.
+std::exception_ptr copy_of(const std::exception_ptr& failed) {
+    if (!failed) return nullptr;
+    try {
+        std::rethrow_exception(failed);
+    } catch (const error& e) {
+        return std::make_exception_ptr(error(e));
+    } catch (const std::system_error& e) {
+        return std::make_exception_ptr(std::system_error(e));
+    } catch (const std::bad_alloc&) {
+        return std::make_exception_ptr(std::bad_alloc());
+    } catch (...) {
+        return failed;
+    }
+}
+
 }  // namespace
 
 std::shared_ptr<lock_queue> lock_queue::of(const session& on, const lock_spec& lock) {
@@ -23,7 +39,7 @@ std::shared_ptr<lock_queue> lock_queue::of(const session& on, const lock_spec& l
 // ----------------------------------------------------------------------------------------------------- entering
 
 void lock_queue::enter(const contender_ptr& c, const asio::any_io_executor& from) {
-    if (over_) return settle(c, std::make_exception_ptr(error(over_, "acquire", directory_)));
+    if (over_) return settle(c, ended("acquire", directory_));
     if (c->asked.how_long == patience::first_or_nothing && order_.excludes(c->asked.kind)) {
         c->now = contender::state::left;
         return settle(c);
@@ -38,20 +54,27 @@ void lock_queue::enter(const contender_ptr& c, const asio::any_io_executor& from
 
 // The work under a lock asks for it again, on the executor that nobody else uses.
 bool lock_queue::waits_for_itself(lock_kind kind, const asio::any_io_executor& from) const {
-    for (const contender_ptr& owner : order_.owners()) {
-        const bool in_the_way = kind == lock_kind::exclusive || owner->asked.kind == lock_kind::exclusive;
-        if (in_the_way && owner->body_on && *owner->body_on == from) return true;
-    }
-    return false;
+    return order_.any_owner_excludes(kind, [&](const contender& owner) { return owner.body_on && *owner.body_on == from; });
 }
 
 std::exception_ptr lock_queue::itself() const {
     return std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory_, holds_it_already));
 }
 
+// The session is over. Made anew for each who is told.
+std::exception_ptr lock_queue::ended(std::string_view operation, const std::string& path) const {
+    return std::make_exception_ptr(error(over_, operation, path));
+}
+
+// For an owner: the session takes the lock along.
+std::exception_ptr lock_queue::ended_while_held(std::string_view operation, const std::string& path) const {
+    if (over_ == errc::client_closed) return ended(operation, path);
+    return std::make_exception_ptr(error(errc::lock_lost, operation, path, to_string(loss_reason::session_expired)));
+}
+
 void lock_queue::adopt(const contender_ptr& c, const std::string& path, const asio::any_io_executor& from) {
     c->path = path;
-    if (over_) return settle(c, std::make_exception_ptr(error(over_, "acquire", directory_)));
+    if (over_) return settle(c, ended("acquire", directory_));
     if (waits_for_itself(c->asked.kind, from)) {
         on_.ensure_removed(path);
         return settle(c, itself());
@@ -64,10 +87,19 @@ void lock_queue::adopt(const contender_ptr& c, const std::string& path, const as
 }
 
 void lock_queue::count(const contender_ptr& c) {
-    if (c->asked.how_long == patience::first_or_nothing) ++impatient_;
-    if (c->asked.observed) observed_.push_back(c);
-    c->counted = c->entering = true;
+    c->entering = true;
     ++entering_;
+}
+
+void lock_queue::begin_waiting(const contender_ptr& c) {
+    c->now = contender::state::waiting;
+    if (c->asked.how_long == patience::first_or_nothing) impatient_.emplace(c->at, c);
+    if (c->asked.observed) observed_.emplace(c->at, c);
+}
+
+void lock_queue::stop_waiting(const contender_ptr& c) {
+    for (auto* those : {&impatient_, &observed_})
+        if (const auto it = those->find(c->at); it != those->end() && it->second == c) those->erase(it);
 }
 
 void lock_queue::begin_create(const contender_ptr& c) {
@@ -91,40 +123,114 @@ void lock_queue::begin_create(const contender_ptr& c) {
 void lock_queue::creation_answered(const contender_ptr& c) {
     created node;
     std::exception_ptr failed;
-    bool lost = false, orphan = false;
+    bool lost = false, orphan = false, refused = false;
     try {
         node = c->creating->request->get();
     } catch (const error& e) {
         failed = std::current_exception();
         lost = e.outcome_unknown() && e.code() == condition::retryable;
         orphan = e.code() == zk_errc::no_node;
+        refused = e.code() == zk_errc::throttled;
     }
     const std::string id = std::exchange(c->creating, nullptr)->id;
-    if (over_) return settle(c, std::make_exception_ptr(error(over_, "acquire", directory_)));
+    if (over_) return settle(c, ended("acquire", directory_));
+    if (!failed) before_creating_.reset();
     if (!failed) return entered(c, node);
-    if (lost) return on_.run_in_background(recover(shared_from_this(), c, id));
-    if (c->now == contender::state::left || !orphan) return settle(c, failed);
+    if (lost) return begin_search(c, id);
+    if (c->now == contender::state::left || !(orphan || refused)) return settle(c, failed);
+    if (refused) return create_later(c);
     want_parent(c);
 }
 
-// The answer to the create was lost: is there a node?
-asio::awaitable<void> lock_queue::recover(std::shared_ptr<lock_queue> self, contender_ptr c, std::string id) {
-    std::optional<created> found;
+void lock_queue::create_later(const contender_ptr& c) {
+    refused_.push_back(c);
+    if (refused_.size() > 1) return;  // the pause has begun
+    before_creating_.then(on_.get_executor(), [weak = weak_from_this()] {
+        const auto self = weak.lock();
+        if (!self) return;
+        for (const contender_ptr& waiting : std::exchange(self->refused_, {}))
+            if (waiting->now != contender::state::left) self->begin_create(waiting);
+    });
+}
+
+// The answer to the create was lost: is there a node? Whoever has given up meanwhile has to know, too. One cut may lose thousands of
+// answers, so one search serves all that were lost before it began.
+void lock_queue::begin_search(const contender_ptr& c, std::string id) {
+    lost_.push_back({c, std::move(id)});
+    if (!std::exchange(searching_, true)) on_.run_in_background(search(shared_from_this()));
+}
+
+asio::awaitable<void> lock_queue::search(std::shared_ptr<lock_queue> self) {
+    while (!self->lost_.empty()) co_await self->search_once();
+    self->searching_ = false;
+}
+
+asio::awaitable<void> lock_queue::search_once() {
+    const std::vector<lost_create> round = std::exchange(lost_, {});
+    std::vector<std::string> ids;
+    for (const lost_create& l : round) ids.push_back(l.id);
+    std::multimap<std::string, std::string> names;
     std::exception_ptr failed;
     try {
-        found = co_await self->on_.find_protected(self->directory_, id);
+        names = co_await on_.find_all_protected(directory_, std::move(ids));
     } catch (...) {
         failed = std::current_exception();
     }
-    if (self->over_) failed = std::make_exception_ptr(error(self->over_, "acquire", self->directory_));
-    if (failed || (!found && c->now == contender::state::left))
-        self->settle(c, failed);
-    else if (found) {
-        c->asked_at = self->order_.begin_create();  // as if: when it was carried out is not known
-        self->order_.forget();                      // so is who stood before it since then
-        self->entered(c, *found);
-    } else
-        self->begin_create(c);
+    // Nobody else uses such an id: a node with one is ours. A token needs a look at it; who has left needs none.
+    std::vector<std::pair<lost_create, pending_data>> looked_at;
+    for (const lost_create& l : round) {
+        const auto it = names.find(l.id);
+        if (failed || it == names.end()) {
+            search_ended(l.who, std::nullopt, failed);
+            continue;
+        }
+        created node;
+        node.path = join_path(directory_, it->second);
+        l.who->path = node.path;
+        if (l.who->now == contender::state::left)
+            search_ended(l.who, node, nullptr);
+        else
+            looked_at.emplace_back(l, on_.start_exists(node.path));
+    }
+    for (const auto& [l, reading] : looked_at) {
+        std::exception_ptr unreadable;
+        std::optional<created> node(std::in_place);
+        node->path = l.who->path;
+        bool again = false;
+        try {
+            const node_data seen = co_await reading.result();
+            node->stat = seen.stat;
+        } catch (const error& e) {
+            again = e.code() == condition::retryable;
+            if (e.code() == zk_errc::no_node)
+                node.reset();  // somebody has deleted it since
+            else if (!again)
+                unreadable = std::current_exception();
+        } catch (...) {
+            unreadable = std::current_exception();
+        }
+        if (again)
+            lost_.push_back(l);  // by the next search
+        else
+            search_ended(l.who, node, unreadable);
+    }
+}
+
+// The node is there, or it is not, or that could not be found out.
+void lock_queue::search_ended(const contender_ptr& c, std::optional<created> found, const std::exception_ptr& failed) {
+    if (over_ || failed) {
+        if (!over_ && !c->path.empty()) on_.ensure_removed(c->path);
+        c->path.clear();
+        return settle(c, over_ ? ended("acquire", directory_) : copy_of(failed));
+    }
+    if (found) {
+        c->asked_at = order_.begin_create();  // as if: when it was carried out is not known
+        order_.forget();                      // so is who stood before it since then
+        return entered(c, *found);
+    }
+    c->path.clear();
+    if (c->now == contender::state::left) return settle(c);
+    begin_create(c);
 }
 
 void lock_queue::want_parent(const contender_ptr& c) {
@@ -143,7 +249,7 @@ asio::awaitable<void> lock_queue::make_parent(std::shared_ptr<lock_queue> self, 
     self->making_parent_ = false;
     for (const contender_ptr& c : std::exchange(self->orphans_, {})) {
         if (failed || c->now == contender::state::left)
-            self->settle(c, failed);
+            self->settle(c, copy_of(failed));
         else
             self->begin_create(c);
     }
@@ -164,7 +270,7 @@ void lock_queue::entered(const contender_ptr& c, const created& node) {
         order_.leave(c->at);
         remove(c, {});
     } else {
-        c->now = contender::state::waiting;
+        begin_waiting(c);
     }
     reconsider();
 }
@@ -191,7 +297,11 @@ void lock_queue::leave(const contender_ptr& c) {
         remove(c, {});
         reconsider();
     }
-    if (was == contender::state::entering) settle(c);  // whoever learns what has become of its node removes it
+    if (was == contender::state::entering) {
+        settle(c);
+        // Whoever learns what has become of its node removes it; there may not have to be one.
+        if (c->creating && c->creating->request) c->creating->request->withdraw();
+    }
 }
 
 void lock_queue::stop_entering(const contender_ptr& c) {
@@ -254,8 +364,10 @@ void lock_queue::removal_answered(const contender_ptr& c, const pending_removal&
         }
     }
     if (again) return remove(c, still_relying_on(checked));
+    const bool waited_for = order_.waits_for_departure();
     order_.departed(c->at);
     c->tell_gone();
+    if (waited_for) reconsider();
 }
 
 // Of those who were handed the lock, the ones who have it by now and do not know of a loss.
@@ -286,7 +398,7 @@ void lock_queue::reconsider() {
         if (s.what == queue_order::verdict::unknown) {
             look();
         } else {
-            if (impatient_ > 0 && refuse_impatient()) continue;  // what is known has changed
+            if (refuse_impatient()) continue;  // what is known has changed
             prepare(head, s.what == queue_order::verdict::local || s.last);
             if (s.what == queue_order::verdict::remote) {
                 // Before the predecessor's: so its removal is not told before that of our own node.
@@ -304,16 +416,14 @@ void lock_queue::reconsider() {
 
 // The head has to wait, and with it all behind it. Whether there were any.
 bool lock_queue::refuse_impatient() {
-    bool any = false;
-    for (const contender_ptr& c : order_.waiting()) {
-        if (c->asked.how_long != patience::first_or_nothing) continue;
-        any = true;
-        order_.leave(c->at);
+    const auto refused = std::exchange(impatient_, {});
+    for (const auto& [at, c] : refused) {
+        order_.leave(at);
         c->now = contender::state::left;
         remove(c, {});
         settle(c);
     }
-    return any;
+    return !refused.empty();
 }
 
 // The next in line has its lease ready, so that the grant costs no round trip, and learns when somebody deletes its node;
@@ -332,7 +442,7 @@ void lock_queue::prepare(const contender_ptr& head, bool next_in_line) {
 }
 
 void lock_queue::look() {
-    if (std::exchange(looking_, true)) return;
+    if (order_.waits_for_departure() || std::exchange(looking_, true)) return;
     const std::uint64_t number = order_.begin_look();
     const pending_children listing = on_.start_children(directory_);
     listing.then([self = shared_from_this(), listing, number] { self->looked(listing, number); });
@@ -355,8 +465,23 @@ void lock_queue::looked(const pending_children& listing, std::uint64_t number) {
     } catch (...) {
         fail_waiting(std::current_exception());
     }
+    if (failed)
+        look_later();
+    else
+        before_looking_.reset();
     for (const contender_ptr& c : missing) vanished(c);
     reconsider();
+}
+
+// Until the pause has passed it counts as looking.
+void lock_queue::look_later() {
+    looking_ = true;
+    before_looking_.then(on_.get_executor(), [weak = weak_from_this()] {
+        const auto self = weak.lock();
+        if (!self || self->over_) return;
+        self->looking_ = false;
+        self->reconsider();
+    });
 }
 
 // Somebody has deleted the node.
@@ -364,6 +489,7 @@ void lock_queue::vanished(const contender_ptr& c) {
     if (c->now == contender::state::owner && c->hold) c->hold->lose(loss_reason::node_deleted);
     if (c->now != contender::state::waiting) return;
     order_.vanish(c->at);
+    stop_waiting(c);
     c->hold.reset();
     if (const auto lost = c->asked.lost) {
         c->now = contender::state::left;
@@ -409,12 +535,12 @@ void lock_queue::arm(const std::shared_ptr<pending_watched_data>& asked, std::ui
         watched<node_data> seen = asked->get();
         following_request_.reset();
         following_watch_.emplace(std::move(seen.changes));
+        before_following_.reset();
     } catch (const error& e) {
+        if (e.code() == condition::retryable) return follow_later(round);
         stop_following();
         if (e.code() == zk_errc::no_node)
             predecessor_gone(name);
-        else if (e.code() == condition::retryable)
-            reconsider();
         else
             fail_waiting(std::current_exception());
         return;
@@ -427,6 +553,17 @@ void lock_queue::arm(const std::shared_ptr<pending_watched_data>& asked, std::ui
             self->predecessor_gone(name);
         else
             self->reconsider();  // its data has changed: watch on
+    });
+}
+
+// Until the pause has passed it counts as followed.
+void lock_queue::follow_later(std::uint64_t round) {
+    following_request_.reset();
+    before_following_.then(on_.get_executor(), [weak = weak_from_this(), round] {
+        const auto self = weak.lock();
+        if (!self || self->over_ || round != self->following_round_) return;
+        self->stop_following();
+        self->reconsider();
     });
 }
 
@@ -462,54 +599,69 @@ void lock_queue::settle(const contender_ptr& c, std::exception_ptr why) {
     }
     if (std::exchange(c->settled, true)) return;
     if (c->now == contender::state::entering) c->now = contender::state::left;
-    if (c->counted) {
-        if (c->asked.how_long == patience::first_or_nothing) --impatient_;
-        if (c->asked.observed) std::erase(observed_, c);
-    }
+    stop_waiting(c);
     c->failed = std::move(why);
     c->decided.fire();
 }
 
-void lock_queue::fail_waiting(std::exception_ptr why) {
+void lock_queue::fail_waiting(const std::exception_ptr& why) {
     for (const contender_ptr& c : order_.waiting()) {
         order_.leave(c->at);
         c->now = contender::state::left;
         remove(c, {});
-        settle(c, why);
+        settle(c, copy_of(why));
     }
 }
 
 void lock_queue::session_over(std::error_code why) noexcept {
     over_ = why;
     stop_following();
-    const auto failed = std::make_exception_ptr(error(why, "acquire", directory_));
     for (const contender_ptr& c : order_.clear()) {
         c->now = contender::state::left;
         c->tell_gone();
-        settle(c, failed);
+        settle(c, ended("acquire", directory_));
     }
-    for (const contender_ptr& c : std::exchange(orphans_, {})) settle(c, failed);
+    for (auto* those : {&orphans_, &refused_})
+        for (const contender_ptr& c : std::exchange(*those, {})) settle(c, ended("acquire", directory_));
+    for (const lost_create& l : std::exchange(lost_, {})) settle(l.who, ended("acquire", directory_));
 }
 
 // Contenders keep their queue alive, and it keeps them.
 void lock_queue::loop_over() noexcept {
     order_.clear();
     orphans_.clear();
+    refused_.clear();
+    lost_.clear();
     observed_.clear();
+    impatient_.clear();
 }
 
+// Only those for whom something may have changed.
 void lock_queue::tell_observers() {
-    for (const contender_ptr& c : std::vector<contender_ptr>(observed_)) {
-        if (c->now != contender::state::waiting) continue;
-        const queue_order::insight i = order_.look_at(c->at);
-        if (!i.known) {
-            look();
-            continue;
+    const auto from = order_.changed_from();
+    if (!from || observed_.empty()) return;
+    std::vector<contender_ptr> those;
+    std::vector<place> places;
+    for (auto it = observed_.lower_bound(place{*from, lock_kind::exclusive, 0}); it != observed_.end(); ++it) {
+        if (!order_.knows(it->first)) {
+            if (those.empty()) return look();
+            break;
         }
+        those.push_back(it->second);
+        places.push_back(it->first);
+    }
+    const auto insights = order_.look_at(places);
+    order_.told();
+    if (!places.empty() && places.back() != observed_.rbegin()->first) {
+        order_.changed(places.back().number + 1);  // those behind are not known yet
+        look();
+    }
+    for (std::size_t i = 0; i < those.size(); ++i) {
+        if (those[i]->now != contender::state::waiting) continue;
         queue_position position;
-        position.ahead = i.position;
-        if (!i.predecessor.empty()) position.predecessor = join_path(directory_, i.predecessor);
-        observation& observed = *c->asked.observed;
+        position.ahead = insights[i].position;
+        if (!insights[i].predecessor.empty()) position.predecessor = join_path(directory_, insights[i].predecessor);
+        observation& observed = *those[i]->asked.observed;
         if (observed.told == position) continue;
         observed.told = position;
         observed.tell(position);

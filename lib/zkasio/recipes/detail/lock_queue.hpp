@@ -12,9 +12,11 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace zkasio::recipes::detail {
@@ -89,8 +91,8 @@ struct contender {
     bool settled = false;
     bool downgrading = false, given_up = false;  // given up meanwhile
     bool has_no_node = false;                    // an owner whose node somebody has deleted
-    bool counted = false, entering = false;  // among lock_queue's impatient and observed ones; among its entering ones
-    bool granted = false, displaced = false;  // refused because its node is gone
+    bool entering = false;                       // among lock_queue's entering ones
+    bool granted = false, displaced = false;     // refused because its node is gone
     std::exception_ptr failed;  // to get the lock; or, who has had it, to remove its node
 
     /// Of an owner that has left.
@@ -121,7 +123,8 @@ struct contender {
 class lock_queue final : public session_part, public std::enable_shared_from_this<lock_queue> {
 public:
     lock_queue(session on, std::string directory, queue_names names)
-        : on_(std::move(on)), directory_(std::move(directory)), names_(std::move(names)), order_(names_) {}
+        : on_(std::move(on)), directory_(std::move(directory)), names_(std::move(names)), order_(names_),
+          before_looking_(on_.make_back_off()), before_following_(on_.make_back_off()), before_creating_(on_.make_back_off()) {}
 
     /// The one for this directory and these names. On the strand.
     static std::shared_ptr<lock_queue> of(const session& on, const lock_spec& lock);
@@ -142,18 +145,26 @@ private:
     void begin_create(const contender_ptr& c);
     bool waits_for_itself(lock_kind kind, const asio::any_io_executor& from) const;
     std::exception_ptr itself() const;
+    std::exception_ptr ended(std::string_view operation, const std::string& path) const;
+    std::exception_ptr ended_while_held(std::string_view operation, const std::string& path) const;
     void count(const contender_ptr& c);
     void creation_answered(const contender_ptr& c);
     void entered(const contender_ptr& c, const created& node);
     void want_parent(const contender_ptr& c);
     static asio::awaitable<void> make_parent(std::shared_ptr<lock_queue> self, zkasio::acl entries);
-    static asio::awaitable<void> recover(std::shared_ptr<lock_queue> self, contender_ptr c, std::string id);
+    void create_later(const contender_ptr& c);
+    void begin_search(const contender_ptr& c, std::string id);
+    static asio::awaitable<void> search(std::shared_ptr<lock_queue> self);
+    asio::awaitable<void> search_once();
+    void search_ended(const contender_ptr& c, std::optional<created> found, const std::exception_ptr& failed);
     static asio::awaitable<void> join_readers(std::shared_ptr<lock_queue> self, contender_ptr c);
     static asio::awaitable<void> go_on_as(std::shared_ptr<lock_queue> self, contender_ptr from, contender_ptr to);
     asio::awaitable<bool> try_to_join(contender_ptr c);
     asio::awaitable<std::optional<created>> create_beside(contender_ptr c, std::string witness, std::string path, bool replace);
     void entered_as_owner(const contender_ptr& c, const created& node);
 
+    void begin_waiting(const contender_ptr& c);
+    void stop_waiting(const contender_ptr& c);
     void stop_entering(const contender_ptr& c);
     void release(const contender_ptr& c);
     void remove(const contender_ptr& c, const std::vector<contender_ptr>& checked);
@@ -165,14 +176,16 @@ private:
     void prepare(const contender_ptr& head, bool next_in_line);
     void look();
     void looked(const pending_children& listing, std::uint64_t number);
+    void look_later();
     void follow(const std::string& name);
     void stop_following();
     void arm(const std::shared_ptr<pending_watched_data>& asked, std::uint64_t round);
+    void follow_later(std::uint64_t round);
     void predecessor_gone(const std::string& name);
     void vanished(const contender_ptr& c);
     void deliver(const contender_ptr& c);
     void settle(const contender_ptr& c, std::exception_ptr why = nullptr);
-    void fail_waiting(std::exception_ptr why);
+    void fail_waiting(const std::exception_ptr& why);
     void tell_observers();
 
     session on_;
@@ -181,16 +194,27 @@ private:
     queue_order order_;
     std::error_code over_;
 
-    bool looking_ = false;
+    bool looking_ = false;       // a listing is under way, or a pause before the next
+    back_off before_looking_;
     std::string following_;  // the name of the node that the head waits for
     std::uint64_t following_round_ = 0;
     std::shared_ptr<pending_watched_data> following_request_;
     std::optional<watch> following_watch_;
+    back_off before_following_;
 
-    std::size_t entering_ = 0, impatient_ = 0;
-    std::vector<contender_ptr> observed_;
+    std::size_t entering_ = 0;
+    // Of those who wait: there may be very many, and most of what happens concerns none of them.
+    std::map<place, contender_ptr> impatient_, observed_;
     bool making_parent_ = false;
     std::vector<contender_ptr> orphans_;  // wait for the directory
+    struct lost_create {
+        contender_ptr who;
+        std::string id;
+    };
+    bool searching_ = false;
+    std::vector<lost_create> lost_;       // the answers to their creates: wait for the next search
+    std::vector<contender_ptr> refused_;  // by a server that has too much to do: wait for a pause to end
+    back_off before_creating_;
 };
 
 }  // namespace zkasio::recipes::detail

@@ -16,7 +16,7 @@ asio::awaitable<void> lock_queue::join_readers(std::shared_ptr<lock_queue> self,
     } catch (...) {
         failed = std::current_exception();
     }
-    if (self->over_) failed = std::make_exception_ptr(error(self->over_, "acquire", self->directory_));
+    if (self->over_) failed = self->ended("acquire", self->directory_);
     if (joined) co_return;
     if (failed || c->now == contender::state::left)
         self->settle(c, failed);
@@ -53,7 +53,7 @@ asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
 
 // Curator's downgrade takes two steps, and holds both locks in between; this is one.
 void lock_queue::downgrade(const contender_ptr& from, const contender_ptr& to) {
-    if (over_) return settle(to, std::make_exception_ptr(error(over_, "downgrade", directory_)));
+    if (over_) return settle(to, ended_while_held("downgrade", from->path));
     to->entering = true;
     ++entering_;
     from->downgrading = true;
@@ -74,7 +74,7 @@ asio::awaitable<void> lock_queue::go_on_as(std::shared_ptr<lock_queue> self, con
     } catch (...) {
         failed = std::current_exception();
     }
-    if (self->over_) failed = std::make_exception_ptr(error(self->over_, "downgrade", self->directory_));
+    if (self->over_) failed = self->ended_while_held("downgrade", from->path);
     from->downgrading = false;
     if (!node || self->over_) {
         self->settle(to, failed);
@@ -105,6 +105,7 @@ asio::awaitable<std::optional<created>> lock_queue::create_beside(contender_ptr 
     steps.check(witness);
     steps.create(path, bytes(c->asked.spec->data), options);
     if (replace) steps.remove(witness);
+    back_off pauses = on_.make_back_off();
     for (;;) {
         std::error_code failed;
         try {
@@ -124,6 +125,7 @@ asio::awaitable<std::optional<created>> lock_queue::create_beside(contender_ptr 
             } catch (const error& e) {
                 if (e.code() != condition::retryable) throw;
             }
+            if (!known) co_await pauses.pause();
         }
         if (there) {
             std::optional<created> node(std::in_place);
@@ -132,6 +134,7 @@ asio::awaitable<std::optional<created>> lock_queue::create_beside(contender_ptr 
             co_return node;
         }
         if (!failed) co_return std::nullopt;
+        co_await pauses.pause();
     }
 }
 

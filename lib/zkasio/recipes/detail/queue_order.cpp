@@ -1,6 +1,8 @@
 #include <zkasio/recipes/detail/queue_order.hpp>
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 
 namespace zkasio::recipes::detail {
 namespace {
@@ -13,6 +15,34 @@ bool has(const Map& m, std::int64_t number) {
     const auto it = m.lower_bound(first_at(number));
     return it != m.end() && it->first.number == number;
 }
+
+constexpr std::int64_t everywhere = std::numeric_limits<std::int64_t>::min();
+
+// How many stand before a place; for one place after another.
+template <class Map>
+class standing_before {
+public:
+    standing_before(const Map& m, const place& p) : map_(m), at_(m.lower_bound(p)) {
+        // Counted from the nearer end: most often that is where changes are.
+        auto back = at_, forward = at_;
+        for (count_ = 0; back != map_.begin(); --back, ++forward, ++count_)
+            if (forward == map_.end()) {
+                count_ = map_.size() - count_;
+                break;
+            }
+    }
+    void go_on_to(const place& p) {
+        for (; at_ != map_.end() && at_->first < p; ++at_) ++count_;
+    }
+    std::size_t count() const { return count_; }
+    /// The nearest of them, or null.
+    const typename Map::value_type* nearest() const { return at_ == map_.begin() ? nullptr : &*std::prev(at_); }
+
+private:
+    const Map& map_;
+    typename Map::const_iterator at_;
+    std::size_t count_ = 0;
+};
 
 }  // namespace
 
@@ -34,7 +64,7 @@ void queue_order::extend() {
 
 // Whether one of our nodes has left that may have stood before a node for which was asked then.
 bool queue_order::left_since(std::uint64_t time) const {
-    return std::any_of(departing_.begin(), departing_.end(), [&](const auto& d) { return d.second.time > time; });
+    return !departed_at_.empty() && *departed_at_.rbegin() > time;
 }
 
 // Whether one of our nodes has been there all the time.
@@ -50,7 +80,8 @@ place queue_order::enter(std::string_view name, contender_ptr who, std::uint64_t
     if (!excludes(parsed.kind) && left_since(asked)) forget();
     const place p{unwrap(parsed.sequence), parsed.kind, ++next_id_};
     // It may have been listed before we knew that it is ours.
-    std::erase_if(remotes_, [&](const remote& r) { return r.number == p.number && r.name == name; });
+    erase_remote(p.number, name);
+    changed(p.number);
     if (p.kind == lock_kind::exclusive) ++exclusive_waiting_;
     waiting_.emplace(p, local{std::move(who), name, std::min(asked, time_), 0});
     extend();
@@ -64,11 +95,20 @@ void queue_order::leave(const place& p) {
     if (node.empty()) return;
     if (p.kind == lock_kind::exclusive) --(waited ? exclusive_waiting_ : exclusive_owners_);
     departing_.emplace(p, departure{node.mapped().name, ++time_});
+    departed_at_.insert(time_);
+    changed(p.number);
     // Where readers may join readers that hold (shared_mutex, readers preferred), others may stand at the same number. And
     // whether a reader behind a writer that gives up still has its node, nothing else would tell.
     if (p.kind == lock_kind::shared || (waited && names_.has_shared())) forget();
     // A listing that is under way does not tell whether those behind it had their nodes until now.
     if (!waiting_.empty() && p < waiting_.begin()->first) first_look_ = time_ + 1;
+}
+
+void queue_order::departed(const place& p) {
+    const auto node = departing_.extract(p);
+    if (node.empty()) return;
+    departed_at_.erase(node.mapped().time);
+    departure_shown_ = false;
 }
 
 void queue_order::vanish(const place& p) {
@@ -96,6 +136,7 @@ place queue_order::downgrade(const place& p, std::string_view name, contender_pt
     node.mapped().who = std::move(who);
     node.mapped().since = time_;
     owners_.insert(std::move(node));
+    changed(p.number);
     return shared;
 }
 
@@ -108,18 +149,13 @@ std::vector<contender_ptr> queue_order::waiting() const {
     return all;
 }
 
-std::vector<contender_ptr> queue_order::owners() const {
-    std::vector<contender_ptr> all;
-    all.reserve(owners_.size());
-    for (const auto& [p, l] : owners_) all.push_back(l.who);
-    return all;
-}
-
 std::vector<contender_ptr> queue_order::clear() {
     std::vector<contender_ptr> all = waiting();
     waiting_.clear();
     owners_.clear();
     departing_.clear();
+    departed_at_.clear();
+    departure_shown_ = false;
     exclusive_owners_ = exclusive_waiting_ = 0;
     forget();
     return all;
@@ -164,6 +200,8 @@ std::vector<contender_ptr> queue_order::listed(const std::vector<std::string>& n
         remotes_ = std::move(others);
         horizon_ = latest;
         extend();
+        changed(everywhere);
+        departure_shown_ = departed_ahead;
         // A removal that had to be sent again: whether those behind that node have theirs when it goes, this does not tell.
         if (departed_ahead) drop();
     }
@@ -175,7 +213,19 @@ std::vector<contender_ptr> queue_order::listed(const std::vector<std::string>& n
 }
 
 void queue_order::removed(const std::string& name) {
-    std::erase_if(remotes_, [&](const remote& r) { return r.name == name; });
+    const std::int32_t sequence = names_.parse(name).sequence;
+    const std::int64_t number = unwrap(sequence);
+    erase_remote(number, name);
+    changed(number);
+}
+
+void queue_order::erase_remote(std::int64_t number, std::string_view name) {
+    auto it = std::lower_bound(remotes_.begin(), remotes_.end(), number, [](const remote& r, std::int64_t n) { return r.number < n; });
+    for (; it != remotes_.end() && it->number == number; ++it)
+        if (it->name == name) {
+            remotes_.erase(it);
+            return;
+        }
 }
 
 void queue_order::forget() {
@@ -186,6 +236,7 @@ void queue_order::forget() {
 void queue_order::drop() {
     remotes_.clear();
     horizon_.reset();
+    changed(everywhere);
 }
 
 queue_order::step queue_order::next() const {
@@ -205,28 +256,29 @@ queue_order::step queue_order::next() const {
     return {verdict::remote, &nearest->name, std::find_if(std::next(nearest), end, excludes_me) == end};
 }
 
-queue_order::insight queue_order::look_at(const place& p) const {
-    insight i{0, {}, knows(p)};
-    std::string_view nearest;
-    std::int64_t number = 0;
-    for (const auto* locals : {&owners_, &waiting_})
-        for (auto it = locals->begin(); it != locals->end() && it->first < p; ++it) {
-            ++i.position;
-            if (nearest.empty() || it->first.number >= number) {
-                nearest = it->second.name;
-                number = it->first.number;
+std::vector<queue_order::insight> queue_order::look_at(const std::vector<place>& sorted) const {
+    std::vector<insight> all;
+    if (sorted.empty()) return all;
+    all.reserve(sorted.size());
+    standing_before owners(owners_, sorted.front()), waiting(waiting_, sorted.front());
+    for (const place& p : sorted) {
+        owners.go_on_to(p);
+        waiting.go_on_to(p);
+        const auto remote_end = std::lower_bound(remotes_.begin(), remotes_.end(), p.number,
+                                                 [](const remote& r, std::int64_t number) { return r.number < number; });
+        insight i{owners.count() + waiting.count() + static_cast<std::size_t>(remote_end - remotes_.begin()), {}, knows(p)};
+        std::string_view nearest;
+        std::int64_t number = everywhere;
+        for (const auto* ahead : {owners.nearest(), waiting.nearest()})
+            if (ahead && ahead->first.number >= number) {
+                nearest = ahead->second.name;
+                number = ahead->first.number;
             }
-        }
-    for (const remote& r : remotes_) {
-        if (r.number >= p.number) break;
-        ++i.position;
-        if (nearest.empty() || r.number >= number) {
-            nearest = r.name;
-            number = r.number;
-        }
+        if (remote_end != remotes_.begin() && std::prev(remote_end)->number >= number) nearest = std::prev(remote_end)->name;
+        i.predecessor = nearest;
+        all.push_back(std::move(i));
     }
-    i.predecessor = nearest;
-    return i;
+    return all;
 }
 
 }  // namespace zkasio::recipes::detail

@@ -3,11 +3,14 @@
 #include <zkasio/recipes/detail/queue_names.hpp>
 
 #include <compare>
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace zkasio::recipes::detail {
@@ -45,7 +48,7 @@ public:
     /// the node is not there any more.
     void leave(const place& p);
     /// That removal is done.
-    void departed(const place& p) { departing_.erase(p); }
+    void departed(const place& p);
     /// Somebody else has removed it.
     void vanish(const place& p);
     void grant(const place& p);
@@ -55,7 +58,14 @@ public:
     /// The first who waits; null when nobody does.
     contender_ptr head() const;
     std::vector<contender_ptr> waiting() const;
-    std::vector<contender_ptr> owners() const;
+    /// Whether `claim(owner)` holds for one of our owners that excludes a newcomer.
+    template <class Claim>
+    bool any_owner_excludes(lock_kind newcomer, Claim claim) const {
+        if (newcomer == lock_kind::shared && exclusive_owners_ == 0) return false;
+        return std::any_of(owners_.begin(), owners_.end(), [&](const auto& o) {
+            return (newcomer == lock_kind::exclusive || o.first.kind == lock_kind::exclusive) && claim(*o.second.who);
+        });
+    }
     std::vector<contender_ptr> clear();
     bool empty() const noexcept { return waiting_.empty() && owners_.empty(); }
     /// Whether one of our own, there already, excludes a newcomer.
@@ -72,6 +82,9 @@ public:
     void forget();
     /// Whether everybody ahead of this place is known.
     bool knows(const place& p) const noexcept { return horizon_ && p.number <= *horizon_; }
+    /// The latest listing shows one of ours, ahead of all who wait, whose removal has not been carried out: as long as that is so,
+    /// another listing tells no more.
+    bool waits_for_departure() const noexcept { return departure_shown_; }
 
     // ---------------------------------------------------------------------------------------- what follows
     enum class verdict {
@@ -93,7 +106,14 @@ public:
         std::string predecessor;  ///< the name of the next one ahead; empty when there is none
         bool known;               ///< no listing is needed to tell
     };
-    insight look_at(const place& p) const;
+    insight look_at(const place& p) const { return look_at(std::vector<place>(1, p)).front(); }
+    /// The same for each of these, which are in order.
+    std::vector<insight> look_at(const std::vector<place>& sorted) const;
+
+    /// What look_at() says may have changed from this number on since told() was called; nothing: nowhere.
+    std::optional<std::int64_t> changed_from() const noexcept { return changed_from_; }
+    void told() noexcept { changed_from_.reset(); }
+    void changed(std::int64_t from) noexcept { changed_from_ = changed_from_ ? std::min(*changed_from_, from) : from; }
 
 private:
     struct local {
@@ -116,13 +136,17 @@ private:
     bool left_since(std::uint64_t time) const;
     bool ours(std::int64_t number) const;
     void extend();
+    void erase_remote(std::int64_t number, std::string_view name);
     local* find(std::int64_t number, const std::string& name);
 
     queue_names names_;
     std::map<place, local> waiting_, owners_;
     std::map<place, departure> departing_;
+    std::set<std::uint64_t> departed_at_;  // the times of these
     std::vector<remote> remotes_;           // in order
     std::optional<std::int64_t> horizon_;   // up to here every node is known
+    std::optional<std::int64_t> changed_from_;
+    bool departure_shown_ = false;
     std::size_t exclusive_owners_ = 0, exclusive_waiting_ = 0;
     std::optional<std::int64_t> base_;      // the latest number seen
     std::uint64_t time_ = 0, first_look_ = 0, next_id_ = 0;  // the time only counts what was sent

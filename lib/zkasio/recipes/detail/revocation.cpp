@@ -28,6 +28,7 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
         try {
             watched<node_data> seen = request->get();
             if (seen.value.data == revoke_message) return decide(nullptr);
+            pauses.at(i).reset();
             watches[i].emplace(std::move(seen.changes));
             watches[i]->then([weak = weak_from_this(), i, path](std::error_code, node_change) {
                 if (const auto self = weak.lock()) self->read(i, path);  // which fails when the session is over
@@ -37,7 +38,9 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
                 claim->hold().lose(loss_reason::node_deleted, path);
                 decide(std::make_exception_ptr(error(errc::lock_lost, "revoke_requested", path, "the node is gone")));
             } else if (e.code() == condition::retryable)
-                read(i, path);
+                pauses.at(i).then(on.get_executor(), [weak = weak_from_this(), i, path] {
+                    if (const auto self = weak.lock()) self->read(i, path);
+                });
             else
                 decide(std::current_exception());
         }
@@ -62,6 +65,7 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
     session on;
     std::vector<std::shared_ptr<pending_watched_data>> requests;
     std::vector<std::optional<watch>> watches;
+    std::vector<back_off> pauses;
     one_shot decided;
     bool over = false;
     std::exception_ptr failed;
@@ -75,6 +79,7 @@ revocation_watch::revocation_watch(std::shared_ptr<lock_claim> claim) : state_(s
         const std::vector<std::string>& paths = s->claim->paths();
         s->requests.resize(paths.size());
         s->watches.resize(paths.size());
+        while (s->pauses.size() < paths.size()) s->pauses.push_back(s->on.make_back_off());
         for (std::size_t i = 0; i < paths.size(); ++i) s->read(i, paths[i]);
     });
 }
@@ -85,6 +90,7 @@ revocation_watch::~revocation_watch() {
             s->over = true;
             s->requests.clear();
             s->watches.clear();
+            s->pauses.clear();
             s->timer.reset();
         });
     } catch (...) {

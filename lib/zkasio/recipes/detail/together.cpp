@@ -46,7 +46,7 @@ private:
 };
 
 // The paths of the new nodes; empty: try again.
-asio::awaitable<std::vector<std::string>> create_all(session on, std::vector<wish> wishes) {
+asio::awaitable<std::vector<std::string>> create_all(session on, std::vector<wish> wishes, back_off& pauses) {
     uncertain_nodes nodes(on);
     transaction steps;
     for (const wish& w : wishes) {
@@ -57,16 +57,18 @@ asio::awaitable<std::vector<std::string>> create_all(session on, std::vector<wis
         nodes.expect(w.spec->directory, id);
     }
     std::vector<std::string> paths;
-    bool orphan = false;
+    bool orphan = false, lost = false;
     try {
         for (step_result& r : co_await on.multi(steps)) paths.push_back(std::move(r.path));
         nodes.settled();
+        pauses.reset();
     } catch (const error& e) {
         if (!e.outcome_unknown()) nodes.settled();
         orphan = e.code() == zk_errc::no_node;
-        const bool lost = e.outcome_unknown() && e.code() == condition::retryable;
+        lost = e.outcome_unknown() && e.code() == condition::retryable;
         if (!orphan && !lost) throw;
     }
+    if (lost) co_await pauses.pause();
     if (orphan)
         for (const wish& w : wishes) co_await make_directory(on, w.spec->directory, w.spec->acl);
     co_return paths;
@@ -76,8 +78,9 @@ asio::awaitable<std::vector<std::string>> create_all(session on, std::vector<wis
 
 asio::awaitable<claims_together> contend_together(session on, std::vector<wish> wishes) {
     const asio::any_io_executor from = co_await asio::this_coro::executor;
+    back_off pauses = on.make_back_off();
     std::vector<std::string> paths;
-    while (paths.empty()) paths = co_await create_all(on, wishes);
+    while (paths.empty()) paths = co_await create_all(on, wishes, pauses);
     const auto lost = std::make_shared<place_loss>(on.make_one_shot());
     std::vector<std::shared_ptr<queue_claim>> places;
     for (std::size_t i = 0; i < wishes.size(); ++i) {

@@ -1,0 +1,246 @@
+// Locks over a scripted server: answers that are lost, and servers that refuse.
+
+#include "unit/fake_tree.hpp"
+#include "unit/rig.hpp"
+
+#include <zkasio/recipes/mutex.hpp>
+#include <zkasio/recipes/shared_mutex.hpp>
+
+#include <algorithm>
+#include <set>
+
+using namespace zkasio;
+using namespace zkasio::detail;
+using namespace zkasio::test;
+
+namespace {
+
+const std::string foreign = "/lock/_c_00000000-0000-4000-8000-000000000000-lock-0000000000";
+
+asio::awaitable<void> take(mutex lock) {
+    lock_guard guard = co_await lock.acquire();
+    co_await guard.release();
+}
+
+std::ptrdiff_t requests_named(const fake_server& s, const std::string& operation) {
+    return std::count_if(s.requests.begin(), s.requests.end(), [&](const auto& r) { return operation_name(r.what) == operation; });
+}
+
+}  // namespace
+
+TEST_CASE("lock: after a cut one listing finds the nodes of all creates whose answers were lost", "[lock]") {
+    rig r;
+    fake_tree tree;
+    bool losing = true;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        reply a = tree(q);
+        if (losing && std::holds_alternative<create_request>(q)) return std::nullopt;  // done, and not told
+        return a;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const mutex lock(zk, "/lock");
+        std::vector<running> tasks;
+        for (int i = 0; i < 200; ++i) tasks.emplace_back(r.loop.executor(), take(lock));
+        co_await r.server.until([&] { return tree.size() == 200; });
+        for (int i = 0; i < 150; ++i) tasks[static_cast<std::size_t>(i)].cancel();
+        for (int i = 0; i < 150; ++i) {
+            const std::error_code code = co_await tasks[static_cast<std::size_t>(i)].code();
+            CHECK(code == condition::cancelled);
+        }
+        losing = false;
+        r.server.drop();
+        for (std::size_t i = 150; i < 200; ++i) {
+            const std::exception_ptr failed = co_await tasks[i].end();
+            CHECK_FALSE(failed);
+        }
+        co_await r.server.until([&] { return tree.size() == 0; });
+        CHECK(requests_named(r.server, "create") == 200);
+        CHECK(requests_named(r.server, "sync") == 1);
+        CHECK(requests_named(r.server, "exists") == 50);  // of those who still wait
+    };
+    r.run(body);
+}
+
+TEST_CASE("lock: creates that were lost without a trace are sent again, unless nobody wants them any more", "[lock]") {
+    rig r;
+    fake_tree tree;
+    bool losing = true;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        if (losing && std::holds_alternative<create_request>(q)) return std::nullopt;
+        return tree(q);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const mutex lock(zk, "/lock");
+        running stays(r.loop.executor(), take(lock)), leaves(r.loop.executor(), take(lock));
+        co_await r.server.until([&] { return requests_named(r.server, "create") == 2; });
+        leaves.cancel();
+        co_await leaves.end();
+        losing = false;
+        r.server.drop();
+        const std::exception_ptr failed = co_await stays.end();
+        CHECK_FALSE(failed);
+        CHECK(requests_named(r.server, "create") == 3);
+        CHECK(requests_named(r.server, "sync") == 1);
+    };
+    r.run(body);
+}
+
+TEST_CASE("lock: a search that is cut, too, is repeated, and serves those who were lost meanwhile", "[lock]") {
+    rig r;
+    fake_tree tree;
+    int losing = 2;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        if (losing > 0 && std::holds_alternative<sync_request>(q)) {
+            --losing;
+            r.server.drop();
+            return std::nullopt;
+        }
+        reply a = tree(q);
+        if (losing == 2 && std::holds_alternative<create_request>(q)) return std::nullopt;
+        return a;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const mutex lock(zk, "/lock");
+        std::vector<running> tasks;
+        for (int i = 0; i < 20; ++i) tasks.emplace_back(r.loop.executor(), take(lock));
+        co_await r.server.until([&] { return tree.size() == 20; });
+        r.server.drop();
+        for (const running& t : tasks) {
+            const std::exception_ptr failed = co_await t.end();
+            CHECK_FALSE(failed);
+        }
+        co_await r.server.until([&] { return tree.size() == 0; });
+        CHECK(requests_named(r.server, "sync") == 3);
+    };
+    r.run(body);
+}
+
+TEST_CASE("lock: what a server has refused, for having too much to do, is repeated after a pause", "[lock]") {
+    const std::string refused = GENERATE("create", "children", "get", "remove");
+    constexpr auto pause = 60ms;
+    rig r(rig::quick().retry(retry_policy::n_times(1, pause)));
+    fake_tree tree;
+    tree.create_as(foreign, 77);
+    bool once = false;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        if (operation_name(q) == refused && !std::exchange(once, true)) return refusal(zk_errc::throttled);
+        return tree(q);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        running one(r.loop.executor(), take(mutex(zk, "/lock")));
+        co_await r.server.until([&] { return r.server.watched(foreign); });
+        tree(remove_request{foreign});
+        r.server.fire(node_event::removed, foreign);
+        const std::exception_ptr failed = co_await one.end();
+        CHECK_FALSE(failed);
+        INFO(refused);
+        std::vector<boot_clock::time_point> times;
+        for (const auto& q : r.server.requests)
+            if (operation_name(q.what) == refused) times.push_back(q.at);
+        REQUIRE(times.size() >= 2);
+        CHECK(times[1] - times[0] >= pause);
+    };
+    r.run(body);
+}
+
+TEST_CASE("lock: a downgrade that is refused, for having too much to do, is repeated after a pause", "[lock]") {
+    constexpr auto pause = 60ms;
+    rig r(rig::quick().retry(retry_policy::n_times(1, pause)));
+    fake_tree tree;
+    std::vector<boot_clock::time_point> times;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        const auto* m = std::get_if<multi_request>(&q);
+        if (m && m->ops.size() == 3) {
+            times.push_back(boot_clock::now());
+            if (times.size() == 1) return refusal(zk_errc::throttled);
+        }
+        return tree(q);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const shared_mutex lock(zk, "/lock");
+        lock_guard writing = co_await lock.acquire();
+        lock_guard reading = co_await lock.downgrade(std::move(writing));
+        REQUIRE(times.size() == 2);
+        CHECK(times[1] - times[0] >= pause);
+        co_await reading.release();
+    };
+    r.run(body);
+}
+
+TEST_CASE("lock: a downgrade whose session ends says that the lock is lost", "[lock]") {
+    rig r;
+    fake_tree tree;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        const auto* m = std::get_if<multi_request>(&q);
+        if (m && m->ops.size() == 3) {
+            r.server.expire();
+            return std::nullopt;
+        }
+        return tree(q);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const shared_mutex lock(zk, "/lock");
+        lock_guard writing = co_await lock.acquire();
+        const std::string path = writing.path();
+        std::optional<error> failed;
+        try {
+            lock_guard reading = co_await lock.downgrade(std::move(writing));
+        } catch (const error& e) {
+            failed = e;
+        }
+        REQUIRE(failed);
+        CHECK(failed->code() == errc::lock_lost);
+        CHECK(failed->what() == "downgrade " + path + ": lock lost (session expired)");
+    };
+    r.run(body);
+}
+
+TEST_CASE("lock: each who fails gets an exception of its own", "[lock]") {
+    const bool expires = GENERATE(true, false);
+    rig r;
+    fake_tree tree;
+    tree.create_as(foreign, 77);
+    bool spoilt = false;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        reply a = tree(q);
+        if (spoilt && std::holds_alternative<children_request>(q)) a.children.push_back("config");
+        return a;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const mutex lock(zk, "/lock");
+        std::vector<running> tasks;
+        for (int i = 0; i < 5; ++i) tasks.emplace_back(r.loop.executor(), take(lock));
+        co_await r.server.until([&] { return tree.size() == 6 && r.server.watched(foreign); });
+        spoilt = true;
+        if (expires) {
+            r.server.expire();
+        } else {  // the head lists again, and finds what is no contender
+            tree(remove_request{foreign});
+            tree.create_as(foreign.substr(0, foreign.size() - 1) + "1", 77);
+            r.server.fire(node_event::removed, foreign);
+            const running late(r.loop.executor(), take(lock));
+            co_await next_turns(r.server);
+        }
+        std::set<const void*> objects;
+        std::vector<std::exception_ptr> kept;
+        for (const running& t : tasks) {
+            kept.push_back(co_await t.end());
+            if (!kept.back()) continue;
+            try {
+                std::rethrow_exception(kept.back());
+            } catch (const error& e) {
+                objects.insert(&e);
+                CHECK(e.code() == (expires ? make_error_code(errc::session_expired) : make_error_code(errc::foreign_child)));
+            }
+        }
+        CHECK(objects.size() == tasks.size());
+    };
+    r.run(body);
+}
