@@ -593,7 +593,8 @@ asio::awaitable<std::optional<created>> operations::find_protected(std::string p
 }
 asio::awaitable<std::multimap<std::string, std::string>> operations::find_all_protected(std::string parent,
                                                                                         std::vector<std::string> ids) const {
-    return find_nodes(there(core_, "find_all_protected", parent), epoch_, std::move(parent), std::move(ids));
+    there(core_, "find_all_protected", parent);
+    return find_nodes(core_, epoch_, std::move(parent), std::move(ids));
 }
 
 }  // namespace zkasio
