@@ -2,6 +2,7 @@
 
 #include <zkasio/detail/core.hpp>
 
+#include <asio/post.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
 
@@ -16,6 +17,7 @@ std::chrono::milliseconds back_off::next() {
 }
 
 asio::awaitable<void> back_off::wait(std::chrono::milliseconds pause) {
+    if (pause == std::chrono::milliseconds::zero()) co_return;
     asio::steady_timer timer(co_await asio::this_coro::executor);
     timer.expires_after(pause);
     co_await timer.async_wait(asio::use_awaitable);
@@ -23,11 +25,15 @@ asio::awaitable<void> back_off::wait(std::chrono::milliseconds pause) {
 
 void back_off::then(const asio::any_io_executor& executor, std::function<void()> f) {
     timer_ = std::make_shared<asio::steady_timer>(executor);
-    timer_->expires_after(next());
+    const auto pause = next();
     // When it has just expired, destroying it is too late to cancel.
-    timer_->async_wait([f = std::move(f), weak = std::weak_ptr<asio::steady_timer>(timer_)](std::error_code cancelled) {
+    auto unless_gone = [f = std::move(f), weak = std::weak_ptr<asio::steady_timer>(timer_)](std::error_code cancelled) {
         if (!cancelled && !weak.expired()) f();
-    });
+    };
+    if (pause == std::chrono::milliseconds::zero())
+        return asio::post(executor, [unless_gone = std::move(unless_gone)] { unless_gone({}); });
+    timer_->expires_after(pause);
+    timer_->async_wait(std::move(unless_gone));
 }
 
 }  // namespace zkasio

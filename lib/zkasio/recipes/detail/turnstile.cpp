@@ -72,7 +72,11 @@ void turnstile::pass::done() noexcept {
     try {
         asio::dispatch(on_.get_executor(), [s = state_] {
             const auto line = std::move(s->line);
-            std::erase(line->line_, s.get());
+            auto& waiting = line->line_;
+            if (waiting.front() == s.get())  // most often: the line may be long
+                waiting.pop_front();
+            else
+                std::erase(waiting, s.get());
             if (!line->line_.empty()) line->line_.front()->free.fire();
         });
     } catch (...) {
