@@ -1,5 +1,8 @@
 #pragma once
 
+#include <zkasio/asio_version.hpp>
+#include <zkasio/export.hpp>
+
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
 #include <asio/steady_timer.hpp>
@@ -7,6 +10,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <utility>
 
 namespace zkasio {
 
@@ -17,7 +21,7 @@ class core;
 /// The pauses between the attempts of something that is tried until it succeeds, is certain, or the session is over: those of the
 /// client's retry_policy, see retry_policy::pause(). For writers of recipes; from operations::make_back_off(). Move-only; for one who
 /// tries.
-class back_off {
+class ZKASIO_EXPORT back_off {
 public:
     explicit back_off(std::shared_ptr<detail::core> core) : core_(std::move(core)) {}
     back_off(back_off&&) noexcept = default;
