@@ -90,6 +90,7 @@ struct operations::impl {
     static asio::awaitable<watched<node_children>> children_and_watch(operations on, std::string path);
     static asio::awaitable<watched<node_data>> config_and_watch(operations on);
     static asio::awaitable<std::optional<created>> find_protected(operations on, std::string parent, std::string protection_id);
+    static asio::awaitable<nodes_by_id> find_all_protected(operations on, std::string parent, std::vector<std::string> ids);
 
     // On which session, and whether it makes sense.
     static void prepare(const operations& on, command& c) {
@@ -533,6 +534,11 @@ asio::awaitable<std::optional<created>> operations::impl::find_protected(operati
     co_return kept;
 }
 
+asio::awaitable<nodes_by_id> operations::impl::find_all_protected(operations on, std::string parent, std::vector<std::string> ids) {
+    there(on.core_, "find_all_protected", parent);
+    co_return co_await find_nodes(on.core_, on.epoch_, std::move(parent), std::move(ids));
+}
+
 // ----------------------------------------------------------------------------------------------------- the members
 
 asio::awaitable<created> operations::create(std::string path, bytes data, create_options options) const {
@@ -593,8 +599,7 @@ asio::awaitable<std::optional<created>> operations::find_protected(std::string p
 }
 asio::awaitable<std::multimap<std::string, std::string>> operations::find_all_protected(std::string parent,
                                                                                         std::vector<std::string> ids) const {
-    there(core_, "find_all_protected", parent);
-    return find_nodes(core_, epoch_, std::move(parent), std::move(ids));
+    return impl::find_all_protected(*this, std::move(parent), std::move(ids));
 }
 
 }  // namespace zkasio

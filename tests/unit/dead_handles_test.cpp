@@ -85,6 +85,8 @@ TEST_CASE("operations may be awaited when what they were called on is gone", "[d
             co_await when_dead("operations.hpp config_and_watch", on, [](ops& o) { return o.config_and_watch(); });
             co_await when_dead("operations.hpp reconfigure", on, [](ops& o) { return o.reconfigure("4", ""); });
             co_await when_dead("operations.hpp find_protected", on, [](ops& o) { return o.find_protected("/a", "id"); });
+            const std::vector<std::string> ids(2, "id");
+            co_await when_dead("operations.hpp find_all_protected", on, [&](ops& o) { return o.find_all_protected("/a", ids); });
         };
         co_await try_all(zk);
         co_await try_all(zk.session_now());
@@ -112,6 +114,8 @@ TEST_CASE("what watches, one-shots and pending requests return may be awaited wh
         fired.fire();
         co_await when_dead("one_shot.hpp wait", fired, [](one_shot& o) { return o.wait(); });
         co_await when_dead("one_shot.hpp run_until", zk.make_one_shot(), [](one_shot& o) { return o.run_until(nothing); });
+
+        co_await when_dead("back_off.hpp pause", zk.make_back_off(), [](back_off& b) { return b.pause(); });
 
         co_await when_dead("pending.hpp answered", zk.start_get("/a"), [](pending& p) { return p.answered(); });
         co_await when_dead("pending.hpp result", zk.start_create("/a", "", create_options()),

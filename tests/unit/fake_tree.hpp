@@ -87,7 +87,7 @@ private:
 
     std::map<std::string, node> nodes_;
     std::int64_t zxid_ = 100;
-    int next_ = 1;
+    int next_ = 2;
 };
 
 }  // namespace zkasio::test

@@ -68,7 +68,7 @@ double waiters(std::size_t n, const std::function<asio::awaitable<void>(client, 
             co_await r.server.until([&] { return tree.size() == n + 1; });
             co_await next_turns(r.server);
             took = processor_seconds() - began;
-            for (running& t : all) t.cancel();
+            for (auto t = all.rbegin(); t != all.rend(); ++t) t->cancel();  // the last first: it changes nobody's position
         }
         co_await r.server.until([&] { return tree.size() == 1; });
     };

@@ -1,6 +1,10 @@
 #include <zkasio/detail/node_search.hpp>
 
 #include <zkasio/back_off.hpp>
+#include <zkasio/detail/validate.hpp>
+
+#include <asio/post.hpp>
+#include <asio/use_awaitable.hpp>
 
 #include <limits>
 #include <set>
@@ -44,6 +48,7 @@ public:
 
     // One listing for all who are waiting when it is sent. False: there was nobody.
     asio::awaitable<bool> round() {
+        co_await asio::post(core_->strand(), asio::use_awaitable);  // all that are lost in one turn, in one listing
         for (const wanted_ptr& w : std::exchange(all_->waiting, {}))
             if (w.use_count() > 1) round_.push_back(w);  // else whoever wanted it has left
         if (round_.empty()) co_return false;
@@ -92,6 +97,7 @@ asio::awaitable<void> run(core_ptr c, epoch_ptr pinned, std::string directory) {
 }  // namespace
 
 asio::awaitable<nodes_by_id> find_nodes(core_ptr c, epoch_ptr pinned, std::string directory, std::vector<std::string> ids) {
+    validate(children_request{directory, false}, c->chroot_length());
     const auto mine = std::make_shared<node_search::wanted>();
     mine->ids = std::move(ids);
     on_strand(c, [c, pinned, directory, mine] {

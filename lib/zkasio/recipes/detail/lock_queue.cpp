@@ -3,6 +3,9 @@
 #include <zkasio/path.hpp>
 #include <zkasio/recipes/detail/directory.hpp>
 
+#include <asio/post.hpp>
+#include <asio/use_awaitable.hpp>
+
 #include <algorithm>
 
 namespace zkasio::recipes::detail {
@@ -161,7 +164,10 @@ void lock_queue::begin_search(const contender_ptr& c, std::string id) {
 }
 
 asio::awaitable<void> lock_queue::search(std::shared_ptr<lock_queue> self) {
-    while (!self->lost_.empty()) co_await self->search_once();
+    while (!self->lost_.empty()) {
+        co_await asio::post(self->on_.get_executor(), asio::use_awaitable);  // all that are lost in one turn belong together
+        co_await self->search_once();
+    }
     self->searching_ = false;
 }
 
