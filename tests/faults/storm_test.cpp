@@ -56,7 +56,7 @@ double resident_megabytes() {
 
 double seconds_since(boot_clock::time_point begin) { return std::chrono::duration<double>(boot_clock::now() - begin).count(); }
 
-// In seconds; CI takes the short one.
+// $ZKASIO_STORM_SECONDS also has the figures printed.
 std::chrono::seconds storm_length() {
     const char* given = std::getenv("ZKASIO_STORM_SECONDS");
     return std::chrono::seconds(given && *given ? std::atoi(given) : 12);
@@ -121,7 +121,6 @@ TEST_CASE("a storm of short waits, a slow server and cuts: grants are back at on
         const auto calm = boot_clock::now();
         const long granted_in_storm = granted;
         const std::size_t nodes = co_await count_children(observer, dir);
-        const double counted_after = seconds_since(calm);
         auto again = [&]() -> asio::awaitable<bool> { co_return granted > granted_in_storm; };
         co_await eventually(again, 120s);
         const double first_grant = seconds_since(calm);
@@ -132,10 +131,15 @@ TEST_CASE("a storm of short waits, a slow server and cuts: grants are back at on
         };
         co_await eventually(all_served, 120s);
         const double normal = seconds_since(calm);
-        std::printf("%ld grants in the storm; then %zu nodes (seen after %.2f s), first grant after %.2f s, nothing left after %.2f s; "
-                    "memory %.1f MB before, %.1f MB at most\n", granted_in_storm, nodes, counted_after, first_grant, normal, before, most);
+        INFO(granted_in_storm << " grants in the storm; then " << nodes << " nodes, first grant after " << first_grant
+                              << " s, nothing left after " << normal << " s; memory " << before << " MB before, " << most << " MB at most");
+        if (std::getenv("ZKASIO_STORM_SECONDS")) WARN("as asked for");
         CHECK(zk.session_now().id() == session);
         CHECK(first_grant < 3);
+        CHECK(normal < 3);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+        CHECK(most - before < 50);  // MB; 80 and more when each lost create is looked for by itself
+#endif
         co_await zk.close();
         co_await observer.close();
     };
