@@ -229,8 +229,8 @@ TEST_CASE("queue insight: an observed acquire that is cancelled is not told any 
         auto seen = std::make_shared<positions>();
         const std::weak_ptr<positions> observed = seen;
         acquire_options how;
-        const auto note = [seen](const queue_position& p) { seen->push_back(p); };
-        how.on_position(note);
+        auto note = [seen](const queue_position& p) { seen->push_back(p); };
+        how.on_position(moved(note));  // `note` does not keep what it was told
         taker last(executor, lock.acquire(std::move(how)));
         how = acquire_options();
         co_await until_told(*seen, 2);

@@ -22,7 +22,7 @@ asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string
     std::optional<lock_guard> guard;
     bool had_connection = false;
     std::function<asio::awaitable<void>()> body = [&]() -> asio::awaitable<void> {
-        co_await zk.connected("acquire", path);
+        co_await zk.connected(operation, path);
         had_connection = true;
         guard = co_await attempt(patience::wait);
     };
