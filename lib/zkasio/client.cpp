@@ -62,7 +62,8 @@ asio::awaitable<session_credentials> read_credentials(core_ptr c) {
         *found = c->credentials();
         done->done = true;
     });
-    co_await wait_for(c, done);
+    const wait_end failed = co_await wait_for(c, done);
+    if (failed.code) throw error(failed.code, "credentials");
     co_return **found;
 }
 
@@ -144,7 +145,7 @@ asio::awaitable<void> client::run_with_session(core_ptr c, std::function<asio::a
         failed = std::current_exception();
     }
     if (const loss_reason why = hold.reason(); why != loss_reason::none) {
-        const errc code = why == loss_reason::closed ? errc::client_closed : errc::session_expired;
+        const errc code = why == loss_reason::closed ? errc::client_closed : why == loss_reason::forked ? errc::forked : errc::session_expired;
         throw_with_body_failure(error(code, "with_session", {}, to_string(why)), failed);
     }
     if (failed) std::rethrow_exception(failed);

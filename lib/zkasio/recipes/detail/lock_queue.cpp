@@ -3,7 +3,10 @@
 #include <zkasio/path.hpp>
 #include <zkasio/recipes/detail/directory.hpp>
 
+#include <asio/post.hpp>
+
 #include <algorithm>
+#include <stdexcept>
 
 namespace zkasio::recipes::detail {
 namespace {
@@ -11,6 +14,18 @@ namespace {
 // How many of those who share a lock one hand-over lets in, and checks for, at once: in bytes of their paths, so that the
 // transaction stays small. The others follow from a listing.
 constexpr std::size_t most_witness_bytes = 100'000;
+
+asio::awaitable<void> observer_failed(std::string directory, std::exception_ptr why) {
+    std::string text = "an exception of unknown type";
+    try {
+        std::rethrow_exception(why);
+    } catch (const std::exception& e) {
+        text = e.what();
+    } catch (...) {
+    }
+    throw std::runtime_error("on_position of " + directory + ": " + text);
+    co_return;
+}
 
 }  // namespace
 
@@ -464,7 +479,10 @@ void lock_queue::settle(const contender_ptr& c, std::exception_ptr why) {
     if (c->now == contender::state::entering) c->now = contender::state::left;
     if (c->counted) {
         if (c->asked.how_long == patience::first_or_nothing) --impatient_;
-        if (c->asked.observed) std::erase(observed_, c);
+        if (c->asked.observed) {
+            c->asked.observed->over = true;
+            std::erase(observed_, c);
+        }
     }
     c->failed = std::move(why);
     c->decided.fire();
@@ -509,10 +527,22 @@ void lock_queue::tell_observers() {
         queue_position position;
         position.ahead = i.position;
         if (!i.predecessor.empty()) position.predecessor = join_path(directory_, i.predecessor);
-        observation& observed = *c->asked.observed;
-        if (observed.told == position) continue;
-        observed.told = position;
-        observed.tell(position);
+        const auto observed = c->asked.observed;
+        if (observed->told == position) continue;
+        observed->told = position;
+        // The observer is a user's: it is called by itself, not in the middle of a change here.
+        asio::post(on_.get_executor(), [self = shared_from_this(), observed, position = std::move(position)] {
+            self->tell(observed, position);
+        });
+    }
+}
+
+void lock_queue::tell(const std::shared_ptr<observation>& observed, const queue_position& position) noexcept {
+    if (observed->over.load(std::memory_order_acquire)) return;
+    try {
+        observed->tell(position);
+    } catch (...) {
+        on_.run_in_background(observer_failed(directory_, std::current_exception()));  // which logs it
     }
 }
 
