@@ -699,9 +699,9 @@ std::error_code c_backend::submit(op_id id, const request& r) {
     if (!connected()) {
         // Lost by an earlier one of the same batch. The library would take it, and keep it for the next connection.
         // It fails like the others; that it was not even tried is nothing that connection_loss could say.
-        reply& r = std::get<reply_news>(news_.emplace_back(std::in_place_type<reply_news>, id)).what;
-        r.code = zk_errc::connection_loss;
-        r.sent = true;
+        reply& lost = std::get<reply_news>(news_.emplace_back(std::in_place_type<reply_news>, id)).what;
+        lost.code = zk_errc::connection_loss;
+        lost.sent = true;
         return {};
     }
     if (const auto* auth = std::get_if<add_auth_request>(&r); auth && !auth->known) {
