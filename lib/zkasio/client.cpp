@@ -147,7 +147,7 @@ asio::awaitable<void> client::run_with_session(core_ptr c, std::function<asio::a
         failed = std::current_exception();
     }
     if (const loss_reason why = hold.reason(); why != loss_reason::none) {
-        const errc code = why == loss_reason::closed ? errc::client_closed : errc::session_expired;
+        const errc code = why == loss_reason::closed ? errc::client_closed : why == loss_reason::forked ? errc::forked : errc::session_expired;
         throw_with_body_failure(error(code, "with_session", {}, to_string(why)), failed);
     }
     if (failed) std::rethrow_exception(failed);

@@ -48,6 +48,10 @@ private:
 /// May be used from any thread; several clients may live on several threads. One that was moved from answers
 /// errc::invalid_argument to everything, and its state() is session_state::closed. With g++ 12, mind what coroutine_safety.hpp says of
 /// temporaries around a `co_await`: `client both[2] = {zk, co_await other()}` destroys one client twice.
+///
+/// fork(): the client and all that was made with it stay with the parent. In a child every operation fails with errc::forked,
+/// nothing is held() and nothing is sent; to destroy them is fine. A child may make clients of its own; on an inherited io_context
+/// only after `notify_fork(fork_child)`.
 class ZKASIO_EXPORT client : public operations {
 public:
     /// Starts to connect at once. Throws zkasio::error for options that make no sense; an ensemble that cannot be

@@ -88,7 +88,9 @@ public:
     }
     /// Take over this session instead of opening a new one.
     client_options& resume(session_credentials c) { resume_ = {std::move(c)}; return *this; }
-    /// Called with one line at a time, from the client's strand; it must not throw. Nothing is logged by default.
+    /// Called with one line at a time, in order, on the client's strand, soon after what the line tells of. It may use
+    /// the client and make others; while it runs, its client does nothing else. What it throws is ignored. Nothing is logged by
+    /// default.
     client_options& log(log_sink sink) { log_ = std::move(sink); return *this; }
 
     const std::string& servers() const noexcept { return servers_; }

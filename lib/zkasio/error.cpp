@@ -68,6 +68,7 @@ class zkasio_category_impl final : public std::error_category {
             case errc::foreign_child: return "directory has children that are no contenders";
             case errc::would_deadlock: return "held already by whoever asks for it, who would wait for itself";
             case errc::revoked: return "asked back, and the work under it cancelled";
+            case errc::forked: return "made before fork(), so it belongs to the parent process";
         }
         return "zkasio error " + std::to_string(value);
     }
@@ -105,7 +106,7 @@ class condition_category_impl final : public std::error_category {
                        code == errc::not_connected;
             case condition::outcome_unknown: return may_have_been_applied(code);
             case condition::session_ended:
-                return code == errc::session_expired || code == errc::client_closed ||
+                return code == errc::session_expired || code == errc::client_closed || code == errc::forked ||
                        code == zk_errc::session_expired || code == zk_errc::auth_failed ||
                        code == zk_errc::closing || code == zk_errc::session_requires_sasl;
             case condition::cancelled: return code == asio::error::operation_aborted;

@@ -61,6 +61,7 @@ enum class errc {
     foreign_child,        ///< a lock directory has a child that is no contender
     would_deadlock,       ///< whoever asks for the lock holds it already, and would wait for itself
     revoked,              ///< the lock was asked back, and the work under it cancelled
+    forked,               ///< in a child process: client and session belong to the parent, see client
 };
 
 /// Questions that callers ask of an error code: `if (e.code() == condition::retryable)`.
@@ -68,7 +69,7 @@ enum class condition {
     retryable = 1,    ///< the same call may succeed later on the same session
     outcome_unknown,  ///< the request had been sent: a write may or may not have been applied. The end of the session, close() and
                       ///< a cancellation may come before or after it was sent: then only error::outcome_unknown() knows
-    session_ended,    ///< expired, refused or closed: nothing of this session will work again
+    session_ended,    ///< expired, refused, closed, or left behind by fork(): nothing of this session will work again
     cancelled,        ///< the caller cancelled the operation (also asio::error::operation_aborted)
 };
 

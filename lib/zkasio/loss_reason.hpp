@@ -15,6 +15,7 @@ enum class loss_reason {
     node_deleted,     ///< somebody has deleted the node
     suspended,        ///< the connection was lost, and suspension_policy::lose is set
     closed,           ///< the client was closed
+    forked,           ///< this is a child process: its parent goes on holding it
 };
 
 ZKASIO_EXPORT std::string_view to_string(loss_reason r) noexcept;

@@ -43,11 +43,17 @@ watched<T> with_watch(const core_ptr& core, watch_ptr w, T value) {
 }  // namespace
 
 std::mt19937_64& detail::random_engine() {
-    thread_local std::mt19937_64 engine{[] {
+    const auto seeded = [] {
         std::random_device device;
         std::seed_seq seed{device(), device(), device(), device(), device(), device(), device(), device()};
         return std::mt19937_64(seed);
-    }()};
+    };
+    thread_local std::mt19937_64 engine = seeded();
+    thread_local fork_mark seeded_here;
+    if (seeded_here.forked()) {  // a child process is not to use the names of its parent
+        engine = seeded();
+        seeded_here = fork_mark();
+    }
     return engine;
 }
 

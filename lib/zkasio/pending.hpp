@@ -33,7 +33,7 @@ public:
     asio::awaitable<void> answered() const;
 
     /// For state machines that live on the client's strand: `f` is called there, once, when the request was answered. To be
-    /// called on the strand, in the turn that started the request. `f` must not throw.
+    /// called on the strand, in the turn that started the request. What `f` throws is logged.
     void then(std::function<void()> f) const;
 
 protected:

@@ -57,7 +57,9 @@ boot_clock::time_point session_hold::held_until() const noexcept {
 }
 
 loss_reason session_hold::reason() const noexcept {
-    return hold_ ? hold_->over() : loss_reason::released;
+    if (!hold_) return loss_reason::released;
+    const loss_reason why = hold_->over();
+    return why == loss_reason::none && core_->forked() ? loss_reason::forked : why;
 }
 
 std::string session_hold::lost_path() const {
@@ -90,6 +92,7 @@ asio::awaitable<void> until_confirmed(core_ptr core, hold_ptr hold) {
     std::error_code code = failed.code;
     if (why == loss_reason::session_expired) code = errc::session_expired;
     if (why == loss_reason::closed) code = errc::client_closed;
+    if (why == loss_reason::forked) code = errc::forked;
     throw error(code, "hold", named_node(hold), code == errc::lock_lost ? to_string(why) : "");
 }
 
@@ -157,7 +160,7 @@ void session_hold::lose(loss_reason why, std::string_view path) const noexcept {
 
 std::int64_t session::id() const noexcept { return epoch_ ? epoch_->session_id.load() : 0; }
 std::chrono::milliseconds session::timeout() const noexcept { return std::chrono::milliseconds(epoch_ ? epoch_->timeout_ms.load() : 0); }
-bool session::over() const noexcept { return !epoch_ || epoch_->over; }
+bool session::over() const noexcept { return !epoch_ || epoch_->over || core_->forked(); }
 boot_clock::time_point session::leased_until() const noexcept { return epoch_ ? epoch_->leased_until() : boot_clock::time_point(); }
 
 asio::awaitable<std::error_code> session::ended() const { return until_over(core_, epoch_); }

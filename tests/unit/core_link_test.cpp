@@ -5,6 +5,7 @@
 #include <asio/post.hpp>
 
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -173,4 +174,103 @@ TEST_CASE("core: what is logged", "[core][session]") {
     CHECK(lines.front() == "connecting: connecting to 10.0.0.1:2181");
     CHECK(has(lines[1], "connected: session 0x1001"));
     CHECK(lines.back() == "closed: closed");
+}
+
+TEST_CASE("core: what is logged is told between the core's own turns, and may use the client", "[core][session]") {
+    std::optional<client> zk_of_sink;
+    std::size_t told = 0;
+    rig r(rig::quick().log([&](std::string_view line) {
+        ++told;
+        if (!has(line, "suspended") || !zk_of_sink) return;
+        CHECK(zk_of_sink->state() != session_state::connecting);
+        zk_of_sink->start_children("/from the sink");
+        zk_of_sink.reset();
+    }));
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        zk_of_sink = zk;
+        r.server.drop();
+        co_await r.server.until([&] { return r.server.count("children /from the sink") == 1; });
+    };
+    r.run(body);
+    CHECK(told >= 4);
+}
+
+TEST_CASE("core: what a log sink or a callback throws ends nothing", "[core][session]") {
+    std::vector<std::string> lines;
+    rig r(rig::quick().log([&](std::string_view line) {
+        lines.emplace_back(line);
+        throw std::runtime_error("the disk is full");
+    }));
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        asio::post(zk.get_executor(), [zk] { zk.start_children("/a").then([] { throw std::runtime_error("thrown by then"); }); });
+        co_await r.server.until([&] { return !lines.empty() && lines.back() == "a callback has thrown: thrown by then"; });
+        co_await zk.get("/b");
+    };
+    r.run(body);
+    CHECK(lines.back() == "closed: closed");
+}
+
+TEST_CASE("core: not connected, and why", "[core][session]") {
+    const auto message = [](rig& r) {
+        std::string text;
+        auto body = [&](client zk) -> asio::awaitable<void> { text = co_await message_of(zk.get("/a")); };
+        r.run(body);
+        return text;
+    };
+    SECTION("the first attempt has not ended yet") {
+        rig r(rig::quick().connection_timeout(30ms));
+        r.server.silent = true;
+        CHECK(message(r) == "get /a: not connected (fake:2181: no answer)");
+    }
+    SECTION("an attempt has failed, and the next one has not ended") {
+        rig r(rig::quick().connection_timeout(380ms).session_timeout(300ms));
+        r.server.session_timeout = 300ms;
+        r.server.silent = true;
+        CHECK(has(message(r), "get /a: not connected (fake:2181: no answer"));
+    }
+    SECTION("nobody is there") {
+        rig r(rig::quick().connection_timeout(30ms));
+        r.server.reachable = false;
+        CHECK(message(r) == "get /a: not connected (connection refused)");
+    }
+    SECTION("the connection was lost, and nobody is there any more") {
+        rig r(rig::quick().connection_timeout(30ms));
+        std::string text;
+        auto body = [&](client zk) -> asio::awaitable<void> {
+            co_await zk.connected();
+            session_events events = zk.events();
+            co_await events.next();
+            r.server.silent = true;
+            r.server.drop("cable cut");
+            const session_event e = co_await events.next();
+            CHECK(e.reason == "connection lost: cable cut");
+            text = co_await message_of(zk.set("/a", "x"));
+        };
+        r.run(body);
+        CHECK(text == "set /a: not connected (cable cut)");
+    }
+}
+
+TEST_CASE("core: what misses the client's own root says so", "[core][session]") {
+    const std::string why = R"((the chroot "/app" does not exist: create it with a client that has none))";
+    rig r(client_options("10.0.0.1:2181/app").close_timeout(200ms));
+    r.server.answer = [](const request&) { return refusal(zk_errc::no_node); };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        create_options with_parents;
+        with_parents.parents(missing_parents::create_container);
+        const std::string created = co_await message_of(zk.create("/a"));
+        CHECK(created == "create /a: no such node " + why);
+        const std::string deep = co_await message_of(zk.create("/a/b", "", with_parents));
+        CHECK(deep == "create parent /a: no such node " + why);
+        const std::string listed = co_await message_of(zk.children("/"));
+        CHECK(listed == "children /: no such node " + why);
+        // It may be the parent that is missing, or the chroot.
+        const std::string below = co_await message_of(zk.create("/a/b"));
+        CHECK(has(below, "the parent does not exist"));
+        const std::string read = co_await message_of(zk.get("/a"));
+        CHECK(read == "get /a: no such node");
+    };
+    r.run(body);
 }

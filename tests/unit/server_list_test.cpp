@@ -49,6 +49,8 @@ TEST_CASE("server list: chroot", "[server_list]") {
     // All that follows the first '/' is the chroot, as in Java.
     CHECK(parse("zk1/a,zk2").hosts == hosts{{"zk1", 2181}});
     CHECK(parse("zk1/a,zk2").chroot == "/a,zk2");
+    CHECK(parse("zk1/a;b").chroot == "/a;b");
+    CHECK(parse("zk1/a,b/c:d").chroot == "/a,b/c:d");
 }
 
 TEST_CASE("server list: what is wrong is named", "[server_list]") {
@@ -68,7 +70,7 @@ TEST_CASE("server list: what is wrong is named", "[server_list]") {
         {"zk1:-1", "\"zk1:-1\"", "from 1 to 65535"},
         {"zk1:+1", "\"zk1:+1\"", "from 1 to 65535"},
         {"zk1:21x", "\"zk1:21x\"", "from 1 to 65535"},
-        {"zk1: 2181", "\"zk1: 2181\"", "from 1 to 65535"},
+        {"zk1: 2181", "\"zk1: 2181\"", "no spaces"},
         {"zk0:2181,zk1:http", "\"zk1:http\"", "from 1 to 65535"},
         {"::1", "\"::1\"", "brackets"},
         {"::1:2181", "\"::1:2181\"", "brackets"},
@@ -84,6 +86,13 @@ TEST_CASE("server list: what is wrong is named", "[server_list]") {
         {"user@zk1", "\"user@zk1\"", "character not allowed"},
         {"zk1\0:2181"s, "zk1", "character not allowed"},
         {"zk1\\zk2", "\"zk1\\zk2\"", "character not allowed"},
+        {"http://zk1:2181,zk2", "\"http://zk1:2181\"", "no \"http://\" belongs here: a server is host:port"},
+        {"zk://zk1:2181/app", "\"zk://zk1:2181/app\"", "no \"zk://\" belongs here"},
+        {"zk1:1;zk2:2", "\"zk1:1;zk2:2\"", "separated by ',', not by ';'"},
+        {"zk1;zk2/app", "\"zk1;zk2/app\"", "separated by ',', not by ';'"},
+        {"zk1:1 zk2:2", "\"zk1:1 zk2:2\"", "no spaces"},
+        {"zk1:1/app,zk2:2/app", "\"zk1:1/app,zk2:2/app\"", "behind the last server"},
+        {"zk1/app,zk2:2", "\"zk1/app,zk2:2\"", "behind the last server"},
     };
     for (const bad& c : cases) {
         INFO(c.text);

@@ -62,6 +62,11 @@ public:
     template <class Handler>
     void operator()(Handler handler) && {
         const core_ptr c = std::move(core_);
+        if (c->forked()) {  // the strand may never run in this process
+            reply r;
+            r.code = errc::forked;
+            return coroutine_receiver<Result, Handler>::make(std::move(handler))->deliver(std::move(r));
+        }
         const op_id id = c->next_id();
         if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
             slot.assign([c, id](asio::cancellation_type) {

@@ -157,8 +157,11 @@ struct interest {
 
 enum class drain_result { drained, more };
 
-/// Driven from one strand. Listener calls come only from within process(), next_interest(), abort_connection() and
-/// close(), never from submit().
+/// Driven from one strand. Listener calls come only from within process(), next_interest(), end_batch(), set_servers(),
+/// abort_connection() and close(), never from submit(). The listener may call any of these in return (what that brings is
+/// told by the outer call, in order); it must not destroy the backend.
+///
+/// In a child process (fork()) nothing is sent, and the listener is not called any more.
 class backend {
 public:
     virtual ~backend() = default;
@@ -185,7 +188,8 @@ public:
     virtual void begin_batch() = 0;
     virtual void end_batch() = 0;
 
-    /// Drops the connection; the next one goes to another server. Outstanding requests end with connection_loss.
+    /// Drops the connection, or gives up the attempt(); the next one goes to another server. Outstanding requests end with
+    /// connection_loss.
     virtual void abort_connection() = 0;
 
     virtual void set_servers(const std::vector<std::string>& servers) = 0;
@@ -197,7 +201,8 @@ public:
     virtual std::string session_password() const = 0;
     virtual std::chrono::milliseconds session_timeout() const = 0;
     virtual std::string last_failure() const = 0;  ///< why the last connection ended or did not begin
-    virtual std::string current_server() const = 0;
+    virtual std::string attempt() const { return current_server() + ": no answer"; }  ///< what the connection that is tried lacks
+    virtual std::string current_server() const = 0;  ///< that is connected to, or was tried last
 
     /// Asks the server to end the session. False when that cannot be sent now. Afterwards only goodbye_received(),
     /// next_interest() and close() may be called.

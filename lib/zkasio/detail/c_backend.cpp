@@ -2,6 +2,7 @@
 // that library's habits; "fact N" refers to the list in docs/c-client.md.
 
 #include <zkasio/detail/backend.hpp>
+#include <zkasio/detail/fork_mark.hpp>
 
 #include <zookeeper/zookeeper.h>
 
@@ -15,8 +16,12 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
+#include <pthread.h>
+
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <mutex>
@@ -31,9 +36,18 @@ class c_backend;
 
 // Fact 28: the library has process-wide statics (xid, log buffer, address text), so handles on different threads
 // take turns. Also tells callbacks, which carry no context but the operation's id, whose they are.
+//
+// The listener is never called while one of these exists: what it does may call the library again, for this handle or for
+// another one, or take its time.
 class library_call {
 public:
     explicit library_call(c_backend& b) : lock_(mutex()), outer_(current) { current = &b; }
+
+    /// A child process gets the mutex free, whatever the other threads of its parent were doing.
+    static void survive_fork() {
+        static const int registered = ::pthread_atfork([] { mutex().lock(); }, [] { mutex().unlock(); }, [] { mutex().unlock(); });
+        (void)registered;
+    }
     ~library_call() { current = outer_; }
     library_call(const library_call&) = delete;
     library_call& operator=(const library_call&) = delete;
@@ -170,7 +184,18 @@ private:
     int fd_ = -1;
 };
 
+// "::1:2181", "[::1:2181]" or "[::1]:2181", as the build likes it; an IPv4 address without any.
+std::string with_brackets(std::string_view server) {
+    if (server.starts_with('[') && server.ends_with(']')) server = server.substr(1, server.size() - 2);
+    const std::size_t colon = server.rfind(':');
+    if (server.starts_with('[') || colon == server.npos || server.find(':') == colon) return std::string(server);
+    return '[' + std::string(server.substr(0, colon)) + ']' + std::string(server.substr(colon));
+}
+
 constexpr int handshake_bytes = 40;  // of the shortest handshake answer (without the read-only flag)
+
+// What a server does that has no quorum, has maxClientCnxns connections from here already, or speaks TLS on this port.
+constexpr std::string_view hung_up = "hung up instead of answering (not serving, too many connections, or it expects TLS)";
 
 }  // namespace
 
@@ -183,6 +208,7 @@ public:
         static const bool once = [] {
             zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);  // fact 29
             zoo_deterministic_conn_order(1);          // fact 2: else it reseeds the process's random()
+            library_call::survive_fork();
             return true;
         }();
         (void)once;
@@ -191,7 +217,7 @@ public:
 
     void open(const open_params& p) override;
     bool has_socket() const override {
-        return zh_ && !is_unrecoverable(zh_) && zoo_state(zh_) != 0 && zoo_state(zh_) != ZOO_NOTCONNECTED_STATE;
+        return usable() && zoo_state(zh_) != 0 && zoo_state(zh_) != ZOO_NOTCONNECTED_STATE;
     }
     bool handshake_sent() const override { return zh_ && zoo_state(zh_) == ZOO_ASSOCIATING_STATE; }
     interest next_interest() override;
@@ -210,6 +236,7 @@ public:
         return std::chrono::milliseconds(zh_ ? zoo_recv_timeout(zh_) : 0);
     }
     std::string last_failure() const override { return last_failure_; }
+    std::string attempt() const override;
     std::string current_server() const override;
     bool send_goodbye() override;
     bool goodbye_received() override;
@@ -236,15 +263,37 @@ private:
 
     int library_interest(int& fd, int& events, timeval& tv);
     int library_process(int events);
+    // There is a handle, its session is not over, and it is not a forked child's copy of its parent's.
+    bool usable() const { return zh_ && !made_here_.forked() && !is_unrecoverable(zh_); }
     bool connected() const { return zh_ && zoo_state(zh_) == ZOO_CONNECTED_STATE; }
     void adopt_descriptor(int fd);
-    enum class handshake { incomplete, good, bad };
+    enum class handshake { incomplete, good, bad, tls };
     handshake look_at_handshake();
+    drain_result read_packets();
     void cure_poison();
+    bool explain(std::string_view log_text);
+    void abandon();
     void fail_connection();
+    link_state link() const;
+    void tell_news();
     void report();
     void fail(std::string why) { last_failure_ = std::move(why); }
     void cork(bool on);
+
+    // What the callbacks have brought: for the listener, once the library has been left.
+    struct reply_news {
+        explicit reply_news(op_id i) : id(i) {}
+        op_id id;
+        reply what;
+    };
+    struct node_news {
+        node_event what;
+        std::string path;
+    };
+    struct log_line {
+        std::string text;
+    };
+    using news = std::variant<reply_news, node_news, log_line>;
 
     backend_listener& listener_;
     zhandle_t* zh_ = nullptr;
@@ -256,110 +305,127 @@ private:
     std::size_t outstanding_ = 0;
     bool corked_ = false;
     bool wants_write_ = false;
+    fork_mark made_here_;
+    bool ending_connection_ = false;  // on purpose: what the library says about that is of no interest
+    bool telling_ = false;            // the listener is being called
+    std::vector<news> news_;
     std::string last_failure_;
+    std::string server_;  // that the current connection, or the last one, is to
     std::vector<std::string> servers_;
-    std::vector<std::string> log_lines_;
     std::unordered_map<op_id, std::unique_ptr<multi_call>> multis_;
 };
 
 // The callbacks. They come only from within a library_call, they must not throw through C frames, and they only
-// move the result on (fact 14).
+// keep the result (fact 14): see c_backend::tell_news().
 struct c_backend::sink {
-    static void complete(const void* data, reply&& r) noexcept {
+    // `decode` may find no memory for what has come.
+    template <class Decode>
+    static void complete(int rc, const void* data, Decode decode) noexcept {
         c_backend* self = library_call::current;
         if (self->outstanding_ > 0) --self->outstanding_;
-        self->listener_.on_reply(as_id(data), std::move(r));
-    }
-    static reply base(int rc) {
-        reply r;
+        reply& r = std::get<reply_news>(self->news_.emplace_back(std::in_place_type<reply_news>, as_id(data))).what;
         r.code = to_code(rc);
         r.sent = outcome_unknown(rc);
-        return r;
+        try {
+            decode(r);
+        } catch (const std::exception&) {
+            r = reply{};
+            r.code = std::make_error_code(std::errc::not_enough_memory);
+            r.sent = true;
+        }
     }
-    static void on_void(int rc, const void* data) { complete(data, base(rc)); }
-    static void on_auth(int rc, const ::Stat*, const void* data) {
-        complete(data, base(rc == ZNONODE || rc == ZNOAUTH ? static_cast<int>(ZOK) : rc));
+    static void on_void(int rc, const void* data) noexcept {
+        complete(rc, data, [](reply&) {});
     }
-    static void on_stat(int rc, const ::Stat* s, const void* data) {
-        reply r = base(rc);
-        if (rc == ZOK && s) r.stat = to_stat(*s);
-        complete(data, std::move(r));
+    static void on_auth(int rc, const ::Stat*, const void* data) noexcept {
+        complete(rc == ZNONODE || rc == ZNOAUTH ? static_cast<int>(ZOK) : rc, data, [](reply&) {});
     }
-    static void on_data(int rc, const char* value, int length, const ::Stat* s, const void* data) {
-        reply r = base(rc);
-        if (rc == ZOK && s) r.stat = to_stat(*s);
-        if (rc == ZOK && value && length > 0) r.data.assign(value, static_cast<std::size_t>(length));
-        complete(data, std::move(r));
+    static void on_stat(int rc, const ::Stat* s, const void* data) noexcept {
+        complete(rc, data, [&](reply& r) {
+            if (rc == ZOK && s) r.stat = to_stat(*s);
+        });
     }
-    static void on_strings(int rc, const String_vector* names, const ::Stat* s, const void* data) {
-        reply r = base(rc);
-        if (rc == ZOK && names) r.children = to_names(*names);
-        if (rc == ZOK && s) r.stat = to_stat(*s);
-        complete(data, std::move(r));
+    static void on_data(int rc, const char* value, int length, const ::Stat* s, const void* data) noexcept {
+        complete(rc, data, [&](reply& r) {
+            if (rc == ZOK && s) r.stat = to_stat(*s);
+            if (rc == ZOK && value && length > 0) r.data.assign(value, static_cast<std::size_t>(length));
+        });
     }
-    static void on_string(int rc, const char* value, const void* data) {
-        reply r = base(rc);
-        if (rc == ZOK && value) r.path = value;
-        complete(data, std::move(r));
+    static void on_strings(int rc, const String_vector* names, const ::Stat* s, const void* data) noexcept {
+        complete(rc, data, [&](reply& r) {
+            if (rc == ZOK && names) r.children = to_names(*names);
+            if (rc == ZOK && s) r.stat = to_stat(*s);
+        });
     }
-    static void on_string_stat(int rc, const char* value, const ::Stat* s, const void* data) {
-        reply r = base(rc);
-        if (rc == ZOK && value) r.path = value;
-        if (rc == ZOK && s) r.stat = to_stat(*s);
-        complete(data, std::move(r));
+    static void on_string(int rc, const char* value, const void* data) noexcept {
+        complete(rc, data, [&](reply& r) {
+            if (rc == ZOK && value) r.path = value;
+        });
     }
-    static void on_acl(int rc, ACL_vector* v, ::Stat* s, const void* data) {
-        reply r = base(rc);
-        if (rc == ZOK && v) r.acl = to_acl(*v);
-        if (rc == ZOK && s) r.stat = to_stat(*s);
-        complete(data, std::move(r));
+    static void on_string_stat(int rc, const char* value, const ::Stat* s, const void* data) noexcept {
+        complete(rc, data, [&](reply& r) {
+            if (rc == ZOK && value) r.path = value;
+            if (rc == ZOK && s) r.stat = to_stat(*s);
+        });
     }
-    static void on_multi(int rc, const void* data) {
-        c_backend* self = library_call::current;
-        reply r = base(rc);
-        if (const auto it = self->multis_.find(as_id(data)); it != self->multis_.end()) {
-            const multi_call& call = *it->second;
-            for (std::size_t i = 0; i < call.ops.size(); ++i) {
+    static void on_acl(int rc, ACL_vector* v, ::Stat* s, const void* data) noexcept {
+        complete(rc, data, [&](reply& r) {
+            if (rc == ZOK && v) r.acl = to_acl(*v);
+            if (rc == ZOK && s) r.stat = to_stat(*s);
+        });
+    }
+    static void on_multi(int rc, const void* data) noexcept {
+        complete(rc, data, [&](reply& r) {
+            const auto call = library_call::current->multis_.extract(as_id(data));
+            if (call.empty()) return;
+            const multi_call& c = *call.mapped();
+            for (std::size_t i = 0; i < c.ops.size(); ++i) {
                 multi_result result;
-                result.code = to_code(call.results[i].err);
-                if (rc == ZOK && call.ops[i].type == ZOO_CREATE_OP) result.path = call.created_paths[i].c_str();
-                if (rc == ZOK && call.ops[i].type == ZOO_SETDATA_OP) result.stat = to_stat(call.stats[i]);
+                result.code = to_code(c.results[i].err);
+                if (rc == ZOK && c.ops[i].type == ZOO_CREATE_OP) result.path = c.created_paths[i].c_str();
+                if (rc == ZOK && c.ops[i].type == ZOO_SETDATA_OP) result.stat = to_stat(c.stats[i]);
                 r.results.push_back(std::move(result));
             }
-            self->multis_.erase(it);
-        }
-        complete(data, std::move(r));
+        });
     }
     // Fact 17: one watcher function with one context for everything. Session events are ignored here: report()
     // looks at the handle's state, which is also right when the library forgets to tell (fact 10).
-    static void on_watch(zhandle_t*, int type, int, const char* path, void* context) {
-        auto& listener = static_cast<c_backend*>(context)->listener_;
+    static void on_watch(zhandle_t*, int type, int, const char* path, void* context) noexcept {
+        auto& news = static_cast<c_backend*>(context)->news_;
         if (!path) return;
-        if (type == ZOO_CREATED_EVENT) listener.on_node_event(node_event::created, path);
-        if (type == ZOO_DELETED_EVENT) listener.on_node_event(node_event::removed, path);
-        if (type == ZOO_CHANGED_EVENT) listener.on_node_event(node_event::data_changed, path);
-        if (type == ZOO_CHILD_EVENT) listener.on_node_event(node_event::children_changed, path);
+        if (type == ZOO_CREATED_EVENT) news.emplace_back(node_news{node_event::created, path});
+        if (type == ZOO_DELETED_EVENT) news.emplace_back(node_news{node_event::removed, path});
+        if (type == ZOO_CHANGED_EVENT) news.emplace_back(node_news{node_event::data_changed, path});
+        if (type == ZOO_CHILD_EVENT) news.emplace_back(node_news{node_event::children_changed, path});
     }
-    static void on_log(const char* message) {
+    static void on_log(const char* message) noexcept {
         c_backend* self = library_call::current;
-        if (!self || !message) return;
-        // "...: Socket 127.0.0.1:2181 zk retcode=-4, errno=111(Connection refused): server refused ...", in other
-        // builds with the address in brackets.
-        const std::string_view text = message;
-        const std::size_t address = text.find("Socket "), code = text.find(" zk retcode="), number = text.find("errno=");
-        if (address != text.npos && code != text.npos && number != text.npos) {
-            std::string_view who = text.substr(address + 7, code - address - 7);
-            if (who.starts_with('[') && who.ends_with(']')) who = who.substr(1, who.size() - 2);
-            const std::size_t open = text.find('(', number), end = text.find("): ", number);
-            if (open != text.npos && end != text.npos) {
-                std::string_view why = text.substr(open + 1, end - open - 1);
-                if (why == "Host is down") why = "closed by the server";  // what the library makes of an end of file
-                self->fail(std::string(who) + ": " + std::string(why));
-            }
-        }
-        self->log_lines_.emplace_back(text);
+        if (!self || !message || self->ending_connection_) return;
+        // The core logs the reasons of failures itself.
+        if (!self->explain(message)) self->news_.emplace_back(log_line{message});
     }
 };
+
+// The library tells the reason of a failure nowhere but in its log: "...: Socket 127.0.0.1:2181 zk retcode=-4,
+// errno=111(Connection refused): server refused ...", in other builds with the address in brackets.
+bool c_backend::explain(std::string_view text) {
+    constexpr std::string_view code_is = " zk retcode=";
+    const std::size_t address = text.find("Socket "), code = text.find(code_is), number = text.find("errno=");
+    if (address == text.npos || code == text.npos || number == text.npos) return false;
+    const std::string_view who = text.substr(address + 7, code - address - 7);
+    const std::size_t open = text.find('(', number), end = text.find("): ", number);
+    if (open == text.npos || end == text.npos) return false;
+    std::string_view why = text.substr(open + 1, end - open - 1);
+    // Of the other codes, errno is whatever failed last.
+    const int rc = std::atoi(std::string(text.substr(code + code_is.size(), 8)).c_str());
+    if (rc == ZSESSIONEXPIRED || rc == ZAUTHFAILED) return true;  // no failure of the connection
+    if (rc == ZOPERATIONTIMEOUT) why = "no answer for two thirds of the session timeout";
+    if (rc == ZRUNTIMEINCONSISTENCY) why = "its answers are out of step with the requests";
+    if (why == "Host is down")  // what the library makes of an end of file
+        why = reported_ == link_state::connected ? "closed by the server" : hung_up;
+    fail(with_brackets(who) + ": " + std::string(why));
+    return true;
+}
 
 // ------------------------------------------------------------------------------------------ open and connect
 
@@ -380,6 +446,7 @@ void c_backend::open(const open_params& p) {
     if (!zh_) throw error(std::error_code(errno, std::generic_category()), "connect", {}, hosts);
     zoo_set_servers_resolution_delay(zh_, -1);  // fact 1: else it resolves on every zookeeper_interest()
 
+    // Without a connection this calls nobody back.
     const library_call guard(*this);
     for (const add_auth_request& a : p.auth)
         zoo_add_auth(zh_, a.scheme.c_str(), a.credential.data(), static_cast<int>(a.credential.size()), nullptr, nullptr);
@@ -401,8 +468,8 @@ int c_backend::library_process(int events) {
 }
 
 interest c_backend::next_interest() {
-    interest result;
-    if (!zh_ || is_unrecoverable(zh_)) return result;
+    if (!usable()) return {};
+    cure_poison();  // the library is about to connect again
     const bool was_connected = connected();
     int fd = -1, events = 0;
     timeval tv{};
@@ -415,12 +482,15 @@ interest c_backend::next_interest() {
         }
     }
     if (!was_connected || !connected() || fd != fd_) adopt_descriptor(rc == ZOK ? fd : -1);
+    wants_write_ = fd_ >= 0 && (events & ZOOKEEPER_WRITE) != 0;
+    report();
+    // The listener may have changed all that.
+    interest result;
     result.descriptor = fd_;
     result.connection = connection_;
     result.read = fd_ >= 0;
-    result.write = wants_write_ = fd_ >= 0 && (events & ZOOKEEPER_WRITE) != 0;
+    result.write = fd_ >= 0 && wants_write_;
     result.timeout = std::chrono::milliseconds(tv.tv_sec * 1000 + tv.tv_usec / 1000);
-    report();
     return result;
 }
 
@@ -430,17 +500,22 @@ void c_backend::adopt_descriptor(int fd) {
     if (fd == fd_ && (fd < 0 || info.st_ino == inode_)) return;
     fd_ = fd;
     inode_ = info.st_ino;
+    corked_ = false;
     ++connection_;
     if (fd < 0) return;
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);  // fact 4
     // Wake up only for a whole handshake answer, so that it can be looked at before the library believes it.
     ::setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &handshake_bytes, sizeof handshake_bytes);
+    const library_call guard(*this);
+    if (const char* server = zoo_get_current_server(zh_)) server_ = with_brackets(server);
 }
 
 // Fact 31: the library takes any 41 bytes for a handshake answer, and a wrong session id in it for an expiry.
 c_backend::handshake c_backend::look_at_handshake() {
     std::array<unsigned char, handshake_bytes> answer{};
     const ssize_t n = ::recv(fd_, answer.data(), answer.size(), MSG_PEEK | MSG_DONTWAIT);
+    constexpr unsigned char tls_alert = 0x15, tls_major = 3;
+    if (n >= 2 && answer[0] == tls_alert && answer[1] == tls_major) return handshake::tls;
     if (n > 0 && n < handshake_bytes) {
         pollfd p{fd_, POLLRDHUP, 0};
         return ::poll(&p, 1, 0) > 0 ? handshake::bad : handshake::incomplete;  // hung up in the middle, or not
@@ -461,8 +536,7 @@ c_backend::handshake c_backend::look_at_handshake() {
 }
 
 drain_result c_backend::process(bool readable, bool writable) {
-    constexpr int fair_share = 256;  // fact 8
-    if (!zh_ || fd_ < 0 || is_unrecoverable(zh_)) return drain_result::drained;
+    if (fd_ < 0 || !usable()) return drain_result::drained;
     drain_result result = drain_result::drained;
     int rc = ZOK;
     if (writable && wants_write_) rc = library_process(ZOOKEEPER_WRITE);
@@ -471,47 +545,77 @@ drain_result c_backend::process(bool readable, bool writable) {
         const handshake answer = zoo_state(zh_) == ZOO_ASSOCIATING_STATE ? look_at_handshake() : handshake::good;
         if (answer == handshake::incomplete) {
             // the rest will wake us
-        } else if (answer == handshake::bad) {
-            const std::string server = current_server();
+        } else if (answer != handshake::good) {
+            fail(server_ + (answer == handshake::tls ? ": expects TLS" : ": not a ZooKeeper server"));
             fail_connection();
-            fail(server + ": not a ZooKeeper server");
         } else {
-            const bool was_connected = connected();
-            result = drain_result::more;
-            for (int packet = 0; packet < fair_share; ++packet) {
-                if (library_process(ZOOKEEPER_READ) != ZOK || (packet > 0 && !connected())) {
-                    result = drain_result::drained;
-                    break;
-                }
-                if (!was_connected || outstanding_ == 0) {  // whatever else has come will wake us again
-                    result = drain_result::drained;
-                    break;
-                }
-            }
-            if (!was_connected && zoo_state(zh_) == ZOO_READONLY_STATE) {
-                fail_connection();
-                fail(current_server() + ": read-only server");
-            } else if (!was_connected && connected()) {
-                const int any = 1;
-                ::setsockopt(fd_, SOL_SOCKET, SO_RCVLOWAT, &any, sizeof any);
-            }
+            result = read_packets();
         }
     }
-    cure_poison();
+    if (usable()) cure_poison();
     report();
     return result;
 }
 
-// Tells the listener when the link has changed. Called last in each entry point, outside the library.
-void c_backend::report() {
+drain_result c_backend::read_packets() {
+    constexpr int fair_share = 256;  // fact 8
+    const bool was_connected = connected();
+    const std::uint64_t connection = connection_;
+    for (int packet = 0; packet < fair_share; ++packet) {
+        const int rc = library_process(ZOOKEEPER_READ);
+        if (!was_connected) {
+            if (zoo_state(zh_) == ZOO_READONLY_STATE) {
+                fail(server_ + ": read-only server");
+                fail_connection();
+            } else if (connected()) {
+                const int any = 1;
+                ::setsockopt(fd_, SOL_SOCKET, SO_RCVLOWAT, &any, sizeof any);
+            }
+            return drain_result::drained;  // whatever else has come will wake us again
+        }
+        tell_news();
+        const bool same = usable() && connection == connection_ && connected();
+        if (rc != ZOK || !same || outstanding_ == 0) return drain_result::drained;
+    }
+    return drain_result::more;
+}
+
+link_state c_backend::link() const {
     const int state = zh_ ? zoo_state(zh_) : 0;
-    const link_state now = state == ZOO_CONNECTED_STATE         ? link_state::connected
-                           : state == ZOO_EXPIRED_SESSION_STATE ? link_state::expired
-                           : state == ZOO_AUTH_FAILED_STATE     ? link_state::auth_failed
-                                                                : link_state::disconnected;
-    for (const std::string& line : std::exchange(log_lines_, {})) listener_.on_log(line);
-    if (now != link_state::connected && fd_ >= 0 && now != link_state::disconnected) adopt_descriptor(-1);
-    if (now != std::exchange(reported_, now)) listener_.on_link(now);
+    return state == ZOO_CONNECTED_STATE         ? link_state::connected
+           : state == ZOO_EXPIRED_SESSION_STATE ? link_state::expired
+           : state == ZOO_AUTH_FAILED_STATE     ? link_state::auth_failed
+                                                : link_state::disconnected;
+}
+
+// Outside of the library, in the order in which it came. What the listener does about it may bring more, which is told by
+// the outermost of these calls.
+void c_backend::tell_news() {
+    if (made_here_.forked()) return news_.clear();
+    if (news_.empty() || std::exchange(telling_, true)) return;
+    for (std::size_t i = 0; i < news_.size(); ++i) {
+        news item = std::move(news_[i]);
+        if (auto* a = std::get_if<reply_news>(&item)) listener_.on_reply(a->id, std::move(a->what));
+        if (const auto* n = std::get_if<node_news>(&item)) listener_.on_node_event(n->what, n->path);
+        if (const auto* l = std::get_if<log_line>(&item)) listener_.on_log(l->text);
+    }
+    news_.clear();
+    telling_ = false;
+}
+
+// Tells the listener all that has happened, and then whether the link has changed. Last in each entry point.
+void c_backend::report() {
+    if (telling_) return;
+    tell_news();
+    while (!made_here_.forked() && link() != reported_) {
+        reported_ = link();
+        if (reported_ == link_state::connected) last_failure_.clear();
+        if (reported_ == link_state::expired || reported_ == link_state::auth_failed) adopt_descriptor(-1);
+        telling_ = true;
+        listener_.on_link(reported_);
+        telling_ = false;
+        tell_news();
+    }
 }
 
 // ----------------------------------------------------------------------------------------- ending connections
@@ -520,6 +624,7 @@ void c_backend::report() {
 // stays the same, what is behind it becomes a socket without a peer. In particular nothing that is already in the
 // old socket's buffer can be read any more.
 void c_backend::fail_connection() {
+    ending_connection_ = true;
     for (int attempt = 0; attempt < 4 && zoo_state(zh_) != 0 && !is_unrecoverable(zh_); ++attempt) {
         int fd = fd_;
         if (zoo_state(zh_) == ZOO_NOTCONNECTED_STATE || fd < 0) {
@@ -532,6 +637,7 @@ void c_backend::fail_connection() {
         library_process(ZOOKEEPER_READ | ZOOKEEPER_WRITE);
         if (zoo_state(zh_) != 0) library_process(ZOOKEEPER_READ);
     }
+    ending_connection_ = false;
     adopt_descriptor(-1);
 }
 
@@ -545,13 +651,14 @@ void c_backend::cure_poison() {
 }
 
 void c_backend::abort_connection() {
-    if (!zh_) return;
+    if (!usable()) return;
+    fail(attempt());
     fail_connection();
     report();
 }
 
 void c_backend::set_servers(const std::vector<std::string>& servers) {
-    if (!zh_ || is_unrecoverable(zh_)) return;
+    if (!usable()) return;
     const std::string hosts = join(servers);
     {
         const library_call guard(*this);
@@ -561,33 +668,43 @@ void c_backend::set_servers(const std::vector<std::string>& servers) {
         zoo_set_servers(zh_, hosts.c_str());
     }
     servers_ = servers;
+    if (reported_ == link_state::connected && !connected()) fail(server_ + ": left, for it is not in the new list of servers");
     cure_poison();
     report();
 }
 
 // ------------------------------------------------------------------------------------------------- operations
 
+// Only as long as the library is connected is the number the library's: once it has closed its socket, anybody in the
+// process may have got it.
 void c_backend::cork(bool on) {
+    if (corked_ == on || fd_ < 0 || !connected()) return;
     const int value = on;
-    if (corked_ != on && fd_ >= 0) {
-        ::setsockopt(fd_, IPPROTO_TCP, TCP_CORK, &value, sizeof value);
-        corked_ = on;
-    }
+    ::setsockopt(fd_, IPPROTO_TCP, TCP_CORK, &value, sizeof value);
+    corked_ = on;
 }
 
-void c_backend::begin_batch() { cork(true); }
+void c_backend::begin_batch() {
+    if (usable()) cork(true);
+}
 
 void c_backend::end_batch() {
-    cork(false);
-    corked_ = false;
-    if (!zh_) return;
-    cure_poison();
+    if (usable()) cork(false);
     report();
 }
 
 std::error_code c_backend::submit(op_id id, const request& r) {
     if (!zh_) return errc::client_closed;
+    if (made_here_.forked()) return errc::forked;
     if (is_unrecoverable(zh_)) return errc::session_expired;  // fact 16: zoo_amulti would crash
+    if (!connected()) {
+        // Lost by an earlier one of the same batch. The library would take it, and keep it for the next connection.
+        // It fails like the others; that it was not even tried is nothing that connection_loss could say.
+        reply& lost = std::get<reply_news>(news_.emplace_back(std::in_place_type<reply_news>, id)).what;
+        lost.code = zk_errc::connection_loss;
+        lost.sent = true;
+        return {};
+    }
     if (const auto* auth = std::get_if<add_auth_request>(&r); auth && !auth->known) {
         // The library puts it at the front of its queue, also in front of the rest of a half-sent request.
         int fd = -1, events = 0;
@@ -596,11 +713,18 @@ std::error_code c_backend::submit(op_id id, const request& r) {
         if (events & ZOOKEEPER_WRITE) return std::make_error_code(std::errc::resource_unavailable_try_again);
     }
     std::error_code code;
+    int send_failure = 0;
     {
         const library_call guard(*this);
+        errno = 0;
         code = std::visit([&](const auto& req) { return send(id, req); }, r);
+        send_failure = errno;
     }
     if (!code) ++outstanding_;
+    if (zoo_state(zh_) == ZOO_NOTCONNECTED_STATE)
+        fail(server_ + ": " + (send_failure == EPIPE || send_failure == 0 ? std::string("closed by the server")
+                                                                          : std::generic_category().message(send_failure)));
+    cure_poison();
     return code;
 }
 
@@ -702,26 +826,18 @@ std::error_code c_backend::send(op_id id, const multi_request& r) {
 }
 
 void c_backend::forget_watch(const std::string& path, watch_kind kind) {
-    if (!zh_) return;
+    if (!zh_ || made_here_.forked()) return;
     const library_call guard(*this);
     zoo_aremove_all_watches(zh_, path.c_str(), kind == watch_kind::children ? ZWATCHTYPE_CHILD : ZWATCHTYPE_DATA, 1,
                             reinterpret_cast<void_completion_t*>(&sink::on_void), nullptr);
 }
 
-std::string c_backend::current_server() const {
-    if (!zh_) return {};
-    sockaddr_storage address{};
-    socklen_t length = sizeof address;
-    if (fd_ < 0 || ::getpeername(fd_, reinterpret_cast<sockaddr*>(&address), &length) != 0) return {};
-    std::array<char, INET6_ADDRSTRLEN> text{};
-    if (address.ss_family == AF_INET6) {
-        const auto& a = reinterpret_cast<const sockaddr_in6&>(address);
-        ::inet_ntop(AF_INET6, &a.sin6_addr, text.data(), text.size());
-        return '[' + std::string(text.data()) + "]:" + std::to_string(ntohs(a.sin6_port));
-    }
-    const auto& a = reinterpret_cast<const sockaddr_in&>(address);
-    ::inet_ntop(AF_INET, &a.sin_addr, text.data(), text.size());
-    return std::string(text.data()) + ':' + std::to_string(ntohs(a.sin_port));
+std::string c_backend::current_server() const { return server_; }
+
+std::string c_backend::attempt() const {
+    if (zh_ && zoo_state(zh_) == ZOO_ASSOCIATING_STATE)
+        return server_ + ": accepts the connection and does not answer (not a ZooKeeper server, or one that hangs)";
+    return server_ + ": no answer to the attempt to connect";
 }
 
 // ----------------------------------------------------------------------------------------------------- closing
@@ -729,7 +845,7 @@ std::string c_backend::current_server() const {
 // Fact 20: zookeeper_close() would wait, blocking, for seconds. The goodbye is written here instead, its answer is
 // never shown to the library (which would abort on it), and the library is closed when it has no connection.
 bool c_backend::send_goodbye() {
-    if (!connected() || fd_ < 0) return false;
+    if (!usable() || !connected() || fd_ < 0) return false;
     int fd = -1, events = 0;
     timeval tv{};
     if (library_interest(fd, events, tv) != ZOK || (events & ZOOKEEPER_WRITE) != 0 || !connected()) return false;
@@ -750,13 +866,24 @@ bool c_backend::goodbye_received() {
 
 void c_backend::close() {
     if (!zh_) return;
-    if (!is_unrecoverable(zh_)) fail_connection();
+    if (made_here_.forked())
+        abandon();
+    else if (!is_unrecoverable(zh_))
+        fail_connection();
+    ending_connection_ = true;
     c_backend* const outer = std::exchange(library_call::current, this);
     zookeeper_close(std::exchange(zh_, nullptr));
     library_call::current = outer;
     fd_ = -1;
     multis_.clear();
-    log_lines_.clear();
+    tell_news();
+}
+
+// In a child process: the connection is its parent's, and only this process's copy of the descriptor may be closed.
+void c_backend::abandon() {
+    const int state = zoo_state(zh_);
+    if (fd_ < 0 || is_unrecoverable(zh_) || state == 0 || state == ZOO_NOTCONNECTED_STATE) return;
+    fail_connection();
 }
 
 }  // namespace

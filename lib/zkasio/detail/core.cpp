@@ -1,6 +1,7 @@
 #include <zkasio/detail/core.hpp>
 
 #include <zkasio/detail/random_engine.hpp>
+#include <zkasio/path.hpp>
 
 #include <asio/bind_cancellation_slot.hpp>
 #include <asio/co_spawn.hpp>
@@ -42,6 +43,12 @@ std::optional<std::string> missing_witness(const request& what, const reply& r) 
 std::string removed_path(const request& what) {
     const auto* m = std::get_if<multi_request>(&what);
     return m ? std::get<remove_request>(m->ops.back()).path : std::string(path_of(what));
+}
+
+// Whether "no such node" can only mean that the client's own root is missing.
+bool about_root(const request& r) {
+    const std::string_view path = path_of(r);
+    return path == "/" || (std::holds_alternative<create_request>(r) && parent_path(path) == "/");
 }
 
 void check_range(client_options::duration value, const char* name) {
@@ -137,7 +144,9 @@ void core::wait_connected(op_id id, std::unique_ptr<receiver> to) {
 
 void core::enqueue(op_id id, operation op) {
     reply refused;
-    if (closing_ != closing::no)
+    if (forked())
+        refused.code = errc::forked;
+    else if (closing_ != closing::no)
         refused.code = errc::client_closed;
     else if (op.pinned && op.pinned->over.load(std::memory_order_relaxed))
         refused.code = errc::session_expired;
@@ -174,6 +183,7 @@ void core::post_flush(std::size_t seen, int passes) {
         const std::size_t now = self->outbox_.size();
         if (now > seen && passes < most_passes) return self->post_flush(now, passes + 1);
         self->flush_scheduled_ = false;
+        if (self->left_behind()) return;
         self->begin_turn(clock::now());
         self->flush();
         self->drive();
@@ -283,7 +293,7 @@ void core::fail(op_id id, std::error_code code) {
     reply r;
     r.code = code;
     r.sent = code && node.mapped().sent != time_point{};
-    if (code == errc::not_connected) r.data = last_failure_;  // what the message will say
+    if (code == errc::not_connected) r.data = why_not_connected();  // what the message will say
     if (node.mapped().issued) --issued_;
     finish(std::move(node.mapped()), std::move(r));
 }
@@ -291,14 +301,14 @@ void core::fail(op_id id, std::error_code code) {
 void core::fire(const waitable_ptr& w, std::error_code code) {
     if (std::exchange(w->done, true)) return;
     w->code = code;
-    if (const auto then = std::exchange(w->then, {})) then();
+    if (const auto then = std::exchange(w->then, {})) call(then);
     w->wake_all([&](op_id id) { end_wait(id, code); });
 }
 
 void core::wait(op_id id, const waitable_ptr& on, std::unique_ptr<receiver> to) {
-    if (on->done || closing_ == closing::done) {  // after the end nothing happens any more
+    if (on->done || closing_ == closing::done || forked()) {  // after the end nothing happens any more
         reply r;
-        r.code = on->done ? on->code : make_error_code(errc::client_closed);
+        r.code = on->done ? on->code : make_error_code(forked() ? errc::forked : errc::client_closed);
         return to->deliver(std::move(r));
     }
     on->add(id);
@@ -391,6 +401,8 @@ void core::on_reply(op_id id, reply&& r) noexcept {
             --unconfirmed_auths_;
         }
     }
+    if (r.code == zk_errc::no_node && !servers_.chroot.empty() && about_root(*op.what))
+        r.data = "the chroot \"" + servers_.chroot + "\" does not exist: create it with a client that has none";
     if (op.until_certain) {
         const bool unknown = r.sent || r.code == condition::retryable;
         if (unknown && link_ != link_state::expired && closing_ == closing::no && !epoch_->over) {
@@ -455,7 +467,7 @@ void core::on_log(std::string_view line) noexcept { log(line); }
 // ------------------------------------------------------------------------------------------------- background
 
 void core::run_in_background(asio::awaitable<void> task) {
-    if (closing_ != closing::no) return;
+    if (closing_ != closing::no || forked()) return;
     background_.emplace_back();
     const auto me = std::prev(background_.end());
     asio::co_spawn(strand_, std::move(task),

@@ -3,6 +3,7 @@
 #include <zkasio/client_options.hpp>
 #include <zkasio/detail/backend.hpp>
 #include <zkasio/detail/epoch.hpp>
+#include <zkasio/detail/fork_mark.hpp>
 #include <zkasio/detail/name_resolver.hpp>
 #include <zkasio/detail/shutdown_service.hpp>
 #include <zkasio/detail/socket_watch.hpp>
@@ -58,7 +59,9 @@ public:
     const strand_type& strand() const noexcept { return strand_; }
     const client_options& options() const noexcept { return options_; }
     op_id next_id() noexcept { return next_id_.fetch_add(1, std::memory_order_relaxed); }
-    session_state state() const noexcept { return state_.load(std::memory_order_acquire); }
+    session_state state() const noexcept { return forked() ? session_state::closed : state_.load(std::memory_order_acquire); }
+    /// This process is a child of the one that has made the client, and to which its session belongs.
+    bool forked() const noexcept { return made_here_.forked(); }
     epoch_ptr current_epoch() const;
     std::size_t chroot_length() const noexcept { return servers_.chroot.size(); }  // never changes
     double random();  ///< [0, 1)
@@ -101,6 +104,9 @@ public:
 
     /// The context is being destroyed: nothing will ever complete.
     void let_go();
+
+    /// In a child process: ends everything here with errc::forked, and leaves the session to the parent. Whether it is one.
+    bool left_behind();
 
     // For tests: nothing is pending.
     std::size_t pending_operations() const noexcept { return operations_.size() + waits_.size() - own_reads_; }
@@ -156,6 +162,7 @@ private:
     void begin_turn(time_point now);
     void drive();
     void attempt_failed(time_point now);
+    std::string why_not_connected() const;
     void retire_backend();
     void rearm_timer(time_point now);
     duration connect_limit() const;
@@ -182,8 +189,11 @@ private:
     close_result without_goodbye() const;
     void continue_close();
     void finish_close(close_result how);
+    void end_all(std::error_code code);
     void log(std::string_view line);
+    void call(const std::function<void()>& callback) noexcept;
 
+    fork_mark made_here_;
     strand_type strand_;
     client_options options_;
     backend_factory factory_;

@@ -21,9 +21,12 @@ boot_clock::duration pause_after(int failed, std::size_t servers, double random)
 
 void core::start() {
     shutdown_ = &asio::use_service<shutdown_service>(asio::query(strand_.get_inner_executor(), asio::execution::context));
-    shutdown_->add(this, [weak = weak_from_this()] {
-        if (const auto self = weak.lock()) self->let_go();
-    });
+    shutdown_->add(this, {[weak = weak_from_this()] {
+                              if (const auto self = weak.lock()) self->let_go();
+                          },
+                          [weak = weak_from_this()] {
+                              if (const auto self = weak.lock()) asio::post(self->strand_, [self] { self->left_behind(); });
+                          }});
     publish(session_state::connecting, "connecting to " + options_.servers());
     last_turn_ = clock::now();
     resolve();
@@ -37,7 +40,7 @@ void core::resolve() {
 }
 
 void core::resolved(std::vector<std::string> servers, std::string failure) {
-    if (closing_ != closing::no || over()) return;
+    if (left_behind() || closing_ != closing::no || over()) return;
     if (!failure.empty()) {
         last_failure_ = failure;
         log("resolve " + failure);
@@ -77,7 +80,7 @@ void core::resolved(std::vector<std::string> servers, std::string failure) {
             return rearm_timer(now);
         }
         link_ = link_state::disconnected;
-        socket_->start(shared_from_this(), [this](bool r, bool w) { on_ready(r, w); });
+        socket_->start(shared_from_this(), shutdown_->reactor(), [this](bool r, bool w) { on_ready(r, w); });
     }
     addresses_ = std::move(sorted);
     server_count_ = addresses_.size();
@@ -101,7 +104,7 @@ void core::begin_turn(time_point now) {
 }
 
 void core::on_ready(bool readable, bool writable) {
-    if (!backend_) return;
+    if (left_behind() || !backend_) return;
     begin_turn(clock::now());
     if (closing_ == closing::goodbye) {
         if (backend_->goodbye_received())
@@ -118,6 +121,7 @@ void core::on_ready(bool readable, bool writable) {
 void core::on_timer() {
     const time_point now = clock::now();
     timer_at_ = time_point::max();
+    if (left_behind()) return;
     begin_turn(now);
     if (closing_ != closing::no && now >= close_deadline_) return continue_close();
     if (resolve_at_ <= now) {
@@ -128,7 +132,7 @@ void core::on_timer() {
     // Fact 7: what has arrived counts, even if we look late; only then ask what has timed out.
     if (backend_ && has_socket_ && closing_ != closing::goodbye) backend_->process(true, false);
     if (backend_ && link_ != link_state::connected && has_socket_ && now >= attempt_deadline_) {
-        last_failure_ = backend_->current_server() + ": no answer";
+        last_failure_ = backend_->attempt();
         backend_->abort_connection();  // fact 11
     }
     // Only a server can say that a session has expired, and nobody can be asked (fact 26).
@@ -145,6 +149,7 @@ void core::on_timer() {
 
 // After anything that may have changed what the backend waits for.
 void core::drive() {
+    if (left_behind()) return;
     const time_point now = clock::now();
     if (session_over_) {
         const std::error_code code = std::exchange(session_over_, {});
@@ -184,10 +189,11 @@ void core::drive() {
 }
 
 void core::attempt_failed(time_point now) {
+    const bool was_up = std::exchange(attempt_deadline_, time_point::max()) == time_point::max() && has_socket_;
     has_socket_ = false;
-    attempt_deadline_ = time_point::max();
     ++failed_attempts_;
     if (const std::string why = backend_->last_failure(); !why.empty()) last_failure_ = why;
+    if (!was_up) log("cannot connect: " + last_failure_);
     connect_not_before_ = now + pause_after(failed_attempts_, server_count_, random());
     // A whole round without success: the names may have moved.
     const bool round_over = failed_attempts_ % static_cast<int>(server_count_) == 0;
@@ -196,6 +202,14 @@ void core::attempt_failed(time_point now) {
                                return std::binary_search(addresses_.begin(), addresses_.end(), numeric_server(h.host, h.port));
                            });
     if (round_over && has_names && resolve_at_ == time_point::max()) resolve_at_ = connect_not_before_;
+}
+
+std::string core::why_not_connected() const {
+    // An attempt that has only just begun says less than the failure before it.
+    const bool trying = backend_ && has_socket_ && link_ != link_state::connected;
+    if (trying && (last_failure_.empty() || clock::now() - attempt_began_ > 100ms)) return backend_->attempt();
+    if (last_failure_.empty() && !backend_) return "still looking for the address of " + options_.servers();
+    return last_failure_;
 }
 
 void core::retire_backend() {
@@ -214,7 +228,7 @@ void core::retire_backend() {
 // One timer for everything. It is set anew only when something is due earlier than it would fire; when it fires too
 // early, nothing is due yet and it is set again.
 void core::rearm_timer(time_point now) {
-    if (closing_ == closing::done) {
+    if (closing_ == closing::done || forked()) {
         timer_.cancel();
         timer_at_ = time_point::max();
         return;

@@ -28,6 +28,7 @@ std::string_view to_string(loss_reason r) noexcept {
         case loss_reason::node_deleted: return "node deleted";
         case loss_reason::suspended: return "connection lost";
         case loss_reason::closed: return "client closed";
+        case loss_reason::forked: return "held by the parent process";
     }
     return "unknown";
 }
@@ -46,8 +47,28 @@ constexpr std::size_t heartbeat_budget = 200'000;
 
 }  // namespace
 
+// The sink is a user's: it is called by itself, not in the middle of what is being logged. What it throws is nobody's.
 void core::log(std::string_view line) {
-    if (options_.log()) options_.log()(line);
+    if (options_.log()) try {
+            asio::post(strand_, [self = shared_from_this(), text = std::string(line)] {
+                try {
+                    self->options_.log()(text);
+                } catch (...) {
+                }
+            });
+        } catch (...) {  // no memory
+        }
+}
+
+// What a recipe has asked for with `then`: on the strand, in order with everything else.
+void core::call(const std::function<void()>& callback) noexcept {
+    try {
+        callback();
+    } catch (const std::exception& e) {
+        log(std::string("a callback has thrown: ") + e.what());
+    } catch (...) {
+        log("a callback has thrown");
+    }
 }
 
 // --------------------------------------------------------------------------------------------------- the link
@@ -110,7 +131,7 @@ void core::link_down() {
     last_failure_ = backend_->last_failure();
     connect_not_before_ = {};
     if (options_.suspension() == suspension_policy::lose) end_all_holds(loss_reason::suspended);
-    publish(session_state::suspended, "connection lost: " + last_failure_);
+    publish(session_state::suspended, last_failure_.empty() ? "connection lost" : "connection lost: " + last_failure_);
 }
 
 // ----------------------------------------------------------------------------------------------- the session
@@ -202,6 +223,7 @@ void core::set_servers(server_list servers) {
 // ----------------------------------------------------------------------------------------- holds and the lease
 
 void core::add_hold(const hold_ptr& h) {
+    if (forked()) return end_hold(h, loss_reason::forked);
     if (h->epoch->over || closing_ != closing::no)
         return end_hold(h, closing_ != closing::no ? loss_reason::closed : loss_reason::session_expired);
     if (options_.suspension() == suspension_policy::lose && link_ != link_state::connected)
@@ -378,7 +400,7 @@ void core::watch_own_node(const hold_ptr& h, hold::own_node& node) {
 // ------------------------------------------------------------------------------------------------------ closing
 
 void core::begin_close() {
-    if (closing_ != closing::no) return;
+    if (left_behind() || closing_ != closing::no) return;
     closing_ = closing::draining;
     resolver_.cancel();
     resolve_at_ = time_point::max();
@@ -397,6 +419,7 @@ void core::begin_close() {
 }
 
 void core::continue_close() {
+    if (left_behind()) return;
     const time_point now = clock::now();
     if (closing_ == closing::goodbye && now < close_deadline_) return rearm_timer(now);
     if (closing_ == closing::draining) {
@@ -451,19 +474,44 @@ void core::finish_close(close_result how) {
     retire_backend();
     publish(session_state::closed,
             how == close_result::confirmed ? "closed" : "closed without a server; the session is left to expire");
+    end_all(errc::client_closed);
+    rearm_timer(clock::now());
+    if (shutdown_) shutdown_->remove(this);
+    fire(closed_);
+}
+
+// Whatever is still pending but those who wait for the end itself.
+void core::end_all(std::error_code code) {
     std::vector<op_id> over;
     for (const auto& [id, op] : operations_) over.push_back(id);
-    for (const op_id id : over) fail(id, errc::client_closed);
+    for (const op_id id : over) fail(id, code);
     over.clear();
     for (const auto& [id, w] : waits_)
         if (w.on != closed_) over.push_back(id);
     for (const op_id id : over) {
         if (const auto w = waits_.find(id); w != waits_.end()) w->second.on->leave(id);
-        end_wait(id, errc::client_closed);
+        end_wait(id, code);
     }
+}
+
+bool core::left_behind() {
+    if (!forked()) return false;
+    if (closing_ == closing::done) return true;
+    closing_ = closing::done;
+    resolver_.cancel();
+    retire_backend();
+    epoch_->over.store(true, std::memory_order_release);
+    publish(session_state::closed, "this is a child process; the session goes on in the one that has forked it");
+    end_all_holds(loss_reason::forked);
+    for (const watch_ptr& w : watches_.clear()) fire(w->fired, errc::forked);
+    fire(epoch_->ended, errc::forked);
+    end_parts(*epoch_, errc::forked);
+    outbox_.clear();
+    end_all(errc::forked);
+    for (asio::cancellation_signal& task : background_) task.emit(asio::cancellation_type::terminal);
     rearm_timer(clock::now());
-    if (shutdown_) shutdown_->remove(this);
-    fire(closed_);
+    fire(closed_, errc::forked);
+    return true;
 }
 
 }  // namespace detail

@@ -44,7 +44,9 @@ std::vector<step_result> take_results(reply&& r, const transaction& steps) {
             const std::error_code code = r.results[i].code;
             if (!code || code == zk_errc::runtime_inconsistency) continue;  // that is what the others are given
             const transaction::step& s = steps.steps()[i];
-            throw error(code, "multi", s.path, "step " + std::to_string(i + 1) + ", " + std::string(name_of(s.what)));
+            std::string hint = "step " + std::to_string(i + 1) + ", " + std::string(name_of(s.what));
+            if (code == zk_errc::no_node && s.what == transaction::kind::create) hint += ": its parent does not exist";
+            throw error(code, "multi", s.path, hint);
         }
     }
     throw_if_failed(r, "multi", steps.steps().front().path);

@@ -14,6 +14,7 @@ namespace {
 
 host_port parse_one(std::string_view text, std::string_view operation) {
     const std::string_view all = text;
+    if (text.find_first_of(" \t\r\n") != text.npos) refuse(operation, all, "character not allowed in a host name: no spaces, no ends of lines");
     host_port result;
     std::string_view port;
     if (text.starts_with('[')) {
@@ -31,7 +32,7 @@ host_port parse_one(std::string_view text, std::string_view operation) {
         if (colon != std::string_view::npos) port = text.substr(colon);
     }
     if (result.host.empty()) refuse(operation, all, "the host is empty");
-    if (result.host.find_first_of(" \t\r\n\"'\\@") != std::string::npos || result.host.find('\0') != std::string::npos)
+    if (result.host.find_first_of("\"'\\@") != std::string::npos || result.host.find('\0') != std::string::npos)
         refuse(operation, all, "character not allowed in a host name");
     if (!port.empty()) {
         port.remove_prefix(1);
@@ -48,9 +49,22 @@ host_port parse_one(std::string_view text, std::string_view operation) {
 
 server_list parse_server_list(std::string_view text, std::string_view operation) {
     server_list result;
+    // What other programs take, and what would only lead to misleading complaints about its parts.
+    if (const std::size_t scheme = text.find("://"); scheme != text.npos && scheme < text.find_first_of(",/"))
+        refuse(operation, text.substr(0, text.find(',')),
+               "no \"" + std::string(text.substr(0, scheme + 3)) + "\" belongs here: a server is host:port");
+    if (text.find(';') < text.find('/')) refuse(operation, text, "servers are separated by ',', not by ';'");
     const std::size_t slash = text.find('/');
     if (slash != std::string_view::npos && slash + 1 < text.size()) {
         result.chroot = text.substr(slash);
+        // Legal in a path, but nobody means it: "a:2181/app,b:2181/app".
+        for (std::size_t comma = result.chroot.find(','); comma != std::string::npos; comma = result.chroot.find(',', comma + 1)) {
+            const std::string_view part = std::string_view(result.chroot).substr(comma + 1);
+            const std::string_view host = part.substr(0, part.find_first_of(",/"));
+            const std::size_t colon = host.rfind(':');
+            if (colon != host.npos && colon + 1 < host.size() && host.find_first_not_of("0123456789", colon + 1) == host.npos)
+                refuse(operation, text, "the chroot stands once, behind the last server");
+        }
         if (const std::string problem = path_problem(result.chroot); !problem.empty())
             throw error(errc::invalid_argument, operation, result.chroot, "chroot: " + problem);
     }

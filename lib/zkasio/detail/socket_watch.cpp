@@ -3,21 +3,41 @@
 #include <asio/error.hpp>
 
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
+
+#include <mutex>
+#include <vector>
 
 namespace zkasio::detail {
 
-void socket_watch::start(std::shared_ptr<void> keep_alive, on_ready ready) {
+void socket_watch::start(std::shared_ptr<void> keep_alive, reactor_mark reactor, on_ready ready) {
     keep_alive_ = keep_alive;
+    reactor_ = std::move(reactor);
     ready_ = std::move(ready);
 }
 
 void socket_watch::close() {
     // At once: as long as a duplicate is open, the kernel does not tell the server that we are gone.
     for (direction* d : {&reading_, &writing_}) {
-        d->descriptor.reset();
+        drop(*d);
         d->waiting = false;
     }
+}
+
+// In a child process whose context has not been told of the fork, asio's epoll set is the parent's: to take the descriptor out of
+// it would be to take the parent's out. So asio's object is left alone there for good, and only this process's copy of the
+// connection is closed, by putting something else behind its number.
+void socket_watch::drop(direction& d) {
+    if (!d.descriptor) return;
+    if (!reactor_ || !reactor_->forked()) return d.descriptor.reset();
+    const int nothing = ::eventfd(0, EFD_CLOEXEC);
+    ::dup3(nothing, d.descriptor->native_handle(), O_CLOEXEC);
+    ::close(nothing);
+    static std::mutex mutex;
+    static auto& abandoned = *new std::vector<std::unique_ptr<asio::posix::stream_descriptor>>;  // outlives all contexts
+    const std::lock_guard lock(mutex);
+    abandoned.push_back(std::move(d.descriptor));
 }
 
 void socket_watch::arm(int descriptor, std::uint64_t connection, bool read, bool write) {
@@ -58,7 +78,7 @@ void socket_watch::wait(direction& d) {
 void socket_watch::ready(direction& d) {
     d.waiting = false;
     const bool is_read = &d == &reading_;
-    if (!is_read) d.descriptor.reset();
+    if (!is_read) drop(d);
     ready_(is_read, !is_read);
 }
 

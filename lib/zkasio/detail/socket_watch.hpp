@@ -1,5 +1,7 @@
 #pragma once
 
+#include <zkasio/detail/shutdown_service.hpp>
+
 #include <asio/any_io_executor.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/strand.hpp>
@@ -24,8 +26,10 @@ public:
 
     explicit socket_watch(strand_type strand) : strand_(std::move(strand)) {}
 
+    ~socket_watch() { close(); }
+
     /// @param keep_alive is held by every pending wait; `ready` must not outlive it.
-    void start(std::shared_ptr<void> keep_alive, on_ready ready);
+    void start(std::shared_ptr<void> keep_alive, reactor_mark reactor, on_ready ready);
 
     /// Wait for these from now on. `connection` says which socket `descriptor` is.
     void arm(int descriptor, std::uint64_t connection, bool read, bool write);
@@ -47,9 +51,11 @@ private:
     void wait(direction& d);
     bool duplicate(direction& d, int descriptor);
     void ready(direction& d);
+    void drop(direction& d);
 
     strand_type strand_;
     std::weak_ptr<void> keep_alive_;
+    reactor_mark reactor_;
     on_ready ready_;
     std::uint64_t connection_ = 0;
     direction reading_{wait_type::wait_read}, writing_{wait_type::wait_write};

@@ -36,6 +36,7 @@ bool queue_claim::granted() {
 
 void queue_claim::give_up() noexcept {
     if (std::exchange(given_up_, true)) return;
+    if (who_->asked.observed) who_->asked.observed->over = true;
     try {
         if (granted_) {
             who_->hold->end(true);  // held() is false from here on
@@ -138,7 +139,7 @@ asio::awaitable<Result> contend(client zk, wish what) {
 
 template <class Result>
 asio::awaitable<Result> contend(client zk, wish what, acquire_options how) {
-    if (how.on_position()) what.observed = std::make_shared<observation>(observation{how.on_position()});
+    if (how.on_position()) what.observed = std::make_shared<observation>(how.on_position());
     if (how.owner() && what.spec) return contend_as<Result>(std::move(zk), std::move(what), *how.owner());
     return contend<Result>(std::move(zk), std::move(what));
 }

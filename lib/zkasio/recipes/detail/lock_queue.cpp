@@ -7,6 +7,7 @@
 #include <asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace zkasio::recipes::detail {
 namespace {
@@ -29,6 +30,18 @@ std::exception_ptr copy_of(const std::exception_ptr& failed) {
     } catch (...) {
         return failed;
     }
+}
+
+asio::awaitable<void> observer_failed(std::string directory, std::exception_ptr why) {
+    std::string text = "an exception of unknown type";
+    try {
+        std::rethrow_exception(why);
+    } catch (const std::exception& e) {
+        text = e.what();
+    } catch (...) {
+    }
+    throw std::runtime_error("on_position of " + directory + ": " + text);
+    co_return;
 }
 
 }  // namespace
@@ -606,6 +619,7 @@ void lock_queue::settle(const contender_ptr& c, std::exception_ptr why) {
     if (std::exchange(c->settled, true)) return;
     if (c->now == contender::state::entering) c->now = contender::state::left;
     stop_waiting(c);
+    if (c->asked.observed) c->asked.observed->over = true;
     c->failed = std::move(why);
     c->decided.fire();
 }
@@ -667,10 +681,22 @@ void lock_queue::tell_observers() {
         queue_position position;
         position.ahead = insights[i].position;
         if (!insights[i].predecessor.empty()) position.predecessor = join_path(directory_, insights[i].predecessor);
-        observation& observed = *those[i]->asked.observed;
-        if (observed.told == position) continue;
-        observed.told = position;
-        observed.tell(position);
+        const auto observed = those[i]->asked.observed;
+        if (observed->told == position) continue;
+        observed->told = position;
+        // The observer is a user's: it is called by itself, not in the middle of a change here.
+        asio::post(on_.get_executor(), [self = shared_from_this(), observed, position = std::move(position)] {
+            self->tell(observed, position);
+        });
+    }
+}
+
+void lock_queue::tell(const std::shared_ptr<observation>& observed, const queue_position& position) noexcept {
+    if (observed->over.load(std::memory_order_acquire)) return;
+    try {
+        observed->tell(position);
+    } catch (...) {
+        on_.run_in_background(observer_failed(directory_, std::current_exception()));  // which logs it
     }
 }
 

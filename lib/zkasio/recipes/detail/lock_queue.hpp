@@ -9,6 +9,7 @@
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -37,8 +38,10 @@ using lock_spec_ptr = std::shared_ptr<const lock_spec>;
 
 /// Somebody who wants to know where a contender stands, and what has been said last.
 struct observation {
+    explicit observation(position_observer f) : tell(std::move(f)) {}
     position_observer tell;
     std::optional<queue_position> told{};
+    std::atomic<bool> over{false};  // the acquire has ended, and what `tell` refers to may be gone; from any thread
 };
 
 /// Of several places that are worth something only together (see contend_together()): the first that was lost.
@@ -187,6 +190,7 @@ private:
     void settle(const contender_ptr& c, std::exception_ptr why = nullptr);
     void fail_waiting(const std::exception_ptr& why);
     void tell_observers();
+    void tell(const std::shared_ptr<observation>& observed, const queue_position& position) noexcept;
 
     session on_;
     std::string directory_;
