@@ -60,6 +60,7 @@ client simulation::add_client() {
 }
 
 void simulation::spawn(asio::awaitable<void> task) {
+    clients_run_ = true;
     asio::co_spawn(io_, std::move(task), [this](std::exception_ptr e) {
         if (e && !failed_) failed_ = e;
     });
@@ -88,13 +89,14 @@ std::string simulation::tail(std::size_t lines) const {
 }
 
 void simulation::settle() {
+    clients_run_ = false;
     io_.restart();
     io_.poll();
     if (failed_) std::rethrow_exception(std::exchange(failed_, nullptr));
 }
 
 bool simulation::step() {
-    settle();
+    if (clients_run_) settle();
     on_idle();
     if (++now_ > most_steps) throw violation("it goes on for ever");
     const std::vector<sim_ensemble::step>& steps = possible_;
@@ -103,6 +105,7 @@ bool simulation::step() {
     if (!events_.empty() && (steps.empty() || events_.begin()->first <= now_)) {
         now_ = std::max(now_, events_.begin()->first);
         const auto event = events_.extract(events_.begin());
+        clients_run_ = true;
         event.mapped()();
         return true;
     }
@@ -110,12 +113,14 @@ bool simulation::step() {
     const sim_ensemble::step chosen = steps[choose(steps)];
     ensemble.take(chosen);
     // Several answers may reach a client in one turn of its loop.
-    if (chosen.what == sim_ensemble::step::kind::deliver)
+    clients_run_ = chosen.what == sim_ensemble::step::kind::deliver;
+    if (clients_run_)
         for (std::size_t more = pick(3); more > 0 && ensemble.answers_under_way(chosen.client) > 0; --more) ensemble.take(chosen);
     return true;
 }
 
 void simulation::run() {
+    settle();
     while (step()) {
     }
 }
