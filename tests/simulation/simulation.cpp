@@ -193,10 +193,11 @@ void run_seed(const std::string& name, std::uint64_t seed, const std::function<v
 }
 
 void run_few_seeds(const std::string& name, std::uint64_t seeds, const std::function<void(simulation&)>& scenario) {
-    if (const std::uint64_t only = number_in("ZKASIO_SIM_SEED", 0); only != 0) return run_seed(name, only, scenario);
-    const std::uint64_t first = number_in("ZKASIO_SIM_FIRST_SEED", 1);
-    for (std::uint64_t seed = first; seed - first < seeds; ++seed) run_seed(name, seed, scenario);
-    CHECK(seeds > 0);
+    const std::uint64_t only = number_in("ZKASIO_SIM_SEED", 0);
+    const std::uint64_t first = only != 0 ? only : number_in("ZKASIO_SIM_FIRST_SEED", 1);
+    const std::uint64_t count = only != 0 ? 1 : seeds;
+    for (std::uint64_t seed = first; seed - first < count; ++seed) run_seed(name, seed, scenario);
+    CHECK(count > 0);
 }
 
 void run_seeds(const std::string& name, std::uint64_t seeds, const std::function<void(simulation&)>& scenario) {
