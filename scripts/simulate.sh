@@ -75,11 +75,13 @@ for core in $(seq 0 $((cores - 1))); do
     rounds "$core" &
     started+=($!)
 done
-for core in "${started[@]}"; do
-    if ! wait -n; then
-        cat "$work/failed"
-        exit 1
-    fi
+for _ in "${started[@]}"; do
+    wait -n && continue
+    cat "$work/failed"
+    # A crash leaves no time for more than the seed.
+    crashed=$(sed -n 's/^ .*, seed \([0-9]*\)$/\1/p' "$work/failed" | tail -1)
+    grep -q '^again: ' "$work/failed" || [ -z "$crashed" ] || echo "again: ZKASIO_SIM_SEED=$crashed $tests -w NoTests '$spec'"
+    exit 1
 done
 # "drops: 200 seeds, 1100.5 a second"
 awk '/ seeds, .* a second$/ { seeds += $(NF - 4); busy += $(NF - 4) / $(NF - 2) }

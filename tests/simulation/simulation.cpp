@@ -60,6 +60,7 @@ client simulation::add_client() {
 }
 
 void simulation::spawn(asio::awaitable<void> task) {
+    clients_run_ = true;
     asio::co_spawn(io_, std::move(task), [this](std::exception_ptr e) {
         if (e && !failed_) failed_ = e;
     });
@@ -88,13 +89,14 @@ std::string simulation::tail(std::size_t lines) const {
 }
 
 void simulation::settle() {
+    clients_run_ = false;
     io_.restart();
     io_.poll();
     if (failed_) std::rethrow_exception(std::exchange(failed_, nullptr));
 }
 
 bool simulation::step() {
-    settle();
+    if (clients_run_) settle();
     on_idle();
     if (++now_ > most_steps) throw violation("it goes on for ever");
     const std::vector<sim_ensemble::step>& steps = possible_;
@@ -103,6 +105,7 @@ bool simulation::step() {
     if (!events_.empty() && (steps.empty() || events_.begin()->first <= now_)) {
         now_ = std::max(now_, events_.begin()->first);
         const auto event = events_.extract(events_.begin());
+        clients_run_ = true;
         event.mapped()();
         return true;
     }
@@ -110,12 +113,14 @@ bool simulation::step() {
     const sim_ensemble::step chosen = steps[choose(steps)];
     ensemble.take(chosen);
     // Several answers may reach a client in one turn of its loop.
-    if (chosen.what == sim_ensemble::step::kind::deliver)
+    clients_run_ = chosen.what == sim_ensemble::step::kind::deliver;
+    if (clients_run_)
         for (std::size_t more = pick(3); more > 0 && ensemble.answers_under_way(chosen.client) > 0; --more) ensemble.take(chosen);
     return true;
 }
 
 void simulation::run() {
+    settle();
     while (step()) {
     }
 }
@@ -188,10 +193,11 @@ void run_seed(const std::string& name, std::uint64_t seed, const std::function<v
 }
 
 void run_few_seeds(const std::string& name, std::uint64_t seeds, const std::function<void(simulation&)>& scenario) {
-    if (const std::uint64_t only = number_in("ZKASIO_SIM_SEED", 0); only != 0) return run_seed(name, only, scenario);
-    const std::uint64_t first = number_in("ZKASIO_SIM_FIRST_SEED", 1);
-    for (std::uint64_t seed = first; seed - first < seeds; ++seed) run_seed(name, seed, scenario);
-    CHECK(seeds > 0);
+    const std::uint64_t only = number_in("ZKASIO_SIM_SEED", 0);
+    const std::uint64_t first = only != 0 ? only : number_in("ZKASIO_SIM_FIRST_SEED", 1);
+    const std::uint64_t count = only != 0 ? 1 : seeds;
+    for (std::uint64_t seed = first; seed - first < count; ++seed) run_seed(name, seed, scenario);
+    CHECK(count > 0);
 }
 
 void run_seeds(const std::string& name, std::uint64_t seeds, const std::function<void(simulation&)>& scenario) {

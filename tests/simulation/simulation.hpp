@@ -87,6 +87,7 @@ private:
     const logging log_wanted_;
     std::mt19937_64 random_;
     std::vector<sim_ensemble::step> possible_;
+    bool clients_run_ = true;  // or something that may let them; what the servers do among themselves does not
     asio::io_context io_;
     std::vector<std::shared_ptr<detail::core>> cores_;
     std::vector<client> clients_;

@@ -1,0 +1,48 @@
+#include "simulation/simulated_locks.hpp"
+
+#include "support/catch.hpp"
+
+namespace zkasio::test {
+namespace {
+
+const things permits_only{from_pool(1), from_pool(1), from_pool(2), from_pool(most_permits)};
+
+void run(const std::string& name, const faults& f) { run_holdings(name, permits_only, {{permits_of_pool, most_permits}}, f); }
+
+}  // namespace
+
+TEST_CASE("semaphore, simulated: users of all sorts", "[simulation]") {
+    run("calm", {});
+}
+
+TEST_CASE("semaphore, simulated: connections break", "[simulation]") {
+    faults f;
+    f.drops = true;
+    run("drops", f);
+}
+
+TEST_CASE("semaphore, simulated: sessions expire", "[simulation]") {
+    faults f;
+    f.drops = f.expiries = true;
+    run("expiries", f);
+}
+
+TEST_CASE("semaphore, simulated: the directories are removed when they are empty", "[simulation]") {
+    faults f;
+    f.containers = f.drops = true;
+    run("containers", f);
+}
+
+TEST_CASE("semaphore, simulated: an operator deletes nodes", "[simulation]") {
+    faults f;
+    f.drops = f.operator_deletes = true;
+    run("operator", f);
+}
+
+TEST_CASE("semaphore, simulated: an operator deletes directories", "[simulation]") {
+    faults f;
+    f.directory_deletes = true;
+    run("directories", f);
+}
+
+}  // namespace zkasio::test
