@@ -101,7 +101,8 @@ TEST_CASE("readers and writers: try_acquire and time limits leave nothing behind
                 CHECK(reader.has_value() == !writing);
                 reader.reset();
                 reader = co_await m.try_acquire_shared_until(long_ago);
-                CHECK_FALSE(reader);
+                CHECK(reader.has_value() == !writing);
+                reader.reset();
                 co_await until_queued(zk, dir, 1);
             }
             CHECK(free->held());
