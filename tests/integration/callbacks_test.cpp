@@ -151,11 +151,12 @@ TEST_CASE("callbacks: an observer is not called any more once its acquire has en
             bool late = false;
             // What an observer refers to is often on the stack of who acquires.
             auto acquire = [&, alive]() -> asio::awaitable<void> {
-                acquire_options how;
-                how.on_position([&late, weak = std::weak_ptr<bool>(alive)](const queue_position&) {
+                auto observe = [&late, weak = std::weak_ptr<bool>(alive)](const queue_position&) {
                     const auto still = weak.lock();
                     if (!still || !*still) late = true;
-                });
+                };
+                acquire_options how;
+                how.on_position(observe);
                 std::exception_ptr failed;
                 try {
                     co_await lock.acquire(how);
