@@ -39,10 +39,4 @@ TEST_CASE("semaphore, simulated: an operator deletes nodes", "[simulation]") {
     run("operator", f);
 }
 
-TEST_CASE("semaphore, simulated: an operator deletes directories", "[simulation]") {
-    faults f;
-    f.directory_deletes = true;
-    run("directories", f);
-}
-
 }  // namespace zkasio::test
