@@ -401,8 +401,9 @@ struct c_backend::sink {
     static void on_log(const char* message) noexcept {
         c_backend* self = library_call::current;
         if (!self || !message || self->ending_connection_) return;
-        // The core logs the reasons of failures itself.
-        if (!self->explain(message)) self->news_.emplace_back(log_line{message});
+        // The core logs the reasons of failures itself; and it is not so that a delay follows, see next_interest().
+        if (self->explain(message) || std::strstr(message, "Delaying connection")) return;
+        self->news_.emplace_back(log_line{message});
     }
 };
 

@@ -50,7 +50,8 @@ asio::awaitable<void> until_gone(claim_ptr claim) {
     try {
         co_await claim->gone();
     } catch (const error& e) {
-        if (e.code() != condition::session_ended) throw;  // with the session the node is gone
+        // With the session the node is gone, unless the session is the parent process's.
+        if (e.code() != condition::session_ended || e.code() == errc::forked) throw;
     }
 }
 
