@@ -99,15 +99,19 @@ int holdings_witness::weight(const attempt& a, const std::string& of) const {
 }
 
 void holdings_witness::check_amounts() const {
-    std::map<std::string, int> held;
-    std::string holders;
-    for (const auto& [id, a] : attempts_) {
-        if (a.now != attempt::state::holding || !a.guard->held()) continue;
-        holders += ' ' + id;
-        for (const auto& [of, all] : there_is_) held[of] += weight(a, of);
+    std::vector<std::map<std::string, attempt>::const_iterator> holders;
+    for (auto it = attempts_.begin(); it != attempts_.end(); ++it)
+        if (it->second.now == attempt::state::holding && it->second.guard->held()) holders.push_back(it);
+    if (holders.size() < 2) return;
+    for (const auto& [of, all] : there_is_) {
+        int held = 0;
+        std::string by;
+        for (const auto& h : holders) held += weight(h->second, of);
+        if (held <= all) continue;
+        for (const auto& h : holders)
+            if (weight(h->second, of) > 0) by += ' ' + h->first;
+        throw violation("more is held of " + of + " than there is, by" + by);
     }
-    for (const auto& [of, all] : there_is_)
-        if (held[of] > all) throw violation("more is held of " + of + " than there is, by some of" + holders);
 }
 
 void holdings_witness::check() const {

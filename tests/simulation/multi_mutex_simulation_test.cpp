@@ -142,4 +142,22 @@ TEST_CASE("multi_mutex of several kinds, simulated: an operator deletes nodes", 
     run_mixed("operator", f);
 }
 
+TEST_CASE("multi_mutex in one transaction, simulated: an operator deletes directories", "[simulation]") {
+    faults f;
+    f.directory_deletes = true;
+    run_together("directories", f);
+}
+
+TEST_CASE("multi_mutex one after another, simulated: an operator deletes directories", "[simulation]") {
+    faults f;
+    f.directory_deletes = true;
+    run_one_by_one("directories", f);
+}
+
+TEST_CASE("multi_mutex of several kinds, simulated: an operator deletes directories", "[simulation]") {
+    faults f;
+    f.directory_deletes = true;
+    run_mixed("directories", f);
+}
+
 }  // namespace zkasio::test

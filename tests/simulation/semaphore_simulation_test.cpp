@@ -39,4 +39,10 @@ TEST_CASE("semaphore, simulated: an operator deletes nodes", "[simulation]") {
     run("operator", f);
 }
 
+TEST_CASE("semaphore, simulated: an operator deletes directories", "[simulation]") {
+    faults f;
+    f.directory_deletes = true;
+    run("directories", f);
+}
+
 }  // namespace zkasio::test

@@ -213,6 +213,29 @@ TEST_CASE("queue order: what is listed before we know that it is ours", "[queue]
     CHECK(o.next().what == verdict::local);
 }
 
+TEST_CASE("queue order: a newcomer with a smaller number than ours had before is in another directory", "[queue]") {
+    queue_order o(mutex_names);
+    const place old = o.enter(lock(4), somebody(), o.begin_create());
+    list(o, {lock(4)});
+    o.grant(old);
+    SECTION("so others may stand before it") {
+        o.enter(lock(3), somebody(), o.begin_create());
+        o.leave(old);
+        CHECK(o.next().what == verdict::unknown);
+        list(o, {lock(0), lock(3)});
+        const auto s = o.next();
+        REQUIRE(s.what == verdict::remote);
+        CHECK(*s.blocker == lock(0));
+    }
+    SECTION("unless it was asked for earlier, and only the answer comes late") {
+        const auto early = o.begin_create(), late = o.begin_create();
+        o.enter(lock(6), somebody(), late);
+        o.enter(lock(5), somebody(), early);
+        o.leave(old);
+        CHECK(o.next().what == verdict::granted);
+    }
+}
+
 TEST_CASE("queue order: sequence numbers wrap around", "[queue]") {
     constexpr auto highest = std::numeric_limits<std::int32_t>::max();
     constexpr auto lowest = std::numeric_limits<std::int32_t>::min();

@@ -72,6 +72,16 @@ bool queue_order::present_since(std::uint64_t time) const {
     return !empty() || left_since(time);
 }
 
+// A session's creates are carried out in the order in which they are sent. A node that does not come behind one of ours for which
+// was asked earlier is in another directory, of the same name: an operator has deleted the old one, with our nodes in it.
+bool queue_order::numbers_begin_anew(std::int64_t number, std::uint64_t asked) const {
+    if (asked > time_) return false;  // not by a create that numbers
+    for (const auto* locals : {&waiting_, &owners_})
+        for (auto it = locals->lower_bound(first_at(number)); it != locals->end(); ++it)
+            if (it->second.since < asked) return true;
+    return false;
+}
+
 place queue_order::enter(std::string_view name, contender_ptr who, std::uint64_t asked) {
     const queue_names::parsed parsed = names_.parse(name);
     // An empty directory may have been removed, and made again: the numbers begin anew, and what was known is of no worth.
@@ -79,6 +89,7 @@ place queue_order::enter(std::string_view name, contender_ptr who, std::uint64_t
     // It may have lost its node again while it stood behind one that has left: only a listing tells.
     if (!excludes(parsed.kind) && left_since(asked)) forget();
     const place p{unwrap(parsed.sequence), parsed.kind, ++next_id_};
+    if (numbers_begin_anew(p.number, asked)) forget();
     // It may have been listed before we knew that it is ours.
     erase_remote(p.number, name);
     changed(p.number);
