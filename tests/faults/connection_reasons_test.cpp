@@ -35,7 +35,9 @@ private:
             std::array<char, 49> handshake;
             co_await asio::async_read(s, asio::buffer(handshake), asio::use_awaitable);
             co_await asio::async_write(s, asio::buffer(answer_), asio::use_awaitable);
-            if (reset_) s.set_option(asio::socket_base::linger(true, 0));
+            if (!reset_) continue;
+            s.set_option(asio::socket_base::linger(true, 0));
+            s.close();  // asio's destructor would not linger
         }
     }
     asio::io_context io_;
