@@ -267,8 +267,9 @@ private:
     bool usable() const { return zh_ && !made_here_.forked() && !is_unrecoverable(zh_); }
     bool connected() const { return zh_ && zoo_state(zh_) == ZOO_CONNECTED_STATE; }
     void adopt_descriptor(int fd);
-    enum class handshake { incomplete, good, bad, tls };
+    enum class handshake { incomplete, good, bad, tls, failed };
     handshake look_at_handshake();
+    int read_failure_ = 0;  // with handshake::failed
     drain_result read_packets();
     void cure_poison();
     bool explain(std::string_view log_text);
@@ -521,7 +522,11 @@ c_backend::handshake c_backend::look_at_handshake() {
         pollfd p{fd_, POLLRDHUP, 0};
         return ::poll(&p, 1, 0) > 0 ? handshake::bad : handshake::incomplete;  // hung up in the middle, or not
     }
-    if (n <= 0) return handshake::good;  // closed, or an error: the library notices
+    if (n == 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))) return handshake::good;  // the library notices
+    if (n < 0) {  // told only once: the library would take the connection for one that was closed
+        read_failure_ = errno;
+        return handshake::failed;
+    }
     const auto int_at = [&](std::size_t at) {
         std::uint32_t v = 0;
         std::memcpy(&v, answer.data() + at, sizeof v);
@@ -547,7 +552,9 @@ drain_result c_backend::process(bool readable, bool writable) {
         if (answer == handshake::incomplete) {
             // the rest will wake us
         } else if (answer != handshake::good) {
-            fail(server_ + (answer == handshake::tls ? ": expects TLS" : ": not a ZooKeeper server"));
+            fail(server_ + ": " + (answer == handshake::tls      ? "expects TLS"
+                                   : answer == handshake::failed ? std::generic_category().message(read_failure_)
+                                                                 : "not a ZooKeeper server"));
             fail_connection();
         } else {
             result = read_packets();
