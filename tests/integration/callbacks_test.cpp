@@ -18,7 +18,7 @@ namespace {
 // A client, and a lock that it takes: made in a callback, used later.
 struct made_in_callback {
     void make(const asio::any_io_executor& executor, const std::string& path) {
-        if (zk) return;
+        if (std::exchange(done, true)) return;
         zk.emplace(executor, options());
         lock.emplace(*zk, path);
     }
@@ -28,9 +28,12 @@ struct made_in_callback {
         lock_guard guard = co_await lock->acquire();
         co_await guard.release();
         co_await zk->close();
+        lock.reset();  // the loop goes before this object does
+        zk.reset();
     }
     std::optional<client> zk;
     std::optional<mutex> lock;
+    bool done = false;
 };
 
 }  // namespace
@@ -64,7 +67,7 @@ TEST_CASE("callbacks: a log sink may make a client and a lock") {
     auto body = [&](client) -> asio::awaitable<void> {
         executor = co_await asio::this_coro::executor;
         // Which of the two is tried first is a matter of chance.
-        while (!made.zk) {
+        while (!made.done) {
             const test_client unlucky(executor, options(servers).log(sink));
             co_await unlucky.connected();
             co_await unlucky.close();
