@@ -1,11 +1,9 @@
 // Every way in which a connection fails is told for what it is: by the errors of operations, by the session's events, in the log.
 
 #include "support/fault_proxy.hpp"
+#include "support/impostor.hpp"
 #include "support/test_client.hpp"
 
-#include <asio/detached.hpp>
-#include <asio/read.hpp>
-#include <asio/write.hpp>
 
 #include <algorithm>
 
@@ -14,38 +12,6 @@ using namespace zkasio::test;
 using asio::ip::tcp;
 
 namespace {
-
-// Reads a handshake, answers `answer`, and hangs up. On a thread of its own.
-class rude_peer {
-public:
-    explicit rude_peer(std::string answer, bool reset = false) : answer_(std::move(answer)), reset_(reset) {
-        asio::co_spawn(io_, serve(), asio::detached);
-        thread_ = std::thread([this] { io_.run(); });
-    }
-    ~rude_peer() {
-        io_.stop();
-        thread_.join();
-    }
-    std::string address() const { return "127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port()); }
-
-private:
-    asio::awaitable<void> serve() {
-        for (;;) {
-            tcp::socket s = co_await acceptor_.async_accept(asio::use_awaitable);
-            std::array<char, 49> handshake;
-            co_await asio::async_read(s, asio::buffer(handshake), asio::use_awaitable);
-            co_await asio::async_write(s, asio::buffer(answer_), asio::use_awaitable);
-            if (!reset_) continue;
-            s.set_option(asio::socket_base::linger(true, 0));
-            s.close();  // asio's destructor would not linger
-        }
-    }
-    asio::io_context io_;
-    std::string answer_;
-    bool reset_;
-    tcp::acceptor acceptor_{io_, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0)};
-    std::thread thread_;
-};
 
 // A listening socket that nobody accepts from: the kernel does, for as many as `queue`.
 class listener {
@@ -122,24 +88,24 @@ TEST_CASE("reasons: no connection is made") {
         check_reason("224.0.0.1:2181", "224.0.0.1:2181: Network is unreachable", patience);
     }
     SECTION("hung up") {
-        const rude_peer peer("");
+        const impostor peer("", impostor::then::hang_up);
         const std::string why = ": hung up instead of answering (not serving, too many connections, or it expects TLS)";
         check_reason(peer.address(), peer.address() + why, patience);
     }
     SECTION("reset") {
-        const rude_peer peer("", true);
+        const impostor peer("", impostor::then::reset);
         check_reason(peer.address(), peer.address() + ": Connection reset by peer", patience);
     }
     SECTION("TLS") {
-        const rude_peer peer(std::string("\x15\x03\x01\0\x02\x02\x46", 7));
+        const impostor peer(std::string("\x15\x03\x01\0\x02\x02\x46", 7), impostor::then::hang_up);
         check_reason(peer.address(), peer.address() + ": expects TLS", patience);
     }
     SECTION("another protocol") {
-        const rude_peer peer("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        const impostor peer("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", impostor::then::hang_up);
         check_reason(peer.address(), peer.address() + ": not a ZooKeeper server", patience);
     }
     SECTION("half of a handshake") {
-        const rude_peer peer(std::string("\0\0\0\x25\0\0\0\0\0\0", 10));
+        const impostor peer(std::string("\0\0\0\x25\0\0\0\0\0\0", 10), impostor::then::hang_up);
         check_reason(peer.address(), peer.address() + ": not a ZooKeeper server", patience);
     }
 }

@@ -1,11 +1,10 @@
 #include "support/fault_proxy.hpp"
+#include "support/impostor.hpp"
 #include "support/test_client.hpp"
 
 #include <zkasio/recipes/mutex.hpp>
 
-#include <asio/detached.hpp>
 #include <asio/post.hpp>
-#include <asio/write.hpp>
 
 #include <random>
 #include <array>
@@ -14,45 +13,6 @@
 using namespace zkasio;
 using namespace zkasio::test;
 using asio::ip::tcp;
-
-namespace {
-
-// Answers whatever it is sent with `answer`, like something that is no ZooKeeper. Has its own thread.
-class impostor {
-public:
-    explicit impostor(std::string answer)
-        : answer_(std::move(answer)), acceptor_(io_, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0)) {
-        asio::co_spawn(io_, serve(), asio::detached);
-        thread_ = std::thread([this] { io_.run(); });
-    }
-    ~impostor() {
-        io_.stop();
-        thread_.join();
-    }
-    std::string address() const { return "127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port()); }
-
-private:
-    asio::awaitable<void> serve() {
-        for (;;) {
-            tcp::socket s = co_await acceptor_.async_accept(asio::use_awaitable);
-            asio::co_spawn(io_, talk(std::move(s)), asio::detached);
-        }
-    }
-    asio::awaitable<void> talk(tcp::socket s) {
-        std::array<char, 1024> request;
-        for (;;) {
-            const std::size_t n = co_await s.async_read_some(asio::buffer(request), asio::use_awaitable);
-            const std::string reply = answer_.empty() ? std::string(request.data(), n) : answer_;
-            co_await asio::async_write(s, asio::buffer(reply), asio::use_awaitable);
-        }
-    }
-    asio::io_context io_;
-    std::string answer_;
-    tcp::acceptor acceptor_;
-    std::thread thread_;
-};
-
-}  // namespace
 
 TEST_CASE("cut at every byte of request and reply: an operation completes once, and a create is never lost or doubled") {
     fault_proxy proxy(first_server());
@@ -274,7 +234,7 @@ TEST_CASE("a black-holed first address costs a fraction of the session timeout")
 
 TEST_CASE("a peer that is no ZooKeeper is passed over, and named when there is no other") {
     const impostor web("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n");
-    const impostor echo("");
+    const impostor echo(std::nullopt);
     const impostor zeros(std::string(64, '\0'));
     const impostor ones(std::string(64, '\xff'));
     for (const impostor* peer : {&web, &echo, &zeros, &ones}) {

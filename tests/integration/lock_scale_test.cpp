@@ -17,12 +17,6 @@
 using namespace zkasio;
 using namespace zkasio::test;
 
-namespace {
-
-std::int32_t sequence(const lock_guard& g) { return std::stoi(g.path().substr(g.path().size() - 10)); }
-
-}  // namespace
-
 TEST_CASE("ten thousand coroutines of one process get the lock in order, with two requests each") {
     auto body = [](client zk) -> asio::awaitable<void> {
         constexpr std::size_t n = 10'000;
@@ -36,7 +30,7 @@ TEST_CASE("ten thousand coroutines of one process get the lock in order, with tw
         auto one = [&]() -> asio::awaitable<void> {
             lock_guard guard = co_await lock.acquire();
             if (++inside != 1) throw std::logic_error("two at a time");
-            order.push_back(sequence(guard));
+            order.push_back(sequence_of(guard));
             --inside;
             co_await guard.release();
         };
@@ -157,8 +151,8 @@ TEST_CASE("three processes with a thousand waiters each finish, one at a time") 
             const node_data seen = co_await zk.get(record);
             const std::size_t space = seen.data.find(' ');
             const long count = std::stol(seen.data), last = std::stol(seen.data.substr(space));
-            if (count > 0 && last >= sequence(guard)) throw std::logic_error("out of order");
-            const std::string next = std::to_string(count + 1) + ' ' + std::to_string(sequence(guard));
+            if (count > 0 && last >= sequence_of(guard)) throw std::logic_error("out of order");
+            const std::string next = std::to_string(count + 1) + ' ' + std::to_string(sequence_of(guard));
             co_await zk.set(record, next, seen.stat.version);
             co_await guard.release();
         };

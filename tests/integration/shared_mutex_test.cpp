@@ -24,8 +24,6 @@ asio::awaitable<void> until_granted(const holder& h) {
     co_await eventually(granted);
 }
 
-std::int64_t sequence(const lock_guard& g) { return std::stoll(g.path().substr(g.path().size() - 10)); }
-
 }  // namespace
 
 TEST_CASE("readers share, a writer is alone, and nobody overtakes a writer who waits") {
@@ -273,7 +271,7 @@ TEST_CASE("a downgrade keeps the place and lets in the readers behind it, not th
         const shared_mutex lock(zk, dir), same(other, dir);
         for (const auto* others_lock : {&lock, &same}) {
             lock_guard writing = co_await lock.acquire();
-            const auto number = sequence(writing);
+            const auto number = sequence_of(writing);
             const auto token = writing.token();
             holder reader, writer, late;
             std::vector<running> tasks;
@@ -286,7 +284,7 @@ TEST_CASE("a downgrade keeps the place and lets in the readers behind it, not th
 
             lock_guard reading = co_await lock.downgrade(std::move(writing));
             CHECK(reading.held());
-            CHECK(sequence(reading) == number);
+            CHECK(sequence_of(reading) == number);
             CHECK(reading.token() == token);
             CHECK(reading.path().find("__READ__") != std::string::npos);
             co_await until_granted(reader);
@@ -376,7 +374,7 @@ TEST_CASE("who prefers readers joins those who read, whoever waits, and keeps wr
             co_await until_queued(zk, dir, 2);
             lock_guard joined = co_await eager.acquire_shared();
             lock_guard joined_here = co_await eager_here.acquire_shared();
-            CHECK(sequence(joined) == sequence(first));
+            CHECK(sequence_of(joined) == sequence_of(first));
             CHECK(joined_here.held());
             co_await first.release();
             CHECK_FALSE(writer.guard);

@@ -10,7 +10,7 @@ using namespace zkasio::test;
 
 namespace {
 
-shared_mutex_options kazoo_names() {
+shared_mutex_options kazoo_shared_names() {
     shared_mutex_options o;
     o.names(name_scheme::kazoo());
     return o;
@@ -295,7 +295,7 @@ TEST_CASE("kazoo's ReadLock and WriteLock: readers of both sides hold together, 
         const std::string dir = co_await fresh_directory(zk, "interop-kazoo-shared");
         peer kazoo(co_await asio::this_coro::executor, "kazoo");
         co_await kazoo.ready();
-        const shared_mutex_options names = kazoo_names();
+        const shared_mutex_options names = kazoo_shared_names();
         const shared_mutex lock(zk, dir, names);
         kazoo.send("r acquire read " + dir);
         co_await kazoo.acquired("r");
@@ -327,7 +327,7 @@ TEST_CASE("kazoo's ReadLock and WriteLock: all who queue with us get the lock in
         const test_client second(executor, options());
         peer kazoo(executor, "kazoo");
         co_await kazoo.ready();
-        const shared_mutex_options names = kazoo_names();
+        const shared_mutex_options names = kazoo_shared_names();
         shared_line_up line(zk, kazoo, dir, names);
         co_await line.theirs(writes);
         co_await line.ours(reads);
@@ -352,7 +352,7 @@ TEST_CASE("kazoo's ReadLock with a writer of ours behind it: nobody moves (kazoo
         const auto executor = co_await asio::this_coro::executor;
         peer kazoo(executor, "kazoo");
         co_await kazoo.ready();
-        const shared_mutex_options names = kazoo_names();
+        const shared_mutex_options names = kazoo_shared_names();
         const shared_mutex lock(zk, dir, names);
         lock_guard first = co_await lock.acquire();
         kazoo.send("r acquire read " + dir);
@@ -382,7 +382,7 @@ TEST_CASE("kazoo's WriteLock: under load nobody is inside with a writer, or writ
         const test_client second(executor, options());
         peer kazoo(executor, "kazoo");
         co_await kazoo.ready();
-        const shared_mutex_options names = kazoo_names();
+        const shared_mutex_options names = kazoo_shared_names();
         shared_load all(dir + "/lock", names);
         co_await all.run(zk, second, kazoo, 0);  // without its readers, see above
         co_await kazoo.exit();

@@ -5,7 +5,7 @@
 namespace zkasio::test {
 namespace {
 
-void run(const std::string& name, std::uint64_t seeds, const faults& f) {
+void run_mutex(const std::string& name, std::uint64_t seeds, const faults& f) {
     run_seeds(name, seeds, [&](simulation& s) {
         s.ensemble.lagging = s.chance(50);
         queue_scenario(s, simulated_mutex).run_at_random(f);
@@ -15,31 +15,31 @@ void run(const std::string& name, std::uint64_t seeds, const faults& f) {
 }  // namespace
 
 TEST_CASE("mutex, simulated: contenders that come, wait, give up and leave", "[simulation]") {
-    run("calm", 500, {});
+    run_mutex("calm", 500, {});
 }
 
 TEST_CASE("mutex, simulated: connections break", "[simulation]") {
     faults f;
     f.drops = true;
-    run("drops", 500, f);
+    run_mutex("drops", 500, f);
 }
 
 TEST_CASE("mutex, simulated: sessions expire", "[simulation]") {
     faults f;
     f.drops = f.expiries = true;
-    run("expiries", 500, f);
+    run_mutex("expiries", 500, f);
 }
 
 TEST_CASE("mutex, simulated: the directory is removed when it is empty", "[simulation]") {
     faults f;
     f.containers = f.drops = true;
-    run("containers", 500, f);
+    run_mutex("containers", 500, f);
 }
 
 TEST_CASE("mutex, simulated: an operator deletes nodes", "[simulation]") {
     faults f;
     f.drops = f.operator_deletes = true;
-    run("operator", 500, f);
+    run_mutex("operator", 500, f);
 }
 
 }  // namespace zkasio::test

@@ -7,42 +7,42 @@ namespace {
 
 const things permits_only{from_pool(1), from_pool(1), from_pool(2), from_pool(most_permits)};
 
-void run(const std::string& name, const faults& f) { run_holdings(name, permits_only, {{permits_of_pool, most_permits}}, f); }
+void run_semaphore(const std::string& name, const faults& f) { run_holdings(name, permits_only, {{permits_of_pool, most_permits}}, f); }
 
 }  // namespace
 
 TEST_CASE("semaphore, simulated: users of all sorts", "[simulation]") {
-    run("calm", {});
+    run_semaphore("calm", {});
 }
 
 TEST_CASE("semaphore, simulated: connections break", "[simulation]") {
     faults f;
     f.drops = true;
-    run("drops", f);
+    run_semaphore("drops", f);
 }
 
 TEST_CASE("semaphore, simulated: sessions expire", "[simulation]") {
     faults f;
     f.drops = f.expiries = true;
-    run("expiries", f);
+    run_semaphore("expiries", f);
 }
 
 TEST_CASE("semaphore, simulated: the directories are removed when they are empty", "[simulation]") {
     faults f;
     f.containers = f.drops = true;
-    run("containers", f);
+    run_semaphore("containers", f);
 }
 
 TEST_CASE("semaphore, simulated: an operator deletes nodes", "[simulation]") {
     faults f;
     f.drops = f.operator_deletes = true;
-    run("operator", f);
+    run_semaphore("operator", f);
 }
 
 TEST_CASE("semaphore, simulated: an operator deletes directories", "[simulation]") {
     faults f;
     f.directory_deletes = true;
-    run("directories", f);
+    run_semaphore("directories", f);
 }
 
 }  // namespace zkasio::test

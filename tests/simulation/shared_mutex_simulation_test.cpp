@@ -46,7 +46,7 @@ asio::awaitable<lock_guard> downgrade(client zk, std::string id, lock_guard writ
 const lock_under_test fair{acquire, try_acquire, downgrade};
 const lock_under_test readers_preferred{acquire_preferred, try_acquire_preferred, downgrade};
 
-void run(const std::string& name, std::uint64_t seeds, const faults& f) {
+void run_shared_mutex(const std::string& name, std::uint64_t seeds, const faults& f) {
     run_seeds(name, seeds, [&](simulation& s) {
         s.ensemble.lagging = s.chance(50);
         queue_scenario(s, s.chance(70) ? fair : readers_preferred).run_at_random(f);
@@ -104,31 +104,31 @@ TEST_CASE("shared_mutex, simulated: a cancelled downgrade lets nobody in too ear
 }
 
 TEST_CASE("shared_mutex, simulated: readers and writers that come, wait, give up and leave", "[simulation]") {
-    run("calm", 500, {});
+    run_shared_mutex("calm", 500, {});
 }
 
 TEST_CASE("shared_mutex, simulated: connections break", "[simulation]") {
     faults f;
     f.drops = true;
-    run("drops", 500, f);
+    run_shared_mutex("drops", 500, f);
 }
 
 TEST_CASE("shared_mutex, simulated: sessions expire", "[simulation]") {
     faults f;
     f.drops = f.expiries = true;
-    run("expiries", 500, f);
+    run_shared_mutex("expiries", 500, f);
 }
 
 TEST_CASE("shared_mutex, simulated: the directory is removed when it is empty", "[simulation]") {
     faults f;
     f.containers = f.drops = true;
-    run("containers", 500, f);
+    run_shared_mutex("containers", 500, f);
 }
 
 TEST_CASE("shared_mutex, simulated: an operator deletes nodes", "[simulation]") {
     faults f;
     f.drops = f.operator_deletes = true;
-    run("operator", 500, f);
+    run_shared_mutex("operator", 500, f);
 }
 
 }  // namespace zkasio::test

@@ -70,6 +70,11 @@ long requests_of(const session& s) {
     return -1;
 }
 
+std::int32_t sequence_of(const lock_guard& guard) {
+    constexpr std::size_t digits = 10;
+    return std::stoi(guard.path().substr(guard.path().size() - digits));
+}
+
 asio::awaitable<void> turns(int n) {
     asio::steady_timer turn(co_await asio::this_coro::executor);
     for (int i = 0; i < n; ++i) {

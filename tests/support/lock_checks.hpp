@@ -6,6 +6,7 @@
 #include <zkasio/recipes/lock_guard.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,6 +25,9 @@ asio::awaitable<void> until_quiet(test_client zk, std::string directory);
 
 /// How many requests the servers have received from this session.
 long requests_of(const session& s);
+
+/// The number that the server gave to the guard's node.
+std::int32_t sequence_of(const lock_guard& guard);
 
 /// Lets the event loop turn `n` times, the network included.
 asio::awaitable<void> turns(int n);

@@ -22,8 +22,6 @@ struct traced {
     ~traced() { ++destroyed; }
 };
 
-asio::awaitable<void> nothing() { co_return; }
-
 // Awaits `run(body)`, with the body's name and moved from it: each closure that was made is destroyed, once, and no more are made than needed.
 template <class Run, class Body>
 asio::awaitable<void> counted(const char* what, Run run, Body body) {

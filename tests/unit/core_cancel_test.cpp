@@ -1,3 +1,4 @@
+#include "support/texts.hpp"
 #include "unit/rig.hpp"
 
 #include "unit/error_of.hpp"
@@ -14,8 +15,6 @@ using namespace zkasio::detail;
 using namespace zkasio::test;
 
 namespace {
-
-using texts = std::vector<std::string>;
 
 // Keeps the error, for a look at it after the cancellation.
 asio::awaitable<void> try_to_set(client zk, std::string path, std::optional<error>& failed) {

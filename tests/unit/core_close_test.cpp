@@ -1,3 +1,4 @@
+#include "support/texts.hpp"
 #include "unit/rig.hpp"
 
 #include <algorithm>
@@ -7,17 +8,6 @@
 using namespace zkasio;
 using namespace zkasio::detail;
 using namespace zkasio::test;
-
-namespace {
-
-using texts = std::vector<std::string>;
-
-asio::awaitable<void> close(client zk, std::vector<close_result>& results) {
-    const close_result how = co_await zk.close();
-    results.push_back(how);
-}
-
-}  // namespace
 
 TEST_CASE("core: closing says goodbye, and waits for the answer", "[core][close]") {
     rig r;

@@ -1,3 +1,4 @@
+#include "support/texts.hpp"
 #include "unit/rig.hpp"
 
 #include <asio/redirect_error.hpp>
@@ -15,12 +16,6 @@ using namespace zkasio::test;
 
 namespace {
 
-using texts = std::vector<std::string>;
-
-asio::awaitable<void> close(client zk, std::vector<close_result>& results) {
-    const close_result how = co_await zk.close();
-    results.push_back(how);
-}
 // A task that only its cancellation ends, and that takes its time over that.
 asio::awaitable<void> take_leave_slowly(fake_server& server, bool& ended) {
     asio::steady_timer never(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());

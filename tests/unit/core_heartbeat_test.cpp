@@ -1,3 +1,4 @@
+#include "support/texts.hpp"
 #include "unit/rig.hpp"
 
 #include "unit/error_of.hpp"
@@ -13,8 +14,6 @@ using namespace zkasio::detail;
 using namespace zkasio::test;
 
 namespace {
-
-using texts = std::vector<std::string>;
 
 const multi_request& heartbeat(const fake_server::received& r) { return std::get<multi_request>(r.what); }
 
@@ -37,8 +36,6 @@ reply gone(const request& r, const std::string& path) {
     }
     return a;
 }
-
-bool is_heartbeat(const request& r) { return std::holds_alternative<multi_request>(r); }
 
 std::vector<fake_server::received> heartbeats(const fake_server& s) {
     std::vector<fake_server::received> beats = s.requests;

@@ -13,12 +13,6 @@ using namespace zkasio;
 using namespace zkasio::detail;
 using namespace zkasio::test;
 
-namespace {
-
-bool is_heartbeat(const request& r) { return std::holds_alternative<multi_request>(r); }
-
-}  // namespace
-
 TEST_CASE("core: without answers the lease ends, and with it every hold", "[core][hold]") {
     constexpr auto T = 300ms;
     rig r;

@@ -13,7 +13,7 @@ namespace {
 // A server sees every path with the chroot in front.
 const std::string chroot_path = "/" + std::string(400, 'c');
 
-std::string numbered(int i) { return "/" + std::string(100, 'n') + std::to_string(i); }
+std::string long_path(int i) { return "/" + std::string(100, 'n') + std::to_string(i); }
 
 }  // namespace
 
@@ -21,11 +21,11 @@ TEST_CASE("limits: without a chroot", "[core][limits]") {
     rig r;
     auto body = [&](client zk) -> asio::awaitable<void> {
         transaction steps;
-        for (int i = 0; i < 5000; ++i) steps.check(numbered(i));
+        for (int i = 0; i < 5000; ++i) steps.check(long_path(i));
         co_await zk.multi(steps);
         REQUIRE(r.server.requests.size() == 1);
         CHECK(on_the_wire(r.server.requests[0].what).size() < operations::max_request);
-        for (int i = 5000; i < 10'000; ++i) steps.check(numbered(i));
+        for (int i = 5000; i < 10'000; ++i) steps.check(long_path(i));
         const std::error_code code = co_await code_of(zk.multi(std::move(steps)));
         CHECK(code == errc::too_large);
         CHECK(r.server.requests.size() == 1);
@@ -38,7 +38,7 @@ TEST_CASE("limits: the chroot counts in a request", "[core][limits]") {
     auto body = [&](client zk) -> asio::awaitable<void> {
         // 5000 * (117 + 401) bytes: the server would hang up.
         transaction steps;
-        for (int i = 0; i < 5000; ++i) steps.check(numbered(i));
+        for (int i = 0; i < 5000; ++i) steps.check(long_path(i));
         const std::error_code code = co_await code_of(zk.multi(std::move(steps)));
         CHECK(code == errc::too_large);
         CHECK(r.server.requests.empty());
@@ -53,7 +53,7 @@ TEST_CASE("limits: the chroot counts in what a reconnect has to carry", "[core][
         std::error_code refused;
         for (int i = 0; i < 3000 && !refused; ++i) {
             try {
-                watches.push_back(co_await zk.exists_and_watch(numbered(i)));
+                watches.push_back(co_await zk.exists_and_watch(long_path(i)));
             } catch (const error& e) {
                 refused = e.code();
             }

@@ -1,3 +1,4 @@
+#include "support/texts.hpp"
 #include "unit/rig.hpp"
 
 #include "unit/error_of.hpp"
@@ -15,7 +16,6 @@ using namespace zkasio::test;
 
 namespace {
 
-using texts = std::vector<std::string>;
 using states = std::vector<session_state>;
 
 // The events that have come so far, without waiting for more than the last.

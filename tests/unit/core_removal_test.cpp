@@ -1,3 +1,4 @@
+#include "support/texts.hpp"
 #include "unit/rig.hpp"
 
 #include "unit/error_of.hpp"
@@ -13,8 +14,6 @@ using namespace zkasio::detail;
 using namespace zkasio::test;
 
 namespace {
-
-using texts = std::vector<std::string>;
 
 // Answers removals with these, one after another, and with success afterwards.
 fake_server::answer_function removals_end_with(std::vector<reply> replies) {

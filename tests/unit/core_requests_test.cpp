@@ -1,3 +1,4 @@
+#include "support/texts.hpp"
 #include "unit/rig.hpp"
 
 #include "unit/error_of.hpp"
@@ -14,8 +15,6 @@ using namespace zkasio::detail;
 using namespace zkasio::test;
 
 namespace {
-
-using texts = std::vector<std::string>;
 
 asio::awaitable<void> get_and_count(client zk, std::string path, int& ended) {
     co_await zk.get(std::move(path));

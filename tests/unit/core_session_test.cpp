@@ -1,3 +1,4 @@
+#include "support/texts.hpp"
 #include "unit/rig.hpp"
 
 #include "unit/error_of.hpp"
@@ -14,9 +15,7 @@ using namespace zkasio::test;
 
 namespace {
 
-using texts = std::vector<std::string>;
-
-asio::awaitable<void> end_of(session s) {
+asio::awaitable<void> wait_for_end(session s) {
     const std::error_code code = co_await s.ended();
     throw error(code, "ended");
 }
@@ -85,7 +84,7 @@ TEST_CASE("core: expiry ends everything of the session, and a new one is opened"
         all.emplace_back(r.loop.executor(), set(zk, "/issued"));
         all.emplace_back(r.loop.executor(), set(first, "/pinned"));
         all.emplace_back(r.loop.executor(), change(std::move(seen.changes)));
-        all.emplace_back(r.loop.executor(), end_of(first));
+        all.emplace_back(r.loop.executor(), wait_for_end(first));
         const pending_removal removal = zk.ensure_removed("/b");
         co_await r.server.until([&] { return r.server.requests.size() == 5; });
         r.server.expire();

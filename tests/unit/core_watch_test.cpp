@@ -1,3 +1,4 @@
+#include "support/texts.hpp"
 #include "unit/rig.hpp"
 
 #include <asio/post.hpp>
@@ -12,7 +13,6 @@ using namespace zkasio::test;
 
 namespace {
 
-using texts = std::vector<std::string>;
 using data_watch = std::optional<watched<node_data>>;
 
 asio::awaitable<void> count_change(watch w, int& changes) {

@@ -28,8 +28,6 @@ asio::awaitable<void> session_ends(session s) {
     co_await when_dead("session.hpp ended", s, [](session& h) { return h.ended(); });
 }
 
-asio::awaitable<void> nothing() { co_return; }
-
 }  // namespace
 
 TEST_CASE("what a client returns may be awaited when the client is gone", "[dead]") {

@@ -16,9 +16,13 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace zkasio::test {
+
+/// Leases are kept by transactions; nothing else in these tests is one.
+inline bool is_heartbeat(const detail::request& r) { return std::holds_alternative<detail::multi_request>(r); }
 
 /// The other side of the seam, played by the test: a detail::backend that connects to nothing.
 ///

@@ -46,7 +46,7 @@ lease connected(time_point at = start) {
 
 // A lease whose handshake is so long ago that it proves nothing any more.
 lease long_connected() { return connected(start - 100 * T); }
-const time_point nothing = from(start - 100 * T);
+const time_point long_ago = from(start - 100 * T);
 
 // The rule as it is written down, with everything remembered.
 class rule {
@@ -88,10 +88,10 @@ TEST_CASE("lease: the handshake counts from its sending", "[lease]") {
 TEST_CASE("lease: answered requests are worth nothing without a write, and a write nothing without them", "[lease]") {
     lease l = long_connected();
     for (int i = 0; i < 30; ++i) l.answered(start + i * T / 8, start + i * T / 8 + rtt);
-    CHECK(end_of(l) == after_start(nothing));
+    CHECK(end_of(l) == after_start(long_ago));
     lease other = long_connected();
     other.write_answered(start, start + rtt);
-    CHECK(end_of(other) == after_start(nothing));
+    CHECK(end_of(other) == after_start(long_ago));
     CHECK(after_start(other.heartbeat_due()) == after_start(start + T / 4));  // from its sending
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("lease: the boundary of half a tick", "[lease]") {
     enough.write_answered(answered + gap, answered + gap + rtt);
     CHECK(end_of(enough) == after_start(from(start)));
     too_little.write_answered(answered + gap - 1ns, answered + gap + rtt);
-    CHECK(end_of(too_little) == after_start(nothing));
+    CHECK(end_of(too_little) == after_start(long_ago));
 }
 
 TEST_CASE("lease: what counts is when the earlier request was answered", "[lease]") {
@@ -146,7 +146,7 @@ TEST_CASE("lease: what counts is when the earlier request was answered", "[lease
     else
         l.answered(start, start + T / 4);
     l.write_answered(start + gap + 1ms, start + T / 2);
-    CHECK(end_of(l) == after_start(nothing));
+    CHECK(end_of(l) == after_start(long_ago));
     l.write_answered(start + T / 4 + gap, start + T / 4 + gap + rtt);
     CHECK(end_of(l) == after_start(from(start)));
 }

@@ -21,7 +21,6 @@ asio::awaitable<void> refuses(const char* what, asio::awaitable<T> operation, er
     CHECK(code == expected);
 }
 
-asio::awaitable<void> nothing() { co_return; }
 asio::awaitable<void> under_lock(lock_guard&) { co_return; }
 
 asio::awaitable<void> refuses_all(operations o) {

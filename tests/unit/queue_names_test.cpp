@@ -1,3 +1,4 @@
+#include "support/texts.hpp"
 #include "unit/error_of.hpp"
 
 #include <zkasio/recipes/detail/queue_names.hpp>
@@ -16,8 +17,6 @@ using zkasio::test::has;
 
 namespace {
 
-using texts = std::vector<std::string>;
-
 constexpr std::int32_t lowest = std::numeric_limits<std::int32_t>::min();
 constexpr std::int32_t highest = std::numeric_limits<std::int32_t>::max();
 
@@ -28,8 +27,8 @@ std::string node(int contender, std::int32_t sequence, const std::string& marker
     return "_c_0000000" + std::to_string(contender) + "-1111-4222-8333-444444444444-" + marker + number;
 }
 
-const queue_names mutex_names(name_scheme::curator(), "lock-", "", "/locks/a");
-const queue_names shared_names(name_scheme::curator(), "__WRIT__", "__READ__", "/locks/a");
+const queue_names exclusive_only(name_scheme::curator(), "lock-", "", "/locks/a");
+const queue_names both_kinds(name_scheme::curator(), "__WRIT__", "__READ__", "/locks/a");
 
 texts in_order(const queue_names& n, texts list) {
     texts names;
@@ -90,25 +89,25 @@ TEST_CASE("queue names: every order of the list", "[queue]") {
         texts list = in_queue;
         std::sort(list.begin(), list.end());
         do {
-            REQUIRE(in_order(mutex_names, list) == in_queue);
+            REQUIRE(in_order(exclusive_only, list) == in_queue);
         } while (std::next_permutation(list.begin(), list.end()));
     }
-    CHECK(mutex_names.in_order({}).empty());
+    CHECK(exclusive_only.in_order({}).empty());
 }
 
 TEST_CASE("queue names: readers and writers", "[queue]") {
-    const auto read = shared_names.parse("_c_x-__READ__0000000003"), write = shared_names.parse("_c_x-__WRIT__0000000004");
+    const auto read = both_kinds.parse("_c_x-__READ__0000000003"), write = both_kinds.parse("_c_x-__WRIT__0000000004");
     CHECK((read.kind == lock_kind::shared && read.sequence == 3));
     CHECK((write.kind == lock_kind::exclusive && write.sequence == 4));
     // A writer that is becoming a reader has both nodes for a moment.
-    const auto both = shared_names.in_order({node(1, 5, "__READ__"), node(1, 5, "__WRIT__"), node(2, 4, "__READ__")});
+    const auto both = both_kinds.in_order({node(1, 5, "__READ__"), node(1, 5, "__WRIT__"), node(2, 4, "__READ__")});
     CHECK(both[0].kind == lock_kind::shared);
     CHECK(both[1].kind == lock_kind::exclusive);
     CHECK(both[2].kind == lock_kind::shared);
-    CHECK(shared_names.digits("_c_x-__READ__0000000003") == "0000000003");
-    CHECK(shared_names.digits("_c_x-__WRIT__-000000003") == "-000000003");
-    CHECK(shared_names.prefix("u", lock_kind::shared) == "_c_u-__READ__");
-    CHECK(shared_names.prefix("u", lock_kind::exclusive) == "_c_u-__WRIT__");
+    CHECK(both_kinds.digits("_c_x-__READ__0000000003") == "0000000003");
+    CHECK(both_kinds.digits("_c_x-__WRIT__-000000003") == "-000000003");
+    CHECK(both_kinds.prefix("u", lock_kind::shared) == "_c_u-__READ__");
+    CHECK(both_kinds.prefix("u", lock_kind::exclusive) == "_c_u-__WRIT__");
 }
 
 TEST_CASE("queue names: kazoo's", "[queue]") {
@@ -139,7 +138,7 @@ TEST_CASE("queue names: a foreign child is named", "[queue]") {
         for (std::size_t at = 0; at < 3; ++at) {
             texts children{node(1, 1), node(9, 2)};
             children.insert(children.begin() + static_cast<std::ptrdiff_t>(at), foreign);
-            const auto e = error_of([&] { mutex_names.in_order(children); });
+            const auto e = error_of([&] { exclusive_only.in_order(children); });
             REQUIRE(e);
             CHECK(e->code() == errc::foreign_child);
             CHECK(e->path() == "/locks/a");
@@ -148,9 +147,9 @@ TEST_CASE("queue names: a foreign child is named", "[queue]") {
         }
     }
     // Of several the first in the list.
-    const auto e = error_of([&] { mutex_names.in_order({node(9, 1), "second", "first"}); });
+    const auto e = error_of([&] { exclusive_only.in_order({node(9, 1), "second", "first"}); });
     REQUIRE(e);
     CHECK(has(e->what(), "\"second\""));
-    CHECK(error_of([&] { mutex_names.parse(node(1, 1, "__WRIT__")); }));
-    CHECK(error_of([&] { shared_names.parse(node(1, 1)); }));
+    CHECK(error_of([&] { exclusive_only.parse(node(1, 1, "__WRIT__")); }));
+    CHECK(error_of([&] { both_kinds.parse(node(1, 1)); }));
 }

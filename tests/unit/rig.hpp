@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace zkasio::test {
 
@@ -57,7 +58,12 @@ public:
 
 // Operations for `running` and `test_loop::spawn`, where the result does not matter.
 inline asio::awaitable<void> get(operations on, std::string path) { co_await on.get(std::move(path)); }
+inline asio::awaitable<void> close(client zk, std::vector<close_result>& results) {
+    const close_result how = co_await zk.close();
+    results.push_back(how);
+}
 inline asio::awaitable<void> set(operations on, std::string path) { co_await on.set(std::move(path), "x"); }
+inline asio::awaitable<void> nothing() { co_return; }
 inline asio::awaitable<void> connect(client zk) { co_await zk.connected(); }
 inline asio::awaitable<void> change(watch w) { co_await w.changed(); }
 /// For conditions that no event of the fake server tells of.

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace zkasio::test {
+
+using texts = std::vector<std::string>;
+
+}  // namespace zkasio::test
