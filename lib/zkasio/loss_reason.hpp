@@ -12,7 +12,7 @@ enum class loss_reason {
     released,         ///< given up on purpose
     session_expired,  ///< the session is over
     lease_ended,      ///< no server has confirmed the session in time; it may be over
-    node_deleted,     ///< somebody has deleted the node
+    node_deleted,     ///< somebody has deleted the node, or that of the owner who handed the lock over
     suspended,        ///< the connection was lost, and suspension_policy::lose is set
     closed,           ///< the client was closed
     forked,           ///< this is a child process: its parent goes on holding it

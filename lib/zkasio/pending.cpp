@@ -83,4 +83,9 @@ void pending_removal::get() const {
     throw_if_failed(r, operation_, r.path.empty() ? path_ : r.path);
 }
 
+bool pending_removal::found() const {
+    there(core_, "remove", path_);
+    return ticket_->reply.found;
+}
+
 }  // namespace zkasio

@@ -98,6 +98,9 @@ public:
     /// *Completes when* the node is certain to be gone.
     asio::awaitable<void> result() const;
     void get() const;
+    /// Once it has succeeded: whether the node was there. False: somebody else has removed it, or this request has, on a connection
+    /// that was lost before the answer came.
+    bool found() const;
 };
 
 }  // namespace zkasio

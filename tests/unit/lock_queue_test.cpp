@@ -74,6 +74,56 @@ TEST_CASE("lock: an acquire waits until the lease covers it", "[queue]") {
     r.run(body);
 }
 
+// An operator has deleted the directory of a lock, and the owner does not know it yet. In the new directory somebody else is the
+// first, and the next of ours gets just the number that would come behind the owner's in the old one.
+TEST_CASE("lock: whoever is handed a lock that its owner did not have any more loses it", "[queue]") {
+    rig r;
+    int removals = 0, listings = 0;
+    std::vector<std::string> nodes, others;
+    const auto overtaken = GENERATE(true, false);
+    const auto readable = GENERATE(true, false);
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        reply a;
+        if (const auto* c = std::get_if<create_request>(&q)) {
+            a.path = c->path + "000000000" + std::to_string(nodes.size());
+            nodes.push_back(a.path);
+            a.stat.czxid = 7;
+        } else if (std::holds_alternative<children_request>(q)) {
+            ++listings;
+            if (!readable && removals > 0) a.code = zk_errc::no_auth;
+            a.children = others;
+            for (std::size_t i = removals > 0; i < nodes.size(); ++i) a.children.emplace_back(node_name(nodes[i]));
+        } else if (const auto* m = std::get_if<multi_request>(&q); m && std::holds_alternative<remove_request>(m->ops.back())) {
+            ++removals;
+            if (overtaken) others = {"_c_x-lock-0000000000"};
+            a.code = zk_errc::no_node;
+            a.results.resize(m->ops.size());
+            for (multi_result& one : a.results) one.code = zk_errc::runtime_inconsistency;
+            a.results.front().code = {};
+            a.results.back().code = zk_errc::no_node;
+        }
+        return a;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const mutex lock(zk, "/l");
+        std::optional<lock_guard> second;
+        lock_guard first = co_await lock.acquire();
+        auto acquire = [&]() -> asio::awaitable<void> { second.emplace(co_await lock.acquire()); };
+        const running acquiring(r.loop.executor(), acquire());
+        co_await r.server.until([&] { return nodes.size() == 2; });
+        co_await next_turns(r.server);
+        co_await first.release();
+        co_await acquiring.end();
+        co_await r.server.until([&] { return removals == 1 && listings == 2; });
+        co_await next_turns(r.server);
+        const bool keeps = !overtaken && readable;
+        CHECK(second->held() == keeps);
+        if (!keeps) CHECK(second->reason() == loss_reason::node_deleted);
+        co_await second->release();
+    };
+    r.run(body);
+}
+
 // By then it has long been watching its own node, which for a lock without readers would be proof enough.
 TEST_CASE("lock: when the last node ahead of a writer goes, a reader may have come in its place", "[queue]") {
     const std::string writer = "_c_x-__WRIT__0000000001", reader = "_c_y-__READ__0000000001";

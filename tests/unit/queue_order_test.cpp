@@ -21,15 +21,15 @@ const queue_names mutex_names(name_scheme::curator(), "lock-", "", "/l");
 const queue_names shared_names(name_scheme::curator(), "__WRIT__", "__READ__", "/l");
 
 // Names outlive the test, as the order expects.
-const std::string& numbered(const std::string& prefix, std::int32_t sequence) {
+const std::string& with_sequence(const std::string& prefix, std::int32_t sequence) {
     static std::set<std::string> names;
     char number[16];
     std::snprintf(number, sizeof number, "%010d", sequence);
     return *names.insert(prefix + number).first;
 }
-const std::string& lock(std::int32_t sequence) { return numbered("_c_x-lock-", sequence); }
-const std::string& reader(std::int32_t sequence) { return numbered("_c_x-__READ__", sequence); }
-const std::string& writer(std::int32_t sequence) { return numbered("_c_x-__WRIT__", sequence); }
+const std::string& lock(std::int32_t sequence) { return with_sequence("_c_x-lock-", sequence); }
+const std::string& reader(std::int32_t sequence) { return with_sequence("_c_x-__READ__", sequence); }
+const std::string& writer(std::int32_t sequence) { return with_sequence("_c_x-__WRIT__", sequence); }
 
 // The order does not look into it.
 contender_ptr somebody() {
@@ -85,7 +85,7 @@ TEST_CASE("queue order: a listing from before a reason to doubt it tells nothing
     o.enter(lock(3), somebody());
     const auto early = o.begin_look();
     o.forget();
-    CHECK(o.listed({lock(3)}, early).empty());
+    CHECK(o.listed({lock(3)}, early).missing.empty());
     CHECK(o.next().what == verdict::unknown);
     list(o, {lock(3)});
     CHECK(o.next().what == verdict::granted);
@@ -121,7 +121,48 @@ TEST_CASE("queue order: a listing that was sent after the create has to show the
     const auto look = o.begin_look();
     const auto me = somebody();
     o.enter(lock(3), me, asked);
-    CHECK(o.listed({lock(5)}, look) == std::vector<contender_ptr>{me});
+    CHECK(o.listed({lock(5)}, look).missing == std::vector<contender_ptr>{me});
+}
+
+TEST_CASE("queue order: a doubted owner does not own what somebody ahead of it excludes it from", "[queue]") {
+    queue_order o(shared_names);
+    const auto exclusive = somebody(), sharing = somebody();
+    const auto overtaken = [&](const std::vector<std::string>& names) {
+        o.doubt_owners();
+        return o.listed(names, o.begin_look()).overtaken;
+    };
+    SECTION("a writer: whoever is ahead") {
+        o.grant(o.enter(writer(4), exclusive));
+        CHECK(overtaken({writer(4), reader(5)}).empty());
+        CHECK(overtaken({reader(3), writer(4)}) == std::vector<contender_ptr>{exclusive});
+    }
+    SECTION("a reader: a writer ahead") {
+        o.grant(o.enter(reader(4), sharing));
+        CHECK(overtaken({reader(3), reader(4), writer(5)}).empty());
+        CHECK(overtaken({reader(2), writer(3), reader(4)}) == std::vector<contender_ptr>{sharing});
+    }
+    SECTION("by a listing that was sent before the doubt, or before the grant, nothing is told") {
+        const auto early = o.begin_look();
+        o.doubt_owners();
+        const auto look = o.begin_look();
+        o.grant(o.enter(writer(4), exclusive));
+        CHECK(o.listed({writer(3), writer(4)}, early).overtaken.empty());
+        CHECK(o.owners_doubted());
+        CHECK(o.listed({writer(3), writer(4)}, look).overtaken.empty());
+        CHECK_FALSE(o.owners_doubted());
+    }
+    SECTION("without a doubt it may be a node of ours whose removal was refused") {
+        o.grant(o.enter(writer(4), exclusive));
+        CHECK(o.listed({writer(3), writer(4)}, o.begin_look()).overtaken.empty());
+    }
+    SECTION("when no listing can be had, all have to go") {
+        o.grant(o.enter(reader(4), exclusive));
+        o.grant(o.enter(reader(5), sharing));
+        o.enter(writer(6), somebody());
+        o.doubt_owners();
+        CHECK(o.condemn_owners() == std::vector<contender_ptr>{exclusive, sharing});
+        CHECK_FALSE(o.owners_doubted());
+    }
 }
 
 TEST_CASE("queue order: a gap means that somebody else may be there", "[queue]") {
@@ -183,7 +224,7 @@ TEST_CASE("queue order: a listing that still shows our own that have left proves
     o.leave(second);  // gave up
     o.leave(first);
     const auto look = o.begin_look();
-    CHECK(o.listed({lock(1), lock(2), lock(4)}, look).empty());
+    CHECK(o.listed({lock(1), lock(2), lock(4)}, look).missing.empty());
     CHECK(o.next().what == verdict::unknown);
     list(o, {lock(4)});
     CHECK(o.next().what == verdict::granted);
@@ -195,11 +236,11 @@ TEST_CASE("queue order: a node of ours that is not listed is missed, unless it c
     o.enter(lock(1), old);
     const auto look = o.begin_look();
     o.enter(lock(2), somebody());
-    const auto missing = o.listed({}, look);
+    const auto missing = o.listed({}, look).missing;
     REQUIRE(missing.size() == 1);
     CHECK(missing.front() == old);
-    CHECK(o.listed({lock(1), lock(2)}, o.begin_look()).empty());
-    CHECK(o.listed({lock(1)}, o.begin_look()).size() == 1);
+    CHECK(o.listed({lock(1), lock(2)}, o.begin_look()).missing.empty());
+    CHECK(o.listed({lock(1)}, o.begin_look()).missing.size() == 1);
 }
 
 TEST_CASE("queue order: what is listed before we know that it is ours", "[queue]") {
@@ -395,7 +436,7 @@ TEST_CASE("queue order: nobody is let in whom the whole queue would keep out", "
                 std::vector<std::string> names;
                 for (const node& n : queue) names.push_back(n.name());
                 std::shuffle(names.begin(), names.end(), random);
-                CHECK(o.listed(names, o.begin_look()).empty());
+                CHECK(o.listed(names, o.begin_look()).missing.empty());
             }
             for (std::size_t i = 0; i < sessions.size(); ++i) {
                 while (sessions[i].head()) {

@@ -414,7 +414,7 @@ void core::on_reply(op_id id, reply&& r) noexcept {
             if (const auto missing = missing_witness(*op.what, r))
                 r.path = *missing;
             else
-                r.code = {};
+                r.code = {}, r.found = false;
         } else if (r.code && r.code != zk_errc::not_empty && r.code != condition::session_ended) {
             log("remove " + removed_path(*op.what) + ": " + r.code.message());  // whoever has given up a lock may not look
         }

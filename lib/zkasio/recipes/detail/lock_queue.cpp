@@ -386,7 +386,10 @@ void lock_queue::removal_answered(const contender_ptr& c, const pending_removal&
     const bool waited_for = order_.waits_for_departure();
     order_.departed(c->at);
     c->tell_gone();
-    if (waited_for) reconsider();
+    // Perhaps it had been gone for long, together with the whole directory, and the heirs' nodes are in a new one.
+    const bool in_doubt = !over_ && !c->failed && !checked.empty() && !removal.found();
+    if (in_doubt) order_.doubt_owners();
+    if (waited_for || in_doubt) reconsider();
 }
 
 // Of those who were handed the lock, the ones who have it by now and do not know of a loss.
@@ -406,6 +409,7 @@ std::vector<contender_ptr> lock_queue::still_relying_on(std::vector<contender_pt
 // ------------------------------------------------------------------------------------------------------ deciding
 
 void lock_queue::reconsider() {
+    if (order_.owners_doubted()) look();
     while (const contender_ptr head = order_.head()) {
         const queue_order::step s = order_.next();
         if (s.what == queue_order::verdict::granted) {
@@ -470,7 +474,7 @@ void lock_queue::look() {
 void lock_queue::looked(const pending_children& listing, std::uint64_t number) {
     looking_ = false;
     if (over_) return;
-    std::vector<contender_ptr> missing;
+    queue_order::findings ours;
     bool failed = false;
     try {
         node_children found;
@@ -480,15 +484,18 @@ void lock_queue::looked(const pending_children& listing, std::uint64_t number) {
             failed = e.code() != zk_errc::no_node;  // no directory: nobody is there, nor are we
             if (failed && e.code() != condition::retryable) throw;
         }
-        if (!failed) missing = order_.listed(found.names, number);
+        if (!failed) ours = order_.listed(found.names, number);
     } catch (...) {
+        if (order_.owners_doubted()) ours.overtaken = order_.condemn_owners();
         fail_waiting(std::current_exception());
     }
     if (failed)
         look_later();
     else
         before_looking_.reset();
-    for (const contender_ptr& c : missing) vanished(c);
+    for (const contender_ptr& c : ours.missing) vanished(c);
+    for (const contender_ptr& c : ours.overtaken)
+        if (c->hold) c->hold->lose(loss_reason::node_deleted);
     reconsider();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <utility>
 
 namespace zkasio::recipes::detail {
 namespace {
@@ -134,6 +135,7 @@ void queue_order::grant(const place& p) {
         --exclusive_waiting_;
         ++exclusive_owners_;
     }
+    node.mapped().granted = time_;
     owners_.insert(std::move(node));
 }
 
@@ -160,13 +162,20 @@ std::vector<contender_ptr> queue_order::waiting() const {
     return all;
 }
 
+std::vector<contender_ptr> queue_order::condemn_owners() {
+    owners_doubted_ = false;
+    std::vector<contender_ptr> all;
+    for (const auto& [p, l] : owners_) all.push_back(l.who);
+    return all;
+}
+
 std::vector<contender_ptr> queue_order::clear() {
     std::vector<contender_ptr> all = waiting();
     waiting_.clear();
     owners_.clear();
     departing_.clear();
     departed_at_.clear();
-    departure_shown_ = false;
+    departure_shown_ = owners_doubted_ = false;
     exclusive_owners_ = exclusive_waiting_ = 0;
     forget();
     return all;
@@ -183,7 +192,18 @@ queue_order::local* queue_order::find(std::int64_t number, const std::string& na
     return nullptr;
 }
 
-std::vector<contender_ptr> queue_order::listed(const std::vector<std::string>& names, std::uint64_t look) {
+// Nobody who excludes an owner ever comes to stand before it. (But a node of ours whose removal was refused may.)
+std::vector<contender_ptr> queue_order::overtaken(std::uint64_t look) const {
+    std::vector<contender_ptr> all;
+    const auto writer = std::find_if(remotes_.begin(), remotes_.end(), [](const remote& r) { return r.kind == lock_kind::exclusive; });
+    for (const auto& [p, l] : owners_) {
+        const auto first = p.kind == lock_kind::exclusive ? remotes_.begin() : writer;
+        if (l.granted < look && first != remotes_.end() && first->number < p.number) all.push_back(l.who);
+    }
+    return all;
+}
+
+queue_order::findings queue_order::listed(const std::vector<std::string>& names, std::uint64_t look) {
     std::vector<remote> others;
     std::optional<std::int64_t> latest;
     bool departed_ahead = false;
@@ -207,20 +227,21 @@ std::vector<contender_ptr> queue_order::listed(const std::vector<std::string>& n
     std::sort(others.begin(), others.end(), [](const remote& a, const remote& b) {
         return a.number != b.number ? a.number < b.number : a.kind < b.kind;
     });
+    findings found;
+    for (const auto* locals : {&waiting_, &owners_})
+        for (const auto& [p, l] : *locals)
+            if (l.since < look && l.seen != look) found.missing.push_back(l.who);
     if (look >= first_look_) {
         remotes_ = std::move(others);
         horizon_ = latest;
         extend();
         changed(everywhere);
         departure_shown_ = departed_ahead;
+        if (std::exchange(owners_doubted_, false)) found.overtaken = overtaken(look);
         // A removal that had to be sent again: whether those behind that node have theirs when it goes, this does not tell.
         if (departed_ahead) drop();
     }
-    std::vector<contender_ptr> missing;
-    for (const auto* locals : {&waiting_, &owners_})
-        for (const auto& [p, l] : *locals)
-            if (l.since < look && l.seen != look) missing.push_back(l.who);
-    return missing;
+    return found;
 }
 
 void queue_order::removed(const std::string& name) {

@@ -66,6 +66,8 @@ public:
             return (newcomer == lock_kind::exclusive || o.first.kind == lock_kind::exclusive) && claim(*o.second.who);
         });
     }
+    /// No listing tells: those who own it count as let in wrongly.
+    std::vector<contender_ptr> condemn_owners();
     std::vector<contender_ptr> clear();
     bool empty() const noexcept { return waiting_.empty() && owners_.empty(); }
     /// Whether one of our own, there already, excludes a newcomer.
@@ -74,14 +76,25 @@ public:
     // ----------------------------------------------------------------------------------------- the others
     /// A listing is about to be sent. Returns its number.
     std::uint64_t begin_look() noexcept { return ++time_; }
-    /// It has come. Returns those of ours that it should show and does not. Throws as queue_names::parse().
-    std::vector<contender_ptr> listed(const std::vector<std::string>& names, std::uint64_t look);
+    /// What a listing says of ours that it should not.
+    struct findings {
+        std::vector<contender_ptr> missing;    ///< they have no node
+        std::vector<contender_ptr> overtaken;  ///< doubted owners, behind a remote one that excludes them
+    };
+    /// It has come. Throws as queue_names::parse().
+    findings listed(const std::vector<std::string>& names, std::uint64_t look);
     /// A remote one is gone.
     void removed(const std::string& name);
     /// What was known of the others counts no longer; nor does a listing that was sent before this.
     void forget();
     /// Whether everybody ahead of this place is known.
     bool knows(const place& p) const noexcept { return horizon_ && p.number <= *horizon_; }
+    /// Whoever owns it now may have been let in wrongly: only a new listing tells.
+    void doubt_owners() {
+        forget();
+        owners_doubted_ = true;
+    }
+    bool owners_doubted() const noexcept { return owners_doubted_; }
     /// The latest listing shows one of ours, ahead of all who wait, whose removal has not been carried out: as long as that is so,
     /// another listing tells no more.
     bool waits_for_departure() const noexcept { return departure_shown_; }
@@ -120,6 +133,7 @@ private:
         contender_ptr who;
         std::string_view name;
         std::uint64_t since = 0, seen = 0;  // listings that were sent later show it; the last that did
+        std::uint64_t granted = 0;          // when it became an owner
     };
     struct remote {
         std::int64_t number;
@@ -138,6 +152,7 @@ private:
     bool ours(std::int64_t number) const;
     void extend();
     void erase_remote(std::int64_t number, std::string_view name);
+    std::vector<contender_ptr> overtaken(std::uint64_t look) const;
     local* find(std::int64_t number, const std::string& name);
 
     queue_names names_;
@@ -147,7 +162,7 @@ private:
     std::vector<remote> remotes_;           // in order
     std::optional<std::int64_t> horizon_;   // up to here every node is known
     std::optional<std::int64_t> changed_from_;
-    bool departure_shown_ = false;
+    bool departure_shown_ = false, owners_doubted_ = false;
     std::size_t exclusive_owners_ = 0, exclusive_waiting_ = 0;
     std::optional<std::int64_t> base_;      // the latest number seen
     std::uint64_t time_ = 0, first_look_ = 0, next_id_ = 0;  // the time only counts what was sent
