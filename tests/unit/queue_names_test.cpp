@@ -14,6 +14,7 @@ using namespace zkasio;
 using namespace zkasio::recipes::detail;
 using zkasio::test::error_of;
 using zkasio::test::has;
+using zkasio::test::texts;
 
 namespace {
 
