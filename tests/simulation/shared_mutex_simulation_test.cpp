@@ -1,4 +1,5 @@
 #include "simulation/queue_scenario.hpp"
+#include "simulation/simulated_locks.hpp"
 
 #include "support/catch.hpp"
 
@@ -129,6 +130,29 @@ TEST_CASE("shared_mutex, simulated: an operator deletes nodes", "[simulation]") 
     faults f;
     f.drops = f.operator_deletes = true;
     run_shared_mutex("operator", 500, f);
+}
+
+// The numbers of a new directory begin anew, so a queue does not go on: looked at by what is held, not by who is next.
+TEST_CASE("shared_mutex, simulated: an operator deletes the directory", "[simulation]") {
+    constexpr int everybody = 100;
+    const std::string rw = "/locks/rw";
+    const auto both = [=](client zk, std::string id) { return shared_mutex(std::move(zk), rw, shared_mutex_options().data(std::move(id))); };
+    const lock_under_test reader = thing({{rw}}, both, lock_kind::shared), writer = thing({{rw, 1, everybody}}, both, lock_kind::exclusive);
+    faults f;
+    f.directory_deletes = true;
+    run_holdings("directories", {reader, reader, writer}, {{rw, everybody}}, f);
+    f.drops = f.expiries = f.operator_deletes = true;
+    run_holdings("all at once", {reader, reader, writer}, {{rw, everybody}}, f);
+}
+
+TEST_CASE("mutex, simulated: an operator deletes the directory", "[simulation]") {
+    const std::string path = "/locks/one";
+    const auto one = [=](client zk, std::string id) { return mutex_at(std::move(zk), path, std::move(id)); };
+    faults f;
+    f.directory_deletes = true;
+    run_holdings("directories", {thing({{path}}, one)}, {{path, 1}}, f);
+    f.drops = f.expiries = f.operator_deletes = true;
+    run_holdings("all at once", {thing({{path}}, one)}, {{path, 1}}, f);
 }
 
 }  // namespace zkasio::test

@@ -37,6 +37,9 @@ public:
     std::string ours;
     bool hold_create = false;
 
+    /// Another is created, behind those that there are.
+    void next(std::string our_number) { number_ = std::move(our_number); }
+
 private:
     std::string number_;
 };
@@ -120,6 +123,69 @@ TEST_CASE("lock: whoever is handed a lock that its owner did not have any more l
         CHECK(second->held() == keeps);
         if (!keeps) CHECK(second->reason() == loss_reason::node_deleted);
         co_await second->release();
+    };
+    r.run(body);
+}
+
+// The same with readers, who let each other in without a hand-over.
+TEST_CASE("lock: a reader who comes to a reader that has no node any more looks for writers", "[queue]") {
+    rig r;
+    std::vector<std::string> nodes;
+    bool writer_is_there = false, missing = false;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        reply a;
+        if (const auto* c = std::get_if<create_request>(&q)) {
+            a.path = c->path + "000000000" + std::to_string(nodes.size());
+            nodes.push_back(a.path);
+            a.stat.czxid = 7;
+        } else if (std::holds_alternative<children_request>(q)) {
+            if (writer_is_there) a.children.emplace_back("_c_x-__WRIT__0000000000");
+            for (std::size_t i = writer_is_there; i < nodes.size(); ++i) a.children.emplace_back(node_name(nodes[i]));
+        } else if (const auto* g = std::get_if<get_request>(&q)) {
+            if (missing && g->path == nodes.front()) a.code = zk_errc::no_node;
+        }
+        return a;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const shared_mutex lock(zk, "/l");
+        const lock_guard first = co_await lock.acquire_shared();
+        SECTION("it is said so when the newcomer asks for that node") { missing = true; }
+        SECTION("its watch has told") {
+            const lock_guard another = co_await lock.acquire_shared();
+            REQUIRE(r.server.watched(nodes.front()));
+            r.server.fire(node_event::removed, nodes.front());
+            co_await first.lost();
+        }
+        writer_is_there = true;
+        auto acquire = [&]() -> asio::awaitable<void> { co_await lock.acquire_shared(); };
+        running acquiring(r.loop.executor(), acquire());
+        co_await r.server.until([&] { return r.server.watched("/l/_c_x-__WRIT__0000000000") || acquiring.ended(); });
+        CHECK_FALSE(acquiring.ended());
+        CHECK(first.reason() == loss_reason::node_deleted);
+        acquiring.cancel();
+        co_await acquiring.end();
+    };
+    r.run(body);
+}
+
+TEST_CASE("lock: readers who come to a reader that has its node need no listing", "[queue]") {
+    rig r;
+    directory d(r.server, "0000000000");
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const shared_mutex lock(zk, "/l");
+        const lock_guard first = co_await lock.acquire_shared();
+        const auto listings = [&] {
+            return std::count_if(r.server.requests.begin(), r.server.requests.end(), [](const auto& q) {
+                return std::holds_alternative<children_request>(q.what);
+            });
+        };
+        const auto before = listings();
+        d.next("0000000001");
+        const lock_guard second = co_await lock.acquire_shared();
+        d.next("0000000002");
+        const lock_guard third = co_await lock.acquire_shared();
+        CHECK((second.held() && third.held()));
+        CHECK(listings() == before);
     };
     r.run(body);
 }

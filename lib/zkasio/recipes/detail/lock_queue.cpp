@@ -118,7 +118,15 @@ void lock_queue::stop_waiting(const contender_ptr& c) {
         if (const auto it = those->find(c->at); it != those->end() && it->second == c) those->erase(it);
 }
 
+// Of our readers who hold the lock, and whom this newcomer joins, the first.
+contender_ptr lock_queue::joined_by(lock_kind newcomer) const {
+    const contender_ptr first = newcomer == lock_kind::shared ? order_.first_owner() : nullptr;
+    return first && first->asked.kind == lock_kind::shared ? first : nullptr;
+}
+
 void lock_queue::begin_create(const contender_ptr& c) {
+    // Should somebody have deleted its node, and the directory, that is told before the create is answered.
+    if (const contender_ptr reader = joined_by(c->asked.kind); reader && reader->hold) reader->hold->watch_nodes();
     // Nobody of ours is there who could tell us where we stand: then the listing leaves together with the create.
     const bool alone = order_.empty() && entering_ == 1;
     try {
@@ -291,6 +299,9 @@ void lock_queue::entered(const contender_ptr& c, const created& node) {
     } else {
         begin_waiting(c);
     }
+    // It owns the lock at once, and without a listing, if it stands right behind readers of ours: in the same directory as they.
+    if (const contender_ptr reader = joined_by(c->asked.kind))
+        if (!reader->hold || !reader->hold->held() || !reader->hold->nodes_watched()) order_.forget();
     reconsider();
 }
 

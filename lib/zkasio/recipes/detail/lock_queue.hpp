@@ -146,6 +146,7 @@ public:
 
 private:
     void begin_create(const contender_ptr& c);
+    contender_ptr joined_by(lock_kind newcomer) const;
     bool waits_for_itself(lock_kind kind, const asio::any_io_executor& from) const;
     std::exception_ptr itself() const;
     std::exception_ptr ended(std::string_view operation, const std::string& path) const;

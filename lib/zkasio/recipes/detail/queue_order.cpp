@@ -155,6 +155,8 @@ place queue_order::downgrade(const place& p, std::string_view name, contender_pt
 
 contender_ptr queue_order::head() const { return waiting_.empty() ? nullptr : waiting_.begin()->second.who; }
 
+contender_ptr queue_order::first_owner() const { return owners_.empty() ? nullptr : owners_.begin()->second.who; }
+
 std::vector<contender_ptr> queue_order::waiting() const {
     std::vector<contender_ptr> all;
     all.reserve(waiting_.size());

@@ -57,6 +57,8 @@ public:
 
     /// The first who waits; null when nobody does.
     contender_ptr head() const;
+    /// The first of our owners; null when there is none.
+    contender_ptr first_owner() const;
     std::vector<contender_ptr> waiting() const;
     /// Whether `claim(owner)` holds for one of our owners that excludes a newcomer.
     template <class Claim>
