@@ -7,9 +7,10 @@ usage() {
     cat << USAGE
 usage: scripts/test.sh [--asan | --tsan | --clang | --all] [--connect HOSTS | --servers 1|3] [--label LABEL] [--repeat N]
 
-  --asan, --tsan   unit, simulation and integration tests under AddressSanitizer and UBSan, or under ThreadSanitizer
+  --asan           unit, simulation and integration tests under AddressSanitizer and UBSan
+  --tsan           unit and integration tests under ThreadSanitizer; the simulation has one thread
   --clang          unit, simulation and consumer tests and the examples with clang and a shared library
-  --all            the plain tests, then those under sanitizers
+  --all            all of these, and before them the plain tests
   --connect HOSTS  use this ZooKeeper ("host:port,host:port") instead of a throw-away one. The tests create and remove
                    nodes /test-*; the server needs 4lw.commands.whitelist=* and zookeeper.extendedTypesEnabled=true.
   --servers 3      start a throw-away ensemble instead of a single server
@@ -24,7 +25,7 @@ while [ $# -gt 0 ]; do
         --asan) modes=(asan) ;;
         --tsan) modes=(tsan) ;;
         --clang) modes=(clang) ;;
-        --all) modes=(plain asan tsan) ;;
+        --all) modes=(plain asan tsan clang) ;;
         --connect) connect=${2:?--connect needs HOSTS}; shift ;;
         --servers) count=${2:?--servers needs a number}; shift ;;
         --label) label=${2:?--label needs a label}; shift ;;
@@ -43,6 +44,8 @@ if [[ " ${modes[*]} " == *" plain "* && (-z $label || $label == interop) ]]; the
 clang=()
 if [[ " ${modes[*]} " == *" clang "* ]]; then clang=(clang-19); fi
 install_packages "${peers[@]}" "${clang[@]}"
+# What is tested when nothing else is said.
+declare -A levels=([plain]= [asan]='unit|simulation|integration' [tsan]='unit|integration' [clang]='unit|simulation|examples|consumer')
 for mode in "${modes[@]}"; do
     if [ "$mode" = plain ]; then
         build dev
@@ -51,7 +54,9 @@ for mode in "${modes[@]}"; do
     elif [ -n "$label" ]; then
         build "$mode" "zkasio_${label}_tests"
     else
-        build "$mode" zkasio_{unit,simulation,integration}_tests
+        targets=()
+        for l in ${levels[$mode]//|/ }; do targets+=("zkasio_${l}_tests"); done
+        build "$mode" "${targets[@]}"
     fi
 done
 
@@ -63,13 +68,9 @@ export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}
 
 for mode in "${modes[@]}"; do
     say "testing ($mode)"
-    preset=dev only=$label
-    if [ "$mode" != plain ]; then
-        preset=$mode
-        only=${label:-^(unit|simulation|integration)$}
-        [ "$mode" = clang ] && only=${label:-^(unit|simulation|examples|consumer)$}
-    fi
+    preset=$mode only=${label:-${levels[$mode]}}
+    [ "$mode" != plain ] || preset=dev
     # One after another: tests share the server's nodes, and those that kill servers are sensitive to load.
     ctest --test-dir "$root/build/$preset" --output-on-failure --no-tests=error \
-        ${only:+-L "$only"} $([ "$repeat" = 1 ] || echo --repeat until-fail:"$repeat")
+        ${only:+-L "^($only)\$"} $([ "$repeat" = 1 ] || echo --repeat until-fail:"$repeat")
 done
