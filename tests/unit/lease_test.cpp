@@ -167,7 +167,7 @@ TEST_CASE("lease: a burst of requests does not push out the one that proves", "[
     }
 }
 
-TEST_CASE("lease: it never gets shorter", "[lease]") {
+TEST_CASE("lease: it gets no shorter while the timeout stays", "[lease]") {
     lease l = connected();
     l.answered(start - T, start - T + rtt);
     l.write_answered(start + 1s, start + 1s + rtt);
@@ -198,6 +198,15 @@ TEST_CASE("lease: the timeout is the one of the last handshake", "[lease]") {
     CHECK(l.session_timeout() == 2 * T);
     CHECK(end_of(l) == after_start(start + 2 * T - 2 * drift));
     CHECK(after_start(l.heartbeat_due()) == after_start(start + T / 2));
+}
+
+TEST_CASE("lease: a reconnect that is granted a shorter timeout sets the end anew", "[lease]") {
+    // The leader does, too: from the handshake on it counts by the new one.
+    lease l = connected();
+    l.connected(start + 1s, T / 3);
+    CHECK(end_of(l) == 1s + T / 3 - drift / 3);
+    l.connected(start + 2s, T / 3);
+    CHECK(end_of(l) == 2s + T / 3 - drift / 3);
 }
 
 TEST_CASE("lease: from when on a write lengthens it", "[lease]") {
@@ -297,7 +306,8 @@ public:
 
     time_point now = start;
     lease l;
-    time_point heard{};  // by the leader
+    time_point expires{};  // as the leader has it: its clock may run a little faster
+    duration granted = T;
     bool expired = false;
     std::optional<time_point> held_since;
     duration least = duration::max();  // left of the lease while held, whenever it grew, or had to
@@ -318,17 +328,36 @@ public:
     }
 
     void open() {
-        heard = now + to_server.delay + to_leader.delay;
-        l.connected(now, T, known_half_tick);
+        expires = expiry_from(now + to_server.delay + to_leader.delay);
+        l.connected(now, granted, known_half_tick);
         last_sent_ = now;
         at(now + up_to(half_tick), [this] { ping(); });
         at(now + T / 8, [this] { idle(); });
     }
 
+    /// The client goes on with its session at another follower, which grants so much. What was under way is lost.
+    void reconnect(duration timeout) {
+        if (now < stalled_until_ || shaking_hands_) return;
+        shaking_hands_ = true;
+        noted_ = false;
+        unanswered_.clear();
+        const int mine = ++connection_;
+        const time_point sent = last_sent_ = now;
+        cross(to_server, [=, this] {
+            cross(to_leader, [=, this] {
+                expired = expired || now >= expires;
+                if (expired) return;
+                granted = timeout;
+                expires = expiry_from(now);
+                cross(to_follower, [=, this] { cross(to_client, [=, this] { reconnected(mine, sent); }); });
+            });
+        });
+    }
+
     void send(bool write, std::function<void()> then = {}) {
-        if (now < stalled_until_) return;
+        if (now < stalled_until_ || shaking_hands_) return;
         last_sent_ = now;
-        const request r{write, now, std::move(then)};
+        const request r{write, connection_, now, std::move(then)};
         cross(to_server, [this, r] { received(r); });
     }
 
@@ -351,6 +380,7 @@ public:
 private:
     struct request {
         bool write;
+        int connection;
         time_point sent;
         std::function<void()> then;
     };
@@ -367,24 +397,42 @@ private:
         if (arrival < w.cut) at(arrival, std::move(arrive));
     }
 
+    time_point expiry_from(time_point heard) const { return heard + granted - granted / 2000; }
+
+    void reconnected(int connection, time_point sent) {
+        if (now < stalled_until_) return at(stalled_until_, [=, this] { reconnected(connection, sent); });
+        shaking_hands_ = false;
+        l.connected(sent, granted, known_half_tick);
+        check_end();
+        if (held_since) beat();
+    }
+
+    void check_end() {
+        if (l.end() > expires)
+            wrong = "at " + std::to_string(after_start(now).count()) + " the lease ends " + std::to_string((l.end() - expires).count()) +
+                    " ns too late";
+    }
+
     void ping() {
         cross(to_follower, [this] {
             const bool noted = std::exchange(noted_, false);
-            cross(to_leader, [this, noted] {
-                if (noted && !expired) heard = now;
+            cross(to_leader, [this, noted, on = connection_] {
+                if (noted && !expired && on == connection_) expires = expiry_from(now);
             });
         });
         at(now + half_tick + ping_later + up_to(ping_late), [this] { ping(); });
     }
 
     void received(const request& r) {
+        if (r.connection != connection_) return;
         noted_ = true;
         unanswered_.push_back({r, !r.write});
         if (r.write)
-            cross(to_leader, [this] {
-                if (now >= heard + T - drift / 2) expired = true;  // its clock runs a little faster
-                if (expired) return;
-                cross(to_follower, [this] {
+            cross(to_leader, [this, on = r.connection] {
+                expired = expired || now >= expires;
+                if (expired || on != connection_) return;
+                cross(to_follower, [this, on] {
+                    if (on != connection_) return;
                     std::find_if(unanswered_.begin(), unanswered_.end(), [](const auto& u) { return !u.second; })->second = true;
                     answer();
                 });
@@ -399,6 +447,7 @@ private:
     }
 
     void answered(const request& r) {
+        if (r.connection != connection_) return;
         if (now < stalled_until_) return at(stalled_until_, [this, r] { answered(r); });
         if (held_since) {
             least = std::min(least, l.end() - now);
@@ -409,9 +458,7 @@ private:
             l.write_answered(r.sent, now);
         else
             l.answered(r.sent, now);
-        if (l.end() > before && l.end() > heard + T - drift / 2)
-            wrong = "at " + std::to_string(after_start(now).count()) + " the lease ends " +
-                    std::to_string((l.end() - (heard + T - drift / 2)).count()) + " ns too late";
+        if (l.end() > before) check_end();
         if (r.then) r.then();
     }
 
@@ -431,6 +478,8 @@ private:
     std::priority_queue<event> events_;
     std::uint64_t order_ = 0;
     bool noted_ = false;  // by the follower, since its last report
+    int connection_ = 0;
+    bool shaking_hands_ = false;
     std::deque<std::pair<request, bool>> unanswered_;  // and whether they could be
     time_point last_sent_{}, stalled_until_{};
     int beats_ = 0;
@@ -439,6 +488,7 @@ private:
 }  // namespace
 
 TEST_CASE("lease: an ensemble in which everything is random, and what the leader has been told", "[lease]") {
+    const bool with_reconnects = GENERATE(false, true);
     long grown = 0;
     for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
         ensemble e(seed);
@@ -446,15 +496,18 @@ TEST_CASE("lease: an ensemble in which everything is random, and what the leader
         e.half_tick = half / (chance(50) ? 1 : 1 + static_cast<int>(e.random() % 9));
         if (chance(50)) e.known_half_tick = e.half_tick;
         if (chance(10)) e.known_half_tick = e.half_tick = half + e.up_to(half);  // a custom minSessionTimeout
-        e.ping_late = e.up_to(late / 2);
-        e.to_follower = {e.up_to(T / 20), e.up_to(late / 2)};
+        // Two ticks at least, unless the client knows better.
+        const duration shortest = with_reconnects ? std::max<duration>(e.known_half_tick > 0s ? 0s : 4 * e.half_tick, T / 4) : T;
+        const duration latest = shortest / 64;
+        e.ping_late = e.up_to(latest / 2);
+        e.to_follower = {e.up_to(T / 20), e.up_to(latest / 2)};
         e.to_leader = {e.up_to(T / 20), e.up_to(T / 50)};
         const duration away = chance(50) ? T / 10 : T / 2000;  // from far away, the round trip hides what is too short by less
         e.to_server = {e.up_to(away), e.up_to(chance(50) ? away : away / 20)};
         e.to_client = {e.up_to(away), e.up_to(chance(50) ? away : away / 20)};
         if (chance(50)) {  // each ping as late as it may be
             e.ping_late = e.to_follower.jitter = {};
-            e.ping_later = late;
+            e.ping_later = latest;
         }
         e.reads_when_idle = chance(90);
         const time_point end = start + 6 * T;
@@ -470,6 +523,10 @@ TEST_CASE("lease: an ensemble in which everything is random, and what the leader
             e.at(start + 1ms + e.up_to(6 * T), [&e, write] { e.send(write); });
         }
         if (chance(70)) e.at(start + 1ms + e.up_to(2 * T), [&] { e.hold(); });
+        for (int reconnects = with_reconnects ? 1 + static_cast<int>(e.random() % 3) : 0; reconnects > 0; --reconnects) {
+            const unsigned part = static_cast<unsigned>(e.random() % 5);  // never more than before: the C library asks for what it has
+            e.at(start + 1ms + e.up_to(5 * T), [&e, shortest, part] { e.reconnect(shortest + (e.granted - shortest) * part / 4); });
+        }
         for (int stalls = chance(50) ? static_cast<int>(e.random() % 5) : 0; stalls > 0; --stalls) {
             const duration d = e.up_to(T / 2);
             const bool network = chance(50);

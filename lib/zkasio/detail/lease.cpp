@@ -5,11 +5,13 @@
 namespace zkasio::detail {
 
 void lease::connected(time_point sent, duration session_timeout, duration half_tick) {
+    const bool shortened = session_timeout < timeout_;
     timeout_ = session_timeout;
     half_tick_ = half_tick > duration::zero() ? half_tick : session_timeout / 4;
     last_write_ = sent;
     count_ = 0;  // another server may have been told of them, and have reported nothing
-    end_ = std::max(end_, end_if_heard(sent));
+    // The leader sets the end of the session anew, also to an earlier time.
+    end_ = shortened ? end_if_heard(sent) : std::max(end_, end_if_heard(sent));
 }
 
 void lease::answered(time_point sent, time_point answered) {
