@@ -226,7 +226,7 @@ asio::awaitable<created> operations::impl::create_protected(operations on, std::
             failed = search_failed;
         }
         if (failed != condition::session_ended) clean_up(id);
-        throw error(failed, "create", path, "while looking for the node that may have been created", true);
+        throw error(failed, "create", path, search_failed ? "while looking for the node that may have been created" : "", true);
     }
 }
 
@@ -262,15 +262,23 @@ asio::awaitable<void> operations::impl::remove_recursive(operations on, std::str
             for (std::size_t i = begin; i < end; ++i) {
                 node_children found;
                 std::error_code failed;
-                try {
-                    found = co_await listings[i - begin].result();
-                } catch (const error& e) {
-                    failed = e.code();
-                    // Who may not list a node may still be allowed to remove it: that is for its parent to say.
-                    if (failed != zk_errc::no_node && failed != zk_errc::no_auth && failed != condition::retryable) throw;
-                }
+                bool again = false;
+                do {
+                    try {
+                        if (again)
+                            found = co_await on.children(all[i]);
+                        else
+                            found = co_await listings[i - begin].result();
+                        failed = {};
+                    } catch (const error& e) {
+                        failed = e.code();
+                        // Who may not list a node may still be allowed to remove it: that is for its parent to say.
+                        const bool is_answer = failed == zk_errc::no_node || failed == zk_errc::no_auth;
+                        if (!is_answer && (again || failed != condition::retryable)) throw;
+                    }
+                    again = true;
+                } while (failed == condition::retryable);
                 if (failed == zk_errc::no_auth) unlisted = all[i];
-                if (failed == condition::retryable) found = co_await on.children(all[i]);
                 for (const std::string& name : found.names) all.push_back(join_path(all[i], name));
             }
             begin = end;

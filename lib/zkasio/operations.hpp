@@ -36,7 +36,7 @@ struct epoch;
 /// errc::client_closed.) An object that was moved from fails with errc::invalid_argument.
 ///
 /// *Completes when* the server has answered. While there is no connection it waits, for at most
-/// `client_options::connection_timeout`.
+/// `client_options::connection_timeout`; what says so (ensure_removed(), client::add_auth()) for as long as the session lives, once it was sent.
 ///
 /// *Fails with* zkasio::error, whose code is
 ///   - errc::invalid_path, errc::invalid_argument, errc::too_large: found before anything was sent;
@@ -123,6 +123,7 @@ public:
     /// Looks for the node that a protected create may have left behind: a child of `parent` whose name contains
     /// `protection_id`. Of several only the first in sequence stays. If this session does not own it, it is removed,
     /// and nothing is returned. Retried until it is certain, or the session is over.
+    /// @param protection_id of 8 characters or more: a shorter one might be part of anybody's name.
     asio::awaitable<std::optional<created>> find_protected(std::string parent, std::string protection_id) const;
 
     /// The same for many ids at once, without looking at the nodes: the names of the children that carry them, by id. All who look

@@ -82,8 +82,8 @@ TEST_CASE("operations may be awaited when what they were called on is gone", "[d
             co_await when_dead("operations.hpp get_config", on, [](ops& o) { return o.get_config(); });
             co_await when_dead("operations.hpp config_and_watch", on, [](ops& o) { return o.config_and_watch(); });
             co_await when_dead("operations.hpp reconfigure", on, [](ops& o) { return o.reconfigure("4", ""); });
-            co_await when_dead("operations.hpp find_protected", on, [](ops& o) { return o.find_protected("/a", "id"); });
-            const std::vector<std::string> ids(2, "id");
+            co_await when_dead("operations.hpp find_protected", on, [](ops& o) { return o.find_protected("/a", "dead-handle"); });
+            const std::vector<std::string> ids(2, "dead-handle");
             co_await when_dead("operations.hpp find_all_protected", on, [&](ops& o) { return o.find_all_protected("/a", ids); });
         };
         co_await try_all(zk);

@@ -17,11 +17,11 @@ namespace {
 using wanted_ptr = std::shared_ptr<node_search::wanted>;
 
 void match(const std::vector<wanted_ptr>& round, const std::vector<std::string>& names) {
-    std::unordered_map<std::string_view, node_search::wanted*> by_id;
+    std::unordered_map<std::string_view, std::set<node_search::wanted*>> by_id;
     std::set<std::size_t> lengths;
     for (const wanted_ptr& w : round)
         for (const std::string& id : w->ids) {
-            by_id.emplace(id, w.get());
+            by_id[id].insert(w.get());
             lengths.insert(id.size());
         }
     for (const std::string& name : names)
@@ -29,7 +29,7 @@ void match(const std::vector<wanted_ptr>& round, const std::vector<std::string>&
             for (std::size_t at = 0; at + length <= name.size(); ++at) {
                 const auto it = by_id.find(std::string_view(name).substr(at, length));
                 if (it == by_id.end()) continue;
-                it->second->found.emplace(it->first, name);
+                for (node_search::wanted* w : it->second) w->found.emplace(it->first, name);
                 break;
             }
 }
@@ -98,6 +98,8 @@ asio::awaitable<void> run(core_ptr c, epoch_ptr pinned, std::string directory) {
 
 asio::awaitable<nodes_by_id> find_nodes(core_ptr c, epoch_ptr pinned, std::string directory, std::vector<std::string> ids) {
     validate(children_request{directory, false}, c->chroot_length());
+    for (const std::string& id : ids)
+        if (id.size() < 8) throw error(errc::invalid_argument, "find_protected", directory, "a protection id of less than 8 characters: \"" + id + '"');
     const auto mine = std::make_shared<node_search::wanted>();
     mine->ids = std::move(ids);
     on_strand(c, [c, pinned, directory, mine] {
