@@ -63,8 +63,6 @@ class zkasio_category_impl final : public std::error_category {
             case errc::invalid_argument: return "invalid argument";
             case errc::too_large: return "request too large";
             case errc::too_many_watches: return "too many watched paths";
-            case errc::host_not_found: return "host not found";
-            case errc::not_zookeeper: return "the peer is no ZooKeeper server";
             case errc::foreign_child: return "directory has children that are no contenders";
             case errc::would_deadlock: return "held already by whoever asks for it, who would wait for itself";
             case errc::revoked: return "asked back, and the work under it cancelled";
@@ -74,11 +72,14 @@ class zkasio_category_impl final : public std::error_category {
     }
 };
 
-// Everything that a request which was handed to the C client can end with although a server may have
-// executed it (c-client facts: codes -1..-15, closing, session expired, auth failed). Not errc::session_expired: that is also
+// Everything that a request which was handed to the C client can end with although a server may have executed it
+// (c-client fact 13): the client's own codes, but for those that a server answers. Not errc::session_expired: that is also
 // what a request ends with that was made, and never sent, when the session was over.
 bool may_have_been_applied(const std::error_code& code) {
     if (code.category() != zookeeper_category()) return false;
+    if (code == zk_errc::unimplemented || code == zk_errc::bad_arguments || code == zk_errc::new_config_no_quorum ||
+        code == zk_errc::reconfig_in_progress)
+        return false;
     const int v = code.value();
     return (v <= -1 && v >= -15) || code == zk_errc::closing || code == zk_errc::session_expired ||
            code == zk_errc::auth_failed;

@@ -56,8 +56,6 @@ enum class errc {
     invalid_argument,     ///< an argument is out of its range
     too_large,            ///< the request is above the 1 MiB limit of a server
     too_many_watches,     ///< the watched paths would not fit into one reconnect request
-    host_not_found,       ///< a server name has no address
-    not_zookeeper,        ///< the peer does not speak ZooKeeper's protocol
     foreign_child,        ///< a lock directory has a child that is no contender
     would_deadlock,       ///< whoever asks for the lock holds it already, and would wait for itself
     revoked,              ///< the lock was asked back, and the work under it cancelled

@@ -32,7 +32,7 @@ public:
         note("open");
         if (server_.failing_opens > 0) {
             --server_.failing_opens;
-            throw error(errc::host_not_found, "connect");
+            throw error(errc::invalid_argument, "connect");
         }
         session_ = p.session_id != 0 ? p.session_id : 0;
         password_ = p.session_password;
