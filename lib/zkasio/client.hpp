@@ -68,7 +68,8 @@ public:
 
     /// *Completes when* there is a connection, at once if there is one.
     /// *Fails with* errc::not_connected after client_options::connection_timeout, with the last failure in its message
-    /// (the client goes on trying); zk_errc::auth_failed; errc::client_closed.
+    /// (the client goes on trying); zk_errc::auth_failed; errc::client_closed; errc::forked; with session_renewal::none
+    /// errc::session_expired.
     asio::awaitable<void> connected() const;
 
     /// As connected(), and returns the session.
@@ -86,7 +87,8 @@ public:
 
     session_events events() const;
 
-    /// Proves who we are, on this connection and on every later one.
+    /// Proves who we are, on this connection and on every later one. When the connection is lost before the answer has come, this waits for
+    /// another one for as long as the session lives.
     /// *Fails with* zk_errc::auth_failed if a server refuses it. By ZooKeeper's protocol that ends the session: the client
     /// opens a new one without this credential. (When it is one of client_options::auth() that is refused, the client
     /// stays in session_state::auth_failed.) A wrong password is not noticed here: the digest scheme accepts any, and
@@ -98,7 +100,7 @@ public:
     asio::awaitable<void> set_servers(std::string servers) const;
 
     /// Runs `body(session)`, a coroutine, for as long as the current session is certain to live: when it expires, when
-    /// its lease ends or when the client is closed, the body receives a terminal cancellation, and when the body has
+    /// its lease ends, when the connection is lost with suspension_policy::lose, or when the client is closed, the body receives a terminal cancellation, and when the body has
     /// really ended, this throws errc::session_expired; what the body has thrown is nested in it, if it is more than a
     /// cancellation. Otherwise it completes when the body does.
     template <class Body>

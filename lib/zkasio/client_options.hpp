@@ -81,7 +81,7 @@ public:
     client_options& retry(retry_policy p) { retry_ = p; return *this; }
     client_options& suspension(suspension_policy p) { suspension_ = p; return *this; }
     client_options& renewal(session_renewal r) { renewal_ = r; return *this; }
-    /// Presented on every connection; may be called more than once.
+    /// Presented on every connection; may be called more than once. `client`'s constructor throws for an empty scheme or one with a NUL.
     client_options& auth(std::string scheme, bytes credential) {
         auth_.emplace_back(std::move(scheme), std::move(credential));
         return *this;

@@ -28,7 +28,7 @@ public:
     void fire() const noexcept;
 
     /// *Completes when* it has been fired; at once if it already has. *Fails with* errc::client_closed when the client is
-    /// closed first. *Cancellation*: ends the wait only.
+    /// closed first, errc::forked in a child process. *Cancellation*: ends the wait only.
     asio::awaitable<void> wait() const;
 
     /// Runs `body()`, a coroutine; when this is fired meanwhile, the body receives a terminal cancellation. *Completes when* the body has

@@ -21,9 +21,8 @@ asio::awaitable<void> pending::until_answered(pending self) {
 asio::awaitable<void> pending::answered() const { return until_answered(*this); }
 
 void pending::then(std::function<void()> f) const {
-    there(core_, "then");
-    if (ticket_->answered->done) return f();  // refused at once
-    ticket_->answered->then = std::move(f);
+    const core_ptr core = there(core_, "then");  // `f` may destroy this
+    detail::then(*core, *ticket_->answered, std::move(f));  // at once, when it was refused at once
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <zkasio/detail/run_cancellable.hpp>
 #include <zkasio/detail/stop_when.hpp>
 #include <zkasio/detail/throw_error.hpp>
+#include <zkasio/detail/validate.hpp>
 
 #include <algorithm>
 
@@ -48,11 +49,11 @@ session_hold& session_hold::operator=(session_hold&& other) noexcept {
 }
 
 bool session_hold::held() const noexcept {
-    return hold_ && reason() == loss_reason::none && boot_clock::now() < hold_->epoch->leased_until();
+    return boot_clock::now() < held_until();
 }
 
 boot_clock::time_point session_hold::held_until() const noexcept {
-    if (!hold_ || reason() != loss_reason::none) return {};
+    if (!hold_ || reason() != loss_reason::none || hold_->epoch->over) return {};  // the strand may not have seen it yet
     return hold_->epoch->leased_until();
 }
 
@@ -101,7 +102,8 @@ asio::awaitable<loss_reason> until_lost(core_ptr core, hold_ptr hold) {
     const detail::wait_end ended = co_await detail::wait_for(core, hold->lost);
     if (ended.code == condition::cancelled) throw error(ended.code, "lost", named_node(hold));
     const loss_reason why = hold->reason.load(std::memory_order_acquire);
-    co_return why == loss_reason::none ? loss_reason::closed : why;
+    if (why != loss_reason::none) co_return why;
+    co_return ended.code == errc::forked ? loss_reason::forked : loss_reason::closed;
 }
 
 asio::awaitable<std::error_code> until_over(core_ptr core, detail::epoch_ptr epoch) {
@@ -127,10 +129,11 @@ asio::awaitable<void> session_hold::run_body(core_ptr core, hold_ptr hold, std::
 
 void session_hold::on_lost(std::function<void(loss_reason)> f) const {
     if (!hold_) return;
-    hold_->lost->then = [f = std::move(f), raw = hold_.get()] {
+    const detail::core_ptr core = core_;  // `f` may destroy this
+    detail::then(*core, *hold_->lost, [f = std::move(f), raw = hold_.get()] {
         const loss_reason why = raw->reason.load(std::memory_order_acquire);
         if (why != loss_reason::released) f(why);
-    };
+    });
 }
 
 void session_hold::watch_nodes() const {
@@ -176,6 +179,7 @@ session_hold session::hold(std::vector<std::string> paths) const {
     auto h = std::make_shared<detail::hold>();
     h->epoch = epoch_;
     for (std::string& path : paths) {
+        detail::validate(detail::exists_request{path}, core_->chroot_length(), "hold");  // heartbeats carry it
         h->nodes.emplace_back();
         h->nodes.back().path = std::move(path);
     }

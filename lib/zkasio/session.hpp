@@ -48,8 +48,8 @@ public:
     /// Once it is over: the node that is gone, where it is one; else the first; "" when there are none.
     std::string lost_path() const;
 
-    /// *Completes when* the lease covers this hold, at once if it does already. *Fails with* errc::session_expired or
-    /// errc::client_closed when the session ends first, errc::lock_lost when the node goes or the lease ends.
+    /// *Completes when* the lease covers this hold, at once if it does already. *Fails with* errc::session_expired,
+    /// errc::client_closed or errc::forked when the session ends first, errc::lock_lost when the node goes or the lease ends.
     asio::awaitable<void> confirmed() const;
 
     /// *Completes when* it is over, with the reason.
@@ -64,7 +64,7 @@ public:
     }
 
     /// For state machines that live on the client's strand: `f` is called there, once, when it is over for another reason
-    /// than end(). To be called on the strand, at most once. What `f` throws is logged.
+    /// than end() (at once if it already is). To be called on the strand, at most once. What `f` throws is logged.
     void on_lost(std::function<void(loss_reason)> f) const;
 
     /// Watches the nodes at once, and not only when they have been held for a moment. To be called on the strand.
@@ -103,12 +103,13 @@ public:
     /// The session is certain to live before this time. Only kept up while a session_hold exists.
     boot_clock::time_point leased_until() const noexcept;
 
-    /// *Completes when* the session is over, with errc::session_expired, errc::client_closed or zk_errc::auth_failed.
+    /// *Completes when* the session is over, with errc::session_expired, errc::client_closed, errc::forked or
+    /// zk_errc::auth_failed.
     asio::awaitable<std::error_code> ended() const;
 
-    /// @param path of a node that this session owns; "": only the session matters.
+    /// Throws errc::invalid_path and errc::too_large. @param path of a node that this session owns; "": only the session matters.
     session_hold hold(std::string path) const;
-    /// Of several nodes: lost as soon as one of them is.
+    /// Of several nodes: lost as soon as one of them is. Without any only the session matters.
     session_hold hold(std::vector<std::string> paths) const;
     /// Of several holds of this session, at least one: over as soon as one of them is, in the same turn of the strand and for the
     /// same reason. Does not end them. Throws errc::invalid_argument for holds of other sessions.

@@ -12,7 +12,8 @@ class ZKASIO_EXPORT session_part {
 public:
     virtual ~session_part() = default;
 
-    /// The session has ended: errc::session_expired, errc::client_closed or zk_errc::auth_failed. On the strand.
+    /// The session has ended: errc::session_expired, errc::client_closed, errc::forked or zk_errc::auth_failed. On the
+    /// strand.
     virtual void session_over(std::error_code why) noexcept = 0;
 
     /// The event loop is being destroyed, and nothing will ever complete: let go of whatever refers back to this.

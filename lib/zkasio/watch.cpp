@@ -35,10 +35,10 @@ watch::watch(std::shared_ptr<detail::core> core, std::shared_ptr<detail::watch_s
 
 void watch::then(std::function<void(std::error_code, node_change)> f) const {
     use::check(use_);
-    const detail::watch_ptr& state = use_->state;
+    const detail::watch_ptr state = use_->state;
     auto call = [f = std::move(f), raw = state.get()] { f(raw->fired->code, static_cast<node_change>(raw->event)); };
-    if (state->fired->done) return call();
-    state->fired->then = std::move(call);
+    const auto keep = use_;  // `f` may destroy this
+    detail::then(*keep->core, *state->fired, std::move(call));
 }
 
 const std::string& watch::path() const noexcept {

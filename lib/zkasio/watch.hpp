@@ -40,7 +40,7 @@ public:
     ~watch() = default;
 
     /// *Completes when* the node has changed; at once if it already has. May be awaited again.
-    /// *Fails with* errc::session_expired or errc::client_closed when the session ends first.
+    /// *Fails with* errc::session_expired, errc::client_closed, errc::forked or zk_errc::auth_failed when the session ends first.
     /// *Cancellation*: ends the wait; the watch stays. What is returned keeps the watch, too: this object may be gone.
     asio::awaitable<watch_event> changed() const;
 

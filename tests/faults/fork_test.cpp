@@ -96,6 +96,18 @@ std::string fails_with_forked(asio::io_context& io, asio::awaitable<T> operation
     return wrong;
 }
 
+std::string says_forked(asio::io_context& io, const lock_guard& guard) {
+    std::string wrong = "lost does not end";
+    std::function<asio::awaitable<void>()> task = [&]() -> asio::awaitable<void> {
+        const loss_reason why = co_await guard.lost();
+        wrong = why == loss_reason::forked ? "" : "lost: " + std::string(to_string(why));
+    };
+    asio::co_spawn(io, task(), [](std::exception_ptr) {});
+    io.restart();
+    io.run_for(100ms);
+    return wrong;
+}
+
 // Every kind of operation, of what was made before the fork; on `io`.
 std::string all_fail(parent& p, asio::io_context& io, const mutex& lock) {
     if (p.guard->held() || p.guard->held_until() != boot_clock::time_point()) return "the child holds the lock";
@@ -114,6 +126,7 @@ std::string all_fail(parent& p, asio::io_context& io, const mutex& lock) {
     check(fails_with_forked(io, p.zk->add_auth("digest", "a:b"), "add_auth"));
     check(fails_with_forked(io, p.zk->set_servers("127.0.0.1:1"), "set_servers"));
     check(fails_with_forked(io, lock.acquire(), "acquire"));
+    check(says_forked(io, *p.guard));
     check(fails_with_forked(io, p.guard->release(), "release"));
     return wrong;
 }

@@ -261,3 +261,17 @@ TEST_CASE("the listener may submit, abort and close from within its calls") {
         CHECK(c.b->next_interest().descriptor == -1);
     }
 }
+
+TEST_CASE("the library never sees a transaction with a path that it would refuse") {
+    // Fact 16: it would end the process.
+    connection c;
+    const std::size_t bad = GENERATE(0u, 1u);
+    multi_request m;
+    m.ops = {check_op{"/a"}, check_op{"/b"}};
+    m.ops[bad] = check_op{GENERATE(as<std::string>{}, "b", "/b/", "")};
+    CHECK(c.b->submit(1, m) == zk_errc::bad_arguments);
+    m.ops[bad] = create_request{"/b/", "", open_acl(), create_mode::ephemeral_sequential};  // its name is the number
+    CHECK_FALSE(c.b->submit(2, m));
+    c.b->close();
+    CHECK(c.seen.replies.size() == 1);
+}

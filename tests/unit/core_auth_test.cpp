@@ -12,7 +12,9 @@ TEST_CASE("core: an accepted credential is presented to every later session", "[
         const session first = co_await zk.current_session();
         CHECK(r.server.opened[0].auth.empty());
         co_await zk.add_auth("digest", "user:password");
-        co_await zk.add_auth("digest", "user:password");  // the same again
+        co_await zk.add_auth("digest", "user:password");  // the same again: the backend has it
+        CHECK_FALSE(std::get<add_auth_request>(r.server.requests.at(0).what).known);
+        CHECK(std::get<add_auth_request>(r.server.requests.at(1).what).known);
         co_await zk.add_auth("ip", "");
         r.server.expire();
         co_await first.ended();
@@ -100,6 +102,23 @@ TEST_CASE("core: a refused credential ends the session, and is not presented aga
         co_await zk.get("/a");
         CHECK(r.server.opened.size() == 2);
         CHECK(r.server.opened[1].auth.empty());
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: a credential that the backend has does not hide that another one is new", "[core][auth]") {
+    rig r(rig::quick().auth("digest", "user:password"));
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session first = co_await zk.current_session();
+        co_await zk.add_auth("digest", "user:password");
+        r.server.answer = [](const request&) { return std::nullopt; };
+        const running adding(r.loop.executor(), zk.add_auth("digest", "new"));
+        co_await r.server.until([&] { return r.server.requests.size() == 2; });
+        r.server.refuse_auth();
+        const std::error_code code = co_await adding.code();
+        CHECK(code == zk_errc::auth_failed);
+        co_await zk.connected();
+        CHECK(zk.state() == session_state::connected);
     };
     r.run(body);
 }

@@ -146,6 +146,26 @@ TEST_CASE("core: very many nodes take turns", "[core][hold]") {
     r.run(body);
 }
 
+TEST_CASE("core: very many nodes of one hold take turns, too", "[core][hold]") {
+    rig r;
+    r.server.session_timeout = 800ms;
+    r.server.answer = [](const request& q) { return is_heartbeat(q) ? std::optional<reply>(reply{}) : std::nullopt; };
+    texts paths;
+    for (const char name : {'a', 'b', 'c', 'd', 'e'}) paths.push_back('/' + std::string(70'000, name));
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        const session_hold many = s.hold(paths), one = s.hold("/one");
+        co_await r.server.until([&] { return r.server.count("multi") == 3; });
+        const auto beats = heartbeats(r.server);
+        CHECK(checked(beats[0]) == texts{paths[0], paths[1], paths[2]});
+        CHECK(checked(beats[1]) == texts{paths[3], paths[4], "/one"});
+        CHECK(checked(beats[2]) == texts{paths[0], paths[1], paths[2]});
+        CHECK(many.held());
+        CHECK(one.held());
+    };
+    r.run(body);
+}
+
 TEST_CASE("core: a check that fails ends that hold and no other", "[core][hold]") {
     constexpr auto T = 4000ms;
     rig r;

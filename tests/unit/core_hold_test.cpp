@@ -4,10 +4,14 @@
 
 #include <zkasio/deadline.hpp>
 
+#include <asio/co_spawn.hpp>
 #include <asio/post.hpp>
+#include <asio/use_awaitable.hpp>
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 using namespace zkasio;
 using namespace zkasio::detail;
@@ -419,4 +423,73 @@ TEST_CASE("core: with_session passes on how its body ends", "[core][hold]") {
         CHECK(text == "own");
     };
     r.run(body);
+}
+
+TEST_CASE("core: a hold of what cannot be a node is refused at once", "[core][hold]") {
+    const std::vector<std::string> bad{"a", "/a/", "/a//b", std::string("/a\0b", 4)};
+    const std::string too_long = '/' + std::string(operations::max_request, 'a');
+    const std::vector<std::string> empty(1), good_and_bad{"/good", "bad"};
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        for (const std::string& path : bad) CHECK(code_thrown_by([&] { s.hold(path); }) == errc::invalid_path);
+        CHECK(code_thrown_by([&] { s.hold(too_long); }) == errc::too_large);
+        CHECK(code_thrown_by([&] { s.hold(empty); }) == errc::invalid_path);
+        const auto e = error_of([&] { s.hold(good_and_bad); });
+        CHECK(e);
+        if (e) CHECK(std::string(e->what()) == "hold bad: invalid path (a path starts with '/')");
+        const session_hold good = s.hold("/good");
+        co_await good.confirmed();
+        CHECK(good.held());
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: who asks to be told of a loss that has happened is told at once", "[core][hold]") {
+    rig r(rig::quick().suspension(suspension_policy::lose));
+    std::vector<loss_reason> told;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        r.server.reachable = false;
+        r.server.drop();
+        co_await r.server.until([&] { return zk.state() == session_state::suspended; });
+        std::function<asio::awaitable<void>()> on_strand = [&]() -> asio::awaitable<void> {
+            const session_hold lost = s.hold("/a"), released = s.hold("/b");
+            lost.on_lost([&](loss_reason why) { told.push_back(why); });
+            CHECK(told.size() == 1);
+            released.end();
+            CHECK(released.reason() == loss_reason::suspended);  // it was over before
+            co_return;
+        };
+        co_await asio::co_spawn(zk.get_executor(), on_strand(), asio::use_awaitable);
+        r.server.reachable = true;
+        co_await zk.connected();
+        std::function<asio::awaitable<void>()> release = [&]() -> asio::awaitable<void> {
+            const session_hold released = s.hold("/b");
+            released.end();
+            released.on_lost([&](loss_reason why) { told.push_back(why); });
+            co_return;
+        };
+        co_await asio::co_spawn(zk.get_executor(), release(), asio::use_awaitable);
+    };
+    r.run(body);
+    CHECK(told == std::vector<loss_reason>{loss_reason::suspended});
+}
+
+TEST_CASE("core: nothing is held of a session that is over, also before the strand has seen the hold", "[core][hold]") {
+    rig r;
+    std::optional<session> s;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        s = co_await zk.current_session();
+        const session_hold hold = s->hold("/a");
+        co_await hold.confirmed();
+    };
+    r.run(body);
+    CHECK(s->leased_until() > boot_clock::now());
+    {
+        const session_hold late = s->hold("/a");  // the loop does not run
+        CHECK_FALSE(late.held());
+        CHECK(late.held_until() == boot_clock::time_point());
+    }
+    r.loop.run();
 }

@@ -3,8 +3,14 @@
 
 #include "unit/error_of.hpp"
 
+#include <asio/co_spawn.hpp>
 #include <asio/post.hpp>
+#include <asio/use_awaitable.hpp>
 
+#include <malloc.h>
+
+#include <algorithm>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -210,6 +216,54 @@ TEST_CASE("core: what a log sink or a callback throws ends nothing", "[core][ses
     };
     r.run(body);
     CHECK(lines.back() == "closed: closed");
+}
+
+TEST_CASE("core: what a callback throws that is called at once is logged, too", "[core][session]") {
+    std::vector<std::string> lines;
+    rig r(rig::quick().log([&](std::string_view line) { lines.emplace_back(line); }));
+    const auto logged = [&](const std::string& line) { return std::count(lines.begin(), lines.end(), "a callback has thrown: " + line) == 1; };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session first = co_await zk.current_session();
+        const watched<node_data> seen = co_await zk.get_and_watch("/a");
+        r.server.fire(node_event::data_changed, "/a");
+        co_await seen.changes.changed();
+        r.server.expire();
+        co_await first.ended();
+        std::function<asio::awaitable<void>()> on_strand = [&]() -> asio::awaitable<void> {
+            seen.changes.then([](std::error_code, node_change) { throw std::runtime_error("watch"); });
+            first.start_children("/a").then([] { throw std::runtime_error("pending"); });
+            first.hold("/a").on_lost([](loss_reason) { throw std::runtime_error("hold"); });
+            co_return;
+        };
+        co_await asio::co_spawn(zk.get_executor(), on_strand(), asio::use_awaitable);
+    };
+    r.run(body);
+    CHECK(logged("watch"));
+    CHECK(logged("pending"));
+    CHECK(logged("hold"));
+}
+
+TEST_CASE("core: readers of events that are gone leave nothing behind", "[core][session]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        std::function<asio::awaitable<void>()> on_strand = [&]() -> asio::awaitable<void> {
+            for (int i = 0; i < 100; ++i) zk.events();
+            const std::size_t before = ::mallinfo2().uordblks;  // 0 with a sanitizer
+            for (int i = 0; i < 100'000; ++i) zk.events();
+            CHECK(::mallinfo2().uordblks < before + 1'000'000);
+            co_return;
+        };
+        co_await asio::co_spawn(zk.get_executor(), on_strand(), asio::use_awaitable);
+        const session_events events = zk.events();
+        for (int i = 0; i < 100; ++i) zk.events();
+        const session_event first = co_await events.next();
+        CHECK(first.state == session_state::connected);
+        r.server.drop();
+        const session_event next = co_await events.next();
+        CHECK(next.state == session_state::suspended);
+    };
+    r.run(body);
 }
 
 TEST_CASE("core: not connected, and why", "[core][session]") {

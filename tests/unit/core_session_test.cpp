@@ -3,6 +3,7 @@
 
 #include "unit/error_of.hpp"
 
+#include <asio/dispatch.hpp>
 #include <asio/post.hpp>
 
 #include <optional>
@@ -70,6 +71,10 @@ TEST_CASE("core: options that make no sense are refused", "[core][session]") {
     CHECK(code_for(good().resume(session_credentials(0, "0123456789abcdef"))) == errc::invalid_argument);
     CHECK(code_for(good().resume(session_credentials(1, "short"))) == errc::invalid_argument);
     CHECK(code_for(good().resume(session_credentials(1, "0123456789abcdef"))) == std::error_code());
+    CHECK(code_for(good().auth("", "a:b")) == errc::invalid_argument);
+    CHECK(code_for(good().auth("digest", "a:b").auth(std::string(1, '\0'), "")) == errc::invalid_argument);
+    CHECK(code_for(good().auth("digest", std::string(operations::max_request, 'a'))) == errc::too_large);
+    CHECK(code_for(good().auth("digest", "a:b")) == std::error_code());
 }
 
 TEST_CASE("core: expiry ends everything of the session, and a new one is opened", "[core][session]") {
@@ -118,6 +123,54 @@ TEST_CASE("core: expiry ends everything of the session, and a new one is opened"
         const std::error_code ended = co_await first.ended();
         CHECK(ended == errc::session_expired);
         CHECK(r.server.requests.size() == sent);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: what is asked for while a session ends goes to the next one", "[core][session]") {
+    rig r;
+    std::optional<pending_children> unpinned;
+    std::optional<pending_create> pinned;
+    std::optional<session> next;
+    std::error_code refused;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session first = co_await zk.current_session();
+        const session_hold hold = first.hold("/a");
+        co_await hold.confirmed();
+        const auto lost = [&](loss_reason) {
+            unpinned = zk.start_children("/x");
+            next = zk.session_now();
+            pinned = next->start_create("/y", "", create_options());
+            first.start_children("/z").then([] {});
+        };
+        asio::dispatch(zk.get_executor(), [&] { hold.on_lost(lost); });
+        r.server.expire();
+        co_await first.ended();
+        CHECK_FALSE(next->over());
+        const std::error_code listed = co_await code_of(unpinned->result());
+        CHECK(listed == std::error_code());
+        const std::error_code created = co_await code_of(pinned->result());
+        CHECK(created == std::error_code());
+        CHECK(next->id() != first.id());
+        CHECK(r.server.count("children /z") == 0);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: a session that was to be resumed and has expired is named", "[core][session]") {
+    rig r(rig::quick().resume(session_credentials(0x77, "0123456789abcdef")));
+    r.server.silent = true;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session_events events = zk.events();
+        co_await r.server.until([&] { return r.server.turns > 0; });
+        r.server.silent = false;
+        r.server.expire();
+        session_event e = co_await events.next();
+        while (e.state != session_state::expired) e = co_await events.next();
+        CHECK(e.reason == "session 0x77 has expired");
+        CHECK(e.session_id == 0x77);
+        co_await zk.connected();
+        CHECK(zk.session_now().id() != 0x77);
     };
     r.run(body);
 }

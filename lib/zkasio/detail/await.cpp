@@ -111,6 +111,11 @@ asio::awaitable<void> wait_for_or_throw(core_ptr c, waitable_ptr w) {
     return bridge<std::exception_ptr>(std::move(c), begin_wait(std::move(w)));
 }
 
+void then(core& c, waitable& w, std::function<void()> f) noexcept {
+    if (w.done) return c.call(f);
+    w.then = std::move(f);
+}
+
 asio::awaitable<reply> wait_connected(core_ptr c) {
     return bridge<reply>(std::move(c), [](core& on, op_id id, std::unique_ptr<receiver> to) {
         on.wait_connected(id, std::move(to));

@@ -4,6 +4,7 @@
 
 #include <asio/awaitable.hpp>
 
+#include <functional>
 #include <memory>
 
 /// The bridge between a coroutine on any executor and the strand: each of these suspends the caller, does its work on
@@ -25,6 +26,9 @@ asio::awaitable<void> wait_for_or_throw(core_ptr c, waitable_ptr on);
 asio::awaitable<reply> wait_connected(core_ptr c);
 asio::awaitable<reply> wait_closed(core_ptr c);
 asio::awaitable<reply> wait_event(core_ptr c, std::shared_ptr<event_subscription> s);
+
+/// On the strand: calls `f` when `w` is fired, at once if it already is. What `f` throws is logged.
+void then(core& c, waitable& w, std::function<void()> f) noexcept;
 
 /// Runs `f` on the strand, now if this is the strand. Never throws: what cannot be queued for lack of memory is lost.
 template <class F>

@@ -3,6 +3,7 @@
 
 #include <zkasio/detail/backend.hpp>
 #include <zkasio/detail/fork_mark.hpp>
+#include <zkasio/path.hpp>
 
 #include <zookeeper/zookeeper.h>
 
@@ -72,12 +73,8 @@ std::error_code to_code(int rc) {
     return static_cast<zk_errc>(rc);
 }
 
-// Fact 13: everything else was answered by a server, which says what happened.
-bool outcome_unknown(int rc) {
-    return (rc <= ZSYSTEMERROR && rc >= -15 && rc != ZUNIMPLEMENTED && rc != ZBADARGUMENTS && rc != ZNEWCONFIGNOQUORUM &&
-            rc != ZRECONFIGINPROGRESS) ||
-           rc == ZCLOSING || rc == ZSESSIONEXPIRED || rc == ZAUTHFAILED;
-}
+// Fact 13. Not of to_code(), which has made other codes of some.
+bool outcome_unknown(int rc) { return make_error_code(static_cast<zk_errc>(rc)) == condition::outcome_unknown; }
 
 node_stat to_stat(const ::Stat& s) {
     node_stat r;
@@ -801,9 +798,13 @@ std::error_code c_backend::send(op_id id, const remove_watch_request& r) {
 
 std::error_code c_backend::send(op_id id, const multi_request& r) {
     const std::size_t n = r.ops.size();
-    for (const multi_op& op : r.ops)
-        if (const auto* c = std::get_if<create_request>(&op); c && (c->mode == create_mode::container || has_ttl(c->mode)))
-            return zk_errc::unimplemented;  // fact 16: the library aborts the process
+    for (const multi_op& op : r.ops) {  // fact 16: the library ends the process
+        const auto* c = std::get_if<create_request>(&op);
+        if (c && (c->mode == create_mode::container || has_ttl(c->mode))) return zk_errc::unimplemented;
+        const std::string_view path = std::visit([](const auto& step) { return std::string_view(step.path); }, op);
+        const bool good = c && is_sequential(c->mode) ? path_problem(c->path + '0').empty() : path_problem(path).empty();
+        if (!good) return zk_errc::bad_arguments;
+    }
 
     auto call = std::make_unique<multi_call>();
     call->ops.resize(n);

@@ -1,6 +1,7 @@
 #include <zkasio/detail/core.hpp>
 
 #include <zkasio/detail/random_engine.hpp>
+#include <zkasio/detail/validate.hpp>
 #include <zkasio/path.hpp>
 
 #include <asio/bind_cancellation_slot.hpp>
@@ -71,6 +72,7 @@ core::core(asio::any_io_executor executor, client_options options, backend_facto
       resolver_(strand_),
       timer_(strand_),
       random_(random_engine()()) {
+    for (const auth_info& a : auth_) validate(add_auth_request{a.scheme(), a.credential()}, 0, "client options");
     check_range(options_.session_timeout(), "session_timeout");
     // The C client waits 2/3 of what is asked for, in whole milliseconds, for the answer to its handshake.
     if (options_.session_timeout() < std::chrono::milliseconds(100))
@@ -212,6 +214,8 @@ void core::flush() {
             fail(id, errc::too_many_watches);
             continue;
         }
+        auto* const auth = std::get_if<add_auth_request>(&*op.what);
+        if (auth && has_auth({auth->scheme, auth->credential})) auth->known = true;  // the library presents each that it is given
         last_submit_ = now;
         const std::error_code refused = backend_->submit(id, *op.what);
         if (refused == std::errc::resource_unavailable_try_again) {
@@ -224,7 +228,10 @@ void core::flush() {
             fail(id, refused);
             continue;
         }
-        if (const auto* auth = std::get_if<add_auth_request>(&*op.what); auth && !auth->known) ++unconfirmed_auths_;
+        if (auth && !auth->known) {
+            ++unconfirmed_auths_;
+            op.unconfirmed = true;
+        }
         op.issued = true;
         op.sent = now;
         ++issued_;
@@ -398,7 +405,7 @@ void core::on_reply(op_id id, reply&& r) noexcept {
         }
         if (!r.code) {
             add_auth(auth_info(auth->scheme, auth->credential));
-            --unconfirmed_auths_;
+            if (op.unconfirmed) --unconfirmed_auths_;
         }
     }
     if (r.code == zk_errc::no_node && !servers_.chroot.empty() && about_root(*op.what))

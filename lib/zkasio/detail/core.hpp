@@ -76,6 +76,8 @@ public:
     bool withdraw(const std::shared_ptr<ticket>& asked);
     void wait(op_id id, const waitable_ptr& on, std::unique_ptr<receiver> to);
     void fire(const waitable_ptr& w, std::error_code code = {});
+    /// What it throws is logged.
+    void call(const std::function<void()>& callback) noexcept;
     void wait_connected(op_id id, std::unique_ptr<receiver> to);
     void wait_event(op_id id, const std::shared_ptr<event_subscription>& s, std::unique_ptr<receiver> to);
     void cancel(op_id id);
@@ -87,6 +89,7 @@ public:
     void end_hold(const hold_ptr& h, loss_reason why, const hold::own_node* lost = nullptr);
     void watch_hold(const hold_ptr& h);
     void add_auth(auth_info who);
+    bool has_auth(const auth_info& who) const;
     void subscribe(const std::shared_ptr<event_subscription>& s);
     void set_servers(server_list servers);
     void run_in_background(asio::awaitable<void> task);
@@ -126,6 +129,7 @@ private:
         watch_ptr watch;
         time_point queued{}, sent{};
         bool issued = false, until_certain = false, abandoned = false, urgent = false;
+        bool unconfirmed = false;  // counted in unconfirmed_auths_
     };
 
     // core.cpp
@@ -175,6 +179,7 @@ private:
     void end_session(std::error_code code, std::string reason);
     void publish(session_state s, std::string reason, std::int64_t session_id);
     void publish(session_state s, std::string reason) { publish(s, std::move(reason), epoch_->session_id); }
+    void sweep_subscriptions();
     void lease_changed();
     void check_leases(time_point now);
     void heartbeat(time_point now);
@@ -191,7 +196,6 @@ private:
     void finish_close(close_result how);
     void end_all(std::error_code code);
     void log(std::string_view line);
-    void call(const std::function<void()>& callback) noexcept;
 
     fork_mark made_here_;
     strand_type strand_;
@@ -260,6 +264,7 @@ private:
     std::optional<session_credentials> resume_;
     std::map<search_key, std::shared_ptr<node_search>> searches_;
     std::vector<std::weak_ptr<event_subscription>> subscriptions_;
+    std::size_t subscriptions_swept_ = 0;  // their number after the last look for those that are gone
     std::minstd_rand random_;
     std::mutex random_mutex_;
 

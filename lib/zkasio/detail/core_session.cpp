@@ -42,7 +42,7 @@ std::string hex(std::int64_t id) {
     return text;
 }
 
-// How many bytes of paths one heartbeat carries at most; more holds take turns.
+// How many bytes of paths one heartbeat carries, and one path more at most; more nodes take turns.
 constexpr std::size_t heartbeat_budget = 200'000;
 
 }  // namespace
@@ -80,6 +80,7 @@ void core::on_link(link_state s) noexcept {
         case link_state::disconnected: return link_down();
         case link_state::expired:
             session_over_ = errc::session_expired;
+            if (resume_) epoch_->session_id = resume_->id();  // refused: this is the one that was asked for
             session_over_reason_ = "session " + hex(epoch_->session_id) + " has expired";
             return;
         case link_state::auth_failed:
@@ -152,13 +153,15 @@ void core::end_session(std::error_code code, std::string reason) {
         const std::lock_guard lock(epoch_mutex_);
         epoch_ = std::make_shared<epoch>();
     }
-    publish(refused ? session_state::auth_failed : session_state::expired, std::move(reason), ended->session_id);
-
-    for (const auto& [number, h] : std::map(ended->holds)) end_hold(h, loss_reason::session_expired);
-    for (const watch_ptr& w : watches_.clear()) fire(w->fired, code);
+    // Before any callback: what these ask for belongs to the next session.
     std::vector<op_id> over;
     for (const auto& [id, op] : operations_)
         if (op.what || !renew) over.push_back(id);  // without a request: somebody who waits for a connection
+    publish(refused ? session_state::auth_failed : session_state::expired, std::move(reason), ended->session_id);
+    if (renew) publish(session_state::connecting, "opening a new session");
+
+    for (const auto& [number, h] : std::map(ended->holds)) end_hold(h, loss_reason::session_expired);
+    for (const watch_ptr& w : watches_.clear()) fire(w->fired, code);
     for (const op_id id : over) fail(id, code);
     again_.clear();
     urgent_.clear();
@@ -172,7 +175,6 @@ void core::end_session(std::error_code code, std::string reason) {
         resolve_at_ = time_point::max();
         return;
     }
-    publish(session_state::connecting, "opening a new session");
     resolve();
 }
 
@@ -186,7 +188,7 @@ void core::publish(session_state s, std::string reason, std::int64_t session_id)
     log(std::string(to_string(s)) + ": " + reason);
     const session_event event{s, session_id, std::move(reason)};
     constexpr std::size_t longest = 256;  // nobody reads: keep the newest
-    std::erase_if(subscriptions_, [](const auto& weak) { return weak.expired(); });
+    sweep_subscriptions();
     for (const auto& weak : subscriptions_) {
         const auto s_ = weak.lock();
         if (!s_) continue;
@@ -204,7 +206,13 @@ void core::subscribe(const std::shared_ptr<event_subscription>& s) {
         const std::lock_guard lock(s->mutex);
         s->queue.push_back({state(), epoch_->session_id, "the state when events() was called"});
     }
+    if (subscriptions_.size() > 2 * subscriptions_swept_ + 16) sweep_subscriptions();
     subscriptions_.push_back(s);
+}
+
+void core::sweep_subscriptions() {
+    std::erase_if(subscriptions_, [](const auto& weak) { return weak.expired(); });
+    subscriptions_swept_ = subscriptions_.size();
 }
 
 session_credentials core::credentials() const {
@@ -212,8 +220,10 @@ session_credentials core::credentials() const {
 }
 
 void core::add_auth(auth_info who) {
-    if (std::find(auth_.begin(), auth_.end(), who) == auth_.end()) auth_.push_back(std::move(who));
+    if (!has_auth(who)) auth_.push_back(std::move(who));
 }
+
+bool core::has_auth(const auth_info& who) const { return std::find(auth_.begin(), auth_.end(), who) != auth_.end(); }
 
 void core::set_servers(server_list servers) {
     servers_.hosts = std::move(servers.hosts);
@@ -232,7 +242,7 @@ void core::add_hold(const hold_ptr& h) {
         if (const loss_reason why = part->reason; why != loss_reason::none) return end_hold(h, why, part->lost_node);
         part->wholes.push_back(h);
     }
-    const time_point now = h->since = clock::now();
+    const time_point now = clock::now();
     h->epoch->add(h);
     h->epoch->watch_nodes_at(*h, now + h->epoch->lease.session_timeout() / 4);
     check_leases(now);
@@ -303,16 +313,19 @@ void core::heartbeat(time_point now) {
     auto checked = std::make_shared<std::vector<std::pair<hold_ptr, hold::own_node*>>>();
     std::size_t bytes = 0;
     for (std::size_t n = 0; n < e.holds.size() && bytes < heartbeat_budget; ++n) {
-        auto next = e.holds.upper_bound(e.last_checked);
+        auto next = e.holds.lower_bound(e.next_to_check.first);
         if (next == e.holds.end()) next = e.holds.begin();
-        e.last_checked = next->first;
-        const hold_ptr& h = next->second;
-        for (hold::own_node& node : h->nodes) {
+        const auto& [number, h] = *next;
+        std::size_t i = number == e.next_to_check.first ? e.next_to_check.second : 0;
+        for (; i < h->nodes.size() && bytes < heartbeat_budget; ++i) {
+            hold::own_node& node = h->nodes[i];
             if (node.unreadable) continue;
             bytes += node.path.size() + servers_.chroot.size() + 25;
             beat.ops.emplace_back(check_op{node.path, any_version});
             checked->emplace_back(h, &node);
         }
+        const bool whole = i == h->nodes.size();
+        e.next_to_check = {whole ? number + 1 : number, whole ? 0 : i};
     }
     e.heartbeat_under_way = true;
     request_internally(std::move(beat), [this, on = epoch_, checked](reply&& r) {

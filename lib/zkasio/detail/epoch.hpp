@@ -38,7 +38,6 @@ struct hold {
     waitable_ptr lost = std::make_shared<waitable>();
     bool confirmed = false;  // the lease has covered it at least once: from then on the lease's end is its end
     bool removing = false;   // its nodes are on their way out
-    boot_clock::time_point since{};
     std::uint64_t number = 0;             // in its epoch's lists
     boot_clock::time_point watch_at{};  // its key in epoch::to_watch
     waitable_ptr renewed = std::make_shared<waitable>();  // confirmed, or over
@@ -66,7 +65,8 @@ struct epoch {
     std::map<std::uint64_t, std::shared_ptr<hold>> holds;
     std::map<std::uint64_t, std::shared_ptr<hold>> unconfirmed;  // those that no lease has covered yet
     std::set<std::pair<boot_clock::time_point, std::uint64_t>> to_watch;  // those whose nodes are to be watched then
-    std::uint64_t last_hold = 0, last_checked = 0;  // the latest number; the last that a heartbeat has checked
+    std::uint64_t last_hold = 0;                              // the latest number
+    std::pair<std::uint64_t, std::size_t> next_to_check{};  // the hold, and its node, that the next heartbeat begins with
     std::unordered_map<std::string, std::weak_ptr<session_part>> parts;  // strand
     std::size_t parts_swept = 0;  // their number after the last look for those that are gone
     bool heartbeat_under_way = false;

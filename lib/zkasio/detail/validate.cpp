@@ -95,8 +95,8 @@ private:
 
 }  // namespace
 
-void validate(const request& r, std::size_t chroot_length) {
-    const validator v(operation_name(r), chroot_length > 0);
+void validate(const request& r, std::size_t chroot_length, std::string_view operation) {
+    const validator v(operation.empty() ? operation_name(r) : operation, chroot_length > 0);
     std::visit(v, r);
     const auto* multi = std::get_if<multi_request>(&r);
     const std::size_t paths = multi ? multi->ops.size() : 1;

@@ -7,6 +7,7 @@ namespace zkasio::detail {
 /// Throws zkasio::error for a request that no server would accept, or that would harm the C client, before it is sent.
 /// @param chroot_length in bytes: the C client prepends the chroot to each path. Below one, "/zookeeper" is a node like any
 /// other.
-void validate(const request& r, std::size_t chroot_length);
+/// @param operation what messages call it; "": operation_name().
+void validate(const request& r, std::size_t chroot_length, std::string_view operation = {});
 
 }  // namespace zkasio::detail
