@@ -246,6 +246,43 @@ TEST_CASE("lock_owner: without one, a body that acquires its own lock again is t
     with_client(body);
 }
 
+TEST_CASE("lock_owner: a body that acquires its own lock again is told so, also when it has run another one under it") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "owner-nested-bodies");
+        const mutex a(zk, dir + "/a"), b(zk, dir + "/b");
+        const unfair_mutex simple(zk, dir + "/simple");
+        multi_mutex both(zk);
+        both.add(a).add(b);
+        auto nothing = []() -> asio::awaitable<void> { co_return; };
+        auto again = [&](lock_guard& guard) -> asio::awaitable<void> {
+            co_await guard.run(nothing);
+            const bool is_simple = guard.path() == simple.path();
+            asio::awaitable<lock_guard> acquiring = is_simple ? simple.acquire() : a.acquire();
+            co_await std::move(acquiring);
+        };
+        std::error_code c = co_await code_of(a.with_lock(again));
+        CHECK(c == errc::would_deadlock);
+        c = co_await code_of(both.with_lock(again));
+        CHECK(c == errc::would_deadlock);
+        c = co_await code_of(simple.with_lock(again));
+        CHECK(c == errc::would_deadlock);
+
+        // The usual form: a callee takes the lock for the same owner.
+        const lock_owner me;
+        auto callee = [](lock_guard&) -> asio::awaitable<void> { co_return; };
+        auto forgetful = [&](lock_guard&) -> asio::awaitable<void> {
+            co_await with_lock(a.acquire(as(me)), callee);
+            co_await a.acquire();
+        };
+        c = co_await code_of(with_lock(a.acquire(as(me)), forgetful));
+        CHECK(c == errc::would_deadlock);
+        // After the last body nobody waits for itself.
+        co_await a.with_lock(callee);
+        for (const char* lock : {"/a", "/b"}) co_await until_queued(zk, dir + lock, 0);
+    };
+    with_client(body);
+}
+
 TEST_CASE("lock_owner: somebody else's coroutine may wait while a body runs") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "owner-no-deadlock");

@@ -35,9 +35,10 @@ public:
     /// Whether the existence of the nodes proves that it is ours, so that lock_guard::commit() may rely on it.
     virtual bool proves() const noexcept { return true; }
 
-    /// The work under the lock runs there; an executor without a target: it does not run any more. Who acquires the same
-    /// lock from there would wait for itself.
-    virtual void body_runs_on(asio::any_io_executor) {}
+    /// Work under the lock runs there, until body_ends() with the same executor: who acquires the same lock from there would wait for
+    /// itself. Of several that run at a time, or one within another, each is told.
+    virtual void body_begins(asio::any_io_executor) {}
+    virtual void body_ends(asio::any_io_executor) noexcept {}
 
     /// Gives it back; once. From then on hold().held() is false.
     virtual void give_up() noexcept = 0;

@@ -89,8 +89,10 @@ asio::awaitable<std::vector<step_result>> commit_under(claim_ptr claim, bool rel
 asio::awaitable<void> run_under(claim_ptr claim, bool released, std::function<asio::awaitable<void>()> body) {
     if (released) throw error(errc::lock_released, "run", claim->paths().front());
     if (!body) throw error(errc::invalid_argument, "run", claim->paths().front(), "the body is empty");
+    asio::any_io_executor on;
     std::function<asio::awaitable<void>()> known = [&]() -> asio::awaitable<void> {
-        claim->body_runs_on(co_await asio::this_coro::executor);
+        on = co_await asio::this_coro::executor;
+        claim->body_begins(on);
         co_await body();
     };
     std::exception_ptr failed;
@@ -99,7 +101,7 @@ asio::awaitable<void> run_under(claim_ptr claim, bool released, std::function<as
     } catch (...) {
         failed = std::current_exception();
     }
-    claim->body_runs_on({});
+    if (on) claim->body_ends(on);
     // A body may release the lock itself: then there is nothing to complain about.
     const loss_reason why = claim->hold().reason();
     if (why != loss_reason::none && why != loss_reason::released)

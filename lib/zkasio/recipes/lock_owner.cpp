@@ -28,7 +28,8 @@ public:
     const session& on() const noexcept override { return all_->claim->on(); }
     std::int64_t token() const noexcept override { return all_->claim->token(); }
     bool proves() const noexcept override { return all_->claim->proves(); }
-    void body_runs_on(asio::any_io_executor e) override { all_->claim->body_runs_on(std::move(e)); }
+    void body_begins(asio::any_io_executor e) override { all_->claim->body_begins(std::move(e)); }
+    void body_ends(asio::any_io_executor e) noexcept override { all_->claim->body_ends(std::move(e)); }
 
     void give_up() noexcept override {
         if (std::exchange(given_up_, true)) return;

@@ -36,8 +36,11 @@ public:
     bool proves() const noexcept override {
         return std::all_of(parts_.begin(), parts_.end(), [](const auto& p) { return p->proves(); });
     }
-    void body_runs_on(asio::any_io_executor e) override {
-        for (const auto& p : parts_) p->body_runs_on(e);
+    void body_begins(asio::any_io_executor e) override {
+        for (const auto& p : parts_) p->body_begins(e);
+    }
+    void body_ends(asio::any_io_executor e) noexcept override {
+        for (const auto& p : parts_) p->body_ends(e);
     }
     void give_up() noexcept override {
         hold_.end(true);

@@ -59,7 +59,8 @@ public:
     const session& on() const noexcept override { return on_; }
     std::int64_t token() const noexcept override { return token_; }
     bool proves() const noexcept override { return false; }
-    void body_runs_on(asio::any_io_executor e) override { pass_->body_runs_on(std::move(e)); }
+    void body_begins(asio::any_io_executor e) override { pass_->body_begins(std::move(e)); }
+    void body_ends(asio::any_io_executor e) noexcept override { pass_->body_ends(std::move(e)); }
     void give_up() noexcept override {
         if (std::exchange(given_up_, true)) return;
         hold_.end();

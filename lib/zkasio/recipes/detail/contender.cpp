@@ -77,10 +77,16 @@ asio::awaitable<std::shared_ptr<queue_claim>> queue_claim::downgrade(lock_spec_p
     co_return shared;
 }
 
-void queue_claim::body_runs_on(asio::any_io_executor executor) {
-    asio::dispatch(on_.get_executor(), [who = who_, executor = std::move(executor)] {
-        who->body_on = executor ? std::make_unique<asio::any_io_executor>(executor) : nullptr;
-    });
+void queue_claim::body_begins(asio::any_io_executor executor) {
+    asio::dispatch(on_.get_executor(), [who = who_, executor = std::move(executor)] { who->bodies.begin(executor); });
+}
+
+void queue_claim::body_ends(asio::any_io_executor executor) noexcept {
+    try {
+        asio::dispatch(on_.get_executor(), [who = who_, executor = std::move(executor)] { who->bodies.end(executor); });
+    } catch (...) {
+        // Out of memory: nobody will ever be on that executor again.
+    }
 }
 
 namespace {

@@ -37,7 +37,8 @@ public:
     std::int64_t token() const noexcept override { return who_->czxid; }
     void give_up() noexcept override;
     asio::awaitable<void> gone() override;
-    void body_runs_on(asio::any_io_executor executor) override;
+    void body_begins(asio::any_io_executor executor) override;
+    void body_ends(asio::any_io_executor executor) noexcept override;
 
     const wish& asked() const noexcept { return who_->asked; }
     /// Once it is decided: refused because its place was lost, see wish::lost.

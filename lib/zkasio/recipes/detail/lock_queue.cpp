@@ -70,7 +70,7 @@ void lock_queue::enter(const contender_ptr& c, const asio::any_io_executor& from
 
 // The work under a lock asks for it again, on the executor that nobody else uses.
 bool lock_queue::waits_for_itself(lock_kind kind, const asio::any_io_executor& from) const {
-    return order_.any_owner_excludes(kind, [&](const contender& owner) { return owner.body_on && *owner.body_on == from; });
+    return order_.any_owner_excludes(kind, [&](const contender& owner) { return owner.bodies.on(from); });
 }
 
 std::exception_ptr lock_queue::itself() const {

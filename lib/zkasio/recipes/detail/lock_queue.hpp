@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/recipes/detail/queue_order.hpp>
+#include <zkasio/recipes/detail/running_bodies.hpp>
 #include <zkasio/recipes/lock_claim.hpp>
 #include <zkasio/recipes/queue_position.hpp>
 #include <zkasio/session.hpp>
@@ -88,7 +89,7 @@ struct contender {
     std::string path;
     std::int64_t czxid = 0;
     std::optional<session_hold> hold;
-    std::unique_ptr<asio::any_io_executor> body_on;  // where the work under the lock runs, see lock_claim::body_runs_on()
+    running_bodies bodies;
 
     one_shot decided;
     bool settled = false;

@@ -1,6 +1,7 @@
 #include <zkasio/recipes/detail/turnstile.hpp>
 
 #include <zkasio/recipes/detail/rethrow.hpp>
+#include <zkasio/recipes/detail/running_bodies.hpp>
 #include <zkasio/recipes/lock_claim.hpp>
 
 #include <asio/dispatch.hpp>
@@ -17,7 +18,7 @@ struct turnstile::pass::state {
     std::error_code over;             // read after `free` has fired
     bool first = false;               // when it was placed, of those who are not leaving
     bool leaving = false;             // strand
-    asio::any_io_executor body_on;    // strand
+    running_bodies bodies;            // strand
     std::shared_ptr<turnstile> line;  // strand
 };
 
@@ -30,7 +31,7 @@ turnstile::pass::pass(session on, std::string path, asio::any_io_executor from)
         line.push_back(s.get());
         s->over = s->line->over_;
         const bool itself = std::any_of(line.begin(), line.end(), [&](const state* ahead) {
-            return !ahead->leaving && ahead->body_on && ahead->body_on == from;
+            return !ahead->leaving && ahead->bodies.on(from);
         });
         if (itself && !s->over) s->over = errc::would_deadlock;
         if (s->over || line.size() == 1) s->free.fire();
@@ -84,8 +85,16 @@ void turnstile::pass::done() noexcept {
     }
 }
 
-void turnstile::pass::body_runs_on(asio::any_io_executor executor) {
-    asio::dispatch(on_.get_executor(), [s = state_, executor = std::move(executor)] { s->body_on = executor; });
+void turnstile::pass::body_begins(asio::any_io_executor executor) {
+    asio::dispatch(on_.get_executor(), [s = state_, executor = std::move(executor)] { s->bodies.begin(executor); });
+}
+
+void turnstile::pass::body_ends(asio::any_io_executor executor) noexcept {
+    try {
+        asio::dispatch(on_.get_executor(), [s = state_, executor = std::move(executor)] { s->bodies.end(executor); });
+    } catch (...) {
+        // Out of memory: nobody will ever be on that executor again.
+    }
 }
 
 void turnstile::session_over(std::error_code why) noexcept {

@@ -32,8 +32,9 @@ public:
         /// The next one's turn will come soon; but not before done().
         void leaving() noexcept;
         void done() noexcept;
-        /// See lock_claim::body_runs_on().
-        void body_runs_on(asio::any_io_executor executor);
+        /// See lock_claim.
+        void body_begins(asio::any_io_executor executor);
+        void body_ends(asio::any_io_executor executor) noexcept;
 
     private:
         friend class turnstile;
