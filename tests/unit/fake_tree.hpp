@@ -3,6 +3,7 @@
 #include "unit/fake_server.hpp"
 
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -19,6 +20,12 @@ public:
     void create_as(std::string path, std::int64_t owner) { nodes_[std::move(path)] = {++zxid_, owner}; }
     bool has(const std::string& path) const { return nodes_.contains(path); }
     std::size_t size() const { return nodes_.size(); }
+    /// The path that is the n-th in the order of creation.
+    std::string nth(std::size_t n) const {
+        std::map<std::int64_t, std::string> by_age;
+        for (const auto& [path, one] : nodes_) by_age.emplace(one.czxid, path);
+        return std::next(by_age.begin(), static_cast<std::ptrdiff_t>(n))->second;
+    }
 
 private:
     struct node {

@@ -359,6 +359,7 @@ void lock_queue::release(const contender_ptr& c) {
         if (!c->leaving) c->leaving = std::make_unique<contender::departure>();
         c->leaving->successors.assign(successors.begin(), successors.end());
     }
+    for (const contender_ptr& s : successors) s->inherits = true;
     remove(c, successors);
     for (const contender_ptr& s : successors) deliver(s);
     reconsider();
@@ -375,11 +376,13 @@ void lock_queue::remove(const contender_ptr& c, const std::vector<contender_ptr>
     } catch (...) {  // out of memory: the node goes with the session
         c->removal_failed();
         c->tell_gone();
+        end_inheritance(checked, nullptr);
     }
 }
 
 void lock_queue::removal_answered(const contender_ptr& c, const pending_removal& removal, const std::vector<contender_ptr>& checked) {
     bool again = false;
+    std::exception_ptr no_session;
     try {
         removal.get();
     } catch (const error& e) {
@@ -387,9 +390,11 @@ void lock_queue::removal_answered(const contender_ptr& c, const pending_removal&
             // A successor's node was deleted while it waited. The old node is still there and keeps everybody else out, until
             // the successor has been told.
             for (const contender_ptr& s : checked)
-                if (s->path == e.path() && s->hold) s->hold->lose(loss_reason::node_deleted);
+                if (s->path == e.path()) lose_node(s);
             again = true;
-        } else if (e.code() != condition::session_ended) {
+        } else if (e.code() == condition::session_ended) {
+            no_session = std::make_exception_ptr(error(e.code(), "acquire", directory_));
+        } else {
             c->removal_failed();
         }
     }
@@ -397,6 +402,7 @@ void lock_queue::removal_answered(const contender_ptr& c, const pending_removal&
     const bool waited_for = order_.waits_for_departure();
     order_.departed(c->at);
     c->tell_gone();
+    end_inheritance(checked, no_session);
     // Perhaps it had been gone for long, together with the whole directory, and the heirs' nodes are in a new one.
     const bool in_doubt = !over_ && !c->failed && !checked.empty() && !removal.found();
     if (in_doubt) order_.doubt_owners();
@@ -409,12 +415,30 @@ std::vector<contender_ptr> lock_queue::still_relying_on(std::vector<contender_pt
     while (!heirs.empty()) {
         const contender_ptr c = std::move(heirs.back());
         heirs.pop_back();
-        if (c->now == contender::state::owner && c->hold && c->hold->reason() == loss_reason::none) owners.push_back(c);
+        const bool relies = c->inherits || (c->hold && c->hold->reason() == loss_reason::none);
+        if (c->now == contender::state::owner && relies) owners.push_back(c);
         if (c->now != contender::state::left || !c->leaving) continue;
         for (const auto& successor : c->leaving->successors)
             if (contender_ptr s = successor.lock()) heirs.push_back(std::move(s));
     }
     return owners;
+}
+
+// The removal that has made them owners is answered. @param failed the session is over.
+void lock_queue::end_inheritance(const std::vector<contender_ptr>& heirs, const std::exception_ptr& failed) {
+    for (const contender_ptr& c : heirs) {
+        if (!std::exchange(c->inherits, false) || c->now != contender::state::owner) continue;
+        if (failed)
+            settle(c, copy_of(failed));
+        else
+            deliver(c);
+    }
+}
+
+void lock_queue::lose_node(const contender_ptr& owner) {
+    owner->has_no_node = true;
+    if (owner->hold) owner->hold->lose(loss_reason::node_deleted);
+    if (std::exchange(owner->inherits, false)) deliver(owner);  // so that it starts over
 }
 
 // ------------------------------------------------------------------------------------------------------ deciding
@@ -505,8 +529,7 @@ void lock_queue::looked(const pending_children& listing, std::uint64_t number) {
     else
         before_looking_.reset();
     for (const contender_ptr& c : ours.missing) vanished(c);
-    for (const contender_ptr& c : ours.overtaken)
-        if (c->hold) c->hold->lose(loss_reason::node_deleted);
+    for (const contender_ptr& c : ours.overtaken) lose_node(c);
     reconsider();
 }
 
@@ -523,7 +546,7 @@ void lock_queue::look_later() {
 
 // Somebody has deleted the node.
 void lock_queue::vanished(const contender_ptr& c) {
-    if (c->now == contender::state::owner && c->hold) c->hold->lose(loss_reason::node_deleted);
+    if (c->now == contender::state::owner) lose_node(c);
     if (c->now != contender::state::waiting) return;
     order_.vanish(c->at);
     stop_waiting(c);
@@ -622,7 +645,11 @@ void lock_queue::predecessor_gone(const std::string& name) {
 // ------------------------------------------------------------------------------------------------------- telling
 
 void lock_queue::deliver(const contender_ptr& c) {
-    if (!c->hold || c->hold->reason() != loss_reason::none) c->hold.emplace(on_.hold(c->path));
+    if (!c->has_no_node && (!c->hold || c->hold->reason() != loss_reason::none)) c->hold.emplace(on_.hold(c->path));
+    // A cut, with suspension_policy::lose: nobody has the lock. Whoever got it only now would lose its place along with it, and has
+    // not relied on it yet, so it hears of it after the cut.
+    if (c->inherits && c->hold->reason() == loss_reason::suspended) return stop_waiting(c);
+    c->inherits = false;
     if (const auto& lost = c->asked.lost) c->hold->on_lost([lost, path = c->path](loss_reason) { lost->tell(path); });
     c->granted = true;
     settle(c);

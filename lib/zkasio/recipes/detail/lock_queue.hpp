@@ -95,6 +95,7 @@ struct contender {
     bool settled = false;
     bool downgrading = false, given_up = false;  // given up meanwhile
     bool has_no_node = false;                    // an owner whose node somebody has deleted
+    bool inherits = false;                       // an owner that is not to know before the removal that made it one is answered
     bool entering = false;                       // among lock_queue's entering ones
     bool granted = false, displaced = false;     // refused because its node is gone
     std::exception_ptr failed;  // to get the lock; or, who has had it, to remove its node
@@ -175,6 +176,7 @@ private:
     void remove(const contender_ptr& c, const std::vector<contender_ptr>& checked);
     void removal_answered(const contender_ptr& c, const pending_removal& removal, const std::vector<contender_ptr>& checked);
     static std::vector<contender_ptr> still_relying_on(std::vector<contender_ptr> heirs);
+    void end_inheritance(const std::vector<contender_ptr>& heirs, const std::exception_ptr& failed);
 
     void reconsider();
     bool refuse_impatient();
@@ -189,6 +191,7 @@ private:
     void predecessor_gone(const std::string& name);
     void vanished(const contender_ptr& c);
     void deliver(const contender_ptr& c);
+    void lose_node(const contender_ptr& owner);
     void settle(const contender_ptr& c, std::exception_ptr why = nullptr);
     void fail_waiting(const std::exception_ptr& why);
     void tell_observers();

@@ -67,8 +67,7 @@ asio::awaitable<void> lock_queue::go_on_as(std::shared_ptr<lock_queue> self, con
         const std::string name = self->names_.prefix(self->names_.new_id(), lock_kind::shared) + std::string(self->names_.digits(node_name(from->path)));
         node = co_await self->create_beside(to, from->path, join_path(self->directory_, name), true);
         if (!node) {
-            from->has_no_node = true;  // so it hands over nothing
-            if (from->hold) from->hold->lose(loss_reason::node_deleted);
+            self->lose_node(from);
             failed = std::make_exception_ptr(error(errc::lock_lost, "downgrade", from->path, to_string(loss_reason::node_deleted)));
         }
     } catch (...) {
