@@ -376,6 +376,12 @@ TEST_CASE("who prefers readers joins those who read, whoever waits, and keeps wr
             lock_guard joined_here = co_await eager_here.acquire_shared();
             CHECK(sequence_of(joined) == sequence_of(first));
             CHECK(joined_here.held());
+            {
+                const auto tried = co_await eager.try_acquire_shared(), tried_here = co_await eager_here.try_acquire_shared();
+                CHECK(tried);
+                CHECK(tried_here);
+            }
+            co_await until_queued(zk, dir, 4);
             co_await first.release();
             CHECK_FALSE(writer.guard);
             lock_guard third = co_await eager.acquire_shared();  // the first is gone, others still read
@@ -386,8 +392,9 @@ TEST_CASE("who prefers readers joins those who read, whoever waits, and keeps wr
             co_await third.release();
             co_await until_granted(writer);
             // A writer who holds is respected.
-            const auto nothing = co_await eager.try_acquire_shared();
+            const auto nothing = co_await eager.try_acquire_shared(), nothing_here = co_await eager_here.try_acquire_shared();
             CHECK_FALSE(nothing);
+            CHECK_FALSE(nothing_here);
             holder late;
             const running l(executor, late.read(eager));
             co_await until_queued(zk, dir, 2);

@@ -56,7 +56,9 @@ std::shared_ptr<lock_queue> lock_queue::of(const session& on, const lock_spec& l
 
 void lock_queue::enter(const contender_ptr& c, const asio::any_io_executor& from) {
     if (over_) return settle(c, ended("acquire", directory_));
-    if (c->asked.how_long == patience::first_or_nothing && order_.excludes(c->asked.kind)) {
+    const auto anyhow = [](const contender&) { return true; };
+    const bool excluded = c->asked.join_readers ? order_.any_owner_excludes(c->asked.kind, anyhow) : order_.excludes(c->asked.kind);
+    if (c->asked.how_long == patience::first_or_nothing && excluded) {
         c->now = contender::state::left;
         return settle(c);
     }
