@@ -2,6 +2,7 @@
 #include "support/lock_directory.hpp"
 #include "support/test_client.hpp"
 
+#include <zkasio/recipes/mutex.hpp>
 #include <zkasio/recipes/shared_mutex.hpp>
 
 #include <algorithm>
@@ -317,6 +318,13 @@ TEST_CASE("what cannot be downgraded says so, and is released") {
         code = co_await code_of(lock.downgrade(std::move(elsewhere)));
         CHECK(code == errc::invalid_argument);
         co_await until_queued(zk, dir + "/b", 0);
+        // The names of kazoo's let a mutex share the directory of readers and writers, but they do not tell it what a reader is.
+        const mutex plain(zk, dir + "/c", mutex_options().names(name_scheme::kazoo()));
+        const shared_mutex rw(zk, dir + "/c", shared_mutex_options().names(name_scheme::kazoo()));
+        lock_guard unshared = co_await plain.acquire();
+        code = co_await code_of(rw.downgrade(std::move(unshared)));
+        CHECK(code == errc::invalid_argument);
+        co_await until_queued(zk, dir + "/c", 0);
 
         lock_guard deleted = co_await lock.acquire();
         const std::string path = deleted.path();

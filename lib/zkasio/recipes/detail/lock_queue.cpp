@@ -48,7 +48,7 @@ asio::awaitable<void> observer_failed(std::string directory, std::exception_ptr 
 
 std::shared_ptr<lock_queue> lock_queue::of(const session& on, const lock_spec& lock) {
     const auto make = [&] { return std::make_shared<lock_queue>(on, lock.directory, lock.names); };
-    const std::string key = "lock_queue " + lock.names.exclusive() + ' ' + lock.names.shared() + ' ' + lock.directory;
+    const std::string key = "lock_queue " + lock.names.key() + ' ' + lock.directory;
     return std::static_pointer_cast<lock_queue>(on.part(key, make));
 }
 

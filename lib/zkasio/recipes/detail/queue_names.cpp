@@ -48,6 +48,10 @@ std::string_view queue_names::digits(std::string_view name) const {
     return name.substr(name.rfind(marker) + marker.size());
 }
 
+std::string queue_names::key() const {  // with '/', which is in no part of it
+    return prefix_ + '/' + separator_ + '/' + exclusive_ + '/' + shared_ + (dashes_ ? "/-" : "/");
+}
+
 std::string queue_names::new_id() const {
     std::string id = new_protection_id();
     if (!dashes_) std::erase(id, '-');

@@ -52,6 +52,9 @@ public:
     /// The children in the order in which they came.
     std::vector<contender_name> in_order(std::vector<std::string> children) const;
 
+    /// What tells apart those that write their names in different ways.
+    std::string key() const;
+
 private:
     std::string prefix_, separator_;
     bool dashes_;
