@@ -147,6 +147,7 @@ TEST_CASE("callbacks: an observer is not called any more once its acquire has en
         const std::string dir = co_await fresh_directory(zk, "callbacks-ended");
         const auto executor = co_await asio::this_coro::executor;
         const mutex lock(zk, dir);
+        int calls = 0;
         for (int steps = 0; steps < 60; ++steps) {
             std::vector<lock_guard> ahead;
             ahead.push_back(co_await lock.acquire());
@@ -154,7 +155,8 @@ TEST_CASE("callbacks: an observer is not called any more once its acquire has en
             bool late = false;
             // What an observer refers to is often on the stack of who acquires.
             auto acquire = [&, alive]() -> asio::awaitable<void> {
-                auto observe = [&late, weak = std::weak_ptr<bool>(alive)](const queue_position&) {
+                auto observe = [&late, &calls, weak = std::weak_ptr<bool>(alive)](const queue_position&) {
+                    ++calls;
                     const auto still = weak.lock();
                     if (!still || !*still) late = true;
                 };
@@ -177,6 +179,7 @@ TEST_CASE("callbacks: an observer is not called any more once its acquire has en
             co_await turns(20);
             CHECK_FALSE(late);
         }
+        CHECK(calls > 0);
     };
     with_client(body);
 }

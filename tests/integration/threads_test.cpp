@@ -6,11 +6,14 @@
 #include <zkasio/recipes/mutex.hpp>
 
 #include <asio/bind_cancellation_slot.hpp>
+#include <asio/executor_work_guard.hpp>
 #include <asio/post.hpp>
 #include <asio/strand.hpp>
 #include <asio/thread_pool.hpp>
+#include <asio/use_future.hpp>
 
 #include <atomic>
+#include <future>
 #include <thread>
 
 using namespace zkasio;
@@ -167,6 +170,69 @@ TEST_CASE("waits are cancelled from other threads, at any moment") {
         co_await eventually(empty);
     };
     with_client(body);
+}
+
+// What the observer refers to is often on the stack of who acquires.
+TEST_CASE("an acquire that is cancelled does not end while another thread is in its observer") {
+    asio::io_context io, mine;
+    auto working = asio::make_work_guard(io);
+    const client zk(io.get_executor(), options());
+    const mutex lock(zk, "/test-threads-observer");
+    std::promise<lock_guard> first;
+    std::promise<void> behind_two, told_again, cancelled;
+    std::atomic<bool> ended{false}, late{false};
+    std::thread clients_thread([&] { io.run(); });
+
+    const auto spawn = [](auto& context, asio::awaitable<void> task, asio::cancellation_signal& signal, auto done) {
+        asio::co_spawn(context, std::move(task), asio::bind_cancellation_slot(signal.slot(), [done](std::exception_ptr) { done(); }));
+    };
+    asio::cancellation_signal stop_next, stop;
+    auto hold = [&]() -> asio::awaitable<void> { first.set_value(co_await lock.acquire()); };
+    auto wait = [&]() -> asio::awaitable<void> { co_await lock.acquire(); };
+    auto ahead = [&]() -> asio::awaitable<void> {
+        co_await hold();
+        co_await wait();
+    };
+    spawn(io, ahead(), stop_next, [] {});
+    const lock_guard holder = first.get_future().get();
+
+    acquire_options how;
+    how.on_position([&](const queue_position& where) {
+        if (where.ahead == 2) behind_two.set_value();
+        if (where.ahead != 1) return;
+        told_again.set_value();
+        for (const auto enough = boot_clock::now() + 100ms; !ended && boot_clock::now() < enough;) std::this_thread::yield();
+        late = ended.load();
+    });
+    auto observed = [&]() -> asio::awaitable<void> {
+        const auto there = [&]() -> asio::awaitable<bool> {
+            const auto stat = co_await zk.exists(lock.path());
+            co_return stat && stat->num_children == 2;
+        };
+        co_await eventually(there);
+        co_await lock.acquire(how);
+    };
+    spawn(mine, observed(), stop, [&] { ended = true; });
+    auto queued = behind_two.get_future();
+    while (queued.wait_for(0s) != std::future_status::ready) {
+        mine.restart();
+        mine.run_for(1ms);
+    }
+    // The client knows that nobody waits any more, who waited does not yet.
+    stop.emit(asio::cancellation_type::terminal);
+    asio::post(zk.get_executor(), [&] { cancelled.set_value(); });
+    cancelled.get_future().wait();
+    asio::post(io, [&] { stop_next.emit(asio::cancellation_type::terminal); });
+    told_again.get_future().wait();
+    mine.restart();
+    mine.run();
+    CHECK(ended);
+
+    auto finish = [&]() -> asio::awaitable<void> { co_await zk.close(); };
+    asio::co_spawn(io, finish(), asio::use_future).get();
+    working.reset();
+    clients_thread.join();
+    CHECK_FALSE(late);
 }
 
 TEST_CASE("bodies of with_lock run on a strand even where the caller has none") {

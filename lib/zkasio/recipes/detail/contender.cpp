@@ -36,8 +36,8 @@ bool queue_claim::granted() {
 
 void queue_claim::give_up() noexcept {
     if (std::exchange(given_up_, true)) return;
-    if (who_->asked.observed) who_->asked.observed->over = true;
     try {
+        if (who_->asked.observed) who_->asked.observed->end();
         if (granted_) {
             who_->hold->end(true);  // held() is false from here on
             gone_.emplace(on_.make_one_shot());
@@ -118,7 +118,9 @@ std::string directory_of(const wish& what) { return what.spec ? what.spec->direc
 asio::awaitable<std::shared_ptr<queue_claim>> take_place(const client& zk, const wish& what) {
     if (zk.state() != session_state::connected) co_await zk.connected("acquire", directory_of(what));
     const asio::any_io_executor from = co_await asio::this_coro::executor;
-    co_return std::make_shared<queue_claim>(zk.session_now(), what, from);
+    wish asked = what;
+    if (asked.observed) asked.observed = std::make_shared<observation>(what.observed->tell);  // that of an earlier attempt is over
+    co_return std::make_shared<queue_claim>(zk.session_now(), std::move(asked), from);
 }
 
 template <class Result>

@@ -666,7 +666,7 @@ void lock_queue::settle(const contender_ptr& c, std::exception_ptr why) {
     if (std::exchange(c->settled, true)) return;
     if (c->now == contender::state::entering) c->now = contender::state::left;
     stop_waiting(c);
-    if (c->asked.observed) c->asked.observed->over = true;
+    if (c->asked.observed) c->asked.observed->end();
     c->failed = std::move(why);
     c->decided.fire();
 }
@@ -739,8 +739,9 @@ void lock_queue::tell_observers() {
 }
 
 void lock_queue::tell(const std::shared_ptr<observation>& observed, const queue_position& position) noexcept {
-    if (observed->over.load(std::memory_order_acquire)) return;
     try {
+        const std::lock_guard lock(observed->telling);
+        if (observed->over) return;
         observed->tell(position);
     } catch (...) {
         on_.run_in_background(observer_failed(directory_, std::current_exception()));  // which logs it

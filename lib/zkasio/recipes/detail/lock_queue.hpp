@@ -10,12 +10,12 @@
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
 
-#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,9 +40,15 @@ using lock_spec_ptr = std::shared_ptr<const lock_spec>;
 /// Somebody who wants to know where a contender stands, and what has been said last.
 struct observation {
     explicit observation(position_observer f) : tell(std::move(f)) {}
+    void end() {
+        const std::lock_guard lock(telling);
+        over = true;
+    }
     position_observer tell;
     std::optional<queue_position> told{};
-    std::atomic<bool> over{false};  // the acquire has ended, and what `tell` refers to may be gone; from any thread
+    // Held while `tell` runs: an acquire that is cancelled on another thread does not end meanwhile. The observer itself may end it.
+    std::recursive_mutex telling;
+    bool over = false;  // the acquire has ended, and what `tell` refers to may be gone; from any thread
 };
 
 /// Of several places that are worth something only together (see contend_together()): the first that was lost.
