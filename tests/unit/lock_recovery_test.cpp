@@ -3,8 +3,13 @@
 #include "unit/fake_tree.hpp"
 #include "unit/rig.hpp"
 
+#include <zkasio/recipes/multi_mutex.hpp>
 #include <zkasio/recipes/mutex.hpp>
+#include <zkasio/recipes/semaphore.hpp>
 #include <zkasio/recipes/shared_mutex.hpp>
+#include <zkasio/recipes/unfair_mutex.hpp>
+
+#include <asio/post.hpp>
 
 #include <algorithm>
 #include <set>
@@ -146,6 +151,100 @@ TEST_CASE("lock: what a server has refused, for having too much to do, is repeat
             if (counts(q.what)) times.push_back(q.at);
         REQUIRE(times.size() >= 2);
         CHECK(times[1] - times[0] >= pause);
+    };
+    r.run(body);
+}
+
+TEST_CASE("lock: a look at a node whose create was lost, refused by a server with too much to do, is repeated after a pause", "[lock]") {
+    constexpr auto pause = 60ms;
+    rig r(rig::quick().retry(retry_policy::n_times(1, pause)));
+    fake_tree tree;
+    bool losing = true, refused = false;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        reply a = tree(q);
+        if (losing && std::holds_alternative<create_request>(q)) return std::nullopt;  // done, and not told
+        if (std::holds_alternative<exists_request>(q) && !std::exchange(refused, true)) return refusal(zk_errc::throttled);
+        return a;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const running one(r.loop.executor(), take(mutex(zk, "/lock")));
+        co_await r.server.until([&] { return tree.size() == 1; });
+        losing = false;
+        r.server.drop();
+        const std::exception_ptr failed = co_await one.end();
+        CHECK_FALSE(failed);
+        std::vector<boot_clock::time_point> times;
+        for (const auto& q : r.server.requests)
+            if (std::holds_alternative<exists_request>(q.what)) times.push_back(q.at);
+        REQUIRE(times.size() == 2);
+        CHECK(times[1] - times[0] >= pause);
+    };
+    r.run(body);
+}
+
+TEST_CASE("locks: a create that a server with too much to do refuses is repeated after a pause", "[lock]") {
+    constexpr auto pause = 60ms;
+    const std::string kind = GENERATE("multi_mutex", "semaphore", "unfair_mutex");
+    rig r(rig::quick().retry(retry_policy::n_times(1, pause)));
+    fake_tree tree;
+    std::vector<boot_clock::time_point> times;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        const auto* m = std::get_if<multi_request>(&q);
+        const std::string what = kind == "multi_mutex" ? "multi" : "create";
+        const std::string of = kind == "semaphore" ? "/x/leases/" : "/x";
+        const bool creates = m ? std::holds_alternative<create_request>(m->ops.front()) : path_of(q).starts_with(of);
+        if (operation_name(q) == what && creates) {
+            times.push_back(boot_clock::now());
+            if (times.size() == 1) return refusal(zk_errc::throttled);
+        }
+        return tree(q);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        std::optional<asio::awaitable<lock_guard>> acquiring;
+        if (kind == "multi_mutex")
+            acquiring.emplace(multi_mutex(zk).add(mutex(zk, "/x")).add(mutex(zk, "/y")).acquire());
+        else if (kind == "semaphore")
+            acquiring.emplace(semaphore(zk, "/x", permits::fixed(1)).acquire());
+        else
+            acquiring.emplace(unfair_mutex(zk, "/x").acquire());
+        lock_guard guard = co_await std::move(*acquiring);
+        CHECK(guard.held());
+        INFO(kind);
+        REQUIRE(times.size() == 2);
+        CHECK(times[1] - times[0] >= pause);
+        CHECK(tree.has(guard.path()));
+        co_await guard.release();
+        co_await r.server.until([&] { return tree.size() == 0; });
+    };
+    r.run(body);
+}
+
+TEST_CASE("multi_mutex: what is left of a lost transaction is removed everywhere, also when one directory cannot be read", "[lock]") {
+    rig r;
+    fake_tree tree;
+    bool losing = true;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        if (const auto* m = std::get_if<multi_request>(&q); losing && m && std::holds_alternative<create_request>(m->ops.front())) {
+            tree(q);
+            return std::nullopt;
+        }
+        if (std::holds_alternative<children_request>(q) && path_of(q) == "/x") return refusal(zk_errc::no_auth);
+        return tree(q);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const multi_mutex both = multi_mutex(zk).add(mutex(zk, "/x")).add(mutex(zk, "/y"));
+        auto acquire = [&]() -> asio::awaitable<void> { co_await both.acquire(); };
+        running acquiring(r.loop.executor(), acquire());
+        co_await r.server.until([&] { return tree.size() == 2; });
+        acquiring.cancel();
+        co_await acquiring.end();
+        losing = false;
+        r.server.drop();
+        co_await r.server.until([&] { return tree.size() == 1; });
+        CHECK(tree.nth(0).starts_with("/x/"));
     };
     r.run(body);
 }

@@ -80,25 +80,30 @@ private:
     bool fresh_ = false;
 };
 
-// Creates the nodes of `n` leases. Nothing when the directory is missing, or when it is uncertain what has become of one: whatever
-// was created is then removed.
-asio::awaitable<std::optional<lease_nodes>> create_leases(session on, std::string directory, semaphore_options options, int n) {
+// Creates the nodes of `n` leases. Nothing when the directory is missing, the server has too much to do, or it is uncertain what has
+// become of one: whatever was created is then removed.
+asio::awaitable<std::optional<lease_nodes>> create_leases(session on, std::string directory, semaphore_options options, int n,
+                                                          back_off& pauses) {
     lease_nodes nodes;
     nodes.reserve(static_cast<std::size_t>(n));
     for (int i = 0; i < n; ++i) nodes.emplace_back(on, directory, "lease-", options.data(), options.acl());
-    bool all = true, no_directory = false;
+    bool all = true, no_directory = false, throttled = false;
     for (owned_node& node : nodes) {
         try {
             const bool exists = co_await node.created();
             all = all && exists;
         } catch (const error& e) {
-            if (e.code() != zk_errc::no_node) throw;
-            no_directory = true;
+            if (e.code() != zk_errc::no_node && e.code() != zk_errc::throttled) throw;
+            (e.code() == zk_errc::no_node ? no_directory : throttled) = true;
         }
     }
+    if (throttled)
+        co_await pauses.pause();
+    else
+        pauses.reset();
     if (no_directory) co_await make_directory(on, directory, options.acl());
     std::optional<lease_nodes> result;
-    if (all && !no_directory) result.emplace(std::move(nodes));
+    if (all && !no_directory && !throttled) result.emplace(std::move(nodes));
     co_return result;
 }
 
@@ -139,8 +144,9 @@ asio::awaitable<std::optional<lease_nodes>> wait_for_leases(session on, std::str
                                                             patience how_long, const session_hold& turn) {
     const std::string directory = join_path(path, "leases");
     limit most(on, max);
+    back_off pauses = on.make_back_off();
     for (;;) {
-        std::optional<lease_nodes> nodes = co_await create_leases(on, directory, options, n);
+        std::optional<lease_nodes> nodes = co_await create_leases(on, directory, options, n, pauses);
         if (!nodes) continue;
         for (;;) {
             const auto seen = co_await children_of_existing(on, directory);

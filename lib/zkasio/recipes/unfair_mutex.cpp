@@ -139,19 +139,25 @@ public:
     asio::awaitable<std::optional<std::int64_t>> create(unfair_mutex_options options) {
         create_options how;
         how.mode(create_mode::ephemeral).acl(options.acl()).parents(missing_parents::create_container);
+        zkasio::back_off pauses = on_.make_back_off();
         std::optional<std::int64_t> czxid;
-        bool lost = false;
-        uncertain_ = true;
-        try {
-            const created node = co_await on_.create(path_, bytes(options.data()), how);
-            czxid = node.stat.czxid;
-        } catch (const error& e) {
-            lost = e.outcome_unknown() && e.code() == condition::retryable;
-            const bool taken = e.code() == zk_errc::node_exists;
-            if (!e.outcome_unknown()) uncertain_ = false;
-            if (!lost && !taken) throw;
+        for (bool again = true; again;) {
+            bool lost = false;
+            again = false;
+            uncertain_ = true;
+            try {
+                const created node = co_await on_.create(path_, bytes(options.data()), how);
+                czxid = node.stat.czxid;
+            } catch (const error& e) {
+                lost = e.outcome_unknown() && e.code() == condition::retryable;
+                again = e.code() == zk_errc::throttled;
+                const bool taken = e.code() == zk_errc::node_exists;
+                if (!e.outcome_unknown()) uncertain_ = false;
+                if (!lost && !taken && !again) throw;
+            }
+            if (again) co_await pauses.pause();
+            if (lost) czxid = co_await ours(on_, path_);
         }
-        if (lost) czxid = co_await ours(on_, path_);
         uncertain_ = false;
         co_return czxid;
     }

@@ -187,14 +187,20 @@ void lock_queue::begin_search(const contender_ptr& c, std::string id) {
 }
 
 asio::awaitable<void> lock_queue::search(std::shared_ptr<lock_queue> self) {
+    back_off pauses = self->on_.make_back_off();
     while (!self->lost_.empty()) {
         co_await asio::post(self->on_.get_executor(), asio::use_awaitable);  // all that are lost in one turn belong together
-        co_await self->search_once();
+        const bool complete = co_await self->search_once();
+        if (complete)
+            pauses.reset();
+        else
+            co_await pauses.pause();
     }
     self->searching_ = false;
 }
 
-asio::awaitable<void> lock_queue::search_once() {
+// False: some are to be looked for again.
+asio::awaitable<bool> lock_queue::search_once() {
     const std::vector<lost_create> round = std::exchange(lost_, {});
     std::vector<std::string> ids;
     for (const lost_create& l : round) ids.push_back(l.id);
@@ -221,6 +227,7 @@ asio::awaitable<void> lock_queue::search_once() {
         else
             looked_at.emplace_back(l, on_.start_exists(node.path));
     }
+    bool complete = true;
     for (const auto& [l, reading] : looked_at) {
         std::exception_ptr unreadable;
         std::optional<created> node(std::in_place);
@@ -238,11 +245,13 @@ asio::awaitable<void> lock_queue::search_once() {
         } catch (...) {
             unreadable = std::current_exception();
         }
+        complete = complete && !again;
         if (again)
             lost_.push_back(l);  // by the next search
         else
             search_ended(l.who, node, unreadable);
     }
+    co_return complete;
 }
 
 // The node is there, or it is not, or that could not be found out.

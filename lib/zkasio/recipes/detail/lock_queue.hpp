@@ -167,7 +167,7 @@ private:
     void create_later(const contender_ptr& c);
     void begin_search(const contender_ptr& c, std::string id);
     static asio::awaitable<void> search(std::shared_ptr<lock_queue> self);
-    asio::awaitable<void> search_once();
+    asio::awaitable<bool> search_once();
     void search_ended(const contender_ptr& c, std::optional<created> found, const std::exception_ptr& failed);
     static asio::awaitable<void> join_readers(std::shared_ptr<lock_queue> self, contender_ptr c);
     static asio::awaitable<void> go_on_as(std::shared_ptr<lock_queue> self, contender_ptr from, contender_ptr to);

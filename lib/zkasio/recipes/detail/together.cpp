@@ -7,6 +7,7 @@
 
 #include <asio/this_coro.hpp>
 
+#include <exception>
 #include <functional>
 
 namespace zkasio::recipes::detail {
@@ -17,10 +18,16 @@ struct protected_name {
 };
 
 asio::awaitable<void> remove_all(session on, std::vector<protected_name> names) {
+    std::exception_ptr failed;
     for (const protected_name& n : names) {
-        const std::optional<created> left = co_await on.find_protected(n.directory, n.id);
-        if (left) on.ensure_removed(left->path);
+        try {
+            const std::optional<created> left = co_await on.find_protected(n.directory, n.id);
+            if (left) on.ensure_removed(left->path);
+        } catch (...) {  // one directory that may not be read is no reason to leave nodes in the others
+            if (!failed) failed = std::current_exception();
+        }
     }
+    if (failed) std::rethrow_exception(failed);  // so that it is logged
 }
 
 // Nodes that a transaction may have created. Whatever happens they are removed, unless they were kept.
@@ -57,7 +64,7 @@ asio::awaitable<std::vector<std::string>> create_all(session on, std::vector<wis
         nodes.expect(w.spec->directory, id);
     }
     std::vector<std::string> paths;
-    bool orphan = false, lost = false;
+    bool orphan = false, again = false;
     try {
         for (step_result& r : co_await on.multi(steps)) paths.push_back(std::move(r.path));
         nodes.settled();
@@ -65,10 +72,10 @@ asio::awaitable<std::vector<std::string>> create_all(session on, std::vector<wis
     } catch (const error& e) {
         if (!e.outcome_unknown()) nodes.settled();
         orphan = e.code() == zk_errc::no_node;
-        lost = e.outcome_unknown() && e.code() == condition::retryable;
-        if (!orphan && !lost) throw;
+        again = e.code() == zk_errc::throttled || (e.outcome_unknown() && e.code() == condition::retryable);
+        if (!orphan && !again) throw;
     }
-    if (lost) co_await pauses.pause();
+    if (again) co_await pauses.pause();
     if (orphan)
         for (const wish& w : wishes) co_await make_directory(on, w.spec->directory, w.spec->acl);
     co_return paths;
