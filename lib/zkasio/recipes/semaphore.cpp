@@ -109,7 +109,8 @@ asio::awaitable<std::optional<lease_nodes>> create_leases(session on, std::strin
 
 // As changed_or(). False: an operator has deleted the node of our turn. Then somebody else is being served, too, and each would wait
 // for the leases of the other.
-asio::awaitable<bool> wait_in_turn(limit& most, const watch& children, const session_hold& turn) {
+asio::awaitable<bool> wait_in_turn(limit& most, const watch& children, const lock_claim& place) {
+    const session_hold& turn = place.hold();
     if (turn.reason() == loss_reason::none) {
         std::function<asio::awaitable<void>()> wait = [&]() -> asio::awaitable<void> { co_await most.changed_or(children); };
         bool lost = false;
@@ -122,7 +123,16 @@ asio::awaitable<bool> wait_in_turn(limit& most, const watch& children, const ses
         if (!lost) co_return true;
     }
     if (turn.reason() == loss_reason::node_deleted) co_return false;
-    co_await most.changed_or(children);  // suspended: the node is still there; or this fails with what has happened
+    // A stall or a cut has ended the hold, not our turn: that ends with the node. Or this fails with what has happened.
+    auto node = co_await place.on().exists_and_watch(place.paths().front());
+    if (!node.value) co_return false;
+    const one_shot changed = place.on().make_one_shot();
+    const auto watching = std::make_shared<watch>(std::move(node.changes));
+    asio::dispatch(place.on().get_executor(), [watching, changed] {
+        watching->then([changed](std::error_code, node_change) { changed.fire(); });
+    });
+    std::function<asio::awaitable<void>()> wait = [&]() -> asio::awaitable<void> { co_await most.changed_or(children); };
+    co_await changed.run_until(std::move(wait));
     co_return true;
 }
 
@@ -141,7 +151,7 @@ asio::awaitable<std::optional<watched<node_children>>> children_of_existing(sess
 // With `locks` held: our leases are there, and there are no more of them than permits. Nothing: there are not enough, or it was
 // not our `turn` any more.
 asio::awaitable<std::optional<lease_nodes>> wait_for_leases(session on, std::string path, permits max, semaphore_options options, int n,
-                                                            patience how_long, const session_hold& turn) {
+                                                            patience how_long, const lock_claim& turn) {
     const std::string directory = join_path(path, "leases");
     limit most(on, max);
     back_off pauses = on.make_back_off();
@@ -179,7 +189,7 @@ asio::awaitable<std::optional<lease_nodes>> acquire_leases(client zk, std::strin
         if (!inner) co_return std::nullopt;
         on.emplace(inner->on());
         // `inner` is released when it goes out of scope. Losing it admits nobody too many: only the number of leases counts.
-        auto nodes = co_await wait_for_leases(*on, path, max, options, n, how_long, inner->hold());
+        auto nodes = co_await wait_for_leases(*on, path, max, options, n, how_long, *inner);
         if (nodes || how_long == patience::first_or_nothing) co_return nodes;
     }
 }
