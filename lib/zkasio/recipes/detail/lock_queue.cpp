@@ -140,6 +140,7 @@ void lock_queue::begin_create(const contender_ptr& c) {
         const std::string path = join_path(directory_, names_.prefix(c->creating->id, c->asked.kind));
         c->creating->request.emplace(on_.start_create(path, bytes(c->asked.spec->data), options));
     } catch (...) {
+        c->creating.reset();
         return settle(c, std::current_exception());
     }
     c->creating->request->then([self = shared_from_this(), c] { self->creation_answered(c); });
@@ -299,8 +300,9 @@ void lock_queue::entered(const contender_ptr& c, const created& node) {
     try {
         c->at = order_.enter(node_name(c->path), c, c->asked_at);
     } catch (...) {  // a server that does not number as it should
+        c->path.clear();
         settle(c, std::current_exception());
-        on_.ensure_removed(c->path);
+        on_.ensure_removed(node.path);
         return;
     }
     stop_entering(c);

@@ -81,16 +81,11 @@ asio::awaitable<void> lock_queue::go_on_as(std::shared_ptr<lock_queue> self, con
         co_return;
     }
     to->path = node->path;
-    if (from->now == contender::state::owner) {
-        from->now = contender::state::left;
-        if (from->hold) from->hold->end(true);
-        from->tell_gone();
-        to->at = self->order_.downgrade(from->at, node_name(to->path), to);
-        self->order_.forget();  // whether the readers behind it still have their nodes, only a listing tells
-    } else {  // given up meanwhile
-        to->at = self->order_.enter(node_name(to->path), to);
-        self->order_.grant(to->at);
-    }
+    from->now = contender::state::left;
+    if (from->hold) from->hold->end(true);
+    from->tell_gone();
+    to->at = self->order_.downgrade(from->at, node_name(to->path), to);
+    self->order_.forget();  // whether the readers behind it still have their nodes, only a listing tells
     // The same place, the same token: a new one would be larger than those of the writers who wait behind.
     node->stat.czxid = from->czxid;
     self->entered_as_owner(to, *node);
