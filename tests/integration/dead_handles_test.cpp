@@ -88,9 +88,9 @@ TEST_CASE("what locks return may be awaited when the lock object is gone") {
 
         const lock_owner me;
         co_await when_dead("lock_owner.hpp acquire", me,
-                                       [&](lock_owner& o) { return o.acquire(zk, "key", lock_kind::exclusive, refused); });
+                                       [&](lock_owner& o) { return o.acquire(zk, "key", "/key", lock_kind::exclusive, refused); });
         co_await when_dead("lock_owner.hpp try_acquire", me,
-                                       [&](lock_owner& o) { return o.try_acquire(zk, "key", lock_kind::exclusive, refused); });
+                                       [&](lock_owner& o) { return o.try_acquire(zk, "key", "/key", lock_kind::exclusive, refused); });
     };
     with_client(body);
 }

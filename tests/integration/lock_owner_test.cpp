@@ -316,17 +316,48 @@ TEST_CASE("lock_owner: when the first of its coroutines is cancelled the second 
         co_await until_queued(zk, dir, 2);
         taker second(executor, lock.acquire(as(me))), third(executor, lock.acquire(as(me)));
         co_await turns(5);
-        first.cancel();
-        std::error_code c = co_await first.code();
-        CHECK(c == condition::cancelled);
         third.cancel();  // which does not acquire itself
-        c = co_await third.code();
+        const std::string text = co_await message_of(third.got());
+        CHECK(text == "acquire " + dir + ": cancelled");
+        first.cancel();
+        const std::error_code c = co_await first.code();
         CHECK(c == condition::cancelled);
         co_await stranger.release();
         co_await second.got();
         co_await until_queued(zk, dir, 1);
         co_await second.guard().release();
         co_await until_queued(zk, dir, 0);
+    };
+    with_client(body);
+}
+
+TEST_CASE("lock_owner: when the client is closed by which the first of its coroutines acquires, the others go on") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "owner-two-clients");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client other(executor, options());
+        co_await other.connected();
+        const mutex lock(zk, dir), theirs(other, dir);
+        const lock_owner me;
+        lock_guard stranger = co_await lock.acquire();
+        asio::io_context busy;  // so the first comes to hear of it last
+        taker first(busy.get_executor(), theirs.acquire(as(me)));
+        busy.poll();
+        co_await until_queued(zk, dir, 2);
+        taker second(executor, lock.acquire(as(me))), third(executor, lock.acquire(as(me)));
+        co_await turns(5);
+        co_await other.close();
+        co_await stranger.release();
+        co_await second.got();
+        busy.restart();
+        busy.run();
+        CHECK(first.ended());
+        CHECK_FALSE(first.has_it());
+        co_await third.got();
+        CHECK(second.guard().path() == third.guard().path());
+        CHECK(third.guard().held());
+        const lock_guard joined = co_await lock.acquire(as(me));
+        CHECK(joined.path() == third.guard().path());
     };
     with_client(body);
 }

@@ -1,10 +1,7 @@
 #include <zkasio/recipes/lock_owner.hpp>
 
-#include <zkasio/recipes/detail/rethrow.hpp>
-
 #include <map>
 #include <mutex>
-#include <optional>
 
 namespace zkasio {
 namespace {
@@ -55,7 +52,7 @@ private:
 struct lock_owner::state {
     struct slot {
         std::weak_ptr<counted> held;
-        std::optional<one_shot> acquiring;  // fired when it has ended, whichever way
+        std::shared_ptr<const one_shot> acquiring;  // fired when it has ended, whichever way
     };
     std::mutex mutex;
     std::map<std::string, slot> slots;
@@ -79,44 +76,45 @@ struct lock_owner::state {
 
 lock_owner::lock_owner() : state_(std::make_shared<state>()) {}
 
-asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::take(std::shared_ptr<state> self, client zk, std::string key, lock_kind kind,
-                                                              others when_acquiring, acquire_function acquire) {
-    if (!self) throw error(errc::invalid_argument, "acquire", key, "this lock_owner was moved from");
-    const one_shot done = zk.make_one_shot();
+asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::take(std::shared_ptr<state> self, client zk, std::string key, std::string path,
+                                                              lock_kind kind, others when_acquiring, acquire_function acquire) {
+    if (!self) throw error(errc::invalid_argument, "acquire", path, "this lock_owner was moved from");
+    const auto done = std::make_shared<const one_shot>(zk.make_one_shot());
+    std::shared_ptr<const one_shot> first;
     for (;;) {
-        std::optional<one_shot> first;
         {
             const std::lock_guard lock(self->mutex);
             state::slot& slot = self->slots[key];
             if (auto joined = self->join(slot, kind)) co_return joined;
-            if (slot.acquiring)
-                first = slot.acquiring;
-            else
-                slot.acquiring = done;
+            if (!slot.acquiring || slot.acquiring == first) slot.acquiring = done;  // nobody does, or one whose client was closed
+            first = slot.acquiring;
         }
-        if (!first) break;
+        if (first == done) break;
         if (when_acquiring == others::refuse) co_return nullptr;
         try {
             co_await first->wait();
-        } catch (...) {
-            recipes::detail::rethrow_as("acquire", key);
+            first = nullptr;
+        } catch (const error& e) {
+            if (e.code() != errc::client_closed) throw error(e.code(), "acquire", path);  // else it was another client's
         }
     }
     // From here on it is this coroutine that acquires; however it ends, the others go on.
     struct ending {
         state& s;
         const std::string& key;
-        const one_shot& done;
+        const std::shared_ptr<const one_shot>& done;
         std::shared_ptr<counted> got;
         ~ending() {
             {
                 const std::lock_guard lock(s.mutex);
                 state::slot& slot = s.slots[key];
-                slot.acquiring.reset();
-                slot.held = got;
-                if (!got) s.slots.erase(key);
+                if (slot.acquiring == done) {
+                    slot.acquiring.reset();
+                    slot.held = got;
+                    if (!got) s.slots.erase(key);
+                }
             }
-            done.fire();
+            done->fire();
         }
     };
     ending end{*self, key, done, nullptr};

@@ -105,9 +105,10 @@ Result as(claim_ptr claim) {
 template <class Result>
 asio::awaitable<Result> contend_as(client zk, wish what, lock_owner owner) {
     const std::string key = zk.options().servers() + ' ' + what.spec->names.exclusive() + ' ' + what.spec->directory;
+    const std::string& path = what.spec->directory;
     std::function<asio::awaitable<claim_ptr>()> anew = [&] { return contend<claim_ptr>(zk, what); };
-    if (what.how_long == patience::first_or_nothing) co_return as<Result>(co_await owner.try_acquire(zk, key, what.kind, anew));
-    co_return as<Result>(co_await owner.acquire(zk, key, what.kind, anew));
+    if (what.how_long == patience::first_or_nothing) co_return as<Result>(co_await owner.try_acquire(zk, key, path, what.kind, anew));
+    co_return as<Result>(co_await owner.acquire(zk, key, path, what.kind, anew));
 }
 
 // Nothing of a lock that was moved from.
