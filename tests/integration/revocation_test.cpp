@@ -203,6 +203,38 @@ TEST_CASE("revocation: with_lock cancels its body after the grace") {
     with_client(body);
 }
 
+TEST_CASE("revocation: what a body makes of its cancellation is nested in the revocation") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "revoke-nested");
+        const mutex lock(zk, dir);
+        auto work = [&](lock_guard& guard) -> asio::awaitable<void> {
+            co_await revoke(zk, guard.path());
+            bool stopped = false;
+            try {
+                co_await never();
+            } catch (const std::system_error&) {
+                stopped = true;
+            }
+            if (stopped) throw std::runtime_error("half done");
+        };
+        std::string outer, inner;
+        try {
+            co_await lock.with_lock(work, revocation_policy::cancel_after(1ms));
+        } catch (const std::exception& e) {
+            outer = e.what();
+            try {
+                std::rethrow_if_nested(e);
+            } catch (const std::exception& nested) {
+                inner = nested.what();
+            }
+        }
+        CHECK(outer.starts_with("with_lock " + dir + "/_c_"));
+        CHECK(inner == "half done");
+        co_await until_queued(zk, dir, 0);
+    };
+    with_client(body);
+}
+
 TEST_CASE("revocation: a body that ends within the grace is not disturbed") {
     auto body = [](const test_client& zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "revoke-in-time");

@@ -1,4 +1,5 @@
 #include "unit/error_of.hpp"
+#include "unit/fake_tree.hpp"
 #include "unit/rig.hpp"
 
 #include <zkasio/path.hpp>
@@ -82,6 +83,40 @@ TEST_CASE("an acquire that is cancelled, or whose session ends, names the lock",
         r.server.expire();
         co_await second.end();
         CHECK(expired == "acquire /m: session expired");
+    };
+    r.run(body);
+}
+
+TEST_CASE("a downgrade that comes too late, or that is cancelled, names the lock and says why", "[messages]") {
+    rig r;
+    r.server.session_timeout = 300ms;
+    fake_tree tree;
+    bool asked = false;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        if (const auto* m = std::get_if<multi_request>(&q)) {
+            asked = asked || m->ops.size() == 3;
+            return std::nullopt;
+        }
+        return tree(q);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const shared_mutex rw(zk, "/rw");
+        std::string text;
+        lock_guard writing = co_await rw.acquire();
+        std::string path = writing.path();
+        running cancelled(r.loop.executor(), note(text, rw.downgrade(std::move(writing))));
+        co_await r.server.until([&] { return asked; });
+        cancelled.cancel();
+        co_await cancelled.end();
+        CHECK(text == "downgrade " + path + ": cancelled");
+
+        const shared_mutex another(zk, "/another");
+        lock_guard late = co_await another.acquire();
+        path = late.path();
+        while (boot_clock::now() <= late.held_until()) {  // so nobody else can have noticed
+        }
+        text = co_await message_of(another.downgrade(std::move(late)));
+        CHECK(text == "downgrade " + path + ": lock lost (lease ended)");
     };
     r.run(body);
 }

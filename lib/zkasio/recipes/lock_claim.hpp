@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/asio_version.hpp>
+#include <zkasio/loss_reason.hpp>
 #include <zkasio/one_shot.hpp>
 #include <zkasio/session.hpp>
 
@@ -9,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace zkasio {
@@ -17,6 +19,11 @@ namespace recipes::detail {
 /// What errc::would_deadlock says of the work under a lock that acquires the same lock.
 inline constexpr const char* holds_it_already =
     "this is the work that holds it: pass a lock_owner on, or acquire on another executor if it does not wait for that";
+
+/// The reason of what is not held(), which has looked at the clock, as a message says it.
+inline std::string_view why_not_held(loss_reason why) noexcept {
+    return to_string(why == loss_reason::none ? loss_reason::lease_ended : why);
+}
 }  // namespace recipes::detail
 
 /// What is behind a lock_guard: each recipe has its own. For writers of recipes.

@@ -65,10 +65,8 @@ asio::awaitable<std::vector<step_result>> commit_under(claim_ptr claim, bool rel
     if (released) throw error(errc::lock_released, "commit", ours.front());
     if (!claim->proves())
         throw error(errc::invalid_argument, "commit", ours.front(), "the node of this kind of lock may be somebody else's: use mutex");
-    if (!claim->hold().held()) {
-        const loss_reason why = claim->hold().reason();
-        throw error(errc::lock_lost, "commit", lost_path(claim), to_string(why == loss_reason::none ? loss_reason::lease_ended : why));
-    }
+    if (!claim->hold().held())
+        throw error(errc::lock_lost, "commit", lost_path(claim), recipes::detail::why_not_held(claim->hold().reason()));
     transaction fenced;
     for (const std::string& path : ours) fenced.check(path);
     fenced.append(std::move(steps));
@@ -165,8 +163,15 @@ asio::awaitable<void> recipes::detail::run_with_lock(std::string path, asio::awa
         const recipes::detail::revocation_watch watch(claim);
         const one_shot stop = watch.stop_after(*policy.grace());
         std::function<asio::awaitable<void>()> revocable = [&]() -> asio::awaitable<void> {
-            const bool finished = co_await stop.run_until(bound);
-            if (!finished) throw error(errc::revoked, "with_lock", guard.path());
+            std::exception_ptr failed;
+            bool finished = false;
+            try {
+                finished = co_await stop.run_until(bound);
+            } catch (...) {
+                failed = std::current_exception();
+            }
+            if (!finished && (!failed || watch.stopped())) throw_with_body_failure(error(errc::revoked, "with_lock", guard.path()), failed);
+            if (failed) std::rethrow_exception(failed);
         };
         co_await guard.run(std::move(revocable));
     }

@@ -62,7 +62,8 @@ public:
     /// loss_reason::none while nothing is wrong.
     loss_reason reason() const noexcept { return is_released() ? loss_reason::released : claim_->hold().reason(); }
 
-    /// *Completes when* the lock is lost or released, with the reason.
+    /// *Completes when* the lock is lost or released, with the reason. Where a lock_owner has several guards, the lock is released with the
+    /// last of them; the same for revoke_requested().
     asio::awaitable<loss_reason> lost() const;
 
     /// Applies the transaction if, and only if, the lock is still ours when the servers apply it: the lock's nodes are
@@ -116,7 +117,8 @@ class revocation_policy {
 public:
     /// Nothing. The body may look at lock_guard::revoke_requested().
     static revocation_policy ignore() { return revocation_policy(std::nullopt); }
-    /// After this time, the body receives a terminal cancellation, and with_lock() throws errc::revoked when it has ended.
+    /// After this time, the body receives a terminal cancellation, and when it has ended by that, with_lock() throws errc::revoked; what the
+    /// body has thrown is nested in it, as when a lock is lost, see lock_guard::run().
     static revocation_policy cancel_after(std::chrono::nanoseconds grace) { return revocation_policy(grace); }
 
     const std::optional<std::chrono::nanoseconds>& grace() const noexcept { return grace_; }

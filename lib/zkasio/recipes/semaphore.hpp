@@ -66,8 +66,7 @@ private:
 /// One object may be used by any number of coroutines at once, on any executors. Copies name the same semaphore.
 class ZKASIO_EXPORT semaphore {
 public:
-    /// @param path a directory of its own; created as a container when it is missing. Throws errc::invalid_path, and
-    /// errc::invalid_argument for less than one permit.
+    /// @param path a directory of its own; created as a container when it is missing. Throws errc::invalid_path.
     semaphore(client zk, std::string path, permits max, semaphore_options options = semaphore_options());
 
     /// `n` permits, all or none. *Completes when* they are ours. *Fails with* errc::invalid_argument when n is less than one,

@@ -100,7 +100,7 @@ asio::awaitable<lock_guard> downgraded(lock_spec_ptr spec, std::string path, loc
     // With the names of kazoo's a mutex may have the same directory; its names say nothing of readers.
     if (!writes || claim->asked().spec->directory != path || claim->asked().spec->names.key() != spec->names.key())
         throw error(errc::invalid_argument, "downgrade", path, "not a writer's guard of this lock, or one of a lock_owner");
-    if (!writing.held()) throw error(errc::lock_lost, "downgrade", writing.path(), to_string(writing.reason()));
+    if (!writing.held()) throw error(errc::lock_lost, "downgrade", writing.path(), why_not_held(writing.reason()));
     co_return lock_guard(co_await claim->downgrade(spec));
 }
 

@@ -72,7 +72,11 @@ asio::awaitable<std::shared_ptr<queue_claim>> queue_claim::downgrade(lock_spec_p
         to->where = from->where;
         to->where->downgrade(from, to);
     });
-    co_await shared->decided();
+    try {
+        co_await shared->decided();
+    } catch (...) {
+        rethrow_as("downgrade", paths_.front());
+    }
     if (shared->granted()) given_up_ = true;  // it has given way
     co_return shared;
 }

@@ -5,6 +5,7 @@
 #include <asio/dispatch.hpp>
 #include <asio/steady_timer.hpp>
 
+#include <atomic>
 #include <optional>
 
 namespace zkasio::recipes::detail {
@@ -56,8 +57,10 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
     void begin_grace() {
         if (failed) return;
         timer->expires_after(grace);
-        timer->async_wait([stop = *stop](std::error_code cancelled) {
-            if (!cancelled) stop.fire();
+        timer->async_wait([self = shared_from_this()](std::error_code cancelled) {
+            if (cancelled) return;
+            self->stopped = true;
+            self->stop->fire();
         });
     }
 
@@ -72,6 +75,7 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
     std::optional<one_shot> stop;
     std::optional<asio::steady_timer> timer;
     std::chrono::nanoseconds grace{};
+    std::atomic<bool> stopped{false};
 };
 
 revocation_watch::revocation_watch(std::shared_ptr<lock_claim> claim) : state_(std::make_shared<state>(std::move(claim))) {
@@ -107,6 +111,8 @@ asio::awaitable<void> revocation_watch::until_asked(std::shared_ptr<state> s) {
 }
 
 asio::awaitable<void> revocation_watch::asked() const { return until_asked(state_); }
+
+bool revocation_watch::stopped() const noexcept { return state_->stopped; }
 
 one_shot revocation_watch::stop_after(std::chrono::nanoseconds grace) const {
     one_shot stop = state_->on.make_one_shot();

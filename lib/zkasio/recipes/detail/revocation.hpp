@@ -26,6 +26,8 @@ public:
 
     /// Fired `grace` after it was written; never when a node goes first.
     one_shot stop_after(std::chrono::nanoseconds grace) const;
+    /// Whether that has been fired. From any thread.
+    bool stopped() const noexcept;
 
 private:
     struct state;
