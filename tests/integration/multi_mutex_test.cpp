@@ -465,10 +465,15 @@ TEST_CASE("multi_mutex: directories are deleted under those who wait, again and 
         };
         std::vector<running> tasks;
         for (int i = 0; i < 9; ++i) tasks.emplace_back(executor, task(clients[static_cast<std::size_t>(i % 3)]));
+        int met = 0;
         for (int i = 0; i < 12; ++i) {
             co_await turns(30);
-            co_await code_of(zk.remove_recursive(dir + (i % 2 ? "/a" : "/b")));
+            const std::string which = dir + (i % 2 ? "/a" : "/b");
+            const std::vector<std::string> there = co_await children_of(zk, which);
+            const std::error_code code = co_await code_of(zk.remove_recursive(which));
+            met += there.size() > 1 && !code;
         }
+        CHECK(met > 0);
         for (const running& t : tasks) {
             const std::exception_ptr e = co_await t.end();
             CHECK_FALSE(e);
