@@ -30,8 +30,17 @@ struct handle {
 
 }  // namespace
 
+namespace {
+
+asio::any_io_executor checked(asio::any_io_executor executor) {
+    if (!executor) throw error(errc::invalid_argument, "client", {}, "the executor is empty");
+    return executor;
+}
+
+}  // namespace
+
 client::client(asio::any_io_executor executor, client_options options)
-    : client(std::make_shared<core>(std::move(executor), std::move(options), &make_c_backend)) {}
+    : client(std::make_shared<core>(checked(std::move(executor)), std::move(options), &make_c_backend)) {}
 
 client::client(std::shared_ptr<core> c) : operations(c, nullptr), last_handle_(std::make_shared<handle>(std::move(c))) {}
 
@@ -47,6 +56,20 @@ asio::awaitable<void> until_connected(core_ptr c, std::string operation, std::st
     if (there(c, operation, path)->state() == session_state::connected) co_return;
     const reply r = co_await wait_connected(c);
     throw_if_failed(r, operation, path.empty() ? c->options().servers() : path);
+}
+
+// Servers look at the credentials of the options behind the handshake, and refuse them when a session is there already.
+asio::awaitable<void> until_known(core_ptr c) {
+    for (;;) {
+        co_await until_connected(c, "connect", std::string());
+        if (c->options().auth().empty()) co_return;
+        command look;
+        look.what = exists_request{"/"};
+        const reply r = co_await perform(c, std::move(look));
+        if (r.code == condition::retryable || r.code == errc::session_expired) continue;
+        if (r.code != zk_errc::no_node) throw_if_failed(r, "connect", c->options().servers());
+        co_return;
+    }
 }
 
 asio::awaitable<session> connected_session(core_ptr c, std::string operation, std::string path) {
@@ -118,7 +141,7 @@ asio::awaitable<close_result> closed(core_ptr c) {
 
 }  // namespace
 
-asio::awaitable<void> client::connected() const { return connected("connect", {}); }
+asio::awaitable<void> client::connected() const { return until_known(core_); }
 asio::awaitable<session> client::current_session() const { return current_session("connect", {}); }
 asio::awaitable<void> client::connected(std::string operation, std::string path) const {
     return until_connected(core_, std::move(operation), std::move(path));

@@ -94,8 +94,8 @@ public:
     const std::string& operation() const noexcept { return text_->operation; }
     const std::string& path() const noexcept { return text_->path; }
 
-    /// True when the request had been sent and its answer was not seen (connection lost, or the caller cancelled
-    /// the wait): a write may or may not have been applied.
+    /// True when a write had been sent and its answer was not seen (connection lost, or the caller cancelled the wait): it may or
+    /// may not have been applied.
     bool outcome_unknown() const noexcept { return outcome_unknown_; }
 
 private:

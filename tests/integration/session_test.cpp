@@ -140,6 +140,14 @@ TEST_CASE("a refused credential ends the session, not the client") {
     with_client(body);
 }
 
+TEST_CASE("a refused credential among the options: connected() tells, though there was a session") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string text = co_await message_of(zk.connected());
+        CHECK(text == "connect " + zk.options().servers() + ": authentication failed");
+    };
+    with_client(options().auth("no-such-scheme", "x"), body);
+}
+
 TEST_CASE("a refused credential among the options is final") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::error_code c = co_await code_of(zk.get("/"));

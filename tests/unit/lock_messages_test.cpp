@@ -63,6 +63,19 @@ TEST_CASE("what is asked of a lock after the client was closed names the lock", 
     r.run(body);
 }
 
+TEST_CASE("a limit that passes without a connection names the servers", "[messages]") {
+    rig r;
+    r.server.silent = true;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const mutex m(zk, "/m");
+        const std::string none = co_await message_of(m.try_acquire_for(0ns));
+        CHECK(none == "try_acquire_for /m: not connected (there is no connection to 10.0.0.1:2181, and no time to wait for one)");
+        const std::string little = co_await message_of(m.try_acquire_for(20ms));
+        CHECK(little == "try_acquire_for /m: not connected (no connection to 10.0.0.1:2181 within the time limit)");
+    };
+    r.run(body);
+}
+
 TEST_CASE("an acquire that is cancelled, or whose session ends, names the lock", "[messages]") {
     rig r;
     std::string ours;

@@ -55,6 +55,10 @@ std::vector<request> requests_for(const std::string& path) {
 
 }  // namespace
 
+TEST_CASE("validate: a mode that does not exist", "[validate]") {
+    CHECK(code_for(creation("/a", static_cast<create_mode>(99))) == errc::invalid_argument);
+}
+
 TEST_CASE("validate: good requests of every kind", "[validate]") {
     for (const request& r : requests_for("/a/b")) CHECK(code_for(r) == std::error_code());
     CHECK(code_for(get_config_request{true}) == std::error_code());

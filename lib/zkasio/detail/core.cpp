@@ -286,6 +286,7 @@ void core::send_again(op_id id, std::error_code why) {
 // ------------------------------------------------------------------------------------------------ completing
 
 void core::finish(operation&& op, reply&& r) {
+    if (op.what && !is_write(*op.what)) r.sent = false;  // whether it has arrived makes no difference
     if (op.to) return op.to->deliver(std::move(r));
     if (op.internal) return op.internal(std::move(r));
     if (op.ticket) {
@@ -347,7 +348,7 @@ void core::cancel(op_id id) {
     if (it == operations_.end() || !it->second.to) return;
     reply r;
     r.code = asio::error::operation_aborted;
-    r.sent = it->second.issued;
+    r.sent = it->second.issued && is_write(*it->second.what);
     const auto to = std::move(it->second.to);
     if (it->second.issued)
         it->second.abandoned = true;

@@ -15,6 +15,7 @@ public:
         path(is_sequential(r.mode) ? r.path + "0" : r.path, r.path);
         writable(r.path);
         acl(r.acl, r.path);
+        if (r.mode > create_mode::persistent_sequential_ttl) refuse(errc::invalid_argument, r.path, "there is no such create_mode");
         constexpr std::chrono::milliseconds longest(0xffffffffffLL);
         if (has_ttl(r.mode) && (r.ttl.count() <= 0 || r.ttl > longest))
             refuse(errc::invalid_argument, r.path, "a time to live is from 1 to 1099511627775 ms");

@@ -51,7 +51,8 @@ private:
 /// Go and C++ services can share one lock.
 ///
 /// Ownership is a lease: a paused holder can lose its session without noticing. Fence what you protect with
-/// lock_guard::token() or lock_guard::commit(), or run the work in with_lock(), which is cancelled on loss.
+/// lock_guard::token() or lock_guard::commit(), or run the work in with_lock(), which is cancelled on loss. When somebody deletes
+/// its node by hand, a holder may not know for a quarter of the session timeout; afterwards it has a watch on it.
 ///
 /// One object may be used by any number of coroutines at once, on any executors; each acquire is a contender of its
 /// own, so a coroutine that acquires twice waits for itself, unless it says who it is: acquire_options::owner(). From within
