@@ -14,7 +14,7 @@ lock_scenario::lock_scenario(simulation& simulated, std::span<const lock_under_t
         if (txn.ends_session)
             for (int n = 0; n < s.clients(); ++n)
                 if (s.ensemble.session_of(n) == txn.session) expired_.insert(n);
-        if (txn.session == 0 && !txn.changes.empty()) nodes_deleted_ = true;
+        if (txn.session == 0 && !txn.changes.empty()) locks_are_lost_ = true;
         watching_->committed(txn);
     };
     s.ensemble.on_told_removed = [this](int client, const std::string& path) { watching_->told_removed(client, path); };
@@ -85,7 +85,7 @@ void lock_scenario::expect(int client, const std::string& id, std::exception_ptr
     } catch (const std::system_error& e) {
         if (cancelled && e.code() == condition::cancelled) return;
         if (expired_.contains(client) && (e.code() == condition::session_ended || e.code() == errc::lock_lost)) return;
-        if (nodes_deleted_ && e.code() == errc::lock_lost) return;
+        if (locks_are_lost_ && e.code() == errc::lock_lost) return;
         throw violation(id + " failed: " + e.what());
     }
 }
@@ -239,7 +239,8 @@ void lock_scenario::delete_directory_of(const std::string& path) {
 
 void lock_scenario::run_at_random(const faults& f) {
     const std::size_t clients = 2 + s.pick(3);
-    for (std::size_t n = 0; n < clients; ++n) s.add_client();
+    for (std::size_t n = 0; n < clients; ++n) s.add_client(f.drops_lose ? suspension_policy::lose : suspension_policy::keep);
+    locks_are_lost_ = f.drops_lose;
     before_random_run();
     const std::size_t workers = 3 + s.pick(s.chance(80) ? 8 : 28);
     const std::size_t rounds = 1 + s.pick(4);

@@ -40,6 +40,7 @@ struct faults {
     bool expiries = false;
     bool operator_deletes = false;     ///< of nodes
     bool directory_deletes = false;    ///< of a whole directory
+    bool drops_lose = false;           ///< suspension_policy::lose
     bool containers = false;           ///< servers remove the directory when it is empty
     bool all_sorts_of_users = false;  ///< who commit, release in the work under the lock, or cancel in unusual ways
 };
@@ -110,7 +111,7 @@ private:
     void expect(int client, const std::string& id, std::exception_ptr failed, bool cancelled) const;
 
     std::size_t working_ = 0, active_ = 0;
-    bool nodes_deleted_ = false;  // by an operator
+    bool locks_are_lost_ = false;  // an operator has deleted nodes, or a lost connection loses them
     std::set<int> expired_;  // clients
 };
 

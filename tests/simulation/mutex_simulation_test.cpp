@@ -24,6 +24,14 @@ TEST_CASE("mutex, simulated: connections break", "[simulation]") {
     run_mutex("drops", 500, f);
 }
 
+TEST_CASE("mutex, simulated: connections break, and the locks are lost with them", "[simulation]") {
+    faults f;
+    f.drops = f.drops_lose = true;
+    run_mutex("drops that lose", 500, f);
+    f.expiries = f.operator_deletes = true;
+    run_mutex("drops that lose, and more", 500, f);
+}
+
 TEST_CASE("mutex, simulated: sessions expire", "[simulation]") {
     faults f;
     f.drops = f.expiries = true;

@@ -114,6 +114,14 @@ TEST_CASE("shared_mutex, simulated: connections break", "[simulation]") {
     run_shared_mutex("drops", 500, f);
 }
 
+TEST_CASE("shared_mutex, simulated: connections break, and the locks are lost with them", "[simulation]") {
+    faults f;
+    f.drops = f.drops_lose = true;
+    run_shared_mutex("drops that lose", 500, f);
+    f.expiries = f.operator_deletes = true;
+    run_shared_mutex("drops that lose, and more", 500, f);
+}
+
 TEST_CASE("shared_mutex, simulated: sessions expire", "[simulation]") {
     faults f;
     f.drops = f.expiries = true;

@@ -52,9 +52,9 @@ simulation::~simulation() {
 
 std::size_t simulation::pick(std::size_t below) { return static_cast<std::size_t>(random_() % below); }
 
-client simulation::add_client() {
+client simulation::add_client(suspension_policy when_suspended) {
     const int number = clients();
-    cores_.push_back(std::make_shared<detail::core>(executor(), patient(), ensemble.factory(number)));
+    cores_.push_back(std::make_shared<detail::core>(executor(), patient().suspension(when_suspended), ensemble.factory(number)));
     clients_.emplace_back(cores_.back());
     return clients_.back();
 }

@@ -3,6 +3,7 @@
 #include "simulation/sim_ensemble.hpp"
 
 #include <zkasio/client.hpp>
+#include <zkasio/client_options.hpp>
 
 #include <asio/awaitable.hpp>
 #include <asio/io_context.hpp>
@@ -45,7 +46,7 @@ public:
     bool chance(int percent) { return pick(100) < static_cast<std::size_t>(percent); }
     asio::any_io_executor executor() { return io_.get_executor(); }
     /// Number 0, 1, ...
-    client add_client();
+    client add_client(suspension_policy when_suspended = suspension_policy::keep);
     client client_number(int n) const { return clients_[static_cast<std::size_t>(n)]; }
     detail::core& inside(int n) const { return *cores_[static_cast<std::size_t>(n)]; }
     int clients() const noexcept { return static_cast<int>(cores_.size()); }

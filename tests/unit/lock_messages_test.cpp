@@ -102,7 +102,7 @@ TEST_CASE("an acquire that is cancelled, or whose session ends, names the lock",
 
 TEST_CASE("a downgrade that comes too late, or that is cancelled, names the lock and says why", "[messages]") {
     rig r;
-    r.server.session_timeout = 300ms;
+    r.server.session_timeout = 1s;
     fake_tree tree;
     bool asked = false;
     r.server.answer = [&](const request& q) -> std::optional<reply> {

@@ -50,7 +50,7 @@ private:
 
 // A first acknowledged write may prove that the session has lived, and yet come too late to promise anything.
 TEST_CASE("lock: an acquire waits until the lease covers it", "[queue]") {
-    constexpr auto T = 300ms;
+    constexpr auto T = 1s;
     rig r;
     r.server.session_timeout = T;
     directory d(r.server, "0000000000");
