@@ -356,6 +356,46 @@ TEST_CASE("lock: a cut takes the lock from its owner where that is wanted, and f
     r.run(body);
 }
 
+TEST_CASE("lock: of readers who are handed the lock during a cut those have it afterwards whose nodes are there", "[lock]") {
+    rig r(rig::quick().suspension(suspension_policy::lose));
+    fake_tree tree;
+    r.server.answer = [&](const request& q) -> std::optional<reply> { return tree(q); };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const shared_mutex lock(zk, "/lock");
+        std::vector<int> served;
+        auto read = [&](int me) -> asio::awaitable<void> {
+            lock_guard guard = co_await lock.acquire_shared();
+            served.push_back(me);
+            CHECK(guard.held());
+            co_await guard.release();
+        };
+        lock_guard writing = co_await lock.acquire();
+        std::vector<running> tasks;
+        for (int i = 0; i < 3; ++i) {
+            tasks.emplace_back(r.loop.executor(), read(i));
+            co_await r.server.until([&] { return tree.size() == static_cast<std::size_t>(i) + 2; });
+        }
+        co_await next_turns(r.server);
+        r.server.reachable = false;
+        r.server.drop();
+        co_await writing.lost();
+        running releasing(r.loop.executor(), writing.release());
+        for (int i = 0; i < 20; ++i) co_await asio::post(r.loop.executor(), asio::use_awaitable);
+        tree(remove_request{tree.nth(2)});
+        r.server.reachable = true;
+        for (const running& t : tasks) {
+            const std::exception_ptr failed = co_await t.end();
+            CHECK_FALSE(failed);
+        }
+        REQUIRE(served.size() == 3);
+        CHECK(served.back() == 1);
+        CHECK(requests_named(r.server, "create") == 5);
+        co_await releasing.end();
+    };
+    r.run(body);
+}
+
 TEST_CASE("lock: who would be handed the lock during a cut fails when the session does not outlast it", "[lock]") {
     rig r(rig::quick().suspension(suspension_policy::lose).renewal(session_renewal::none));
     fake_tree tree;
