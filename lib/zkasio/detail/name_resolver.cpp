@@ -16,8 +16,10 @@ void name_resolver::arrived(const std::shared_ptr<round>& r) {
 }
 
 void name_resolver::resolve(std::shared_ptr<void> keep_alive, const std::vector<host_port>& hosts, on_resolved done) {
+    if (current_ && current_->hosts == hosts) return;
     cancel();
     const auto r = current_ = std::make_shared<round>();
+    r->hosts = hosts;
     r->done = std::move(done);
     for (const host_port& h : hosts) {
         std::error_code not_numeric;

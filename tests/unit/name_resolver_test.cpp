@@ -1,0 +1,57 @@
+#include "support/test_client.hpp"
+
+#include <zkasio/detail/name_resolver.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::detail;
+using namespace zkasio::test;
+
+TEST_CASE("names: a look-up that is under way is waited for, unless other names are asked for", "[names]") {
+    test_loop loop;
+    const auto alive = std::make_shared<int>();
+    name_resolver resolver(asio::make_strand(loop.executor()));
+    std::vector<std::pair<std::string, std::vector<std::string>>> found;
+    const auto look_up = [&](std::string name, std::uint16_t port) {
+        const std::vector<host_port> hosts{{"localhost", port}};
+        resolver.resolve(alive, hosts, [&, name](std::vector<std::string> servers, const std::string& failure) {
+            CHECK(failure.empty());
+            found.emplace_back(name, std::move(servers));
+        });
+    };
+    const auto is_from = [](const std::vector<std::string>& servers, const std::string& port) {
+        return !servers.empty() && servers.front().ends_with(port);
+    };
+    SECTION("the same, again and again: the first one answers") {
+        look_up("first", 1);
+        look_up("second", 1);
+        look_up("third", 1);
+        loop.run();
+        REQUIRE(found.size() == 1);
+        CHECK(found[0].first == "first");
+        CHECK(is_from(found[0].second, ":1"));
+        look_up("fourth", 1);  // afterwards, it is looked up anew
+        loop.run();
+        CHECK(found.size() == 2);
+    }
+    SECTION("others") {
+        look_up("first", 1);
+        look_up("second", 2);
+        loop.run();
+        REQUIRE(found.size() == 1);
+        CHECK(found[0].first == "second");
+        CHECK(is_from(found[0].second, ":2"));
+    }
+    SECTION("cancelled") {
+        look_up("first", 1);
+        resolver.cancel();
+        look_up("second", 1);
+        loop.run();
+        REQUIRE(found.size() == 1);
+        CHECK(found[0].first == "second");
+    }
+}
