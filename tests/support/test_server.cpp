@@ -116,7 +116,11 @@ void test_server::start(int server) {
     wait_until_serving(server);
 }
 
-void test_server::pause(int server) { ::kill(nodes_[static_cast<std::size_t>(server)].pid, SIGSTOP); }
+void test_server::pause(int server) {
+    const pid_t pid = nodes_[static_cast<std::size_t>(server)].pid;
+    ::kill(pid, SIGSTOP);
+    ::waitpid(pid, nullptr, WUNTRACED);  // until it has stopped
+}
 void test_server::resume(int server) { ::kill(nodes_[static_cast<std::size_t>(server)].pid, SIGCONT); }
 
 const std::string& shared_servers() {
