@@ -55,7 +55,7 @@ namespace {
 asio::awaitable<void> until_connected(core_ptr c, std::string operation, std::string path) {
     if (there(c, operation, path)->state() == session_state::connected) co_return;
     const reply r = co_await wait_connected(c);
-    throw_if_failed(r, operation, path.empty() ? c->options().servers() : path);
+    throw_if_failed(r, operation, path.empty() ? c->server_names() : path);
 }
 
 // Servers look at the credentials of the options behind the handshake, and refuse them when a session is there already.

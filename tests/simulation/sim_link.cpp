@@ -86,9 +86,9 @@ bool sim_link::send_goodbye() {
     return true;
 }
 
-bool sim_link::goodbye_received() {
+goodbye_result sim_link::answer_to_goodbye() {
     process(true, false);
-    return goodbye_received_;
+    return goodbye_result_;
 }
 
 void sim_link::close() {
@@ -122,8 +122,8 @@ void sim_link::handle(arrival&& a) {
         fail_all(errc::session_expired);
         listener_.on_link(link_state::expired);
     } else if (std::holds_alternative<lost>(a)) {
-        if (goodbye_sent_) {  // the same to who waits for it
-            goodbye_received_ = true;
+        if (goodbye_sent_) {
+            goodbye_result_ = goodbye_result::connection_lost;
             return;
         }
         const bool was_connected = state_ == state::connected;
@@ -131,7 +131,7 @@ void sim_link::handle(arrival&& a) {
         fail_all(zk_errc::connection_loss);
         if (was_connected) listener_.on_link(link_state::disconnected);
     } else {
-        goodbye_received_ = true;
+        goodbye_result_ = goodbye_result::session_over;
     }
 }
 

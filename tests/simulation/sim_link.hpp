@@ -32,7 +32,7 @@ public:
     std::string last_failure() const override { return "connection reset"; }
     std::string current_server() const override { return "simulated:2181"; }
     bool send_goodbye() override;
-    bool goodbye_received() override;
+    detail::goodbye_result answer_to_goodbye() override;
     void close() override;
 
     // --------------------------------------------------------------------------------------------- the server's end
@@ -119,7 +119,8 @@ private:
     std::map<watch_key, bool> registered_;                          // true: that of a node that was missing
     std::deque<std::pair<detail::op_id, detail::request>> outstanding_;
     std::deque<arrival> arrived_;
-    bool closed_ = false, goodbye_sent_ = false, goodbye_received_ = false;
+    bool closed_ = false, goodbye_sent_ = false;
+    detail::goodbye_result goodbye_result_ = detail::goodbye_result::none_yet;
 
     // the server's end
     bool handshaking_ = false;  // the server has not seen it yet

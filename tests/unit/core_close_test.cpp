@@ -67,6 +67,50 @@ TEST_CASE("core: a goodbye that cannot be sent, or is not answered", "[core][clo
     r.run(body);
 }
 
+TEST_CASE("core: a server that hangs up instead of answering the goodbye has not ended the session", "[core][close]") {
+    rig r(rig::quick().close_timeout(10s));
+    r.server.says_goodbye = false;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        std::vector<close_result> results;
+        const running closing(r.loop.executor(), close(zk, results));
+        co_await r.server.until([&] { return r.server.log.back() == "goodbye"; });
+        r.server.drop();
+        co_await closing.end();
+        CHECK(results[0] == close_result::session_left_to_expire);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: a session that was given up may live: closing says so, until the servers must have ended it", "[core][close]") {
+    rig r;
+    r.server.session_timeout = 150ms;
+    const int connections = GENERATE(0, 1, 2);
+    const bool long_enough = GENERATE(false, true);
+    if (long_enough && connections == 0) return;
+    INFO(connections << " connections afterwards, " << (long_enough ? "the first is long" : "short"));
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session first = co_await zk.current_session();
+        r.server.reachable = false;
+        r.server.drop();
+        co_await first.ended();
+        for (int i = 0; i < connections; ++i) {
+            r.server.reachable = true;
+            co_await zk.connected();
+            // A wait for what only time brings.
+            const auto until = boot_clock::now() + 310ms;
+            if (long_enough && i == 0) co_await r.server.until([&] { return boot_clock::now() > until; });
+            if (i + 1 == connections) break;
+            r.server.reachable = false;
+            r.server.drop();
+            co_await r.server.until([&] { return zk.state() == session_state::suspended; });
+        }
+        const close_result how = co_await zk.close();
+        CHECK(how == (long_enough ? close_result::confirmed : close_result::session_left_to_expire));
+    };
+    r.run(body);
+}
+
 TEST_CASE("core: what is under way when closing begins may finish", "[core][close]") {
     rig r(rig::quick().close_timeout(10s));
     r.server.answer = [](const request&) { return std::nullopt; };

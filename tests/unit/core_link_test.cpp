@@ -14,6 +14,8 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <variant>
 #include <vector>
 
 using namespace zkasio;
@@ -169,6 +171,95 @@ TEST_CASE("core: a server that accepts and says nothing is left after a while", 
         co_await zk.connected();
     };
     r.run(body);
+}
+
+TEST_CASE("core: messages name the servers that were given last", "[core][session]") {
+    rig r(client_options("10.0.0.1:2181/app").connection_timeout(20ms).close_timeout(200ms));
+    r.server.reachable = false;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::string before = co_await message_of(zk.connected());
+        CHECK(before == "connect 10.0.0.1:2181/app: not connected (connection refused)");
+        co_await zk.set_servers("10.0.0.7,10.0.0.8:1");
+        const std::string after = co_await message_of(zk.connected());
+        CHECK(after == "connect 10.0.0.7,10.0.0.8:1/app: not connected (connection refused)");
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: servers that take long to open a session get more time with each round", "[core][session]") {
+    rig r(rig::quick().session_timeout(900ms));
+    r.server.session_timeout = 900ms;
+    r.server.handshake = 400ms;  // more than a third
+    auto body = [&](client zk) -> asio::awaitable<void> { co_await zk.connected(); };
+    r.run(body);
+}
+
+TEST_CASE("core: a send that fails is told at once, and what comes behind it is not sent before the next connection",
+          "[core][session]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        r.server.send_fails = true;
+        const pending_children first = zk.start_children("/a");
+        co_await r.server.until([&] { return r.server.requests.size() == 1; });
+        CHECK(zk.state() == session_state::suspended);
+        const pending_children second = zk.start_children("/b");
+        const std::error_code lost = co_await code_of(first.result());
+        CHECK(lost == zk_errc::connection_loss);
+        co_await second.result();
+        r.server.send_fails = true;
+        auto on_the_clients_strand = [&]() -> asio::awaitable<void> {  // all of this leaves together
+            const pending_children c = zk.start_children("/c"), d = zk.start_children("/d"), e = zk.start_children("/e");
+            const running authenticating(zk.get_executor(), zk.add_auth("digest", "a:b"));
+            auto seen = co_await zk.children_and_watch("/f");
+            const std::error_code of_c = co_await code_of(c.result());
+            CHECK(of_c == zk_errc::connection_loss);
+            co_await d.result();
+            co_await e.result();
+            const std::error_code of_auth = co_await authenticating.code();
+            CHECK_FALSE(of_auth);
+        };
+        co_await asio::co_spawn(zk.get_executor(), on_the_clients_strand(), asio::use_awaitable);
+        CHECK(r.server.connections == 3);
+        for (const auto& q : r.server.requests)
+            if (const auto* auth = std::get_if<add_auth_request>(&q.what)) CHECK_FALSE(auth->known);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: who lost a connection because nothing came has not tried to connect", "[core][session]") {
+    std::vector<std::string> lines;
+    rig r(rig::quick().log([&](std::string_view line) { lines.emplace_back(line); }));
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        r.server.times_out = true;
+        co_await r.server.until([&] { return r.server.connections == 2; });
+    };
+    r.run(body);
+    CHECK(std::count(lines.begin(), lines.end(), "suspended: connection lost: no answer for too long") == 1);
+    for (const std::string& line : lines) CHECK_FALSE(line.starts_with("cannot connect"));
+}
+
+TEST_CASE("core: an event loop that stands still is told from one that has nothing to do", "[core][session]") {
+    std::vector<std::string> lines;
+    rig r(rig::quick().log([&](std::string_view line) { lines.emplace_back(line); }));
+    r.server.session_timeout = 1s;
+    const bool blocked = GENERATE(false, true);
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        // More than may be under way, so that no read of our own goes out, and nobody answers.
+        r.server.answer = [](const request&) { return std::nullopt; };
+        r.server.tick = 350ms;
+        std::vector<pending_children> hanging;
+        for (int i = 0; i < 1001; ++i) hanging.push_back(zk.start_children("/a"));
+        co_await r.server.until([&] { return r.server.requests.size() == 1000; });
+        co_await next_turns(r.server);
+        if (blocked) std::this_thread::sleep_for(700ms);
+        co_await next_turns(r.server);
+    };
+    r.run(body);
+    const auto told = std::count_if(lines.begin(), lines.end(), [](const std::string& l) { return has(l, "the event loop did not run for"); });
+    CHECK(told == blocked);
 }
 
 TEST_CASE("core: what is logged", "[core][session]") {

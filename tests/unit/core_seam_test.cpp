@@ -94,6 +94,7 @@ TEST_CASE("seam: the order of calls for one request", "[core][seam]") {
         .IN_SEQUENCE(order)
         .LR_SIDE_EFFECT(s.answer(_1))
         .RETURN(std::error_code());
+    REQUIRE_CALL(s.mock, end_batch()).IN_SEQUENCE(order);  // but the submit may have lost the connection
     REQUIRE_CALL(s.mock, send_goodbye()).IN_SEQUENCE(order).RETURN(false);
 
     const auto core = s.make_core();
@@ -142,6 +143,33 @@ TEST_CASE("seam: what has arrived is read before it is asked what has timed out"
     s.loop.run(body());
     calls.resize(7);
     CHECK(calls == std::vector<std::string>{"interest", "read", "interest", "read", "interest", "read", "interest"});
+}
+
+TEST_CASE("seam: what has arrived is read also when a request comes before the timer that is due", "[core][seam]") {
+    seam s;
+    s.allow_questions();
+    std::vector<std::string> calls;
+    ALLOW_CALL(s.mock, open(_)).LR_SIDE_EFFECT(s.connect());
+    ALLOW_CALL(s.mock, next_interest()).LR_SIDE_EFFECT(calls.push_back("interest")).LR_RETURN(s.now_waits_for);
+    ALLOW_CALL(s.mock, process(_, _)).LR_SIDE_EFFECT(calls.push_back("read")).LR_RETURN(s.turn());
+    ALLOW_CALL(s.mock, submit(_, _)).LR_SIDE_EFFECT(calls.push_back("submit")).LR_SIDE_EFFECT(s.answer(_1)).RETURN(std::error_code());
+    ALLOW_CALL(s.mock, end_batch());
+    ALLOW_CALL(s.mock, send_goodbye()).RETURN(false);
+    const auto core = s.make_core();
+    auto body = [&]() -> asio::awaitable<void> {
+        const client zk(core);
+        co_await zk.connected();
+        const pending_children listing = zk.start_children("/a");
+        calls.clear();
+        // The program is busy, for longer than the backend waits.
+        for (const auto until = boot_clock::now() + 20ms; boot_clock::now() < until;) {
+        }
+        co_await listing.result();
+        co_await zk.close();
+    };
+    s.loop.run(body());
+    calls.resize(3);
+    CHECK(calls == std::vector<std::string>{"read", "submit", "interest"});
 }
 
 TEST_CASE("seam: a connection attempt that takes too long is aborted", "[core][seam]") {

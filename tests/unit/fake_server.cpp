@@ -42,10 +42,15 @@ public:
 
     interest next_interest() override {
         interest result;
+        tell_of_loss();
+        if (state_ == state::connected && std::exchange(server_.times_out, false)) {
+            lose("no answer for too long");
+            return result;
+        }
         if (state_ == state::none && server_.reachable && !over_) {
             state_ = state::connecting;
             ++number_;
-            if (!server_.silent) post([](connection& c) { c.connected(); });
+            if (!server_.silent) post([](connection& c) { c.connected(); }, server_.handshake);
         }
         if (state_ == state::none) {
             if (!over_) last_failure_ = "connection refused";
@@ -81,6 +86,7 @@ public:
     }
 
     std::error_code submit(op_id id, const request& r) override {
+        if (state_ != state::connected) return std::make_error_code(std::errc::resource_unavailable_try_again);
         if (is_own_read(r)) {
             ++server_.own_reads;
             outstanding_.emplace_back(id, r);
@@ -96,6 +102,11 @@ public:
         if (server_.refuse)
             if (const std::error_code code = server_.refuse(r)) return code;
         outstanding_.emplace_back(id, r);
+        if (std::exchange(server_.send_fails, false)) {
+            state_ = state::none;
+            lost_ = true;
+            return {};
+        }
         if (auto answered = server_.answer(r)) {
             if (server_.nodes_are_ours && answered->stat.ephemeral_owner == 0) answered->stat.ephemeral_owner = session_;
             post([id, a = std::move(*answered)](connection& c) { c.reply_to(id, a); }, server_.delay);
@@ -103,8 +114,14 @@ public:
         return {};
     }
 
-    void begin_batch() override { note("begin"); }
-    void end_batch() override { note("end"); }
+    void begin_batch() override {
+        batch_ = true;
+        note("begin");
+    }
+    void end_batch() override {
+        if (std::exchange(batch_, false)) note("end");
+        tell_of_loss();
+    }
     void abort_connection() override {
         note("abort");
         lose("aborted");
@@ -128,12 +145,12 @@ public:
         if (!server_.can_send_goodbye || state_ != state::connected) return false;
         note("goodbye");
         goodbye_sent_ = true;
-        if (server_.says_goodbye) post([](connection& c) { c.said_goodbye_ = true; });
+        if (server_.says_goodbye) post([](connection& c) { c.goodbye_result_ = goodbye_result::session_over; });
         return true;
     }
-    bool goodbye_received() override {
+    goodbye_result answer_to_goodbye() override {
         process(true, false);
-        return said_goodbye_;
+        return goodbye_result_;
     }
 
     void close() override {
@@ -176,10 +193,16 @@ public:
         for (const auto& [id, what] : std::exchange(outstanding_, {})) listener_.on_reply(id, lost(code));
     }
 
+    void tell_of_loss() {
+        if (!std::exchange(lost_, false)) return;
+        state_ = state::connected;
+        lose("could not send");
+    }
+
     void lose(std::string why) {
         if (state_ == state::none) return;
-        if (goodbye_sent_) {  // the same to who waits for it
-            said_goodbye_ = true;
+        if (goodbye_sent_) {
+            goodbye_result_ = goodbye_result::connection_lost;
             return;
         }
         const bool was_connected = state_ == state::connected;
@@ -254,7 +277,8 @@ private:
     std::uint64_t number_ = 0;
     std::int64_t session_ = 0;
     std::string password_, last_failure_;
-    bool over_ = false, closed_ = false, goodbye_sent_ = false, said_goodbye_ = false;
+    bool over_ = false, lost_ = false, closed_ = false, goodbye_sent_ = false, batch_ = false;
+    goodbye_result goodbye_result_ = goodbye_result::none_yet;
 };
 
 fake_server::fake_server() = default;

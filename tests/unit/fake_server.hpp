@@ -54,6 +54,9 @@ public:
     std::function<std::error_code(const detail::request&)> refuse;  ///< at once, as submit() may
     int failing_opens = 0;                                          ///< how many times open() throws
     bool reachable = true;                                          ///< else connect() fails
+    bool send_fails = false;   ///< the next submit() loses the connection, and only end_batch() tells
+    bool times_out = false;    ///< the next next_interest() finds that nothing has come for too long
+    std::chrono::milliseconds handshake{0};  ///< how long it takes
     bool silent = false;       ///< connections are accepted, and then nothing happens
     bool wants_write = false;  ///< something is half sent: submit() may refuse until the socket is writable
     bool nodes_are_ours = true;  ///< a stat without an owner names this session

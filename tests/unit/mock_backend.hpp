@@ -25,7 +25,7 @@ public:
     IMPLEMENT_CONST_MOCK0(last_failure);
     IMPLEMENT_CONST_MOCK0(current_server);
     IMPLEMENT_MOCK0(send_goodbye);
-    IMPLEMENT_MOCK0(goodbye_received);
+    IMPLEMENT_MOCK0(answer_to_goodbye);
     IMPLEMENT_MOCK0(close);
 };
 

@@ -158,6 +158,13 @@ struct interest {
 
 enum class drain_result { drained, more };
 
+/// What has come of a goodbye.
+enum class goodbye_result {
+    none_yet,
+    session_over,     ///< the server has said so
+    connection_lost,  ///< before the server has said anything: the session may live until it times out
+};
+
 /// Driven from one strand. Listener calls come only from within process(), next_interest(), end_batch(), set_servers(),
 /// abort_connection() and close(), never from submit(). The listener may call any of these in return (what that brings is
 /// told by the outer call, in order); it must not destroy the backend.
@@ -181,11 +188,13 @@ public:
     /// Reads up to a fair number of replies, and writes when `writable`.
     virtual drain_result process(bool readable, bool writable) = 0;
 
-    /// Sends, or refuses at once with a code; when it refuses, no reply follows. Only while connected.
-    /// std::errc::resource_unavailable_try_again: not now, but when the socket has become writable.
+    /// Sends, or refuses at once with a code; when it refuses, nothing was sent, and no reply follows.
+    /// std::errc::resource_unavailable_try_again: not now, but when the socket has become writable, or on the next connection
+    /// (this one may have ended in a submit() that end_batch() has not told of).
     virtual std::error_code submit(op_id id, const request& r) = 0;
 
-    /// Everything submitted between these two may leave in common packets.
+    /// Everything submitted between these two may leave in common packets. The second follows also where one submit() needs no
+    /// first: it tells what has happened meanwhile.
     virtual void begin_batch() = 0;
     virtual void end_batch() = 0;
 
@@ -205,10 +214,10 @@ public:
     virtual std::string attempt() const { return current_server() + ": no answer"; }  ///< what the connection that is tried lacks
     virtual std::string current_server() const = 0;  ///< that is connected to, or was tried last
 
-    /// Asks the server to end the session. False when that cannot be sent now. Afterwards only goodbye_received(),
+    /// Asks the server to end the session. False when that cannot be sent now. Afterwards only answer_to_goodbye(),
     /// next_interest() and close() may be called.
     virtual bool send_goodbye() = 0;
-    virtual bool goodbye_received() = 0;  ///< the server has answered by closing the connection
+    virtual goodbye_result answer_to_goodbye() = 0;
 
     /// Ends everything at once, without blocking. Outstanding requests end with closing.
     virtual void close() = 0;

@@ -3,6 +3,7 @@
 
 #include <zkasio/detail/backend.hpp>
 #include <zkasio/detail/fork_mark.hpp>
+#include <zkasio/detail/random_engine.hpp>
 #include <zkasio/path.hpp>
 
 #include <zookeeper/zookeeper.h>
@@ -24,7 +25,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <mutex>
 #include <set>
 #include <unordered_map>
@@ -157,6 +157,24 @@ struct multi_call {
     std::vector<c_acl> acls;
 };
 
+/// The library draws from drand48() whether to leave for a server that has been added, and nobody seeds that: all clients would
+/// leave at once. As long as this exists it is seeded; then the program's own sequence goes on, as if nothing had been drawn.
+class seeded_drand48 {
+public:
+    seeded_drand48() {
+        const std::uint64_t bits = random_engine()();
+        std::array<unsigned short, 3> seed{};
+        for (std::size_t i = 0; i < seed.size(); ++i) seed[i] = static_cast<unsigned short>(bits >> 16 * i);
+        std::memcpy(before_.data(), ::seed48(seed.data()), sizeof before_);
+    }
+    ~seeded_drand48() { ::seed48(before_.data()); }
+    seeded_drand48(const seeded_drand48&) = delete;
+    seeded_drand48& operator=(const seeded_drand48&) = delete;
+
+private:
+    std::array<unsigned short, 3> before_{};
+};
+
 /// A descriptor that reads as end of file and refuses writes.
 class dead_descriptor {
 public:
@@ -190,6 +208,17 @@ std::string with_brackets(std::string_view server) {
 }
 
 constexpr int handshake_bytes = 40;  // of the shortest handshake answer (without the read-only flag)
+constexpr int longest_handshake_bytes = 41;
+
+// Of no other request: the library counts its own up from the time of day, and the protocol has given away some down to -9.
+constexpr std::int32_t goodbye_xid = -100;
+constexpr std::size_t goodbye_answer_bytes = 20;  // length, xid, zxid, error
+
+std::int32_t int_at(const void* bytes, std::size_t at) {
+    std::uint32_t v = 0;
+    std::memcpy(&v, static_cast<const char*>(bytes) + at, sizeof v);
+    return static_cast<std::int32_t>(ntohl(v));
+}
 
 // What a server does that has no quorum, has maxClientCnxns connections from here already, or speaks TLS on this port.
 constexpr std::string_view hung_up = "hung up instead of answering (not serving, too many connections, or it expects TLS)";
@@ -236,7 +265,7 @@ public:
     std::string attempt() const override;
     std::string current_server() const override;
     bool send_goodbye() override;
-    bool goodbye_received() override;
+    goodbye_result answer_to_goodbye() override;
     void close() override;
 
 private:
@@ -266,6 +295,8 @@ private:
     void adopt_descriptor(int fd);
     enum class handshake { incomplete, good, bad, tls, failed };
     handshake look_at_handshake();
+    handshake wait_for_last_byte();
+    handshake hung_up_in_between() const;
     int read_failure_ = 0;  // with handshake::failed
     drain_result read_packets();
     void cure_poison();
@@ -311,6 +342,7 @@ private:
     std::string server_;  // that the current connection, or the last one, is to
     std::vector<std::string> servers_;
     std::unordered_map<op_id, std::unique_ptr<multi_call>> multis_;
+    std::string last_bytes_;  // that have come since the goodbye: as many as its answer has
 };
 
 // The callbacks. They come only from within a library_call, they must not throw through C frames, and they only
@@ -418,9 +450,12 @@ bool c_backend::explain(std::string_view text) {
     // Of the other codes, errno is whatever failed last.
     const int rc = std::atoi(std::string(text.substr(code + code_is.size(), 8)).c_str());
     if (rc == ZSESSIONEXPIRED || rc == ZAUTHFAILED) return true;  // no failure of the connection
+    if (rc == ZOPERATIONTIMEOUT && reported_ != link_state::connected) return fail(attempt()), true;
     if (rc == ZOPERATIONTIMEOUT) why = "no answer for two thirds of the session timeout";
     if (rc == ZRUNTIMEINCONSISTENCY) why = "its answers are out of step with the requests";
-    if (why == "Host is down")  // what the library makes of an end of file
+    // What the library makes of an end of file. The words for it are in the program's language.
+    const int failure = std::atoi(std::string(text.substr(number + 6, open - number - 6)).c_str());
+    if (rc == ZCONNECTIONLOSS && failure == EHOSTDOWN)
         why = reported_ == link_state::connected ? "closed by the server" : hung_up;
     fail(with_brackets(who) + ": " + std::string(why));
     return true;
@@ -511,31 +546,37 @@ void c_backend::adopt_descriptor(int fd) {
 
 // Fact 31: the library takes any 41 bytes for a handshake answer, and a wrong session id in it for an expiry.
 c_backend::handshake c_backend::look_at_handshake() {
-    std::array<unsigned char, handshake_bytes> answer{};
+    std::array<unsigned char, longest_handshake_bytes> answer{};
     const ssize_t n = ::recv(fd_, answer.data(), answer.size(), MSG_PEEK | MSG_DONTWAIT);
     constexpr unsigned char tls_alert = 0x15, tls_major = 3;
     if (n >= 2 && answer[0] == tls_alert && answer[1] == tls_major) return handshake::tls;
-    if (n > 0 && n < handshake_bytes) {
-        pollfd p{fd_, POLLRDHUP, 0};
-        return ::poll(&p, 1, 0) > 0 ? handshake::bad : handshake::incomplete;  // hung up in the middle, or not
-    }
+    if (n > 0 && n < handshake_bytes) return hung_up_in_between();
     if (n == 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))) return handshake::good;  // the library notices
     if (n < 0) {  // told only once: the library would take the connection for one that was closed
         read_failure_ = errno;
         return handshake::failed;
     }
-    const auto int_at = [&](std::size_t at) {
-        std::uint32_t v = 0;
-        std::memcpy(&v, answer.data() + at, sizeof v);
-        return static_cast<std::int32_t>(ntohl(v));
-    };
+    const auto field = [&](std::size_t at) { return int_at(answer.data(), at); };
     constexpr std::int32_t day_ms = 24 * 3600 * 1000;
-    const std::int32_t length = int_at(0), version = int_at(4), timeout = int_at(8), password = int_at(20);
-    const bool no_session = int_at(12) == 0 && int_at(16) == 0;
+    const std::int32_t length = field(0), version = field(4), timeout = field(8), password = field(20);
+    const bool no_session = field(12) == 0 && field(16) == 0;
     const bool plausible = (length == 36 || length == 37) && version == 0 && password == 16 && timeout >= 0 &&
                            timeout <= day_ms && (timeout > 0) == !no_session;
     // "No session" is how a server says that ours has expired; we must have one for that.
-    return plausible && !(no_session && session_id() == 0) ? handshake::good : handshake::bad;
+    if (!plausible || (no_session && session_id() == 0)) return handshake::bad;
+    return n < 4 + length ? wait_for_last_byte() : handshake::good;
+}
+
+// The library would take the 40 bytes, and nothing would wake it for the one that is left.
+c_backend::handshake c_backend::wait_for_last_byte() {
+    ::setsockopt(fd_, SOL_SOCKET, SO_RCVLOWAT, &longest_handshake_bytes, sizeof longest_handshake_bytes);
+    return hung_up_in_between();
+}
+
+// With what has come so far of an answer.
+c_backend::handshake c_backend::hung_up_in_between() const {
+    pollfd p{fd_, POLLRDHUP, 0};
+    return ::poll(&p, 1, 0) > 0 ? handshake::bad : handshake::incomplete;
 }
 
 drain_result c_backend::process(bool readable, bool writable) {
@@ -665,6 +706,7 @@ void c_backend::abort_connection() {
 void c_backend::set_servers(const std::vector<std::string>& servers) {
     if (!usable()) return;
     const std::string hosts = join(servers);
+    std::optional<seeded_drand48> fair(std::in_place);
     {
         const library_call guard(*this);
         // It compares addresses without their ports and ignores a list that looks the same to it. A list that
@@ -673,8 +715,12 @@ void c_backend::set_servers(const std::vector<std::string>& servers) {
         zoo_set_servers(zh_, hosts.c_str());
     }
     servers_ = servers;
-    if (reported_ == link_state::connected && !connected()) fail(server_ + ": left, for it is not in the new list of servers");
+    // It leaves also one of several, by chance, when the list has grown; and always by the way around above.
+    const bool listed = std::any_of(servers.begin(), servers.end(), [&](const std::string& s) { return with_brackets(s) == server_; });
+    if (reported_ == link_state::connected && !connected())
+        fail(server_ + ": left, for " + (listed ? "the list of servers has changed" : "it is not in the new list of servers"));
     cure_poison();
+    fair.reset();
     report();
 }
 
@@ -702,20 +748,15 @@ std::error_code c_backend::submit(op_id id, const request& r) {
     if (!zh_) return errc::client_closed;
     if (made_here_.forked()) return errc::forked;
     if (is_unrecoverable(zh_)) return errc::session_expired;  // fact 16: zoo_amulti would crash
-    if (!connected()) {
-        // Lost by an earlier one of the same batch. The library would take it, and keep it for the next connection.
-        // It fails like the others; that it was not even tried is nothing that connection_loss could say.
-        reply& lost = std::get<reply_news>(news_.emplace_back(std::in_place_type<reply_news>, id)).what;
-        lost.code = zk_errc::connection_loss;
-        lost.sent = true;
-        return {};
-    }
+    // Lost by an earlier one that nobody was told of yet. The library would take this one, and keep it for the next connection.
+    const std::error_code not_now = std::make_error_code(std::errc::resource_unavailable_try_again);
+    if (!connected()) return not_now;
     if (const auto* auth = std::get_if<add_auth_request>(&r); auth && !auth->known) {
         // The library puts it at the front of its queue, also in front of the rest of a half-sent request.
         int fd = -1, events = 0;
         timeval tv{};
         library_interest(fd, events, tv);
-        if (events & ZOOKEEPER_WRITE) return std::make_error_code(std::errc::resource_unavailable_try_again);
+        if ((events & ZOOKEEPER_WRITE) || !connected()) return not_now;
     }
     std::error_code code;
     int send_failure = 0;
@@ -858,19 +899,25 @@ bool c_backend::send_goodbye() {
     int fd = -1, events = 0;
     timeval tv{};
     if (library_interest(fd, events, tv) != ZOK || (events & ZOOKEEPER_WRITE) != 0 || !connected()) return false;
-    const std::array<std::uint32_t, 3> packet{htonl(8), htonl(static_cast<std::uint32_t>(std::time(nullptr))),
+    const std::array<std::uint32_t, 3> packet{htonl(8), htonl(static_cast<std::uint32_t>(goodbye_xid)),
                                               htonl(static_cast<std::uint32_t>(-11))};
     return ::send(fd_, packet.data(), sizeof packet, MSG_NOSIGNAL | MSG_DONTWAIT) ==
            static_cast<ssize_t>(sizeof packet);
 }
 
-bool c_backend::goodbye_received() {
+// A server hangs up behind its answer. One that hangs up without has lost its leader, or is being stopped: the session lives.
+goodbye_result c_backend::answer_to_goodbye() {
     std::array<char, 4096> scratch;
-    for (;;) {
-        const ssize_t n = ::recv(fd_, scratch.data(), scratch.size(), MSG_DONTWAIT);
-        if (n > 0) continue;
-        return n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+    ssize_t n = 0;
+    while ((n = ::recv(fd_, scratch.data(), scratch.size(), MSG_DONTWAIT)) > 0) {
+        last_bytes_.append(scratch.data(), static_cast<std::size_t>(n));
+        if (last_bytes_.size() > goodbye_answer_bytes) last_bytes_.erase(0, last_bytes_.size() - goodbye_answer_bytes);
     }
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return goodbye_result::none_yet;
+    const auto field = [&](std::size_t at) { return int_at(last_bytes_.data(), at); };
+    const bool answered = last_bytes_.size() == goodbye_answer_bytes && field(0) == goodbye_answer_bytes - 4 &&
+                          field(4) == goodbye_xid && field(16) == ZOK;
+    return answered ? goodbye_result::session_over : goodbye_result::connection_lost;
 }
 
 void c_backend::close() {

@@ -95,6 +95,11 @@ epoch_ptr core::current_epoch() const {
     return epoch_;
 }
 
+std::string core::server_names() const {
+    const std::lock_guard lock(epoch_mutex_);
+    return servers_.text + servers_.chroot;
+}
+
 double core::random() {
     const std::lock_guard lock(random_mutex_);
     return std::uniform_real_distribution<double>(0, 1)(random_);
@@ -186,7 +191,9 @@ void core::post_flush(std::size_t seen, int passes) {
         if (now > seen && passes < most_passes) return self->post_flush(now, passes + 1);
         self->flush_scheduled_ = false;
         if (self->left_behind()) return;
-        self->begin_turn(clock::now());
+        const time_point at = clock::now();
+        self->begin_turn(at);
+        if (at >= self->backend_deadline_) self->read_what_has_come();
         self->flush();
         self->drive();
     });
@@ -196,6 +203,7 @@ void core::flush() {
     if (link_ != link_state::connected || !something_to_send() || closing_ == closing::goodbye) return;
     const time_point now = clock::now();
     const bool batch = urgent_.size() + again_.size() + outbox_.size() > 1;
+    bool submitted = false;
     if (batch) backend_->begin_batch();
     while (const auto next = next_to_send(now)) {
         const op_id id = *next;
@@ -217,14 +225,15 @@ void core::flush() {
         auto* const auth = std::get_if<add_auth_request>(&*op.what);
         if (auth && has_auth({auth->scheme, auth->credential})) auth->known = true;  // the library presents each that it is given
         last_submit_ = now;
+        submitted = true;
         const std::error_code refused = backend_->submit(id, *op.what);
+        if (refused && target.path) registration_done(op, refused);
         if (refused == std::errc::resource_unavailable_try_again) {
             put_back(id, op);
             flush_when_writable_ = true;
             break;
         }
         if (refused) {
-            if (target.path) registration_done(op, refused);
             fail(id, refused);
             continue;
         }
@@ -236,7 +245,7 @@ void core::flush() {
         op.sent = now;
         ++issued_;
     }
-    if (batch) backend_->end_batch();
+    if (batch || submitted) backend_->end_batch();
 }
 
 // Takes it out of where it waits. Nothing: there is none, or enough is under way.

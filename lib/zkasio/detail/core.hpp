@@ -64,6 +64,7 @@ public:
     bool forked() const noexcept { return made_here_.forked(); }
     epoch_ptr current_epoch() const;
     std::size_t chroot_length() const noexcept { return servers_.chroot.size(); }  // never changes
+    std::string server_names() const;  ///< as they were given last
     double random();  ///< [0, 1)
 
     // ------------------------------------------------------------------------------------------ operations
@@ -164,8 +165,9 @@ private:
     void on_ready(bool readable, bool writable);
     void on_timer();
     void begin_turn(time_point now);
+    void read_what_has_come();
     void drive();
-    void attempt_failed(time_point now);
+    void attempt_failed(time_point now, bool was_up);
     std::string why_not_connected() const;
     void retire_backend();
     void rearm_timer(time_point now);
@@ -192,6 +194,7 @@ private:
     void end_all_holds(loss_reason why);
     void confirm_holds();
     close_result without_goodbye() const;
+    void forget_given_up();
     void continue_close();
     void finish_close(close_result how);
     void end_all(std::error_code code);
@@ -243,8 +246,8 @@ private:
     time_point connect_not_before_{};
     time_point backend_deadline_ = time_point::max();
     time_point resolve_at_ = time_point::max();
-    time_point disconnected_since_{};
-    int failed_attempts_ = 0;
+    time_point connected_since_{}, disconnected_since_{};
+    int failed_attempts_ = 0, unanswered_handshakes_ = 0;  // since the last connection
     std::size_t server_count_ = 1;
     std::vector<std::string> addresses_;
     std::string last_failure_;
@@ -259,9 +262,10 @@ private:
     time_point last_submit_{};
 
     // the session
-    mutable std::mutex epoch_mutex_;
-    epoch_ptr epoch_;  // guarded by the mutex for readers elsewhere
+    mutable std::mutex epoch_mutex_;  // for readers elsewhere: of epoch_ and of servers_.text
+    epoch_ptr epoch_;
     std::optional<session_credentials> resume_;
+    duration given_up_{};  // the timeout of a session that has ended here, and perhaps not yet on the servers
     std::map<search_key, std::shared_ptr<node_search>> searches_;
     std::vector<std::weak_ptr<event_subscription>> subscriptions_;
     std::size_t subscriptions_swept_ = 0;  // their number after the last look for those that are gone

@@ -87,17 +87,23 @@ void core::resolved(std::vector<std::string> servers, std::string failure) {
     drive();
 }
 
+// For connecting and for the answer to the handshake together. That opens a session, which is a write of the whole ensemble: when
+// all servers take longer than this, they get more time with each round, up to what the library itself gives them.
 core::duration core::connect_limit() const {
-    const auto timeout = backend_ ? backend_->session_timeout() : options_.session_timeout();
-    return std::max<duration>(200ms, timeout / (3 * static_cast<long>(std::max<std::size_t>(server_count_, 1))));
+    const duration timeout = backend_ ? backend_->session_timeout() : options_.session_timeout();
+    const auto servers = static_cast<int>(std::max<std::size_t>(server_count_, 1));
+    const duration first = std::max<duration>(200ms, timeout / (3 * servers));
+    return std::max(first, std::min(first * (1 << std::min(unanswered_handshakes_ / servers, 10)), timeout * 2 / 3));
 }
 
 // ------------------------------------------------------------------------------------------------ the turns
 
 void core::begin_turn(time_point now) {
-    if (now - last_turn_ > epoch_->lease.session_timeout() / 3 && link_ == link_state::connected) {
+    // Only what the timer is late proves it: there may have been nothing to do before.
+    const duration late = now - std::max(timer_at_, last_turn_);
+    if (late > epoch_->lease.session_timeout() / 5 && link_ == link_state::connected) {
         log("the event loop did not run for " +
-            std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(now - last_turn_).count()) + " ms");
+            std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(late).count()) + " ms");
     }
     last_turn_ = now;
     check_leases(now);
@@ -107,11 +113,11 @@ void core::on_ready(bool readable, bool writable) {
     if (left_behind() || !backend_) return;
     begin_turn(clock::now());
     if (closing_ == closing::goodbye) {
-        if (backend_->goodbye_received())
-            finish_close(close_result::confirmed);
-        else
-            drive();
-        return;
+        switch (backend_->answer_to_goodbye()) {
+            case goodbye_result::none_yet: return drive();
+            case goodbye_result::session_over: return finish_close(close_result::confirmed);
+            case goodbye_result::connection_lost: return finish_close(without_goodbye());
+        }
     }
     more_to_read_ = backend_->process(readable, writable) == drain_result::more;
     if (writable && std::exchange(flush_when_writable_, false)) flush();
@@ -120,23 +126,24 @@ void core::on_ready(bool readable, bool writable) {
 
 void core::on_timer() {
     const time_point now = clock::now();
-    timer_at_ = time_point::max();
     if (left_behind()) return;
     begin_turn(now);
+    timer_at_ = time_point::max();
     if (closing_ != closing::no && now >= close_deadline_) return continue_close();
     if (resolve_at_ <= now) {
         resolve_at_ = time_point::max();
         resolve();
     }
     expire_queue(now);
-    // Fact 7: what has arrived counts, even if we look late; only then ask what has timed out.
-    if (backend_ && has_socket_ && closing_ != closing::goodbye) backend_->process(true, false);
+    read_what_has_come();
     if (backend_ && link_ != link_state::connected && has_socket_ && now >= attempt_deadline_) {
+        if (backend_->handshake_sent()) ++unanswered_handshakes_;
         last_failure_ = backend_->attempt();
         backend_->abort_connection();  // fact 11
     }
     // Only a server can say that a session has expired, and nobody can be asked (fact 26).
     if (!session_over_ && link_ == link_state::disconnected && epoch_->session_id != 0 && now >= presumed_expiry()) {
+        given_up_ = epoch_->lease.session_timeout();
         session_over_ = errc::session_expired;
         session_over_reason_ = "presumed expired: no server within 4/3 of the session timeout";
     }
@@ -147,10 +154,18 @@ void core::on_timer() {
     drive();
 }
 
+// Fact 7: what has arrived counts, even if we look late; only then may the backend be asked what has timed out.
+void core::read_what_has_come() {
+    if (!backend_ || !has_socket_ || closing_ == closing::goodbye) return;
+    backend_deadline_ = time_point::max();  // drive() will know
+    if (backend_->process(true, false) == drain_result::more) more_to_read_ = true;
+}
+
 // After anything that may have changed what the backend waits for.
 void core::drive() {
     if (left_behind()) return;
     const time_point now = clock::now();
+    if (now >= backend_deadline_) read_what_has_come();
     if (session_over_) {
         const std::error_code code = std::exchange(session_over_, {});
         end_session(code, std::exchange(session_over_reason_, {}));
@@ -163,12 +178,13 @@ void core::drive() {
     if (std::exchange(more_to_read_, false))
         asio::post(strand_, [self = shared_from_this()] { self->on_ready(true, false); });
 
-    if (has_socket_ && !backend_->has_socket()) attempt_failed(now);
+    if (has_socket_ && !backend_->has_socket()) attempt_failed(now, attempt_deadline_ == time_point::max());
     if (!has_socket_ && now < connect_not_before_) {
         socket_->close();
         backend_deadline_ = connect_not_before_;
         return rearm_timer(now);
     }
+    const bool was_up = link_ == link_state::connected;
     const interest next = backend_->next_interest();
     if (session_over_) return drive();
     has_socket_ = backend_->has_socket();
@@ -179,7 +195,7 @@ void core::drive() {
     }
     attempt_connection_ = next.connection;
     if (link_ != link_state::connected && !has_socket_ && next.timeout <= 0ms) {
-        attempt_failed(now);  // connect() itself failed
+        attempt_failed(now, was_up);  // connect() itself failed, or nothing has come for too long
         backend_deadline_ = connect_not_before_;
     } else {
         backend_deadline_ = now + std::max<duration>(next.timeout, 1ms);
@@ -188,8 +204,8 @@ void core::drive() {
     rearm_timer(now);
 }
 
-void core::attempt_failed(time_point now) {
-    const bool was_up = std::exchange(attempt_deadline_, time_point::max()) == time_point::max() && has_socket_;
+void core::attempt_failed(time_point now, bool was_up) {
+    attempt_deadline_ = time_point::max();
     has_socket_ = false;
     ++failed_attempts_;
     if (const std::string why = backend_->last_failure(); !why.empty()) last_failure_ = why;
@@ -208,7 +224,7 @@ std::string core::why_not_connected() const {
     // An attempt that has only just begun says less than the failure before it.
     const bool trying = backend_ && has_socket_ && link_ != link_state::connected;
     if (trying && (last_failure_.empty() || clock::now() - attempt_began_ > 100ms)) return backend_->attempt();
-    if (last_failure_.empty() && !backend_) return "still looking for the address of " + options_.servers();
+    if (last_failure_.empty() && !backend_) return "still looking for the address of " + server_names();
     return last_failure_;
 }
 
@@ -220,7 +236,7 @@ void core::retire_backend() {
     attempt_connection_ = 0;
     attempt_deadline_ = backend_deadline_ = time_point::max();
     connect_not_before_ = {};
-    failed_attempts_ = 0;
+    failed_attempts_ = unanswered_handshakes_ = 0;
 }
 
 // ------------------------------------------------------------------------------------------------- the timer

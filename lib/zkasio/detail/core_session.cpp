@@ -84,6 +84,7 @@ void core::on_link(link_state s) noexcept {
             session_over_reason_ = "session " + hex(epoch_->session_id) + " has expired";
             return;
         case link_state::auth_failed:
+            given_up_ = epoch_->lease.session_timeout();  // servers hang up on it, and no more than that
             session_over_ = zk_errc::auth_failed;
             session_over_reason_ = "a server has refused a credential";
             return;
@@ -91,7 +92,8 @@ void core::on_link(link_state s) noexcept {
 }
 
 void core::link_up() {
-    failed_attempts_ = 0;
+    failed_attempts_ = unanswered_handshakes_ = 0;
+    connected_since_ = clock::now();
     attempt_deadline_ = time_point::max();
     resume_.reset();
     session_asked_for_ = false;
@@ -125,6 +127,7 @@ void core::check_tick(client_options::duration granted) {
 
 void core::link_down() {
     disconnected_since_ = clock::now();
+    forget_given_up();
     // What changes meanwhile is told after the reconnect, but not in the order in which it happened.
     for (const auto& [number, h] : epoch_->holds)
         for (hold::own_node& node : h->nodes) node.watched = false;
@@ -227,6 +230,10 @@ bool core::has_auth(const auth_info& who) const { return std::find(auth_.begin()
 
 void core::set_servers(server_list servers) {
     servers_.hosts = std::move(servers.hosts);
+    {
+        const std::lock_guard lock(epoch_mutex_);
+        servers_.text = std::move(servers.text);
+    }
     if (closing_ == closing::no && !over()) resolve();
 }
 
@@ -438,6 +445,7 @@ void core::continue_close() {
     if (closing_ == closing::draining) {
         const bool wait = (issued_ > own_reads_ && link_ == link_state::connected) || !background_.empty();
         if (wait && now < close_deadline_) return rearm_timer(now);
+        if (now >= backend_deadline_) read_what_has_come();
         if (backend_ && link_ == link_state::connected && backend_->send_goodbye()) {
             closing_ = closing::goodbye;
             backend_deadline_ = time_point::max();  // from here on only the answer counts
@@ -453,6 +461,12 @@ close_result core::without_goodbye() const {
     // One that was asked for may exist, and so does one that was to be resumed.
     const bool none = epoch_->session_id == 0 && !session_asked_for_ && !resume_;
     return none ? close_result::confirmed : close_result::session_left_to_expire;
+}
+
+// A server that loses its leader drops all its connections. So one that has stood for so long shows that there was one leader all the
+// time, which has ended every session that nobody came back to.
+void core::forget_given_up() {
+    if (clock::now() - connected_since_ > 2 * given_up_) given_up_ = {};
 }
 
 void core::let_go() {
@@ -483,10 +497,13 @@ void core::let_go() {
 void core::finish_close(close_result how) {
     closing_ = closing::done;
     close_deadline_ = time_point::max();
-    close_result_ = how;
+    if (link_ == link_state::connected) forget_given_up();
+    const bool given_up = how == close_result::confirmed && given_up_ != duration::zero();
+    close_result_ = given_up ? close_result::session_left_to_expire : how;
     retire_backend();
-    publish(session_state::closed,
-            how == close_result::confirmed ? "closed" : "closed without a server; the session is left to expire");
+    publish(session_state::closed, given_up                            ? "closed; an earlier session was left to expire"
+                                   : how == close_result::confirmed ? "closed"
+                                                                       : "closed without a server; the session is left to expire");
     end_all(errc::client_closed);
     rearm_timer(clock::now());
     if (shutdown_) shutdown_->remove(this);

@@ -68,7 +68,7 @@ server_list parse_server_list(std::string_view text, std::string_view operation)
         if (const std::string problem = path_problem(result.chroot); !problem.empty())
             throw error(errc::invalid_argument, operation, result.chroot, "chroot: " + problem);
     }
-    std::string_view rest = text.substr(0, slash);
+    std::string_view rest = result.text = text.substr(0, slash);
     for (;;) {
         const std::size_t comma = rest.find(',');
         result.hosts.push_back(parse_one(rest.substr(0, comma), operation));

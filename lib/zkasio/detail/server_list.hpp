@@ -16,6 +16,7 @@ struct host_port {
 struct server_list {
     std::vector<host_port> hosts;
     std::string chroot;  ///< empty, or a valid path other than "/"
+    std::string text;    ///< the hosts, as they were given
 };
 
 /// "host[:port],..[/chroot]". Throws zkasio::error that names the part which is wrong.
