@@ -81,7 +81,8 @@ struct operations::impl {
     static asio::awaitable<node_stat> set(operations on, std::string path, bytes data, std::int32_t version);
     static asio::awaitable<void> remove(operations on, std::string path, std::int32_t version);
     static asio::awaitable<void> remove_recursive(operations on, std::string path);
-    static asio::awaitable<std::vector<step_result>> multi(operations on, transaction steps);
+    static asio::awaitable<std::vector<step_result>> multi(operations on, std::vector<std::string> checked, transaction steps,
+                                                           std::string operation);
     static asio::awaitable<void> set_acl(operations on, std::string path, acl entries, std::int32_t acl_version);
     static asio::awaitable<node_data> reconfigure(operations on, std::string joining, std::string leaving, std::string members,
                                                   std::int64_t from_version);
@@ -99,10 +100,10 @@ struct operations::impl {
     static asio::awaitable<nodes_by_id> find_all_protected(operations on, std::string parent, std::vector<std::string> ids);
 
     // On which session, and whether it makes sense.
-    static void prepare(const operations& on, command& c) {
+    static void prepare(const operations& on, command& c, std::string_view operation = {}, std::size_t checks = 0) {
         if (!on.core_) there(on.core_, operation_name(c.what), path_of(c.what));
         c.pinned = on.epoch_;
-        validate(c.what, on.core_->chroot_length());
+        validate(c.what, on.core_->chroot_length(), operation, checks);
     }
 };
 
@@ -309,14 +310,18 @@ asio::awaitable<void> operations::impl::remove_recursive(operations on, std::str
     }
 }
 
-asio::awaitable<std::vector<step_result>> operations::impl::multi(operations on, transaction steps) {
-    there(on.core_, "multi");
-    if (steps.empty()) co_return std::vector<step_result>();
+asio::awaitable<std::vector<step_result>> operations::impl::multi(operations on, std::vector<std::string> checked, transaction steps,
+                                                                  std::string operation) {
+    there(on.core_, operation);
+    transaction all;
+    for (std::string& path : checked) all.check(std::move(path));
+    all.append(std::move(steps));
+    if (all.empty()) co_return std::vector<step_result>();
     command c;
-    c.what = make_multi(steps);
-    prepare(on, c);
+    c.what = make_multi(all, operation);
+    prepare(on, c, operation, checked.size());
     reply r = co_await run(on.core_, std::move(c));
-    co_return take_results(std::move(r), steps);
+    co_return take_results(std::move(r), all, operation, checked.size());
 }
 
 asio::awaitable<void> operations::impl::set_acl(operations on, std::string path, acl entries, std::int32_t acl_version) {
@@ -577,7 +582,7 @@ asio::awaitable<void> operations::remove_recursive(std::string path) const {
     return impl::remove_recursive(*this, std::move(path));
 }
 asio::awaitable<std::vector<step_result>> operations::multi(transaction steps) const {
-    return impl::multi(*this, std::move(steps));
+    return impl::multi(*this, {}, std::move(steps), "multi");
 }
 asio::awaitable<void> operations::sync(std::string path) const {
     return impl::sync(*this, std::move(path));
@@ -610,6 +615,10 @@ asio::awaitable<node_data> operations::reconfigure(std::string joining, std::str
 asio::awaitable<std::optional<created>> operations::find_protected(std::string parent,
                                                                    std::string protection_id) const {
     return impl::find_protected(*this, std::move(parent), std::move(protection_id));
+}
+asio::awaitable<std::vector<step_result>> operations::multi_behind(std::vector<std::string> checked, transaction steps,
+                                                                   std::string operation) const {
+    return impl::multi(*this, std::move(checked), std::move(steps), std::move(operation));
 }
 asio::awaitable<std::multimap<std::string, std::string>> operations::find_all_protected(std::string parent,
                                                                                         std::vector<std::string> ids) const {

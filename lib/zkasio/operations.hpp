@@ -130,6 +130,10 @@ public:
     /// into one directory at a time share listings, whichever of the two they call.
     asio::awaitable<std::multimap<std::string, std::string>> find_all_protected(std::string parent, std::vector<std::string> ids) const;
 
+    /// As multi(), behind checks that the nodes `checked` exist. Messages name `operation`, and count from the first of `steps`.
+    asio::awaitable<std::vector<step_result>> multi_behind(std::vector<std::string> checked, transaction steps,
+                                                           std::string operation) const;
+
 protected:
     operations(std::shared_ptr<detail::core> core, std::shared_ptr<detail::epoch> epoch)
         : core_(std::move(core)), epoch_(std::move(epoch)) {}

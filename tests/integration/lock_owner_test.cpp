@@ -267,6 +267,14 @@ TEST_CASE("lock_owner: a body that acquires its own lock again is told so, also 
         c = co_await code_of(simple.with_lock(again));
         CHECK(c == errc::would_deadlock);
 
+        // Within the work under another lock, which runs on a strand of its own.
+        auto nested = [&](lock_guard&) -> asio::awaitable<void> {
+            auto inner = [&](lock_guard&) -> asio::awaitable<void> { co_await a.acquire(); };
+            co_await b.with_lock(inner);
+        };
+        c = co_await code_of(a.with_lock(nested));
+        CHECK(c == errc::would_deadlock);
+
         // The usual form: a callee takes the lock for the same owner.
         const lock_owner me;
         auto callee = [](lock_guard&) -> asio::awaitable<void> { co_return; };

@@ -632,6 +632,14 @@ TEST_CASE("multi_mutex: commit checks every node") {
             good.create(dir + "/good-" + std::to_string(i));
             const std::vector<step_result> done = co_await guard.commit(good);
             CHECK(done.size() == 1);
+            transaction refused;
+            refused.set(dir, "x").remove(dir + "/missing");
+            const std::string text = co_await message_of(guard.commit(refused));
+            CHECK(text == "commit " + dir + "/missing: no such node (step 2, remove)");
+            transaction bad;
+            bad.set("no/path", "x");
+            const std::string nonsense = co_await message_of(guard.commit(bad));
+            CHECK(nonsense.starts_with("commit (step 1) no/path: invalid path"));
             // Sent together: we cannot have noticed.
             const pending_removal gone = zk.ensure_removed(guard.paths()[i]);
             transaction late;

@@ -21,6 +21,23 @@ asio::awaitable<void> refuses(const char* what, asio::awaitable<T> operation, er
     CHECK(code == expected);
 }
 
+// What asio::co_spawn(executor, lock.acquire(), token) needs, with tokens that keep the result for later.
+static_assert(std::is_default_constructible_v<lock_guard>);
+
+asio::awaitable<void> refuses_all_of(lock_guard nothing_held) {
+    CHECK(nothing_held.path().empty());
+    CHECK(nothing_held.paths().empty());
+    CHECK_FALSE(nothing_held.held());
+    CHECK(nothing_held.held_until() == boot_clock::time_point());
+    CHECK(nothing_held.reason() == loss_reason::released);
+    const loss_reason why = co_await nothing_held.lost();
+    CHECK(why == loss_reason::released);
+    co_await refuses("commit", nothing_held.commit(transaction().check("/")), errc::lock_released);
+    co_await refuses("run", nothing_held.run(nothing), errc::lock_released);
+    co_await refuses("revoke_requested", nothing_held.revoke_requested(), errc::lock_released);
+    co_await nothing_held.release();
+}
+
 asio::awaitable<void> under_lock(lock_guard&) { co_return; }
 
 asio::awaitable<void> refuses_all(operations o) {
@@ -248,4 +265,9 @@ TEST_CASE("what is wrong with the arguments of an operation is told through the 
         co_await refuses("acquire", multi_mutex(zk).acquire());
     };
     r.run(body);
+}
+
+TEST_CASE("a guard that never held anything is as one that was released", "[moved]") {
+    test_loop loop;
+    loop.run(refuses_all_of(lock_guard()));
 }

@@ -38,20 +38,22 @@ created take_created(reply&& r) {
     return c;
 }
 
-std::vector<step_result> take_results(reply&& r, const transaction& steps) {
+std::vector<step_result> take_results(reply&& r, const transaction& steps, const std::string& operation, std::size_t checks) {
     if (r.code && !r.sent) {
         for (std::size_t i = 0; i < r.results.size(); ++i) {
             const std::error_code code = r.results[i].code;
             if (!code || code == zk_errc::runtime_inconsistency) continue;  // that is what the others are given
             const transaction::step& s = steps.steps()[i];
-            std::string hint = "step " + std::to_string(i + 1) + ", " + std::string(name_of(s.what));
+            if (i < checks) throw error(code, operation, s.path);
+            std::string hint = "step " + std::to_string(i + 1 - checks) + ", " + std::string(name_of(s.what));
             if (code == zk_errc::no_node && s.what == transaction::kind::create) hint += ": its parent does not exist";
-            throw error(code, "multi", s.path, hint);
+            throw error(code, operation, s.path, hint);
         }
     }
-    throw_if_failed(r, "multi", steps.steps().front().path);
+    throw_if_failed(r, operation, steps.steps().front().path);
     std::vector<step_result> results;
-    for (multi_result& one : r.results) {
+    for (std::size_t i = checks; i < r.results.size(); ++i) {
+        multi_result& one = r.results[i];
         step_result s;
         s.path = std::move(one.path);
         s.new_stat = one.stat;
@@ -70,13 +72,13 @@ create_request make_create(std::string path, std::string data, const create_opti
     return r;
 }
 
-multi_request make_multi(const transaction& t) {
+multi_request make_multi(const transaction& t, const std::string& operation) {
     multi_request r;
     for (const transaction::step& s : t.steps()) {
         switch (s.what) {
             case transaction::kind::create:
                 if (s.options.is_protected() || s.options.parents() != missing_parents::fail)
-                    throw error(errc::invalid_argument, "multi", s.path, "no parents on demand and no protection in a transaction");
+                    throw error(errc::invalid_argument, operation, s.path, "no parents on demand and no protection in a transaction");
                 r.ops.emplace_back(make_create(s.path, s.data, s.options));
                 break;
             case transaction::kind::set: r.ops.emplace_back(set_request{s.path, s.data, s.version}); break;

@@ -11,10 +11,11 @@ node_children take_children(reply&& r);
 created take_created(reply&& r);
 
 /// Throws zkasio::error that names the step which was refused.
-std::vector<step_result> take_results(reply&& r, const transaction& steps);
+/// @param checks that many of the steps, the first, are not the caller's own: they are not counted, and have no result.
+std::vector<step_result> take_results(reply&& r, const transaction& steps, const std::string& operation, std::size_t checks);
 
 create_request make_create(std::string path, std::string data, const create_options& o);
 /// Throws zkasio::error for steps that a transaction cannot have.
-multi_request make_multi(const transaction& steps);
+multi_request make_multi(const transaction& steps, const std::string& operation);
 
 }  // namespace zkasio::detail

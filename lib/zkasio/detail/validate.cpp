@@ -8,7 +8,8 @@ namespace {
 
 class validator {
 public:
-    validator(std::string_view operation, bool has_chroot) : operation_(operation), has_chroot_(has_chroot) {}
+    validator(std::string_view operation, bool has_chroot, std::size_t checks = 0)
+        : operation_(operation), has_chroot_(has_chroot), checks_(checks) {}
 
     void operator()(const create_request& r) const {
         // Java checks the name that a sequential node will have.
@@ -44,7 +45,7 @@ public:
     }
     void operator()(const multi_request& r) const {
         for (std::size_t i = 0; i < r.ops.size(); ++i) {
-            const validator step("multi (step " + std::to_string(i + 1) + ")", has_chroot_);
+            const validator step(i < checks_ ? operation_ : operation_ + " (step " + std::to_string(i + 1 - checks_) + ")", has_chroot_);
             std::visit(step, r.ops[i]);
             if (const auto* c = std::get_if<create_request>(&r.ops[i]);
                 c && (c->mode == create_mode::container || has_ttl(c->mode)))
@@ -92,12 +93,13 @@ private:
 
     std::string operation_;
     bool has_chroot_;
+    std::size_t checks_;
 };
 
 }  // namespace
 
-void validate(const request& r, std::size_t chroot_length, std::string_view operation) {
-    const validator v(operation.empty() ? operation_name(r) : operation, chroot_length > 0);
+void validate(const request& r, std::size_t chroot_length, std::string_view operation, std::size_t checks) {
+    const validator v(operation.empty() ? operation_name(r) : operation, chroot_length > 0, checks);
     std::visit(v, r);
     const auto* multi = std::get_if<multi_request>(&r);
     const std::size_t paths = multi ? multi->ops.size() : 1;

@@ -25,8 +25,15 @@ lock_guard& lock_guard::operator=(lock_guard&& other) noexcept {
     return *this;
 }
 
-const std::string& lock_guard::path() const noexcept { return claim_->paths().front(); }
-const std::vector<std::string>& lock_guard::paths() const noexcept { return claim_->paths(); }
+const std::string& lock_guard::path() const noexcept {
+    static const std::string none;
+    return claim_ ? claim_->paths().front() : none;
+}
+
+const std::vector<std::string>& lock_guard::paths() const noexcept {
+    static const std::vector<std::string> none;
+    return claim_ ? claim_->paths() : none;
+}
 
 std::shared_ptr<lock_claim> lock_guard::give_up() noexcept {
     if (released_.exchange(true)) return nullptr;
@@ -38,6 +45,10 @@ std::shared_ptr<lock_claim> lock_guard::give_up() noexcept {
 namespace {
 
 using claim_ptr = std::shared_ptr<lock_claim>;
+
+[[noreturn]] void refuse_released(std::string_view operation, const claim_ptr& claim) {
+    throw error(errc::lock_released, operation, claim ? claim->paths().front() : std::string());
+}
 
 // What messages name: the node that is gone, or else the first.
 std::string lost_path(const claim_ptr& claim) {
@@ -61,18 +72,14 @@ asio::awaitable<loss_reason> until_lost(claim_ptr claim) {
 }
 
 asio::awaitable<std::vector<step_result>> commit_under(claim_ptr claim, bool released, transaction steps) {
+    if (released) refuse_released("commit", claim);
     const std::vector<std::string>& ours = claim->paths();
-    if (released) throw error(errc::lock_released, "commit", ours.front());
     if (!claim->proves())
         throw error(errc::invalid_argument, "commit", ours.front(), "the node of this kind of lock may be somebody else's: use mutex");
     if (!claim->hold().held())
         throw error(errc::lock_lost, "commit", lost_path(claim), recipes::detail::why_not_held(claim->hold().reason()));
-    transaction fenced;
-    for (const std::string& path : ours) fenced.check(path);
-    fenced.append(std::move(steps));
-    std::vector<step_result> results;
     try {
-        results = co_await claim->on().multi(std::move(fenced));
+        co_return co_await claim->on().multi_behind(ours, std::move(steps), "commit");
     } catch (const error& e) {
         const bool node_gone = e.code() == zk_errc::no_node && std::find(ours.begin(), ours.end(), e.path()) != ours.end();
         if (!node_gone && e.code() != errc::session_expired) throw;
@@ -80,12 +87,10 @@ asio::awaitable<std::vector<step_result>> commit_under(claim_ptr claim, bool rel
         throw error(errc::lock_lost, "commit", e.path(),
                     to_string(node_gone ? loss_reason::node_deleted : loss_reason::session_expired), e.outcome_unknown());
     }
-    results.erase(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(ours.size()));  // of the checks
-    co_return results;
 }
 
 asio::awaitable<void> run_under(claim_ptr claim, bool released, std::function<asio::awaitable<void>()> body) {
-    if (released) throw error(errc::lock_released, "run", claim->paths().front());
+    if (released) refuse_released("run", claim);
     if (!body) throw error(errc::invalid_argument, "run", claim->paths().front(), "the body is empty");
     asio::any_io_executor on;
     std::function<asio::awaitable<void>()> known = [&]() -> asio::awaitable<void> {
@@ -108,7 +113,7 @@ asio::awaitable<void> run_under(claim_ptr claim, bool released, std::function<as
 }
 
 asio::awaitable<void> until_revoked(claim_ptr claim, bool released) {
-    if (released) throw error(errc::lock_released, "revoke_requested", claim->paths().front());
+    if (released) refuse_released("revoke_requested", claim);
     const recipes::detail::revocation_watch watch(claim);
     std::function<asio::awaitable<void>()> asked = [&] { return watch.asked(); };
     std::exception_ptr failed;
@@ -119,7 +124,7 @@ asio::awaitable<void> until_revoked(claim_ptr claim, bool released) {
     }
     if (!failed) co_return;
     const loss_reason why = claim->hold().reason();
-    if (why == loss_reason::released) throw error(errc::lock_released, "revoke_requested", claim->paths().front());
+    if (why == loss_reason::released) refuse_released("revoke_requested", claim);
     if (why != loss_reason::none) throw error(errc::lock_lost, "revoke_requested", lost_path(claim), to_string(why));
     std::rethrow_exception(failed);
 }

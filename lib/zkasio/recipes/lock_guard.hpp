@@ -46,6 +46,8 @@ private:
 /// `c ? co_await a.acquire() : co_await b.acquire()` destroys a guard twice: see coroutine_safety.hpp.
 class ZKASIO_EXPORT lock_guard {
 public:
+    /// Holds nothing: as one that was released, and with an empty path().
+    lock_guard() noexcept : released_(true) {}
     /// For writers of recipes. @param claim granted.
     explicit lock_guard(std::shared_ptr<lock_claim> claim);
     lock_guard(lock_guard&& other) noexcept;
@@ -104,7 +106,7 @@ private:
     std::shared_ptr<lock_claim> give_up() noexcept;
 
     std::shared_ptr<lock_claim> claim_;
-    fencing_token token_;
+    fencing_token token_{0};
     std::atomic<bool> released_{false};  // or moved from
 };
 

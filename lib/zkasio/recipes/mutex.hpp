@@ -56,8 +56,8 @@ private:
 ///
 /// One object may be used by any number of coroutines at once, on any executors; each acquire is a contender of its
 /// own, so a coroutine that acquires twice waits for itself, unless it says who it is: acquire_options::owner(). From within
-/// with_lock(), on the body's own executor, that is noticed: acquire() fails with errc::would_deadlock. Copies name the
-/// same lock.
+/// with_lock(), on the body's own executor or within another with_lock() there, that is noticed: acquire() fails with
+/// errc::would_deadlock. Copies name the same lock.
 class ZKASIO_EXPORT mutex {
 public:
     /// @param path a directory of its own; created as a container when it is missing. Throws errc::invalid_path.

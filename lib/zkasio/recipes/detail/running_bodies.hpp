@@ -1,10 +1,12 @@
 #pragma once
 
 #include <asio/any_io_executor.hpp>
+#include <asio/strand.hpp>
 
 #include <algorithm>
 #include <forward_list>
 #include <iterator>
+#include <typeinfo>
 #include <utility>
 
 namespace zkasio::recipes::detail {
@@ -21,7 +23,14 @@ public:
                 return;
             }
     }
-    bool on(const asio::any_io_executor& e) const noexcept { return std::find(on_.begin(), on_.end(), e) != on_.end(); }
+    /// One of them runs there, or what runs there was begun by one: the strand of a body is over the executor that it was begun on.
+    bool on(const asio::any_io_executor& e) const noexcept {
+        if (on_.empty()) return false;
+        if (std::find(on_.begin(), on_.end(), e) != on_.end()) return true;
+        using strand = asio::strand<asio::any_io_executor>;
+        // target() of Asio 1.22 does not look at the type.
+        return e.target_type() == typeid(strand) && on(e.target<strand>()->get_inner_executor());
+    }
 
 private:
     std::forward_list<asio::any_io_executor> on_;
