@@ -50,6 +50,8 @@ if [ ! -e "$inside/usr/bin/cmake" ]; then
         impossible "mmdebstrap could not install Debian $release"
 fi
 
+echo '127.0.0.1 localhost' > "$inside/etc/hosts"  # what an installed system has
+
 say "building in Debian $release"
 mkdir -p "$inside/zkasio"
 tar -C "$root" --exclude=./build --exclude=./.git -c . | tar -C "$inside/zkasio" -x
