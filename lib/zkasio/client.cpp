@@ -60,13 +60,18 @@ asio::awaitable<void> until_connected(core_ptr c, std::string operation, std::st
 
 // Servers look at the credentials of the options behind the handshake, and refuse them when a session is there already.
 asio::awaitable<void> until_known(core_ptr c) {
+    back_off pauses(there(c, "connect"));
     for (;;) {
         co_await until_connected(c, "connect", std::string());
         if (c->options().auth().empty()) co_return;
         command look;
         look.what = exists_request{"/"};
         const reply r = co_await perform(c, std::move(look));
-        if (r.code == condition::retryable || r.code == errc::session_expired) continue;
+        const bool again = r.code == errc::session_expired || (r.code == condition::retryable && r.code != errc::not_connected);
+        if (again) {
+            co_await pauses.pause();
+            continue;
+        }
         if (r.code != zk_errc::no_node) throw_if_failed(r, "connect", c->options().servers());
         co_return;
     }

@@ -29,6 +29,7 @@ void holdings_witness::granted(const std::string& id, const lock_guard& guard) {
     }
     a.now = attempt::state::holding;
     a.guard = &guard;
+    a.doubted = may_be_given_in_vain(id);
     check_complete(id, a);
     check();
 }
@@ -72,11 +73,11 @@ void holdings_witness::committed(const sim_txn& txn) {
     }
 }
 
-void holdings_witness::told_removed(int client, const std::string& path) {
+void holdings_witness::told_removed(int client, const std::string& path, std::int64_t czxid) {
     const auto it = latest_.find(path);
     if (it == latest_.end()) return;
     node& n = nodes_[it->second];
-    if (!n.alive && attempts_.at(n.attempt).client == client) n.told = true;
+    if (!n.alive && (n.czxid == czxid || czxid < 0) && attempts_.at(n.attempt).client == client) n.told = true;
 }
 
 // -------------------------------------------------------------------------------------------------------- checks
@@ -98,10 +99,11 @@ int holdings_witness::weight(const attempt& a, const std::string& of) const {
     return static_cast<int>(counts) * s->weight;
 }
 
-void holdings_witness::check_amounts() const {
+void holdings_witness::check_amounts(whom counts) const {
     std::vector<std::map<std::string, attempt>::const_iterator> holders;
     for (auto it = attempts_.begin(); it != attempts_.end(); ++it)
-        if (it->second.now == attempt::state::holding && it->second.guard->held()) holders.push_back(it);
+        if (it->second.now == attempt::state::holding && it->second.guard->held() && (counts == whom::all || !it->second.doubted))
+            holders.push_back(it);
     if (holders.size() < 2) return;
     for (const auto& [of, all] : there_is_) {
         int held = 0;
@@ -123,7 +125,7 @@ void holdings_witness::check() const {
                 throw violation(id + " holds, and its own client has removed a node of its");
         }
     }
-    check_amounts();
+    check_amounts(whom::but_doubted);
 }
 
 // An operator has taken a node of its away, no watch has told, and it did not find out by itself: then there would be another one
@@ -138,6 +140,16 @@ bool holdings_witness::has_unknown_loss(const std::string& id) const {
         if (!replaced) return true;
     }
     return false;
+}
+
+// Another one of its client has lost something of the kind, and may have given it on without knowing.
+bool holdings_witness::may_be_given_in_vain(const std::string& id) const {
+    const attempt& a = attempts_.at(id);
+    return std::any_of(nodes_.begin(), nodes_.end(), [&](const node& n) {
+        if (n.attempt == id || !n.taken_away || n.told || n.over || attempts_.at(n.attempt).client != a.client) return false;
+        const std::string of = locked_by(n.path);
+        return std::any_of(a.shares.begin(), a.shares.end(), [&](const share& s) { return s.of == of; });
+    });
 }
 
 std::optional<int> holdings_witness::waits_for_a_heartbeat() const {
@@ -166,7 +178,10 @@ bool holdings_witness::somebody_holds(const std::string& waiter) const {
     return false;
 }
 
-void holdings_witness::check_quiet() const {
+void holdings_witness::check_quiet() {
+    check_amounts(whom::all);
+    for (auto& [id, a] : attempts_) a.doubted = false;
+    for (node& n : nodes_) n.over = n.over || (!n.alive && attempts_.at(n.attempt).now == attempt::state::gone);
     for (const node* n : alive())
         if (attempts_.at(n->attempt).now == attempt::state::gone) throw violation("the node of " + n->attempt + " is left");
     for (const auto& [id, a] : attempts_) {

@@ -17,7 +17,8 @@ namespace zkasio::test {
 ///
 /// Never more is held than there is; a grant is everything that was asked for; nobody holds what he was told to be lost;
 /// nobody waits unless somebody holds who stands, maybe through others who wait, in the way; nothing is left behind. Who has lost
-/// a node and will only know from a heartbeat may stand in the way, too, until then.
+/// a node and will only know from a heartbeat may stand in the way, too, until then. Who is handed something by one who had lost it,
+/// and could not know, may believe to hold it until the servers have answered.
 class holdings_witness final : public witness {
 public:
     holdings_witness(const sim_ensemble& ensemble, std::map<std::string, int> there_is)
@@ -29,10 +30,10 @@ public:
     void released(const std::string& id) const override;
 
     void committed(const sim_txn& txn) override;
-    void told_removed(int client, const std::string& path) override;
+    void told_removed(int client, const std::string& path, std::int64_t czxid) override;
 
     void check() const override;
-    void check_quiet() const override;
+    void check_quiet() override;
     void check_end() const override;
     bool busy(int client) const override;
     std::optional<int> waits_for_a_heartbeat() const override;
@@ -48,6 +49,7 @@ private:
         bool alive = true;
         bool taken_away = false;  // by an operator, or by the end of its session
         bool told = false;        // its client knows
+        bool over = false;        // whatever its client has made of it was answered
     };
     struct attempt {
         enum class state {
@@ -61,14 +63,17 @@ private:
         state now = state::asking;
         const lock_guard* guard = nullptr;
         std::vector<std::size_t> nodes;  // those of the grant
+        bool doubted = false;            // given by one of the same client who had lost it without knowing
     };
 
     std::string locked_by(const std::string& path) const;
     std::vector<const node*> alive() const;
     int weight(const attempt& a, const std::string& of) const;
-    void check_amounts() const;
+    enum class whom { but_doubted, all };
+    void check_amounts(whom counts) const;
     void check_complete(const std::string& id, const attempt& a) const;
     bool has_unknown_loss(const std::string& id) const;
+    bool may_be_given_in_vain(const std::string& id) const;
     bool somebody_holds(const std::string& waiter) const;
 
     const sim_ensemble& ensemble_;

@@ -17,7 +17,7 @@ lock_scenario::lock_scenario(simulation& simulated, std::span<const lock_under_t
         if (txn.session == 0 && !txn.changes.empty()) locks_are_lost_ = true;
         watching_->committed(txn);
     };
-    s.ensemble.on_told_removed = [this](int client, const std::string& path) { watching_->told_removed(client, path); };
+    s.ensemble.on_told_removed = [this](int client, const std::string& path, std::int64_t czxid) { watching_->told_removed(client, path, czxid); };
     s.on_idle = [this] { watching_->check(); };
     s.on_quiet = [this] {
         watching_->check_quiet();

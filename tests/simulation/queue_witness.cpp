@@ -113,7 +113,7 @@ void queue_witness::committed(const sim_txn& txn) {
     }
 }
 
-void queue_witness::told_removed(int client, const std::string& path) {
+void queue_witness::told_removed(int client, const std::string& path, std::int64_t) {
     const auto it = nodes_.find(path);
     if (it != nodes_.end() && attempts_.at(it->second.attempt).client == client) it->second.told = true;
 }
@@ -171,7 +171,7 @@ bool queue_witness::behind_deleted(const attempt& waiter) const {
     });
 }
 
-void queue_witness::check_quiet() const {
+void queue_witness::check_quiet() {
     for (const auto& [path, n] : nodes_) {
         const attempt& a = attempts_.at(n.attempt);
         const bool expired = n.fenced && !ensemble_.alive(n.owner);

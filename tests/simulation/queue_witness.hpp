@@ -20,10 +20,10 @@ public:
     void released(const std::string& id) const override;
 
     void committed(const sim_txn& txn) override;
-    void told_removed(int client, const std::string& path) override;
+    void told_removed(int client, const std::string& path, std::int64_t czxid) override;
 
     void check() const override;
-    void check_quiet() const override;
+    void check_quiet() override;
     void check_end() const override;
     bool busy(int client) const override;
     std::string nth_node(std::size_t n) const override;  ///< in the order of the queue

@@ -50,7 +50,7 @@ public:
     std::function<std::size_t(std::size_t)> pick = [](std::size_t) { return std::size_t{0}; };
     std::function<void(const sim_txn&)> on_commit = [](const sim_txn&) {};
     /// A client's watch has told it that a node is gone. May be empty.
-    std::function<void(int client, const std::string& path)> on_told_removed;
+    std::function<void(int client, const std::string& path, std::int64_t czxid)> on_told_removed;
     std::function<void(std::string)> on_log;  ///< may be empty
 
     // ----------------------------------------------------------------------------------------- what may happen

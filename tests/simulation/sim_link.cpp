@@ -161,7 +161,7 @@ void sim_link::handle(event&& e) {
     if (e.what == node_event::children_changed || e.what == node_event::removed)
         known = registered_.erase({e.path, watch_kind::children}) > 0 || known;
     if (!known || goodbye_sent_) return;
-    if (e.what == node_event::removed && ensemble_.on_told_removed) ensemble_.on_told_removed(client_, e.path);
+    if (e.what == node_event::removed && ensemble_.on_told_removed) ensemble_.on_told_removed(client_, e.path, e.czxid);
     listener_.on_node_event(e.what, e.path);
 }
 
@@ -173,7 +173,11 @@ std::string sim_link::next_request() const {
     if (std::holds_alternative<goodbye>(p)) return "goodbye";
     if (std::holds_alternative<set_watches>(p)) return "set_watches";
     const request& r = std::get<asked>(p).what;
-    return std::string(operation_name(r)) + ' ' + std::string(path_of(r));
+    std::string text = std::string(operation_name(r)) + ' ' + std::string(path_of(r));
+    if (const auto* m = std::get_if<multi_request>(&r))
+        for (const multi_op& op : m->ops)
+            text += (std::holds_alternative<check_op>(op) ? " if " : " ") + std::visit([](const auto& one) { return one.path; }, op);
+    return text;
 }
 
 std::string sim_link::next_answer() const {
@@ -182,7 +186,10 @@ std::string sim_link::next_answer() const {
     if (const auto* r = std::get_if<answered>(&a)) {
         const auto it = std::find_if(outstanding_.begin(), outstanding_.end(), [&](const auto& o) { return o.first == r->id; });
         const std::string what = it == outstanding_.end() ? "?" : std::string(operation_name(it->second));
-        return what + ' ' + r->what.path + (r->what.code ? ' ' + r->what.code.message() : std::string());
+        std::string text = what + ' ' + r->what.path + (r->what.code ? ' ' + r->what.code.message() : std::string());
+        for (const std::string& name : r->what.children) text += ' ' + name;
+        for (const multi_result& one : r->what.results) text += one.path.empty() ? "" : ' ' + one.path;
+        return text;
     }
     if (const auto* e = std::get_if<event>(&a)) return "event " + e->path;
     if (std::holds_alternative<up>(a)) return "connected";
@@ -278,13 +285,13 @@ void sim_link::restore(const set_watches& w) {
         const sim_node* node = view_.find(path);
         armed_.insert(key);
         if (of_missing) {
-            if (node) fire(node_event::created, path, {kind});
+            if (node) fire(node_event::created, path, any_node, {kind});
         } else if (!node) {
-            fire(node_event::removed, path, {kind});
+            fire(node_event::removed, path, any_node, {kind});
         } else if (kind == watch_kind::data && node->stat.mzxid > w.since) {
-            fire(node_event::data_changed, path, {kind});
+            fire(node_event::data_changed, path, any_node, {kind});
         } else if (kind == watch_kind::children && node->stat.pzxid > w.since) {
-            fire(node_event::children_changed, path, {kind});
+            fire(node_event::children_changed, path, any_node, {kind});
         }
     }
 }
@@ -292,20 +299,21 @@ void sim_link::restore(const set_watches& w) {
 void sim_link::fire(const sim_change& c) {
     if (armed_.empty()) return;
     const std::string parent(parent_path(c.path));
+    const std::int64_t czxid = c.node.stat.czxid;
     switch (c.what) {
-        case sim_change::kind::data_set: fire(node_event::data_changed, c.path, {watch_kind::data}); return;
-        case sim_change::kind::created: fire(node_event::created, c.path, {watch_kind::data}); break;
+        case sim_change::kind::data_set: fire(node_event::data_changed, c.path, czxid, {watch_kind::data}); return;
+        case sim_change::kind::created: fire(node_event::created, c.path, czxid, {watch_kind::data}); break;
         case sim_change::kind::removed:
-            fire(node_event::removed, c.path, {watch_kind::data, watch_kind::children});
+            fire(node_event::removed, c.path, czxid, {watch_kind::data, watch_kind::children});
             break;
     }
-    fire(node_event::children_changed, parent, {watch_kind::children});
+    fire(node_event::children_changed, parent, 0, {watch_kind::children});
 }
 
-void sim_link::fire(node_event e, const std::string& path, std::initializer_list<watch_kind> kinds) {
+void sim_link::fire(node_event e, const std::string& path, std::int64_t czxid, std::initializer_list<watch_kind> kinds) {
     bool armed = false;
     for (const watch_kind kind : kinds) armed = armed_.erase({path, kind}) > 0 || armed;
-    if (armed) outgoing_.emplace_back(event{e, path});
+    if (armed) outgoing_.emplace_back(event{e, path, czxid});
 }
 
 reply sim_link::serve(const request& r) {

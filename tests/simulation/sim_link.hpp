@@ -72,9 +72,11 @@ private:
         detail::reply what;
         std::int64_t zxid;
     };
+    static constexpr std::int64_t any_node = -1;  ///< what changes while there is no connection is told by name only
     struct event {
         detail::node_event what;
         std::string path;
+        std::int64_t czxid;  ///< of the node that has changed, another one may have its name by now; or any_node
     };
     struct up {
         std::int64_t session;
@@ -104,7 +106,7 @@ private:
     detail::reply write(const detail::request& r);
     void restore(const set_watches& w);
     void fire(const sim_change& c);
-    void fire(detail::node_event e, const std::string& path, std::initializer_list<detail::watch_kind> kinds);
+    void fire(detail::node_event e, const std::string& path, std::int64_t czxid, std::initializer_list<detail::watch_kind> kinds);
 
     sim_ensemble& ensemble_;
     const int client_;

@@ -30,11 +30,11 @@ public:
     // ------------------------------------------------------------------------------------ what the ensemble tells
     virtual void committed(const sim_txn& txn) = 0;
     /// A watch of the client's on this node has told it.
-    virtual void told_removed(int client, const std::string& path) = 0;
+    virtual void told_removed(int client, const std::string& path, std::int64_t czxid) = 0;
 
     // -------------------------------------------------------------------------------------------------- checks
     virtual void check() const = 0;        ///< at any time
-    virtual void check_quiet() const = 0;  ///< nothing is under way
+    virtual void check_quiet() = 0;  ///< nothing is under way
     virtual void check_end() const = 0;    ///< everybody is done
 
     virtual bool busy(int client) const = 0;  ///< one of its contenders asks or holds

@@ -91,6 +91,40 @@ TEST_CASE("queue order: a listing from before a reason to doubt it tells nothing
     CHECK(o.next().what == verdict::granted);
 }
 
+TEST_CASE("queue order: whoever is leaving an old directory fills no gap in the new one of that name", "[queue]") {
+    queue_order o(mutex_names);
+    const place old = o.enter(lock(7), somebody(), o.begin_create());
+    list(o, {lock(7)});
+    o.grant(old);
+    o.leave(old);  // which is not answered for long
+    const place first = o.enter(lock(5), somebody(), o.begin_create());
+    list(o, {lock(5), lock(6)});
+    o.grant(first);
+    const place second = o.enter(lock(8), somebody(), o.begin_create());
+    CHECK_FALSE(o.knows(second));  // number 7 is somebody else
+}
+
+TEST_CASE("queue order: what is doubted for a newcomer is what was listed before its create", "[queue]") {
+    queue_order o(shared_names);
+    o.grant(o.enter(reader(3), somebody()));
+    const auto early = o.begin_look();
+    const auto asked = o.begin_create();
+    const auto late = o.begin_look();
+    o.enter(reader(4), somebody(), asked);
+    SECTION("not what comes later") {
+        o.forget_before(asked);
+        o.listed({reader(3), reader(4)}, early);
+        CHECK(o.next().what == verdict::unknown);
+        o.listed({reader(3), reader(4)}, late);
+        CHECK(o.next().what == verdict::granted);
+    }
+    SECTION("nor what has come already") {
+        o.listed({reader(3), reader(4)}, late);
+        o.forget_before(asked);
+        CHECK(o.next().what == verdict::granted);
+    }
+}
+
 TEST_CASE("queue order: a listing from before an owner left does not tell whether the next one still has its node", "[queue]") {
     queue_order o(mutex_names);
     const place first = o.enter(lock(3), somebody());

@@ -143,7 +143,7 @@ void core::on_timer() {
     }
     // Only a server can say that a session has expired, and nobody can be asked (fact 26).
     if (!session_over_ && link_ == link_state::disconnected && epoch_->session_id != 0 && now >= presumed_expiry()) {
-        given_up_ = epoch_->lease.session_timeout();
+        given_up_ = std::max(given_up_, epoch_->lease.session_timeout());
         session_over_ = errc::session_expired;
         session_over_reason_ = "presumed expired: no server within 4/3 of the session timeout";
     }

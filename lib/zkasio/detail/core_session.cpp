@@ -84,7 +84,7 @@ void core::on_link(link_state s) noexcept {
             session_over_reason_ = "session " + hex(epoch_->session_id) + " has expired";
             return;
         case link_state::auth_failed:
-            given_up_ = epoch_->lease.session_timeout();  // servers hang up on it, and no more than that
+            given_up_ = std::max(given_up_, epoch_->lease.session_timeout());  // servers hang up on it, and no more than that
             session_over_ = zk_errc::auth_failed;
             session_over_reason_ = "a server has refused a credential";
             return;

@@ -124,10 +124,17 @@ asio::awaitable<bool> wait_in_turn(limit& most, const watch& children, const loc
     }
     if (turn.reason() == loss_reason::node_deleted) co_return false;
     // A stall or a cut has ended the hold, not our turn: that ends with the node. Or this fails with what has happened.
-    auto node = co_await place.on().exists_and_watch(place.paths().front());
-    if (!node.value) co_return false;
+    std::optional<watched<std::optional<node_stat>>> node;
+    while (!node) {
+        try {
+            node.emplace(co_await place.on().exists_and_watch(place.paths().front()));
+        } catch (const error& e) {
+            if (e.code() != errc::not_connected) throw;  // it took its time, and whoever waits goes on waiting
+        }
+    }
+    if (!node->value) co_return false;
     const one_shot changed = place.on().make_one_shot();
-    const auto watching = std::make_shared<watch>(std::move(node.changes));
+    const auto watching = std::make_shared<watch>(std::move(node->changes));
     asio::dispatch(place.on().get_executor(), [watching, changed] {
         watching->then([changed](std::error_code, node_change) { changed.fire(); });
     });

@@ -314,7 +314,7 @@ void lock_queue::entered(const contender_ptr& c, const created& node) {
     }
     // It owns the lock at once, and without a listing, if it stands right behind readers of ours: in the same directory as they.
     if (const contender_ptr reader = joined_by(c->asked.kind))
-        if (!reader->hold || !reader->hold->held() || !reader->hold->nodes_watched()) order_.forget();
+        if (!reader->hold || !reader->hold->held() || !reader->hold->nodes_watched()) order_.forget_before(c->asked_at);
     reconsider();
 }
 
@@ -415,10 +415,14 @@ void lock_queue::removal_answered(const contender_ptr& c, const pending_removal&
     const bool waited_for = order_.waits_for_departure();
     order_.departed(c->at);
     c->tell_gone();
-    end_inheritance(checked, no_session);
     // Perhaps it had been gone for long, together with the whole directory, and the heirs' nodes are in a new one.
     const bool in_doubt = !over_ && !c->failed && !checked.empty() && !removal.found();
-    if (in_doubt) order_.doubt_owners();
+    if (in_doubt) {
+        order_.doubt_owners();
+        for (const contender_ptr& s : checked)
+            if (s->inherits) lose_node(s);  // who was not told of the lock yet starts over instead
+    }
+    end_inheritance(checked, no_session);
     if (waited_for || in_doubt) reconsider();
 }
 

@@ -75,8 +75,18 @@ bool queue_order::present_since(std::uint64_t time) const {
 
 // A session's creates are carried out in the order in which they are sent. A node that does not come behind one of ours for which
 // was asked earlier is in another directory, of the same name: an operator has deleted the old one, with our nodes in it.
-bool queue_order::numbers_begin_anew(std::int64_t number, std::uint64_t asked) const {
+bool queue_order::numbers_begin_anew(std::int64_t number, std::uint64_t asked) {
     if (asked > time_) return false;  // not by a create that numbers
+    // Those of them who are leaving fill no gaps in the new one.
+    bool anew = false;
+    for (auto it = departing_.lower_bound(first_at(number)); it != departing_.end();) {
+        const bool older = it->second.since < asked;
+        if (older) departed_at_.erase(it->second.time);
+        it = older ? departing_.erase(it) : std::next(it);
+        anew = anew || older;
+    }
+    if (anew) departure_shown_ = false;
+    if (anew) return true;
     for (const auto* locals : {&waiting_, &owners_})
         for (auto it = locals->lower_bound(first_at(number)); it != locals->end(); ++it)
             if (it->second.since < asked) return true;
@@ -106,7 +116,7 @@ void queue_order::leave(const place& p) {
     if (!waited) node = owners_.extract(p);
     if (node.empty()) return;
     if (p.kind == lock_kind::exclusive) --(waited ? exclusive_waiting_ : exclusive_owners_);
-    departing_.emplace(p, departure{node.mapped().name, ++time_});
+    departing_.emplace(p, departure{node.mapped().name, ++time_, node.mapped().since});
     departed_at_.insert(time_);
     changed(p.number);
     // Where readers may join readers that hold (shared_mutex, readers preferred), others may stand at the same number. And
@@ -236,6 +246,7 @@ queue_order::findings queue_order::listed(const std::vector<std::string>& names,
     if (look >= first_look_) {
         remotes_ = std::move(others);
         horizon_ = latest;
+        known_since_ = look;
         extend();
         changed(everywhere);
         departure_shown_ = departed_ahead;
@@ -265,6 +276,11 @@ void queue_order::erase_remote(std::int64_t number, std::string_view name) {
 void queue_order::forget() {
     drop();
     first_look_ = time_ + 1;
+}
+
+void queue_order::forget_before(std::uint64_t time) {
+    if (known_since_ <= time) drop();
+    first_look_ = std::max(first_look_, time + 1);
 }
 
 void queue_order::drop() {

@@ -89,6 +89,8 @@ public:
     void removed(const std::string& name);
     /// What was known of the others counts no longer; nor does a listing that was sent before this.
     void forget();
+    /// The same for what was asked for before that time, see begin_create().
+    void forget_before(std::uint64_t time);
     /// Whether everybody ahead of this place is known.
     bool knows(const place& p) const noexcept { return horizon_ && p.number <= *horizon_; }
     /// Whoever owns it now may have been let in wrongly: only a new listing tells.
@@ -144,13 +146,13 @@ private:
     };
     struct departure {
         std::string_view name;
-        std::uint64_t time;
+        std::uint64_t time, since;
     };
     std::int64_t unwrap(std::int32_t sequence);
     void drop();
     bool present_since(std::uint64_t time) const;
     bool left_since(std::uint64_t time) const;
-    bool numbers_begin_anew(std::int64_t number, std::uint64_t asked) const;
+    bool numbers_begin_anew(std::int64_t number, std::uint64_t asked);
     bool ours(std::int64_t number) const;
     void extend();
     void erase_remote(std::int64_t number, std::string_view name);
@@ -167,6 +169,7 @@ private:
     bool departure_shown_ = false, owners_doubted_ = false;
     std::size_t exclusive_owners_ = 0, exclusive_waiting_ = 0;
     std::optional<std::int64_t> base_;      // the latest number seen
+    std::uint64_t known_since_ = 0;         // when the listing was sent that this is from
     std::uint64_t time_ = 0, first_look_ = 0, next_id_ = 0;  // the time only counts what was sent
 };
 
