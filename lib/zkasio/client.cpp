@@ -28,10 +28,6 @@ struct handle {
     core_ptr core;
 };
 
-}  // namespace
-
-namespace {
-
 asio::any_io_executor checked(asio::any_io_executor executor) {
     if (!executor) throw error(errc::invalid_argument, "client", {}, "the executor is empty");
     return executor;
@@ -72,7 +68,7 @@ asio::awaitable<void> until_known(core_ptr c) {
             co_await pauses.pause();
             continue;
         }
-        if (r.code != zk_errc::no_node) throw_if_failed(r, "connect", c->options().servers());
+        if (r.code != zk_errc::no_node) throw_if_failed(r, "connect", c->server_names());
         co_return;
     }
 }

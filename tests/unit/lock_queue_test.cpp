@@ -46,6 +46,27 @@ private:
     std::string number_;
 };
 
+/// Plays a directory that numbers our nodes from 0 on, and in which `others` may stand. An operator may delete our first.
+struct numbered_nodes {
+    std::vector<std::string> created, others;
+    bool first_is_gone = false;
+
+    /// Nothing: of what is neither a create nor a listing.
+    std::optional<reply> operator()(const request& q) {
+        reply a;
+        if (const auto* c = std::get_if<create_request>(&q)) {
+            a.path = c->path + "000000000" + std::to_string(created.size());
+            created.push_back(a.path);
+            a.stat.czxid = 7;
+            return a;
+        }
+        if (!std::holds_alternative<children_request>(q)) return std::nullopt;
+        a.children = others;
+        for (std::size_t i = first_is_gone; i < created.size(); ++i) a.children.emplace_back(node_name(created[i]));
+        return a;
+    }
+};
+
 }  // namespace
 
 // A first acknowledged write may prove that the session has lived, and yet come too late to promise anything.
@@ -84,23 +105,18 @@ TEST_CASE("lock: an acquire waits until the lease covers it", "[queue]") {
 TEST_CASE("lock: whoever is handed a lock that its owner did not have any more loses it", "[queue]") {
     rig r;
     int removals = 0, listings = 0;
-    std::vector<std::string> nodes, others;
+    numbered_nodes nodes;
     const auto overtaken = GENERATE(true, false);
     const auto readable = GENERATE(true, false);
     r.server.answer = [&](const request& q) -> std::optional<reply> {
-        reply a;
-        if (const auto* c = std::get_if<create_request>(&q)) {
-            a.path = c->path + "000000000" + std::to_string(nodes.size());
-            nodes.push_back(a.path);
-            a.stat.czxid = 7;
-        } else if (std::holds_alternative<children_request>(q)) {
+        reply a = nodes(q).value_or(reply());
+        if (std::holds_alternative<children_request>(q)) {
             ++listings;
             if (!readable && removals > 0) a.code = zk_errc::no_auth;
-            a.children = others;
-            for (std::size_t i = removals > 0; i < nodes.size(); ++i) a.children.emplace_back(node_name(nodes[i]));
         } else if (const auto* m = std::get_if<multi_request>(&q); m && std::holds_alternative<remove_request>(m->ops.back())) {
             ++removals;
-            if (overtaken) others = {"_c_x-lock-0000000000"};
+            nodes.first_is_gone = true;
+            if (overtaken) nodes.others = {"_c_x-lock-0000000000"};
             a.code = zk_errc::no_node;
             a.results.resize(m->ops.size());
             for (multi_result& one : a.results) one.code = zk_errc::runtime_inconsistency;
@@ -115,7 +131,7 @@ TEST_CASE("lock: whoever is handed a lock that its owner did not have any more l
         lock_guard first = co_await lock.acquire();
         auto acquire = [&]() -> asio::awaitable<void> { second.emplace(co_await lock.acquire()); };
         const running acquiring(r.loop.executor(), acquire());
-        co_await r.server.until([&] { return nodes.size() == 2; });
+        co_await r.server.until([&] { return nodes.created.size() == 2; });
         co_await next_turns(r.server);
         co_await first.release();
         co_await acquiring.end();
@@ -132,20 +148,12 @@ TEST_CASE("lock: whoever is handed a lock that its owner did not have any more l
 // The same with readers, who let each other in without a hand-over.
 TEST_CASE("lock: a reader who comes to a reader that has no node any more looks for writers", "[queue]") {
     rig r;
-    std::vector<std::string> nodes;
-    bool writer_is_there = false, missing = false;
+    numbered_nodes nodes;
+    bool missing = false;
     r.server.answer = [&](const request& q) -> std::optional<reply> {
-        reply a;
-        if (const auto* c = std::get_if<create_request>(&q)) {
-            a.path = c->path + "000000000" + std::to_string(nodes.size());
-            nodes.push_back(a.path);
-            a.stat.czxid = 7;
-        } else if (std::holds_alternative<children_request>(q)) {
-            if (writer_is_there) a.children.emplace_back("_c_x-__WRIT__0000000000");
-            for (std::size_t i = writer_is_there; i < nodes.size(); ++i) a.children.emplace_back(node_name(nodes[i]));
-        } else if (const auto* g = std::get_if<get_request>(&q)) {
-            if (missing && g->path == nodes.front()) a.code = zk_errc::no_node;
-        }
+        reply a = nodes(q).value_or(reply());
+        const auto* g = std::get_if<get_request>(&q);
+        if (g && missing && g->path == nodes.created.front()) a.code = zk_errc::no_node;
         return a;
     };
     auto body = [&](client zk) -> asio::awaitable<void> {
@@ -154,11 +162,12 @@ TEST_CASE("lock: a reader who comes to a reader that has no node any more looks 
         SECTION("it is said so when the newcomer asks for that node") { missing = true; }
         SECTION("its watch has told") {
             const lock_guard another = co_await lock.acquire_shared();
-            REQUIRE(r.server.watched(nodes.front()));
-            r.server.fire(node_event::removed, nodes.front());
+            REQUIRE(r.server.watched(nodes.created.front()));
+            r.server.fire(node_event::removed, nodes.created.front());
             co_await first.lost();
         }
-        writer_is_there = true;
+        nodes.first_is_gone = true;
+        nodes.others = {"_c_x-__WRIT__0000000000"};
         auto acquire = [&]() -> asio::awaitable<void> { co_await lock.acquire_shared(); };
         running acquiring(r.loop.executor(), acquire());
         co_await r.server.until([&] { return r.server.watched("/l/_c_x-__WRIT__0000000000") || acquiring.ended(); });

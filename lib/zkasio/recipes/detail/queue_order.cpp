@@ -75,22 +75,25 @@ bool queue_order::present_since(std::uint64_t time) const {
 
 // A session's creates are carried out in the order in which they are sent. A node that does not come behind one of ours for which
 // was asked earlier is in another directory, of the same name: an operator has deleted the old one, with our nodes in it.
-bool queue_order::numbers_begin_anew(std::int64_t number, std::uint64_t asked) {
+bool queue_order::numbers_begin_anew(std::int64_t number, std::uint64_t asked) const {
     if (asked > time_) return false;  // not by a create that numbers
-    // Those of them who are leaving fill no gaps in the new one.
-    bool anew = false;
+    const auto older_at_or_behind = [&](const auto& those) {
+        return std::any_of(those.lower_bound(first_at(number)), those.end(), [&](const auto& one) { return one.second.since < asked; });
+    };
+    return older_at_or_behind(waiting_) || older_at_or_behind(owners_) || older_at_or_behind(departing_);
+}
+
+// Whoever is leaving the old directory fills no gap in the new one.
+void queue_order::forget_departing(std::int64_t number, std::uint64_t asked) {
     for (auto it = departing_.lower_bound(first_at(number)); it != departing_.end();) {
-        const bool older = it->second.since < asked;
-        if (older) departed_at_.erase(it->second.time);
-        it = older ? departing_.erase(it) : std::next(it);
-        anew = anew || older;
+        if (it->second.since >= asked) {
+            ++it;
+            continue;
+        }
+        departed_at_.erase(it->second.time);
+        departure_shown_ = false;
+        it = departing_.erase(it);
     }
-    if (anew) departure_shown_ = false;
-    if (anew) return true;
-    for (const auto* locals : {&waiting_, &owners_})
-        for (auto it = locals->lower_bound(first_at(number)); it != locals->end(); ++it)
-            if (it->second.since < asked) return true;
-    return false;
 }
 
 place queue_order::enter(std::string_view name, contender_ptr who, std::uint64_t asked) {
@@ -100,7 +103,10 @@ place queue_order::enter(std::string_view name, contender_ptr who, std::uint64_t
     // It may have lost its node again while it stood behind one that has left: only a listing tells.
     if (!excludes(parsed.kind) && left_since(asked)) forget();
     const place p{unwrap(parsed.sequence), parsed.kind, ++next_id_};
-    if (numbers_begin_anew(p.number, asked)) forget();
+    if (numbers_begin_anew(p.number, asked)) {
+        forget();
+        forget_departing(p.number, asked);
+    }
     // It may have been listed before we knew that it is ours.
     erase_remote(p.number, name);
     changed(p.number);

@@ -152,7 +152,8 @@ private:
     void drop();
     bool present_since(std::uint64_t time) const;
     bool left_since(std::uint64_t time) const;
-    bool numbers_begin_anew(std::int64_t number, std::uint64_t asked);
+    bool numbers_begin_anew(std::int64_t number, std::uint64_t asked) const;
+    void forget_departing(std::int64_t number, std::uint64_t asked);
     bool ours(std::int64_t number) const;
     void extend();
     void erase_remote(std::int64_t number, std::string_view name);
