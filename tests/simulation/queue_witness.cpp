@@ -111,6 +111,9 @@ void queue_witness::committed(const sim_txn& txn) {
             if (n.fenced && txn.session == 0) fence_successors(n);
         }
     }
+    if (!txn.ends_session) return;
+    for (auto& [path, n] : nodes_)  // also those that an operator has deleted, and whose owners may be let in yet
+        if (n.owner == txn.session) n.fenced = true;
 }
 
 void queue_witness::told_removed(int client, const std::string& path, std::int64_t) {

@@ -145,6 +145,46 @@ TEST_CASE("lock: whoever is handed a lock that its owner did not have any more l
     r.run(body);
 }
 
+// The same where the old owner had no heir: who is let in while its removal is under way, for the last one between them has gone.
+TEST_CASE("lock: whoever comes to a lock behind an owner that did not have it any more loses it", "[queue]") {
+    const std::string between = "_c_x-lock-0000000001";
+    rig r;
+    directory d(r.server, "0000000000");
+    r.server.answer = [plays = r.server.answer](const request& q) -> std::optional<reply> {
+        if (!std::holds_alternative<remove_request>(q)) return plays(q);
+        return std::nullopt;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const mutex lock(zk, "/l");
+        lock_guard first = co_await lock.acquire();
+        d.others = {std::string(node_name(first.path())), between};
+        d.next("0000000002");
+        std::optional<lock_guard> second;
+        auto acquire = [&]() -> asio::awaitable<void> { second.emplace(co_await lock.acquire()); };
+        const running acquiring(r.loop.executor(), acquire());
+        co_await r.server.until([&] { return r.server.watched("/l/" + between); });
+        co_await next_turns(r.server);
+        running releasing(r.loop.executor(), first.release());
+        co_await r.server.until([&] { return std::holds_alternative<remove_request>(r.server.requests.back().what); });
+        const op_id removal = r.server.requests.back().id;
+        r.server.fire(node_event::removed, "/l/" + between);
+        co_await acquiring.end();
+        REQUIRE(second->held());
+        const bool overtaken = GENERATE(true, false);
+        d.others.clear();
+        if (overtaken) d.others = {"_c_y-lock-0000000001"};
+        const auto listings = r.server.count("children /l");
+        r.server.reply_to(removal, refusal(zk_errc::no_node));
+        co_await releasing.end();
+        co_await r.server.until([&] { return r.server.count("children /l") > listings; });
+        co_await next_turns(r.server);
+        CHECK(second->held() == !overtaken);
+        r.server.answer = [](const request&) { return reply(); };
+        co_await second->release();
+    };
+    r.run(body);
+}
+
 // The same with readers, who let each other in without a hand-over.
 TEST_CASE("lock: a reader who comes to a reader that has no node any more looks for writers", "[queue]") {
     rig r;
@@ -223,6 +263,66 @@ TEST_CASE("lock: when the last node ahead of a writer goes, a reader may have co
     r.run(body);
 }
 
+TEST_CASE("lock: whoever waits behind a reader that is about to join another leaves its node alone until then", "[queue]") {
+    rig r;
+    fake_tree tree;
+    std::string joined;
+    std::optional<op_id> look;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        if (const auto* m = std::get_if<multi_request>(&q); m && m->ops.size() == 2)
+            if (const auto* c = std::get_if<create_request>(&m->ops.back())) joined = c->path;
+        const auto* e = std::get_if<exists_request>(&q);
+        if (e && e->path == joined && !look) return std::nullopt;
+        return tree(q);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const shared_mutex lock(zk, "/l"), impatient(zk, "/l", shared_mutex_options().prefer_readers());
+        lock_guard reading = co_await lock.acquire_shared();
+        std::optional<lock_guard> written, read;
+        auto write = [&]() -> asio::awaitable<void> { written.emplace(co_await lock.acquire()); };
+        const running writing(r.loop.executor(), write());
+        co_await r.server.until([&] { return tree.size() == 2; });
+        auto join = [&]() -> asio::awaitable<void> { read.emplace(co_await impatient.acquire_shared()); };
+        running joining(r.loop.executor(), join());
+        co_await r.server.until([&] { return !joined.empty() && r.server.texts().back() == "exists " + joined; });
+        look = r.server.requests.back().id;
+        const auto listings = r.server.count("children /l");
+        co_await reading.release();
+        co_await r.server.until([&] { return r.server.count("children /l") > listings; });
+        co_await next_turns(r.server);
+        CHECK_FALSE(r.server.watched(joined));
+        CHECK_FALSE(writing.ended());
+        SECTION("it is there") {
+            r.server.reply_to(*look, tree(exists_request{joined, {}}));
+            co_await joining.end();
+            co_await next_turns(r.server);
+            CHECK_FALSE(writing.ended());
+            co_await read->release();
+            co_await writing.end();
+            co_await written->release();
+        }
+        SECTION("somebody has deleted it") {
+            tree(remove_request{joined});
+            r.server.reply_to(*look, refusal(zk_errc::no_node));
+            co_await writing.end();
+            co_await next_turns(r.server);
+            CHECK_FALSE(joining.ended());
+            co_await written->release();
+            co_await joining.end();
+            co_await read->release();
+        }
+        SECTION("somebody has deleted it, and nobody wants it") {
+            tree(remove_request{joined});
+            joining.cancel();
+            co_await joining.end();
+            r.server.reply_to(*look, refusal(zk_errc::no_node));
+            co_await writing.end();
+            co_await written->release();
+        }
+    };
+    r.run(body);
+}
+
 TEST_CASE("lock: an observer is told where it stands also when the acquire starts over", "[queue]") {
     constexpr auto T = 300ms;
     rig r;
@@ -295,6 +395,36 @@ TEST_CASE("semaphore: whoever is being served notices that its turn is over, als
         tree(remove_request{turn});
         r.server.fire(node_event::removed, turn);
         co_await r.server.until([&] { return tree.size() == 3; });  // its lease is given back; in the next turn there is another
+        tree(remove_request{theirs});
+        r.server.fire(node_event::children_changed, "/s/leases");
+        const std::error_code code = co_await acquiring.code();
+        CHECK(code == std::error_code());
+    };
+    r.run(body);
+}
+
+TEST_CASE("semaphore: whoever is being served waits on through an outage that its turn outlives", "[queue]") {
+    const std::string theirs = "/s/leases/_c_00000000-0000-4000-8000-000000000001-lease-0000000001";
+    rig r(rig::quick().connection_timeout(30ms).suspension(suspension_policy::lose));
+    r.server.session_timeout = 10s;
+    fake_tree tree;
+    tree.create_as(theirs, 77);
+    r.server.answer = [&](const request& q) -> std::optional<reply> { return tree(q); };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const semaphore s(zk, "/s", permits::fixed(1));
+        auto acquire = [&]() -> asio::awaitable<void> { co_await s.acquire(); };
+        const running acquiring(r.loop.executor(), acquire());
+        co_await r.server.until([&] { return r.server.watched("/s/leases", watch_kind::children); });
+        co_await next_turns(r.server);
+        r.server.reachable = false;
+        r.server.drop();
+        co_await r.server.until([&] { return zk.state() != session_state::connected; });
+        const std::error_code outage = co_await code_of(zk.get("/asked/later/than/the/turn"));
+        REQUIRE(outage == errc::not_connected);
+        CHECK_FALSE(acquiring.ended());
+        r.server.reachable = true;
+        co_await r.server.until([&] { return zk.state() == session_state::connected; });
         tree(remove_request{theirs});
         r.server.fire(node_event::children_changed, "/s/leases");
         const std::error_code code = co_await acquiring.code();

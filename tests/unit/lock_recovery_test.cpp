@@ -69,6 +69,58 @@ TEST_CASE("lock: after a cut one listing finds the nodes of all creates whose an
     r.run(body);
 }
 
+// To those behind it such a node is one of the others until it is found. What a watch on it told by then would be lost.
+TEST_CASE("lock: nobody follows a node whose create was lost before it is found", "[lock]") {
+    rig r;
+    fake_tree tree;
+    bool searching = false;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        searching = searching || std::holds_alternative<sync_request>(q);
+        if (searching && std::holds_alternative<children_request>(q)) {  // the first one is the search's
+            searching = false;
+            return std::nullopt;
+        }
+        reply a = tree(q);
+        if (r.server.connections == 1 && std::holds_alternative<create_request>(q)) return std::nullopt;
+        return a;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const mutex lock(zk, "/lock");
+        std::optional<lock_guard> first, second;
+        auto acquire = [&](std::optional<lock_guard>& to) -> asio::awaitable<void> { to.emplace(co_await lock.acquire()); };
+        running lost(r.loop.executor(), acquire(first));
+        co_await r.server.until([&] { return tree.size() == 1; });
+        r.server.drop();
+        co_await r.server.until([&] { return r.server.count("sync /lock") > 0; });
+        co_await r.server.until([&] { return r.server.texts().back() == "children /lock"; });
+        const op_id search = r.server.requests.back().id;
+        const running next(r.loop.executor(), acquire(second));
+        co_await r.server.until([&] { return tree.size() == 2; });
+        for (int turns = 0; turns < 10; ++turns) co_await next_turns(r.server);
+        const std::string path = tree.nth(0);
+        CHECK_FALSE(r.server.watched(path));
+        CHECK_FALSE(next.ended());
+        SECTION("it is there") {
+            r.server.reply_to(search, tree(children_request{"/lock", {}}));
+            co_await lost.end();
+            REQUIRE(first->held());
+            CHECK_FALSE(next.ended());
+            co_await first->release();
+        }
+        SECTION("somebody has deleted it, and nobody wants it") {
+            tree(remove_request{path});
+            lost.cancel();
+            co_await lost.end();
+            r.server.reply_to(search, tree(children_request{"/lock", {}}));
+        }
+        co_await next.end();
+        CHECK(second->held());
+        co_await second->release();
+    };
+    r.run(body);
+}
+
 TEST_CASE("lock: creates that were lost without a trace are sent again, unless nobody wants them any more", "[lock]") {
     rig r;
     fake_tree tree;

@@ -104,6 +104,18 @@ TEST_CASE("queue order: whoever is leaving an old directory fills no gap in the 
     CHECK_FALSE(o.knows(second));  // number 7 is somebody else
 }
 
+TEST_CASE("queue order: whoever's node was deleted may have the next number in another directory", "[queue]") {
+    queue_order o(mutex_names);
+    o.grant(o.enter(lock(0), somebody(), o.begin_create()));
+    const place deleted = o.enter(lock(2), somebody(), o.begin_create());
+    list(o, {lock(0), lock(1), lock(2)});
+    o.vanish(deleted);
+    const place anew = o.enter(lock(3), somebody(), o.begin_create());
+    CHECK_FALSE(o.knows(anew));
+    list(o, {lock(0), lock(1), lock(3)});
+    CHECK(o.knows(anew));
+}
+
 TEST_CASE("queue order: what is doubted for a newcomer is what was listed before its create", "[queue]") {
     queue_order o(shared_names);
     o.grant(o.enter(reader(3), somebody()));
@@ -176,13 +188,18 @@ TEST_CASE("queue order: a doubted owner does not own what somebody ahead of it e
         CHECK(overtaken({reader(2), writer(3), reader(4)}) == std::vector<contender_ptr>{sharing});
     }
     SECTION("by a listing that was sent before the doubt, or before the grant, nothing is told") {
+        o.grant(o.enter(reader(1), sharing));
         const auto early = o.begin_look();
         o.doubt_owners();
         const auto look = o.begin_look();
         o.grant(o.enter(writer(4), exclusive));
-        CHECK(o.listed({writer(3), writer(4)}, early).overtaken.empty());
+        CHECK(o.listed({reader(1), writer(3), writer(4)}, early).overtaken.empty());
         CHECK(o.owners_doubted());
-        CHECK(o.listed({writer(3), writer(4)}, look).overtaken.empty());
+        CHECK(o.listed({reader(1), writer(3), writer(4)}, look).overtaken.empty());
+        CHECK_FALSE(o.owners_doubted());
+    }
+    SECTION("without owners there is nothing to doubt, and no listing is needed") {
+        o.doubt_owners();
         CHECK_FALSE(o.owners_doubted());
     }
     SECTION("without a doubt it may be a node of ours whose removal was refused") {

@@ -183,6 +183,7 @@ void lock_queue::create_later(const contender_ptr& c) {
 // The answer to the create was lost: is there a node? Whoever has given up meanwhile has to know, too. One cut may lose thousands of
 // answers, so one search serves all that were lost before it began.
 void lock_queue::begin_search(const contender_ptr& c, std::string id) {
+    arriving_.insert(names_.prefix(id, c->asked.kind));
     lost_.push_back({c, std::move(id)});
     if (!std::exchange(searching_, true)) on_.run_in_background(search(shared_from_this()));
 }
@@ -217,14 +218,14 @@ asio::awaitable<bool> lock_queue::search_once() {
     for (const lost_create& l : round) {
         const auto it = names.find(l.id);
         if (failed || it == names.end()) {
-            search_ended(l.who, std::nullopt, failed);
+            search_ended(l, std::nullopt, failed);
             continue;
         }
         created node;
         node.path = join_path(directory_, it->second);
         l.who->path = node.path;
         if (l.who->now == contender::state::left)
-            search_ended(l.who, node, nullptr);
+            search_ended(l, node, nullptr);
         else
             looked_at.emplace_back(l, on_.start_exists(node.path));
     }
@@ -250,26 +251,29 @@ asio::awaitable<bool> lock_queue::search_once() {
         if (again)
             lost_.push_back(l);  // by the next search
         else
-            search_ended(l.who, node, unreadable);
+            search_ended(l, node, unreadable);
     }
     co_return complete;
 }
 
 // The node is there, or it is not, or that could not be found out.
-void lock_queue::search_ended(const contender_ptr& c, std::optional<created> found, const std::exception_ptr& failed) {
-    if (over_ || failed) {
-        if (!over_ && !c->path.empty()) on_.ensure_removed(c->path);
-        c->path.clear();
-        return settle(c, over_ ? ended("acquire", directory_) : copy_of(failed));
-    }
-    if (found) {
+void lock_queue::search_ended(const lost_create& l, std::optional<created> found, const std::exception_ptr& failed) {
+    const contender_ptr& c = l.who;
+    arriving_.erase(names_.prefix(l.id, c->asked.kind));
+    if (!over_ && !failed && found) {
         c->asked_at = order_.begin_create();  // as if: when it was carried out is not known
         order_.forget();                      // so is who stood before it since then
         return entered(c, *found);
     }
+    if (!over_ && !c->path.empty() && failed) on_.ensure_removed(c->path);
     c->path.clear();
-    if (c->now == contender::state::left) return settle(c);
-    begin_create(c);
+    if (over_ || failed)
+        settle(c, over_ ? ended("acquire", directory_) : copy_of(failed));
+    else if (c->now == contender::state::left)
+        settle(c);
+    else
+        begin_create(c);
+    reconsider();  // whoever has seen the node, and left it alone, looks again
 }
 
 void lock_queue::want_parent(const contender_ptr& c) {
@@ -394,10 +398,11 @@ void lock_queue::remove(const contender_ptr& c, const std::vector<contender_ptr>
 }
 
 void lock_queue::removal_answered(const contender_ptr& c, const pending_removal& removal, const std::vector<contender_ptr>& checked) {
-    bool again = false;
+    bool again = false, found = true;
     std::exception_ptr no_session;
     try {
         removal.get();
+        found = removal.found();
     } catch (const error& e) {
         if (!over_ && e.code() == zk_errc::no_node) {
             // A successor's node was deleted while it waited. The old node is still there and keeps everybody else out, until
@@ -415,8 +420,9 @@ void lock_queue::removal_answered(const contender_ptr& c, const pending_removal&
     const bool waited_for = order_.waits_for_departure();
     order_.departed(c->at);
     c->tell_gone();
-    // Perhaps it had been gone for long, together with the whole directory, and the heirs' nodes are in a new one.
-    const bool in_doubt = !over_ && !c->failed && !checked.empty() && !removal.found();
+    // Perhaps it had been gone for long, together with the whole directory, and the nodes of those who came after it, among them its
+    // heirs, are in a new one.
+    const bool in_doubt = !over_ && !found;
     if (in_doubt) {
         order_.doubt_owners();
         for (const contender_ptr& s : checked)
@@ -475,7 +481,7 @@ void lock_queue::reconsider() {
         } else {
             if (refuse_impatient()) continue;  // what is known has changed
             prepare(head, s.what == queue_order::verdict::local || s.last);
-            if (s.what == queue_order::verdict::remote) {
+            if (s.what == queue_order::verdict::remote && !arriving(*s.blocker)) {
                 // Before the predecessor's: so its removal is not told before that of our own node.
                 if (s.last && !names_.has_shared() && head->hold) head->hold->watch_nodes();
                 follow(*s.blocker);
@@ -487,6 +493,12 @@ void lock_queue::reconsider() {
     }
     if (!order_.head()) stop_following();
     tell_observers();
+}
+
+// Whether a node that is one of the others to order_ will soon be ours, or gone: nobody follows it until then. For what its own watch
+// would tell of ours must not get lost when it becomes ours.
+bool lock_queue::arriving(const std::string& name) const {
+    return arriving_.contains(name.substr(0, name.size() - names_.digits(name).size()));
 }
 
 // The head has to wait, and with it all behind it. Whether there were any.

@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -153,6 +154,10 @@ public:
     void loop_over() noexcept override;
 
 private:
+    struct lost_create {
+        contender_ptr who;
+        std::string id;
+    };
     void begin_create(const contender_ptr& c);
     contender_ptr joined_by(lock_kind newcomer) const;
     bool waits_for_itself(lock_kind kind, const asio::any_io_executor& from) const;
@@ -168,11 +173,12 @@ private:
     void begin_search(const contender_ptr& c, std::string id);
     static asio::awaitable<void> search(std::shared_ptr<lock_queue> self);
     asio::awaitable<bool> search_once();
-    void search_ended(const contender_ptr& c, std::optional<created> found, const std::exception_ptr& failed);
+    void search_ended(const lost_create& l, std::optional<created> found, const std::exception_ptr& failed);
     static asio::awaitable<void> join_readers(std::shared_ptr<lock_queue> self, contender_ptr c);
     static asio::awaitable<void> go_on_as(std::shared_ptr<lock_queue> self, contender_ptr from, contender_ptr to);
     asio::awaitable<bool> try_to_join(contender_ptr c);
-    asio::awaitable<std::optional<created>> create_beside(contender_ptr c, std::string witness, std::string path, bool replace);
+    asio::awaitable<std::optional<created>> create_beside(contender_ptr c, std::string witness, bool replace);
+    asio::awaitable<std::optional<created>> create_beside_at(std::string path, lock_spec_ptr as, std::string witness, bool replace);
     void entered_as_owner(const contender_ptr& c, const created& node);
 
     void begin_waiting(const contender_ptr& c);
@@ -185,6 +191,7 @@ private:
     void end_inheritance(const std::vector<contender_ptr>& heirs, const std::exception_ptr& failed);
 
     void reconsider();
+    bool arriving(const std::string& name) const;
     bool refuse_impatient();
     void prepare(const contender_ptr& head, bool next_in_line);
     void look();
@@ -218,14 +225,11 @@ private:
     back_off before_following_;
 
     std::size_t entering_ = 0;
+    std::set<std::string> arriving_;  // the names, without numbers, of nodes that are being joined to an owner's, or looked for
     // Of those who wait: there may be very many, and most of what happens concerns none of them.
     std::map<place, contender_ptr> impatient_, observed_;
     bool making_parent_ = false;
     std::vector<contender_ptr> orphans_;  // wait for the directory
-    struct lost_create {
-        contender_ptr who;
-        std::string id;
-    };
     bool searching_ = false;
     std::vector<lost_create> lost_;       // the answers to their creates: wait for the next search
     std::vector<contender_ptr> refused_;  // by a server that has too much to do: wait for a pause to end

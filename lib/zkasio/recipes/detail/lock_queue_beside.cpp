@@ -39,8 +39,7 @@ asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
         if (ordered.empty() || ordered.front().kind == lock_kind::exclusive) co_return false;
 
         const std::string& holder = ordered.front().name;
-        const std::string name = names_.prefix(names_.new_id(), lock_kind::shared) + std::string(names_.digits(holder));
-        const auto node = co_await create_beside(c, join_path(directory_, holder), join_path(directory_, name), false);
+        const auto node = co_await create_beside(c, holder, false);
         if (!node) continue;
         c->path = node->path;
         c->at = order_.enter(node_name(c->path), c);
@@ -64,8 +63,7 @@ asio::awaitable<void> lock_queue::go_on_as(std::shared_ptr<lock_queue> self, con
     std::exception_ptr failed;
     std::optional<created> node;
     try {
-        const std::string name = self->names_.prefix(self->names_.new_id(), lock_kind::shared) + std::string(self->names_.digits(node_name(from->path)));
-        node = co_await self->create_beside(to, from->path, join_path(self->directory_, name), true);
+        node = co_await self->create_beside(to, std::string(node_name(from->path)), true);
         if (!node) {
             self->lose_node(from);
             failed = std::make_exception_ptr(error(errc::lock_lost, "downgrade", from->path, to_string(loss_reason::node_deleted)));
@@ -91,13 +89,31 @@ asio::awaitable<void> lock_queue::go_on_as(std::shared_ptr<lock_queue> self, con
     self->entered_as_owner(to, *node);
 }
 
-// Creates `path` if `witness` exists, and, if wanted, removes that. Nothing: the witness is gone, or the node already.
-asio::awaitable<std::optional<created>> lock_queue::create_beside(contender_ptr c, std::string witness, std::string path, bool replace) {
+// Creates a reader's node with the number of `witness` if that exists, and, if wanted, removes it. Nothing: the witness is gone, or the
+// node already.
+asio::awaitable<std::optional<created>> lock_queue::create_beside(contender_ptr c, std::string witness, bool replace) {
+    const std::string prefix = names_.prefix(names_.new_id(), lock_kind::shared);
+    const std::string path = join_path(directory_, prefix + std::string(names_.digits(witness)));
+    arriving_.insert(prefix);
+    std::optional<created> node;
+    std::exception_ptr failed;
+    try {
+        node = co_await create_beside_at(path, c->asked.spec, join_path(directory_, witness), replace);
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    arriving_.erase(prefix);
+    if (!node) reconsider();  // whoever has seen it, and left it alone, looks again
+    if (failed) std::rethrow_exception(failed);
+    co_return node;
+}
+
+asio::awaitable<std::optional<created>> lock_queue::create_beside_at(std::string path, lock_spec_ptr as, std::string witness, bool replace) {
     create_options options;
-    options.mode(create_mode::ephemeral).acl(c->asked.spec->acl);
+    options.mode(create_mode::ephemeral).acl(as->acl);
     transaction steps;
     steps.check(witness);
-    steps.create(path, bytes(c->asked.spec->data), options);
+    steps.create(path, bytes(as->data), options);
     if (replace) steps.remove(witness);
     back_off pauses = on_.make_back_off();
     for (;;) {

@@ -142,6 +142,7 @@ void queue_order::departed(const place& p) {
 void queue_order::vanish(const place& p) {
     leave(p);
     departed(p);
+    forget();  // perhaps together with the whole directory
 }
 
 void queue_order::grant(const place& p) {

@@ -96,7 +96,7 @@ public:
     /// Whoever owns it now may have been let in wrongly: only a new listing tells.
     void doubt_owners() {
         forget();
-        owners_doubted_ = true;
+        owners_doubted_ = !owners_.empty();
     }
     bool owners_doubted() const noexcept { return owners_doubted_; }
     /// The latest listing shows one of ours, ahead of all who wait, whose removal has not been carried out: as long as that is so,
