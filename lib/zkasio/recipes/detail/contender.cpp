@@ -120,12 +120,19 @@ std::string directory_of(const wish& what) { return what.spec ? what.spec->direc
 
 // Whoever waits keeps the frame of contend(): what is needed only before and after has functions of its own.
 
-asio::awaitable<std::shared_ptr<queue_claim>> take_place(const client& zk, const wish& what) {
-    if (zk.state() != session_state::connected) co_await zk.connected("acquire", directory_of(what));
-    const asio::any_io_executor from = co_await asio::this_coro::executor;
+std::shared_ptr<queue_claim> place_now(const client& zk, const wish& what, const asio::any_io_executor& from) {
     wish asked = what;
     if (asked.observed) asked.observed = std::make_shared<observation>(what.observed->tell);  // that of an earlier attempt is over
-    co_return std::make_shared<queue_claim>(zk.session_now(), std::move(asked), from);
+    return std::make_shared<queue_claim>(zk.session_now(), std::move(asked), from);
+}
+
+asio::awaitable<void> connected(const client& zk, const wish& what) { return zk.connected("acquire", directory_of(what)); }
+
+// Its frame is small, too: Asio gives the memory to whoever waits next.
+asio::awaitable<std::shared_ptr<queue_claim>> take_place(const client& zk, const wish& what) {
+    if (zk.state() != session_state::connected) co_await connected(zk, what);
+    const asio::any_io_executor from = co_await asio::this_coro::executor;
+    co_return place_now(zk, what, from);
 }
 
 template <class Result>
