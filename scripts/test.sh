@@ -70,7 +70,7 @@ for mode in "${modes[@]}"; do
     say "testing ($mode)"
     preset=$mode only=${label:-${levels[$mode]}}
     [ "$mode" != plain ] || preset=dev
-    # One after another: tests share the server's nodes, and those that kill servers are sensitive to load.
-    ctest --test-dir "$root/build/$preset" --output-on-failure --no-tests=error \
+    # What needs the server runs alone, see tests/CMakeLists.txt.
+    ctest --parallel "$(nproc)" --test-dir "$root/build/$preset" --output-on-failure --no-tests=error \
         ${only:+-L "^($only)\$"} $([ "$repeat" = 1 ] || echo --repeat until-fail:"$repeat")
 done
