@@ -369,6 +369,36 @@ TEST_CASE("lock: an observer is told where it stands also when the acquire start
     r.run(body);
 }
 
+TEST_CASE("lock: an observer is not told anything after the acquire has ended", "[queue]") {
+    rig r;
+    fake_tree tree;
+    tree.create_as("/l/_c_00000000-0000-4000-8000-000000000001-lock-0000000001", 77);
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        if (std::holds_alternative<children_request>(q)) return std::nullopt;
+        return tree(q);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const mutex lock(zk, "/l");
+        int told = 0;
+        auto acquire = [&]() -> asio::awaitable<void> {
+            co_await lock.acquire(acquire_options().on_position([&](const queue_position&) { ++told; }));
+        };
+        const running acquiring(r.loop.executor(), acquire());
+        co_await r.server.until([&] { return tree.size() == 2 && r.server.count("children /l") > 0; });
+        co_await next_turns(r.server);
+        const bool in_time = GENERATE(true, false);
+        r.server.reply_to(r.server.requests.back().id, tree(children_request{"/l", {}}));
+        if (in_time) co_await r.server.until([&] { return told > 0; });
+        r.server.expire();
+        const std::error_code code = co_await acquiring.code();
+        CHECK(code == condition::session_ended);
+        co_await next_turns(r.server);
+        CHECK(told == in_time);
+    };
+    r.run(body);
+}
+
 TEST_CASE("semaphore: whoever is being served notices that its turn is over, also when the lease has ended in between", "[queue]") {
     const std::string theirs = "/s/leases/_c_00000000-0000-4000-8000-000000000001-lease-0000000001";
     rig r;

@@ -207,6 +207,52 @@ TEST_CASE("lock: what a server has refused, for having too much to do, is repeat
     r.run(body);
 }
 
+TEST_CASE("lock: who has given up during the pause is not sent again", "[lock]") {
+    rig r(rig::quick().retry(retry_policy::n_times(1, 60ms)));
+    fake_tree tree;
+    int refusals = 2;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        if (std::holds_alternative<create_request>(q) && refusals > 0 && refusals-- > 0) return refusal(zk_errc::throttled);
+        return tree(q);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        running first(r.loop.executor(), take(mutex(zk, "/lock"))), second(r.loop.executor(), take(mutex(zk, "/lock")));
+        co_await r.server.until([&] { return refusals == 0; });
+        co_await next_turns(r.server);
+        first.cancel();
+        const std::error_code cancelled = co_await first.code();
+        CHECK(cancelled == condition::cancelled);
+        const std::exception_ptr failed = co_await second.end();
+        CHECK_FALSE(failed);
+        CHECK(requests_named(r.server, "create") == 3);
+    };
+    r.run(body);
+}
+
+TEST_CASE("lock: a directory that a server with too much to do does not create is created after a pause", "[lock]") {
+    constexpr auto pause = 60ms;
+    rig r(rig::quick().retry(retry_policy::n_times(1, pause)));
+    fake_tree tree;
+    std::vector<boot_clock::time_point> times;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        const auto* c = std::get_if<create_request>(&q);
+        if (c && c->path == "/lock") {
+            times.push_back(boot_clock::now());
+            return times.size() == 1 ? refusal(zk_errc::throttled) : reply();
+        }
+        if (c && times.size() < 2) return refusal(zk_errc::no_node);
+        return tree(q);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        co_await take(mutex(zk, "/lock"));
+        REQUIRE(times.size() == 2);
+        CHECK(times[1] - times[0] >= pause);
+    };
+    r.run(body);
+}
+
 TEST_CASE("lock: a look at a node whose create was lost, refused by a server with too much to do, is repeated after a pause", "[lock]") {
     constexpr auto pause = 60ms;
     rig r(rig::quick().retry(retry_policy::n_times(1, pause)));
