@@ -128,8 +128,8 @@ void queue_witness::fence_successors(const node& owner) {
     for (auto& [path, n] : nodes_)
         if (before(owner, n)) behind.emplace(n.place, &n);
     for (auto& [place, n] : behind) {
-        if (n->alive || !n->deleted || n->owner != owner.owner) break;
-        n->fenced = true;
+        if (n->alive) break;
+        if (n->deleted && n->owner == owner.owner) n->fenced = true;
     }
 }
 
