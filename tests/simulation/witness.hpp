@@ -34,7 +34,7 @@ public:
 
     // -------------------------------------------------------------------------------------------------- checks
     virtual void check() const = 0;        ///< at any time
-    virtual void check_quiet() = 0;  ///< nothing is under way
+    virtual void check_quiet() = 0;        ///< nothing is under way
     virtual void check_end() const = 0;    ///< everybody is done
 
     virtual bool busy(int client) const = 0;  ///< one of its contenders asks or holds

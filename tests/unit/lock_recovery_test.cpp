@@ -212,8 +212,9 @@ TEST_CASE("lock: who has given up during the pause is not sent again", "[lock]")
     fake_tree tree;
     int refusals = 2;
     r.server.answer = [&](const request& q) -> std::optional<reply> {
-        if (std::holds_alternative<create_request>(q) && refusals > 0 && refusals-- > 0) return refusal(zk_errc::throttled);
-        return tree(q);
+        if (!std::holds_alternative<create_request>(q) || refusals == 0) return tree(q);
+        --refusals;
+        return refusal(zk_errc::throttled);
     };
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await zk.connected();

@@ -41,6 +41,15 @@ int count_in(const std::string& data, const std::string& path) {
     return static_cast<int>(n);
 }
 
+// Fires when `changes` tells of one, for as long as somebody keeps that.
+one_shot fired_by(const session& on, const std::shared_ptr<watch>& changes) {
+    const one_shot changed = on.make_one_shot();
+    asio::dispatch(on.get_executor(), [changes, changed] {
+        changes->then([changed](std::error_code, node_change) { changed.fire(); });
+    });
+    return changed;
+}
+
 // How many permits there are, and a watch for when there may be more or fewer.
 class limit {
 public:
@@ -51,11 +60,8 @@ public:
         if (!fresh_) {
             watched<node_data> seen = co_await on_.get_and_watch(max_.path());
             count_ = count_in(seen.value.data, max_.path());
-            changed_.emplace(on_.make_one_shot());
             watch_ = std::make_shared<watch>(std::move(seen.changes));
-            asio::dispatch(on_.get_executor(), [watch = watch_, changed = *changed_] {
-                watch->then([changed](std::error_code, node_change) { changed.fire(); });
-            });
+            changed_.emplace(fired_by(on_, watch_));
             fresh_ = true;
         }
         co_return count_;
@@ -133,11 +139,8 @@ asio::awaitable<bool> wait_in_turn(limit& most, const watch& children, const loc
         }
     }
     if (!node->value) co_return false;
-    const one_shot changed = place.on().make_one_shot();
     const auto watching = std::make_shared<watch>(std::move(node->changes));
-    asio::dispatch(place.on().get_executor(), [watching, changed] {
-        watching->then([changed](std::error_code, node_change) { changed.fire(); });
-    });
+    const one_shot changed = fired_by(place.on(), watching);
     std::function<asio::awaitable<void>()> wait = [&]() -> asio::awaitable<void> { co_await most.changed_or(children); };
     co_await changed.run_until(std::move(wait));
     co_return true;

@@ -147,6 +147,14 @@ void lock_queue::begin_create(const contender_ptr& c) {
     if (alone) look();
 }
 
+// Unless it has failed, or has left meanwhile.
+void lock_queue::create_unless(const contender_ptr& c, std::exception_ptr failed) {
+    if (failed || c->now == contender::state::left)
+        settle(c, std::move(failed));
+    else
+        begin_create(c);
+}
+
 void lock_queue::creation_answered(const contender_ptr& c) {
     created node;
     std::exception_ptr failed;
@@ -265,14 +273,9 @@ void lock_queue::search_ended(const lost_create& l, std::optional<created> found
         order_.forget();                      // so is who stood before it since then
         return entered(c, *found);
     }
-    if (!over_ && !c->path.empty() && failed) on_.ensure_removed(c->path);
+    if (failed && !over_ && !c->path.empty()) on_.ensure_removed(c->path);
     c->path.clear();
-    if (over_ || failed)
-        settle(c, over_ ? ended("acquire", directory_) : copy_of(failed));
-    else if (c->now == contender::state::left)
-        settle(c);
-    else
-        begin_create(c);
+    create_unless(c, over_ ? ended("acquire", directory_) : copy_of(failed));
     reconsider();  // whoever has seen the node, and left it alone, looks again
 }
 
@@ -290,12 +293,7 @@ asio::awaitable<void> lock_queue::make_parent(std::shared_ptr<lock_queue> self, 
         failed = std::current_exception();
     }
     self->making_parent_ = false;
-    for (const contender_ptr& c : std::exchange(self->orphans_, {})) {
-        if (failed || c->now == contender::state::left)
-            self->settle(c, copy_of(failed));
-        else
-            self->begin_create(c);
-    }
+    for (const contender_ptr& c : std::exchange(self->orphans_, {})) self->create_unless(c, copy_of(failed));
 }
 
 void lock_queue::entered(const contender_ptr& c, const created& node) {

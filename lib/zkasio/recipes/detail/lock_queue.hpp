@@ -159,6 +159,7 @@ private:
         std::string id;
     };
     void begin_create(const contender_ptr& c);
+    void create_unless(const contender_ptr& c, std::exception_ptr failed);
     contender_ptr joined_by(lock_kind newcomer) const;
     bool waits_for_itself(lock_kind kind, const asio::any_io_executor& from) const;
     std::exception_ptr itself() const;

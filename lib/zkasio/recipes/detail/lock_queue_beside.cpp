@@ -18,10 +18,7 @@ asio::awaitable<void> lock_queue::join_readers(std::shared_ptr<lock_queue> self,
     }
     if (self->over_) failed = self->ended("acquire", self->directory_);
     if (joined) co_return;
-    if (failed || c->now == contender::state::left)
-        self->settle(c, failed);
-    else
-        self->begin_create(c);
+    self->create_unless(c, std::move(failed));
 }
 
 asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {

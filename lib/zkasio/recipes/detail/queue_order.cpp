@@ -86,13 +86,8 @@ bool queue_order::numbers_begin_anew(std::int64_t number, std::uint64_t asked) c
 // Whoever is leaving the old directory fills no gap in the new one.
 void queue_order::forget_departing(std::int64_t number, std::uint64_t asked) {
     for (auto it = departing_.lower_bound(first_at(number)); it != departing_.end();) {
-        if (it->second.since >= asked) {
-            ++it;
-            continue;
-        }
-        departed_at_.erase(it->second.time);
-        departure_shown_ = false;
-        it = departing_.erase(it);
+        const auto [p, left] = *it++;
+        if (left.since < asked) departed(p);
     }
 }
 
