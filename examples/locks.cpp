@@ -1,9 +1,9 @@
 // Every kind of lock, each in a few lines: locks 127.0.0.1:2181
-#include <zkasio/recipes/multi_mutex.hpp>
-#include <zkasio/recipes/mutex.hpp>
-#include <zkasio/recipes/semaphore.hpp>
-#include <zkasio/recipes/shared_mutex.hpp>
-#include <zkasio/recipes/unfair_mutex.hpp>
+#include <zkasio/locks/multi_mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/semaphore.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/locks/unfair_mutex.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>

@@ -1,5 +1,5 @@
 // A tour: tour 127.0.0.1:2181. The README shows a part of it, and a test compares them.
-#include <zkasio/recipes/mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>

@@ -1,8 +1,8 @@
 // The snippets of docs/using.md, compiled and run: using 127.0.0.1:2181
 //
 // What stands between "// [name]" and "// [/name]" is what the page shows; a test compares them.
-#include <zkasio/recipes/mutex.hpp>
-#include <zkasio/recipes/shared_mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
 
 #include <asio/bind_cancellation_slot.hpp>
 #include <asio/co_spawn.hpp>

@@ -43,7 +43,7 @@ client::client(std::shared_ptr<core> c) : operations(c, nullptr), last_handle_(s
 asio::any_io_executor client::get_executor() const { return there(core_, "get_executor")->strand(); }
 const client_options& client::options() const { return there(core_, "options")->options(); }
 session_state client::state() const noexcept { return core_ ? core_->state() : session_state::closed; }
-session client::session_now() const { return session(core_, there(core_, "session_now")->current_epoch()); }
+session client::session_now() const { return session(core_, there(core_, "session_now")->current_session_record()); }
 
 // What the members return may be awaited when the handle is gone: hence coroutines that have what they need.
 namespace {
@@ -75,13 +75,13 @@ asio::awaitable<void> until_known(core_ptr c) {
 
 asio::awaitable<session> connected_session(core_ptr c, std::string operation, std::string path) {
     co_await until_connected(c, std::move(operation), std::move(path));
-    co_return session(c, c->current_epoch());
+    co_return session(c, c->current_session_record());
 }
 
 asio::awaitable<session_credentials> read_credentials(core_ptr c) {
     for (;;) {
         auto found = std::make_shared<std::optional<session_credentials>>();
-        const auto done = std::make_shared<waitable>();
+        const auto done = std::make_shared<one_shot_state>();
         co_await until_connected(c, "credentials", std::string());
         asio::dispatch(c->strand(), [c, found, done] {
             *found = c->credentials();
@@ -125,7 +125,7 @@ asio::awaitable<void> use_servers(core_ptr core, std::string servers) {
     server_list list = parse_server_list(servers, "set_servers");
     if (!list.chroot.empty())
         throw error(errc::invalid_argument, "set_servers", list.chroot, "the chroot of a client cannot be changed");
-    const auto done = std::make_shared<waitable>();
+    const auto done = std::make_shared<one_shot_state>();
     asio::dispatch(core->strand(), [core, list = std::move(list), done]() mutable {
         core->set_servers(std::move(list));
         done->done = true;

@@ -102,7 +102,7 @@ struct operations::impl {
     // On which session, and whether it makes sense.
     static void prepare(const operations& on, command& c, std::string_view operation = {}, std::size_t checks = 0) {
         if (!on.core_) there(on.core_, operation_name(c.what), path_of(c.what));
-        c.pinned = on.epoch_;
+        c.pinned = on.session_;
         validate(c.what, on.core_->chroot_length(), operation, checks);
     }
 };
@@ -170,7 +170,7 @@ asio::awaitable<void> operations::impl::create_parents(operations on, std::strin
         parent.mode = mode;
         command c;
         c.what = std::move(parent);
-        c.pinned = on.epoch_;
+        c.pinned = on.session_;
         reply r = co_await run(on.core_, std::move(c));
         if (r.code == zk_errc::no_node && i + 1 < missing.size()) {
             ++i;
@@ -186,11 +186,11 @@ asio::awaitable<void> operations::impl::create_parents(operations on, std::strin
 
 asio::awaitable<created> operations::impl::create_protected(operations on, std::string path, std::string data, create_options options) {
     const std::string parent(parent_path(path));
-    if (!on.epoch_ && is_ephemeral(options.mode())) {
+    if (!on.session_ && is_ephemeral(options.mode())) {
         // "Ours" means: of the session that created it. So it has to be one session all along.
         const reply connected = co_await wait_connected(on.core_);
         throw_if_failed(connected, "create", path);
-        operations pinned(on.core_, on.core_->current_epoch());
+        operations pinned(on.core_, on.core_->current_session_record());
         co_return co_await create_protected(pinned, std::move(path), std::move(data), std::move(options));
     }
     // Whatever is left of it when the caller gives up is looked for, and removed.
@@ -286,12 +286,12 @@ asio::awaitable<void> operations::impl::remove_recursive(operations on, std::str
         }
         bool not_empty = false;
         while (!all.empty()) {
-            std::vector<std::pair<std::string, std::shared_ptr<ticket>>> under_way;
+            std::vector<std::pair<std::string, std::shared_ptr<kept_reply>>> under_way;
             for (; !all.empty() && under_way.size() < window; all.pop_back()) {
                 command c;
                 c.what = remove_request{all.back(), any_version};
-                c.pinned = on.epoch_;
-                auto t = std::make_shared<ticket>();
+                c.pinned = on.session_;
+                auto t = std::make_shared<kept_reply>();
                 under_way.emplace_back(all.back(), t);
                 on_strand(on.core_, [core = on.core_, c = std::move(c), t]() mutable { core->submit(std::move(c), t, true); });
             }
@@ -448,8 +448,8 @@ asio::awaitable<watched<node_data>> operations::impl::config_and_watch(operation
 
 namespace {
 
-std::shared_ptr<ticket> start(const core_ptr& core, command c, bool until_certain) {
-    auto t = std::make_shared<ticket>();
+std::shared_ptr<kept_reply> start(const core_ptr& core, command c, bool until_certain) {
+    auto t = std::make_shared<kept_reply>();
     on_strand(core, [core, c = std::move(c), t, until_certain]() mutable { core->submit(std::move(c), t, until_certain); });
     return t;
 }
@@ -493,13 +493,13 @@ pending_watched_data operations::start_get_and_watch(std::string path) const {
     return {core_, start(core_, std::move(c), false), w, std::move(path)};
 }
 
-pending_removal operations::ensure_removed(std::string path, std::vector<std::string> witnesses) const {
+pending_removal operations::ensure_removed(std::string path, std::vector<std::string> must_exist) const {
     command c;
-    if (witnesses.empty()) {
+    if (must_exist.empty()) {
         c.what = remove_request{path, any_version};
     } else {
         multi_request m;
-        for (std::string& witness : witnesses) m.ops.emplace_back(check_op{std::move(witness), any_version});
+        for (std::string& node : must_exist) m.ops.emplace_back(check_op{std::move(node), any_version});
         m.ops.emplace_back(remove_request{path, any_version});
         c.what = std::move(m);
     }
@@ -507,7 +507,7 @@ pending_removal operations::ensure_removed(std::string path, std::vector<std::st
     return {core_, start(core_, std::move(c), true), "remove", std::move(path)};
 }
 
-one_shot operations::make_one_shot() const { return one_shot(there(core_, "make_one_shot")); }
+one_shot_event operations::make_one_shot_event() const { return one_shot_event(there(core_, "make_one_shot_event")); }
 
 back_off operations::make_back_off() const { return back_off(there(core_, "make_back_off")); }
 
@@ -519,7 +519,7 @@ void operations::run_in_background(asio::awaitable<void> task) const {
 asio::awaitable<std::optional<created>> operations::impl::find_protected(operations on, std::string parent, std::string protection_id) {
     there(on.core_, "find_protected", parent);
     std::vector<std::string> ids(1, protection_id);
-    const nodes_by_id found = co_await find_nodes(on.core_, on.epoch_, parent, std::move(ids));
+    const nodes_by_id found = co_await find_nodes(on.core_, on.session_, parent, std::move(ids));
     std::vector<std::string> ours;
     for (const auto& [id, name] : found) ours.push_back(join_path(parent, name));
     std::sort(ours.begin(), ours.end());
@@ -541,7 +541,7 @@ asio::awaitable<std::optional<created>> operations::impl::find_protected(operati
         }
         if (!s) continue;
         const bool of_this_session = !is_owned(s->ephemeral_owner) ||
-                                     s->ephemeral_owner == (on.epoch_ ? on.epoch_ : on.core_->current_epoch())->session_id.load();
+                                     s->ephemeral_owner == (on.session_ ? on.session_ : on.core_->current_session_record())->session_id.load();
         if (of_this_session && !kept) {
             kept.emplace();
             kept->path = path;
@@ -555,7 +555,7 @@ asio::awaitable<std::optional<created>> operations::impl::find_protected(operati
 
 asio::awaitable<nodes_by_id> operations::impl::find_all_protected(operations on, std::string parent, std::vector<std::string> ids) {
     there(on.core_, "find_all_protected", parent);
-    co_return co_await find_nodes(on.core_, on.epoch_, std::move(parent), std::move(ids));
+    co_return co_await find_nodes(on.core_, on.session_, std::move(parent), std::move(ids));
 }
 
 // ----------------------------------------------------------------------------------------------------- the members

@@ -1,13 +1,13 @@
 #pragma once
 
-#include <zkasio/asio_version.hpp>
 #include <zkasio/acl.hpp>
+#include <zkasio/asio_version.hpp>
 #include <zkasio/back_off.hpp>
 #include <zkasio/bytes.hpp>
 #include <zkasio/create_options.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/export.hpp>
-#include <zkasio/one_shot.hpp>
+#include <zkasio/one_shot_event.hpp>
 #include <zkasio/pending.hpp>
 #include <zkasio/transaction.hpp>
 #include <zkasio/types.hpp>
@@ -26,7 +26,7 @@ namespace zkasio {
 
 namespace detail {
 class core;
-struct epoch;
+struct session_record;
 }  // namespace detail
 
 /// The operations on nodes. `client` runs them on whichever session is current; `session` on that session or not at all.
@@ -107,12 +107,12 @@ public:
 
     /// Removes a node and does not give up until that is certain, or the session is over: it is sent again whenever
     /// its outcome is unknown. Goes on when nobody waits for it. That the node is gone already is no error.
-    /// @param witnesses nodes that have to exist when that happens. If one does not, nothing is removed, and the result is
+    /// @param must_exist other nodes that have to exist when that happens. If one does not, nothing is removed, and the result is
     /// zk_errc::no_node with the path of the missing one.
-    pending_removal ensure_removed(std::string path, std::vector<std::string> witnesses = {}) const;
+    pending_removal ensure_removed(std::string path, std::vector<std::string> must_exist = {}) const;
 
-    /// See one_shot.
-    one_shot make_one_shot() const;
+    /// See one_shot_event.
+    one_shot_event make_one_shot_event() const;
 
     /// Whatever is tried again when it has failed with condition::retryable pauses before that.
     back_off make_back_off() const;
@@ -135,11 +135,11 @@ public:
                                                            std::string operation) const;
 
 protected:
-    operations(std::shared_ptr<detail::core> core, std::shared_ptr<detail::epoch> epoch)
-        : core_(std::move(core)), epoch_(std::move(epoch)) {}
+    operations(std::shared_ptr<detail::core> core, std::shared_ptr<detail::session_record> record)
+        : core_(std::move(core)), session_(std::move(record)) {}
 
     std::shared_ptr<detail::core> core_;
-    std::shared_ptr<detail::epoch> epoch_;  // null: whichever is current
+    std::shared_ptr<detail::session_record> session_;  // null: whichever is current
 
 private:
     struct impl;

@@ -8,13 +8,13 @@ namespace zkasio {
 
 using namespace detail;
 
-pending::pending(core_ptr core, std::shared_ptr<detail::ticket> ticket, std::string operation, std::string path)
-    : core_(std::move(core)), ticket_(std::move(ticket)), operation_(std::move(operation)), path_(std::move(path)) {}
+pending::pending(core_ptr core, std::shared_ptr<detail::kept_reply> kept_reply, std::string operation, std::string path)
+    : core_(std::move(core)), kept_(std::move(kept_reply)), operation_(std::move(operation)), path_(std::move(path)) {}
 
 // The members return what may be awaited when the object is gone: hence a coroutine that has what it needs.
 asio::awaitable<void> pending::until_answered(pending self) {
     there(self.core_, self.operation_, self.path_);
-    const wait_end failed = co_await wait_for(self.core_, self.ticket_->answered);
+    const wait_end failed = co_await wait_for(self.core_, self.kept_->answered);
     if (failed.code) throw error(failed.code, self.operation_, self.path_, {}, true);
 }
 
@@ -22,7 +22,7 @@ asio::awaitable<void> pending::answered() const { return until_answered(*this); 
 
 void pending::then(std::function<void()> f) const {
     const core_ptr core = there(core_, "then");  // `f` may destroy this
-    detail::then(*core, *ticket_->answered, std::move(f));  // at once, when it was refused at once
+    detail::then(*core, *kept_->answered, std::move(f));  // at once, when it was refused at once
 }
 
 namespace {
@@ -43,8 +43,8 @@ asio::awaitable<void> pending_removal::result() const { return result_of<void>(*
 // Answered, and well.
 reply& pending::good() const {
     there(core_, operation_, path_);
-    throw_if_failed(ticket_->reply, operation_, path_);
-    return ticket_->reply;
+    throw_if_failed(kept_->reply, operation_, path_);
+    return kept_->reply;
 }
 
 created pending_create::get() const { return take_created(reply(good())); }
@@ -53,21 +53,21 @@ node_data pending_data::get() const { return take_data(std::move(good())); }
 
 bool pending_create::withdraw() const {
     const auto core = core_;  // what follows may destroy this
-    const auto asked = ticket_;
+    const auto asked = kept_;
     return core && core->withdraw(asked);
 }
 
-pending_watched_data::pending_watched_data(core_ptr core, std::shared_ptr<detail::ticket> ticket,
+pending_watched_data::pending_watched_data(core_ptr core, std::shared_ptr<detail::kept_reply> kept_reply,
                                            std::shared_ptr<watch_state> watch, std::string path)
-    : pending(std::move(core), std::move(ticket), "get", std::move(path)), watch_(std::move(watch)) {}
+    : pending(std::move(core), std::move(kept_reply), "get", std::move(path)), watch_(std::move(watch)) {}
 
 pending_watched_data::~pending_watched_data() {
     if (!watch_) return;
-    on_strand(core_, [core = core_, ticket = ticket_, watch = std::move(watch_)] {
-        if (ticket->answered->done)
+    on_strand(core_, [core = core_, kept_reply = kept_, watch = std::move(watch_)] {
+        if (kept_reply->answered->done)
             core->leave_watch(watch);
         else
-            ticket->answered->then = [core, watch] { core->leave_watch(watch); };
+            kept_reply->answered->then = [core, watch] { core->leave_watch(watch); };
     });
 }
 
@@ -78,13 +78,13 @@ watched<node_data> pending_watched_data::get() {
 
 void pending_removal::get() const {
     there(core_, "remove", path_);
-    const reply& r = ticket_->reply;
+    const reply& r = kept_->reply;
     throw_if_failed(r, operation_, r.path.empty() ? path_ : r.path);
 }
 
 bool pending_removal::found() const {
     there(core_, "remove", path_);
-    return ticket_->reply.found;
+    return kept_->reply.found;
 }
 
 }  // namespace zkasio

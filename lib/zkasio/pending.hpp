@@ -17,7 +17,7 @@ namespace zkasio {
 namespace detail {
 class core;
 struct reply;
-struct ticket;
+struct kept_reply;
 struct watch_state;
 }  // namespace detail
 
@@ -26,7 +26,7 @@ struct watch_state;
 /// object is gone. One that was moved from fails with errc::invalid_argument.
 class ZKASIO_EXPORT pending {
 public:
-    pending(std::shared_ptr<detail::core> core, std::shared_ptr<detail::ticket> ticket, std::string operation,
+    pending(std::shared_ptr<detail::core> core, std::shared_ptr<detail::kept_reply> kept_reply, std::string operation,
             std::string path);
 
     /// Waits until the request was answered, without looking at the answer. *Cancellation*: ends the wait only.
@@ -40,7 +40,7 @@ protected:
     detail::reply& good() const;
 
     std::shared_ptr<detail::core> core_;
-    std::shared_ptr<detail::ticket> ticket_;
+    std::shared_ptr<detail::kept_reply> kept_;
     std::string operation_, path_;
 
 private:
@@ -78,7 +78,7 @@ public:
 
 class ZKASIO_EXPORT pending_watched_data : public pending {
 public:
-    pending_watched_data(std::shared_ptr<detail::core> core, std::shared_ptr<detail::ticket> ticket,
+    pending_watched_data(std::shared_ptr<detail::core> core, std::shared_ptr<detail::kept_reply> kept_reply,
                          std::shared_ptr<detail::watch_state> watch, std::string path);
     /// The watch of a request that nobody waits for any more is removed.
     ~pending_watched_data();

@@ -53,8 +53,8 @@ bool session_hold::held() const noexcept {
 }
 
 boot_clock::time_point session_hold::held_until() const noexcept {
-    if (!hold_ || reason() != loss_reason::none || hold_->epoch->over) return {};  // the strand may not have seen it yet
-    return hold_->epoch->leased_until();
+    if (!hold_ || reason() != loss_reason::none || hold_->session->over) return {};  // the strand may not have seen it yet
+    return hold_->session->leased_until();
 }
 
 loss_reason session_hold::reason() const noexcept {
@@ -106,9 +106,9 @@ asio::awaitable<loss_reason> until_lost(core_ptr core, hold_ptr hold) {
     co_return ended.code == errc::forked ? loss_reason::forked : loss_reason::closed;
 }
 
-asio::awaitable<std::error_code> until_over(core_ptr core, detail::epoch_ptr epoch) {
+asio::awaitable<std::error_code> until_over(core_ptr core, detail::session_record_ptr record) {
     detail::there(core, "session");
-    const detail::wait_end why = co_await detail::wait_for(core, epoch->ended);
+    const detail::wait_end why = co_await detail::wait_for(core, record->ended);
     if (why.code == condition::cancelled) throw error(why.code, "session");
     co_return why.code;
 }
@@ -161,12 +161,12 @@ void session_hold::lose(loss_reason why, std::string_view path) const noexcept {
     detail::on_strand(core_, [core = core_, hold, why, node = found.second] { core->end_hold(hold, why, node); });
 }
 
-std::int64_t session::id() const noexcept { return epoch_ ? epoch_->session_id.load() : 0; }
-std::chrono::milliseconds session::timeout() const noexcept { return std::chrono::milliseconds(epoch_ ? epoch_->timeout_ms.load() : 0); }
-bool session::over() const noexcept { return !epoch_ || epoch_->over || core_->forked(); }
-boot_clock::time_point session::leased_until() const noexcept { return epoch_ ? epoch_->leased_until() : boot_clock::time_point(); }
+std::int64_t session::id() const noexcept { return session_ ? session_->session_id.load() : 0; }
+std::chrono::milliseconds session::timeout() const noexcept { return std::chrono::milliseconds(session_ ? session_->timeout_ms.load() : 0); }
+bool session::over() const noexcept { return !session_ || session_->over || core_->forked(); }
+boot_clock::time_point session::leased_until() const noexcept { return session_ ? session_->leased_until() : boot_clock::time_point(); }
 
-asio::awaitable<std::error_code> session::ended() const { return until_over(core_, epoch_); }
+asio::awaitable<std::error_code> session::ended() const { return until_over(core_, session_); }
 
 session_hold session::hold(std::string path) const {
     std::vector<std::string> paths;
@@ -177,7 +177,7 @@ session_hold session::hold(std::string path) const {
 session_hold session::hold(std::vector<std::string> paths) const {
     detail::there(core_, "hold");
     auto h = std::make_shared<detail::hold>();
-    h->epoch = epoch_;
+    h->session = session_;
     for (std::string& path : paths) {
         detail::validate(detail::exists_request{path}, core_->chroot_length(), "hold");  // heartbeats carry it
         h->nodes.emplace_back();
@@ -190,9 +190,9 @@ session_hold session::hold(std::vector<std::string> paths) const {
 session_hold session::hold_all(const std::vector<std::reference_wrapper<const session_hold>>& parts) const {
     detail::there(core_, "hold_all");
     auto h = std::make_shared<detail::hold>();
-    h->epoch = epoch_;
+    h->session = session_;
     for (const session_hold& part : parts) {
-        if (!part.hold_ || part.hold_->epoch != epoch_)
+        if (!part.hold_ || part.hold_->session != session_)
             throw error(errc::invalid_argument, "hold_all", {}, "a part was moved from, or is of another session");
         h->parts.push_back(part.hold_);
     }
@@ -202,18 +202,18 @@ session_hold session::hold_all(const std::vector<std::reference_wrapper<const se
 
 asio::any_io_executor session::get_executor() const { return detail::there(core_, "get_executor")->strand(); }
 
-std::shared_ptr<session_part> session::part(const std::string& key,
-                                            const std::function<std::shared_ptr<session_part>()>& make) const {
-    detail::there(core_, "part");
-    auto& parts = epoch_->parts;
-    if (const auto it = parts.find(key); it != parts.end())
+std::shared_ptr<session_local> session::local(const std::string& key,
+                                            const std::function<std::shared_ptr<session_local>()>& make) const {
+    detail::there(core_, "local");
+    auto& locals = session_->locals;
+    if (const auto it = locals.find(key); it != locals.end())
         if (auto found = it->second.lock()) return found;
-    if (parts.size() > 2 * epoch_->parts_swept + 16) {
-        std::erase_if(parts, [](const auto& p) { return p.second.expired(); });
-        epoch_->parts_swept = parts.size();
+    if (locals.size() > 2 * session_->locals_swept + 16) {
+        std::erase_if(locals, [](const auto& p) { return p.second.expired(); });
+        session_->locals_swept = locals.size();
     }
     auto made = make();
-    parts[key] = made;
+    locals[key] = made;
     return made;
 }
 

@@ -6,7 +6,7 @@
 #include <zkasio/export.hpp>
 #include <zkasio/loss_reason.hpp>
 #include <zkasio/operations.hpp>
-#include <zkasio/session_part.hpp>
+#include <zkasio/session_local.hpp>
 
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
@@ -92,8 +92,8 @@ private:
 /// errc::session_expired, whatever the client has opened since. One that was moved from is over().
 class ZKASIO_EXPORT session : public operations {
 public:
-    session(std::shared_ptr<detail::core> core, std::shared_ptr<detail::epoch> epoch)
-        : operations(std::move(core), std::move(epoch)) {}
+    session(std::shared_ptr<detail::core> core, std::shared_ptr<detail::session_record> record)
+        : operations(std::move(core), std::move(record)) {}
 
     std::int64_t id() const noexcept;
     /// As granted by the servers.
@@ -121,7 +121,7 @@ public:
     asio::any_io_executor get_executor() const;
 
     /// What goes by the name `key` in this session; made by `make` when there is none. On the strand only.
-    std::shared_ptr<session_part> part(const std::string& key, const std::function<std::shared_ptr<session_part>()>& make) const;
+    std::shared_ptr<session_local> local(const std::string& key, const std::function<std::shared_ptr<session_local>()>& make) const;
 };
 
 }  // namespace zkasio

@@ -1,5 +1,5 @@
-#include "raw_session.hpp"
 #include "meter.hpp"
+#include "raw_session.hpp"
 
 #include <poll.h>
 

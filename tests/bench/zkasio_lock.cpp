@@ -3,7 +3,7 @@
 #include "workers.hpp"
 
 #include <zkasio/client.hpp>
-#include <zkasio/recipes/mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>

@@ -11,7 +11,7 @@ endfunction()
 
 symbols(exported -D -C ${SHARED_LIBRARY})
 set(internal ${exported})
-set(inside "zkasio::(recipes::)?detail::")
+set(inside "zkasio::([a-z]+_)?detail::")
 list(FILTER internal INCLUDE REGEX
     "^[0-9a-f]+ [A-Za-z] (${inside}[^ &*>]*([(<]|$)|(vtable|typeinfo|typeinfo name|guard variable) for ${inside})")
 # Except what templates in public headers call.
@@ -36,7 +36,7 @@ endif()
 # Strong symbols outside of detail:: and of anonymous namespaces are public functions.
 symbols(public ${STATIC_LIBRARY})
 list(FILTER public INCLUDE REGEX "^[0-9a-f]+ T _ZNK?6zkasio")
-list(FILTER public EXCLUDE REGEX "_ZNK?6zkasio(7recipes)?6detail|_GLOBAL__N_|5Frame")
+list(FILTER public EXCLUDE REGEX "_ZNK?6zkasio[0-9]+([a-z]+_)?detail|_GLOBAL__N_|5Frame")
 list(TRANSFORM public REPLACE ".* " "")
 symbols(exported -D ${SHARED_LIBRARY})
 list(TRANSFORM exported REPLACE ".* " "")

@@ -1,5 +1,5 @@
 #include <zkasio/deadline.hpp>
-#include <zkasio/recipes/mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
@@ -20,7 +20,7 @@ asio::awaitable<void> consume() {
 }
 
 // Templates of the headers call functions that are not public themselves. Not run: they have to be there.
-asio::awaitable<void> link_templates(zkasio::client zk, zkasio::lock_guard guard, zkasio::one_shot end) {
+asio::awaitable<void> link_templates(zkasio::client zk, zkasio::lock_guard guard, zkasio::one_shot_event end) {
     auto body = []() -> asio::awaitable<void> { co_return; };
     auto under_lock = [](zkasio::lock_guard&) -> asio::awaitable<void> { co_return; };
     auto in_session = [](zkasio::session) -> asio::awaitable<void> { co_return; };

@@ -2,12 +2,12 @@
 #include "support/impostor.hpp"
 #include "support/test_client.hpp"
 
-#include <zkasio/recipes/mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
 
 #include <asio/post.hpp>
 
-#include <random>
 #include <array>
+#include <random>
 #include <set>
 
 using namespace zkasio;

@@ -5,7 +5,7 @@
 #include "support/networked_ensemble.hpp"
 #include "support/test_client.hpp"
 
-#include <zkasio/recipes/mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
 
 #include <iostream>
 #include <random>

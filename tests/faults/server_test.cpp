@@ -4,8 +4,8 @@
 #include "support/lock_directory.hpp"
 #include "support/test_client.hpp"
 
-#include <zkasio/recipes/mutex.hpp>
-#include <zkasio/recipes/semaphore.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/semaphore.hpp>
 
 using namespace zkasio;
 using namespace zkasio::test;

@@ -5,7 +5,7 @@
 #include "support/lock_directory.hpp"
 #include "support/test_client.hpp"
 
-#include <zkasio/recipes/mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -4,7 +4,7 @@
 #include "support/lock_checks.hpp"
 #include "support/test_client.hpp"
 
-#include <zkasio/recipes/mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
 
 #include <algorithm>
 #include <future>

@@ -1,9 +1,9 @@
 #include "support/lock_checks.hpp"
 
-#include <zkasio/recipes/multi_mutex.hpp>
-#include <zkasio/recipes/mutex.hpp>
-#include <zkasio/recipes/shared_mutex.hpp>
-#include <zkasio/recipes/unfair_mutex.hpp>
+#include <zkasio/locks/multi_mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/locks/unfair_mutex.hpp>
 
 #include <algorithm>
 

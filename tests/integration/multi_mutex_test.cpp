@@ -1,9 +1,9 @@
 #include "support/lock_checks.hpp"
 
-#include <zkasio/recipes/multi_mutex.hpp>
-#include <zkasio/recipes/semaphore.hpp>
-#include <zkasio/recipes/shared_mutex.hpp>
-#include <zkasio/recipes/unfair_mutex.hpp>
+#include <zkasio/locks/multi_mutex.hpp>
+#include <zkasio/locks/semaphore.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/locks/unfair_mutex.hpp>
 
 #include <algorithm>
 
@@ -44,7 +44,7 @@ asio::awaitable<std::vector<std::string>> in_order(client zk, std::string direct
 struct slow_lock {
     mutex inner;
     std::shared_ptr<bool> asked;
-    one_shot go;
+    one_shot_event go;
     const std::string& path() const { return inner.path(); }
     asio::awaitable<lock_guard> acquire() const { return inner.acquire(); }
     asio::awaitable<std::optional<lock_guard>> try_acquire() const { return when_told(*this); }
@@ -552,7 +552,7 @@ TEST_CASE("multi_mutex: a lock that is lost while try_acquire is at the next is 
         const std::string dir = co_await fresh_directory(zk, "multi-try-lost");
         const auto executor = co_await asio::this_coro::executor;
         const test_client trying(executor, options().session_timeout(4s));
-        const slow_lock slow{mutex(trying, dir + "/z"), std::make_shared<bool>(false), trying.make_one_shot()};
+        const slow_lock slow{mutex(trying, dir + "/z"), std::make_shared<bool>(false), trying.make_one_shot_event()};
         multi_mutex both(trying);
         both.add(mutex(trying, dir + "/a")).add(slow);
         auto attempt = [&]() -> asio::awaitable<void> { co_await both.try_acquire(); };

@@ -2,8 +2,8 @@
 #include "support/lock_directory.hpp"
 #include "support/test_client.hpp"
 
+#include <zkasio/locks/mutex.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipes/mutex.hpp>
 
 #include <poll.h>
 

@@ -1,8 +1,8 @@
 #include "support/lock_checks.hpp"
 
-#include <zkasio/recipes/mutex.hpp>
-#include <zkasio/recipes/semaphore.hpp>
-#include <zkasio/recipes/shared_mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/semaphore.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
 
 #include <algorithm>
 

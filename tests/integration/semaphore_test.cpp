@@ -1,7 +1,7 @@
 #include "support/lock_checks.hpp"
 
+#include <zkasio/locks/semaphore.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipes/semaphore.hpp>
 
 #include <algorithm>
 #include <cctype>

@@ -2,8 +2,8 @@
 #include "support/lock_directory.hpp"
 #include "support/test_client.hpp"
 
-#include <zkasio/recipes/mutex.hpp>
-#include <zkasio/recipes/shared_mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
 
 #include <algorithm>
 #include <random>

@@ -3,7 +3,7 @@
 
 #include "support/test_client.hpp"
 
-#include <zkasio/recipes/mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
 
 #include <asio/bind_cancellation_slot.hpp>
 #include <asio/executor_work_guard.hpp>

@@ -1,7 +1,7 @@
 #include "support/lock_checks.hpp"
 
-#include <zkasio/recipes/multi_mutex.hpp>
-#include <zkasio/recipes/unfair_mutex.hpp>
+#include <zkasio/locks/multi_mutex.hpp>
+#include <zkasio/locks/unfair_mutex.hpp>
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #include "interop/peer.hpp"
 #include "support/test_client.hpp"
 
-#include <zkasio/recipes/mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
 
 #include <functional>
 #include <memory>

@@ -2,7 +2,7 @@
 
 #include "interop/library.hpp"
 
-#include <zkasio/recipes/mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
 
 #include <string>
 #include <vector>

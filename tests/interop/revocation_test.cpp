@@ -2,7 +2,7 @@
 #include "support/lock_directory.hpp"
 #include "support/test_client.hpp"
 
-#include <zkasio/recipes/mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
 
 using namespace zkasio;
 using namespace zkasio::test;

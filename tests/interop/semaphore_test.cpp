@@ -1,7 +1,7 @@
 #include "interop/contender.hpp"
 #include "support/lock_directory.hpp"
 
-#include <zkasio/recipes/semaphore.hpp>
+#include <zkasio/locks/semaphore.hpp>
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #include "interop/contender.hpp"
 #include "support/lock_directory.hpp"
 
-#include <zkasio/recipes/shared_mutex.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
 
 #include <algorithm>
 #include <memory>

@@ -4,7 +4,7 @@
 #include "interop/load.hpp"
 #include "support/lock_directory.hpp"
 
-#include <zkasio/recipes/shared_mutex.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
 
 #include <algorithm>
 #include <memory>

@@ -1,10 +1,10 @@
 // What has to compile: see coroutine_safety.hpp.
 #include <zkasio/deadline.hpp>
-#include <zkasio/recipes/multi_mutex.hpp>
-#include <zkasio/recipes/mutex.hpp>
-#include <zkasio/recipes/semaphore.hpp>
-#include <zkasio/recipes/shared_mutex.hpp>
-#include <zkasio/recipes/unfair_mutex.hpp>
+#include <zkasio/locks/multi_mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/semaphore.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/locks/unfair_mutex.hpp>
 
 #include <string>
 
@@ -18,7 +18,7 @@ task under_lock(lock_guard&) { co_return; }
 task all(client zk, mutex m, shared_mutex rw, semaphore permits, unfair_mutex flag, multi_mutex several, lock_owner owner, bool writing) {
     const std::string s;
     const session_hold hold = zk.session_now().hold("");
-    const one_shot stop = zk.make_one_shot();
+    const one_shot_event stop = zk.make_one_shot_event();
     const auto soon = boot_clock::now() + std::chrono::seconds(1);
 
     // Nothing to destroy.

@@ -1,10 +1,10 @@
 // Each line that is marked so has to be refused by the compiler, with words that say what to do: g++ 12 would destroy the closure twice.
 #include <zkasio/deadline.hpp>
-#include <zkasio/recipes/multi_mutex.hpp>
-#include <zkasio/recipes/mutex.hpp>
-#include <zkasio/recipes/semaphore.hpp>
-#include <zkasio/recipes/shared_mutex.hpp>
-#include <zkasio/recipes/unfair_mutex.hpp>
+#include <zkasio/locks/multi_mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/semaphore.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/locks/unfair_mutex.hpp>
 
 #include <string>
 
@@ -15,7 +15,7 @@ using task = asio::awaitable<void>;
 task all(client zk, mutex m, shared_mutex rw, semaphore permits, unfair_mutex flag, multi_mutex several, lock_owner owner) {
     const std::string s;
     const session_hold hold = zk.session_now().hold("");
-    const one_shot stop = zk.make_one_shot();
+    const one_shot_event stop = zk.make_one_shot_event();
     const auto soon = boot_clock::now() + std::chrono::seconds(1);
     const auto any = lock_kind::shared;
 

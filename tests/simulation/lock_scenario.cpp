@@ -8,7 +8,7 @@
 
 namespace zkasio::test {
 
-lock_scenario::lock_scenario(simulation& simulated, std::span<const lock_under_test> locks, std::unique_ptr<witness> watching)
+lock_scenario::lock_scenario(simulation& simulated, std::span<const lock_under_test> locks, std::unique_ptr<checker> watching)
     : s(simulated), locks_(locks), watching_(std::move(watching)) {
     s.ensemble.on_commit = [this](const sim_txn& txn) {
         if (txn.ends_session)
@@ -34,7 +34,7 @@ lock_scenario::~lock_scenario() {
 
 // ---------------------------------------------------------------------------------------------------- one attempt
 
-// The witness hears of the grant in the same turn as the coroutine that has asked.
+// The checker hears of the grant in the same turn as the coroutine that has asked.
 asio::awaitable<void> lock_scenario::ask(lock_scenario& self, client zk, std::string id, plan p, guard_ptr got) {
     if (p.how_to_cancel == asio::cancellation_type::partial)
         co_await asio::this_coro::reset_cancellation_state(asio::enable_partial_cancellation());

@@ -1,12 +1,12 @@
 #pragma once
 
+#include "simulation/checker.hpp"
 #include "simulation/simulation.hpp"
-#include "simulation/witness.hpp"
 
 #include "support/test_client.hpp"
 
-#include <zkasio/recipes/lock_guard.hpp>
-#include <zkasio/recipes/lock_kind.hpp>
+#include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/locks/lock_kind.hpp>
 
 #include <functional>
 #include <memory>
@@ -22,7 +22,7 @@ namespace zkasio::test {
 struct share {
     std::string of;       ///< whose children are the nodes, or the one node
     std::size_t nodes = 1;
-    int weight = 1;       ///< of each; see holdings_witness
+    int weight = 1;       ///< of each; see holdings_checker
 };
 
 /// Something that can be asked for, and how. `id` is what the nodes have to contain.
@@ -31,7 +31,7 @@ struct lock_under_test {
     std::function<asio::awaitable<std::optional<lock_guard>>(client, std::string id, lock_kind)> try_acquire;
     /// A writer goes on as a reader; empty when the lock has no readers.
     std::function<asio::awaitable<lock_guard>(client, std::string id, lock_guard)> downgrade{};
-    std::vector<share> shares{};  ///< for a holdings_witness
+    std::vector<share> shares{};  ///< for a holdings_checker
 };
 
 /// What happens in a random run, besides the plainest cancellations.
@@ -45,7 +45,7 @@ struct faults {
     bool all_sorts_of_users = false;  ///< who commit, release in the work under the lock, or cancel in unusual ways
 };
 
-/// Many coroutines of some clients want one of some locks, over and over. All the witness's checks are made after each step.
+/// Many coroutines of some clients want one of some locks, over and over. All the checker's checks are made after each step.
 class lock_scenario {
 public:
     enum class ending {
@@ -69,7 +69,7 @@ public:
     };
 
     /// @param locks outlives this.
-    lock_scenario(simulation& s, std::span<const lock_under_test> locks, std::unique_ptr<witness> watching);
+    lock_scenario(simulation& s, std::span<const lock_under_test> locks, std::unique_ptr<checker> watching);
     ~lock_scenario();
 
     void contend(int client, plan p);
@@ -91,7 +91,7 @@ protected:
     virtual void before_random_run() {}
 
     const std::span<const lock_under_test> locks_;
-    const std::unique_ptr<witness> watching_;
+    const std::unique_ptr<checker> watching_;
 
 private:
     plan random_plan(const faults& f);

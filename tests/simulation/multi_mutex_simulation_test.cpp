@@ -2,8 +2,8 @@
 
 #include "support/catch.hpp"
 
-#include <zkasio/recipes/multi_mutex.hpp>
-#include <zkasio/recipes/shared_mutex.hpp>
+#include <zkasio/locks/multi_mutex.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
 
 namespace zkasio::test {
 namespace {

@@ -56,11 +56,11 @@ TEST_CASE("mutex, simulated: the sequence numbers become negative", "[simulation
         for (int n = 0; n < 3; ++n) s.add_client();
         l.begin_with(std::numeric_limits<std::int32_t>::max() - 1);
         for (int n = 0; n < 3; ++n) l.contend(n, holding(20));
-        l.run_until([&] { return l.witness.nodes_alive() == 3; });
-        CHECK(l.witness.nth_node(0).ends_with("-lock-2147483646"));
-        CHECK(l.witness.nth_node(2).ends_with("-lock--2147483648"));
+        l.run_until([&] { return l.checked.nodes_alive() == 3; });
+        CHECK(l.checked.nth_node(0).ends_with("-lock-2147483646"));
+        CHECK(l.checked.nth_node(2).ends_with("-lock--2147483648"));
         l.finish();
-        CHECK(l.witness.grants() == 3);
+        CHECK(l.checked.grants() == 3);
     });
 }
 
@@ -94,13 +94,13 @@ TEST_CASE("mutex, simulated: an acquire is cancelled at any step", "[simulation]
                 s.add_client();
                 if (holder >= 0) {
                     l.contend(holder, holding(8));
-                    l.run_until([&] { return l.witness.grants() == 1; });
+                    l.run_until([&] { return l.checked.grants() == 1; });
                 }
                 lock_scenario::plan p;
                 p.cancel_after = k;
                 l.contend(0, p);
                 l.finish();
-                if (l.witness.grants() != (holder >= 0 ? 2u : 1u)) too_late = false;
+                if (l.checked.grants() != (holder >= 0 ? 2u : 1u)) too_late = false;
             });
             REQUIRE(k < 1000);
         }
@@ -116,10 +116,10 @@ TEST_CASE("mutex, simulated: the answer to the create is lost", "[simulation]") 
         const std::string create = "create " + lock_directory + '/';
         l.run_until([&] { return s.ensemble.next_request(0).starts_with(create); });
         s.ensemble.drop_connection(0, 1, 0);
-        CHECK(l.witness.nodes_alive() == 1);
-        l.run_until([&] { return l.witness.grants() == 1; });
+        CHECK(l.checked.nodes_alive() == 1);
+        l.run_until([&] { return l.checked.grants() == 1; });
         for (int n = 0; n < 20 && !s.ensemble.idle(); ++n) s.step();
-        CHECK(l.witness.nodes_alive() == 1);
+        CHECK(l.checked.nodes_alive() == 1);
         l.finish();
     });
 }
@@ -130,15 +130,15 @@ TEST_CASE("mutex, simulated: an operator deletes the node of a waiter", "[simula
             queue_scenario l(s, simulated_mutex);
             for (int n = 0; n < 3; ++n) s.add_client();
             l.contend(predecessor, holding(40));
-            l.run_until([&] { return l.witness.grants() == 1; });
+            l.run_until([&] { return l.checked.grants() == 1; });
             l.contend(0, holding(60));
-            l.run_until([&] { return l.witness.nodes_alive() == 2; });
+            l.run_until([&] { return l.checked.nodes_alive() == 2; });
             l.contend(2, holding(30));
-            l.run_until([&] { return l.witness.nodes_alive() == 3; });
-            s.ensemble.operate(detail::remove_request{l.witness.nth_node(1), any_version});
-            for (int n = 0; predecessor == 0 && l.witness.grants() == 1 && n < 1000; ++n) s.step();
+            l.run_until([&] { return l.checked.nodes_alive() == 3; });
+            s.ensemble.operate(detail::remove_request{l.checked.nth_node(1), any_version});
+            for (int n = 0; predecessor == 0 && l.checked.grants() == 1 && n < 1000; ++n) s.step();
             for (int n = 0; n < 25; ++n) s.step();
-            if (!l.witness.all_told()) throw violation("it was not told that its node is gone");
+            if (!l.checked.all_told()) throw violation("it was not told that its node is gone");
             l.finish();
         });
     }
@@ -150,14 +150,14 @@ TEST_CASE("mutex, simulated: an operator deletes the nodes of waiters who hand o
         s.add_client();
         s.add_client();
         l.contend(0, holding(40));
-        l.run_until([&] { return l.witness.grants() == 1; });
+        l.run_until([&] { return l.checked.grants() == 1; });
         std::size_t queued = 1;
         for (const auto& [client, hold] : {std::pair(0, 0u), {0, 0u}, {0, 60u}, {1, 30u}}) {
             l.contend(client, holding(hold));
             ++queued;
-            l.run_until([&] { return l.witness.nodes_alive() == queued; });
+            l.run_until([&] { return l.checked.nodes_alive() == queued; });
         }
-        const std::vector<std::string> deleted{l.witness.nth_node(1), l.witness.nth_node(2), l.witness.nth_node(3)};
+        const std::vector<std::string> deleted{l.checked.nth_node(1), l.checked.nth_node(2), l.checked.nth_node(3)};
         for (const std::string& path : deleted) s.ensemble.operate(detail::remove_request{path, any_version});
         l.finish();
     });
@@ -171,7 +171,7 @@ TEST_CASE("mutex, simulated: the directory was removed since the last time", "[s
         // What was known of the queue is kept for as long as a guard is.
         std::optional<lock_guard> old;
         std::function<asio::awaitable<void>()> once = [&]() -> asio::awaitable<void> {
-            const mutex lock = mutex_of(s.client_number(0), l.witness.asks(0, simulated_mutex, lock_kind::exclusive, true));
+            const mutex lock = mutex_of(s.client_number(0), l.checked.asks(0, simulated_mutex, lock_kind::exclusive, true));
             lock_guard guard = co_await lock.acquire();
             old.emplace(std::move(guard));
             co_await old->release();
@@ -182,10 +182,10 @@ TEST_CASE("mutex, simulated: the directory was removed since the last time", "[s
         s.ensemble.remove_empty_containers();
         CHECK_FALSE(s.ensemble.tree().find(lock_directory));
         l.contend(1, holding(50));
-        l.run_until([&] { return l.witness.grants() == 1; });
+        l.run_until([&] { return l.checked.grants() == 1; });
         l.contend(0);
         l.run_until([&] { return l.idle(); });
-        CHECK(l.witness.grants() == 2);
+        CHECK(l.checked.grants() == 2);
         old.reset();
         s.run();
         s.close();
@@ -199,19 +199,19 @@ TEST_CASE("mutex, simulated: an owner that knows of its loss hands nothing over"
         s.add_client();
         s.add_client();
         l.contend(1, holding(10));
-        l.run_until([&] { return l.witness.grants() == 1; });
+        l.run_until([&] { return l.checked.grants() == 1; });
         std::size_t queued = 1;
         for (const auto& [client, hold] : {std::pair(0, 60u), {0, 10u}, {1, 300u}}) {
             l.contend(client, holding(hold));
             ++queued;
-            l.run_until([&] { return l.witness.nodes_alive() == queued; });
+            l.run_until([&] { return l.checked.nodes_alive() == queued; });
         }
-        l.run_until([&] { return l.witness.grants() == 2; });
-        const std::vector<std::string> deleted{l.witness.nth_node(0), l.witness.nth_node(1)};
+        l.run_until([&] { return l.checked.grants() == 2; });
+        const std::vector<std::string> deleted{l.checked.nth_node(0), l.checked.nth_node(1)};
         for (const std::string& path : deleted) s.ensemble.operate(detail::remove_request{path, any_version});
-        l.run_until([&] { return l.witness.all_told() && l.witness.grants() == 3; });
+        l.run_until([&] { return l.checked.all_told() && l.checked.grants() == 3; });
         for (const auto end = s.now() + 200; s.now() < end;) s.step();
-        if (l.witness.grants() != 3) throw violation("a contender without a node was handed the lock");
+        if (l.checked.grants() != 3) throw violation("a contender without a node was handed the lock");
         l.finish();
     });
 }
@@ -224,7 +224,7 @@ TEST_CASE("mutex, simulated: the answer to the create is lost, and then an opera
         s.add_client();
         const std::size_t hold = 12 + s.pick(30);
         l.contend(0, holding(hold));
-        l.run_until([&] { return l.witness.grants() == 1; });
+        l.run_until([&] { return l.checked.grants() == 1; });
         const auto released = s.now() + hold;
         l.contend(0, holding(40));
         const std::string create = "create " + lock_directory + '/';
@@ -236,12 +236,12 @@ TEST_CASE("mutex, simulated: the answer to the create is lost, and then an opera
             return static_cast<std::size_t>(other == steps.end() ? 0 : other - steps.begin());
         });
         l.contend(1, holding(60));
-        l.run_until([&] { return l.witness.nodes_alive() == 3; });
+        l.run_until([&] { return l.checked.nodes_alive() == 3; });
         s.choose = at_random;
         l.contend(0, holding(5));
         // About when the first lets go.
         const auto left = released > s.now() ? static_cast<std::size_t>(released - s.now()) : 0;
-        s.after(left + s.pick(3), [&s, node = l.witness.nth_node(1)] { s.ensemble.operate(detail::remove_request{node, any_version}); });
+        s.after(left + s.pick(3), [&s, node = l.checked.nth_node(1)] { s.ensemble.operate(detail::remove_request{node, any_version}); });
         l.finish();
     });
 }

@@ -5,8 +5,8 @@
 namespace zkasio::test {
 
 queue_scenario::queue_scenario(simulation& simulated, const lock_under_test& lock)
-    : lock_scenario(simulated, {&lock, 1}, std::make_unique<queue_witness>(simulated.ensemble, lock_directory)),
-      witness(static_cast<queue_witness&>(*watching_)) {}
+    : lock_scenario(simulated, {&lock, 1}, std::make_unique<queue_checker>(simulated.ensemble, lock_directory)),
+      checked(static_cast<queue_checker&>(*watching_)) {}
 
 void queue_scenario::contend(int client, lock_kind kind, std::size_t hold) {
     plan p;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "simulation/lock_scenario.hpp"
-#include "simulation/queue_witness.hpp"
+#include "simulation/queue_checker.hpp"
 
 namespace zkasio::test {
 
@@ -19,7 +19,7 @@ public:
     /// Makes the directory, whose next child gets this number.
     void begin_with(std::int32_t sequence);
 
-    queue_witness& witness;
+    queue_checker& checked;
 
 private:
     void before_random_run() override;

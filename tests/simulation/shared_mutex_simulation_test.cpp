@@ -3,7 +3,7 @@
 
 #include "support/catch.hpp"
 
-#include <zkasio/recipes/shared_mutex.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
 
 namespace zkasio::test {
 namespace {
@@ -70,13 +70,13 @@ TEST_CASE("shared_mutex, simulated: when a waiting writer gives up, the readers 
             s.add_client();
             s.add_client();
             l.contend(0, waiting(lock_kind::shared, 1000));
-            l.run_until([&] { return l.witness.grants() == 1; });
+            l.run_until([&] { return l.checked.grants() == 1; });
             lock_scenario::plan gives_up = waiting(lock_kind::exclusive, 3);
             gives_up.cancel_after = 100;
             l.contend(writer, gives_up);
-            l.run_until([&] { return l.witness.nodes_alive() == 2; });
+            l.run_until([&] { return l.checked.nodes_alive() == 2; });
             l.contend(0, waiting(lock_kind::shared, 3));
-            l.run_until([&] { return l.witness.grants() == 2; });
+            l.run_until([&] { return l.checked.grants() == 2; });
             CHECK(s.now() < 500);
             l.finish();
         });
@@ -93,9 +93,9 @@ TEST_CASE("shared_mutex, simulated: a cancelled downgrade lets nobody in too ear
             writer.downgrade = true;
             writer.cancel_downgrade_after = k;
             l.contend(0, writer);
-            l.run_until([&] { return l.witness.grants() == 1; });
+            l.run_until([&] { return l.checked.grants() == 1; });
             l.contend(0, waiting(lock_kind::exclusive, 12));
-            l.run_until([&] { return l.witness.nodes_alive() == 2; });
+            l.run_until([&] { return l.checked.nodes_alive() == 2; });
             for (std::size_t n = 0; n < 12; ++n) {
                 s.after(20 + s.pick(15), [&l, n] { l.contend(static_cast<int>(n % 2), waiting(lock_kind::shared, 6)); });
             }

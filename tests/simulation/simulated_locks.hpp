@@ -1,11 +1,11 @@
 #pragma once
 
-#include "simulation/holdings_witness.hpp"
+#include "simulation/holdings_checker.hpp"
 #include "simulation/lock_scenario.hpp"
 
-#include <zkasio/recipes/mutex.hpp>
-#include <zkasio/recipes/semaphore.hpp>
-#include <zkasio/recipes/unfair_mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/semaphore.hpp>
+#include <zkasio/locks/unfair_mutex.hpp>
 
 #include <chrono>
 #include <map>
@@ -53,7 +53,7 @@ inline void run_holdings(const std::string& name, const things& locks, const std
     f.all_sorts_of_users = true;
     run_seeds(name, 300, [&](simulation& s) {
         s.ensemble.lagging = s.chance(50);
-        lock_scenario(s, locks, std::make_unique<holdings_witness>(s.ensemble, there_is)).run_at_random(f);
+        lock_scenario(s, locks, std::make_unique<holdings_checker>(s.ensemble, there_is)).run_at_random(f);
     });
 }
 

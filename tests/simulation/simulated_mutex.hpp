@@ -2,7 +2,7 @@
 
 #include "simulation/queue_scenario.hpp"
 
-#include <zkasio/recipes/mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
 
 namespace zkasio::test {
 

@@ -3,7 +3,7 @@
 #include "support/lock_directory.hpp"
 #include "support/test_client.hpp"
 
-#include <zkasio/recipes/lock_guard.hpp>
+#include <zkasio/locks/lock_guard.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,9 +2,9 @@
 #include "unit/rig.hpp"
 
 #include <zkasio/deadline.hpp>
-#include <zkasio/recipes/acquire_options.hpp>
-#include <zkasio/recipes/detail/nodes_claim.hpp>
-#include <zkasio/recipes/lock_guard.hpp>
+#include <zkasio/locks/acquire_options.hpp>
+#include <zkasio/locks/detail/nodes_claim.hpp>
+#include <zkasio/locks/lock_guard.hpp>
 
 using namespace zkasio;
 using namespace zkasio::test;
@@ -48,7 +48,7 @@ asio::awaitable<void> counted(const char* what, Run run, Body body) {
 
 lock_guard guard_on(session s) {
     std::vector<std::string> paths(1, "/lock");
-    return lock_guard(std::make_shared<recipes::detail::nodes_claim>(s, std::move(paths), 1));
+    return lock_guard(std::make_shared<lock_detail::nodes_claim>(s, std::move(paths), 1));
 }
 
 asio::awaitable<lock_guard> acquired(session s) { co_return guard_on(s); }
@@ -62,7 +62,7 @@ TEST_CASE("a named callable is copied once, a moved one never, and each is destr
         const session s = co_await zk.current_session();
         const session_hold hold = s.hold("");
         co_await hold.confirmed();
-        const one_shot stop = zk.make_one_shot();
+        const one_shot_event stop = zk.make_one_shot_event();
         const auto later = boot_clock::now() + 1h;
         lock_guard guard = guard_on(s);
         traced t;
@@ -118,7 +118,7 @@ TEST_CASE("an empty body is refused, through the awaitable", "[closures]") {
     auto body = [&](client zk) -> asio::awaitable<void> {
         const session s = co_await zk.current_session();
         const session_hold hold = s.hold("/node");
-        const one_shot stop = zk.make_one_shot();
+        const one_shot_event stop = zk.make_one_shot_event();
         const lock_guard guard = guard_on(s);
         const std::function<asio::awaitable<void>()> empty;
         const std::function<asio::awaitable<void>(session)> no_session;

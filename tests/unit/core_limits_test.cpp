@@ -1,5 +1,5 @@
-#include "unit/rig.hpp"
 #include "unit/requests.hpp"
+#include "unit/rig.hpp"
 
 #include <string>
 #include <vector>

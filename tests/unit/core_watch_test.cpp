@@ -146,7 +146,7 @@ TEST_CASE("core: a watch asked for in the turn in which the last other one is le
         data_watch old = co_await zk.get_and_watch("/a");
         const auto wanted = std::make_shared<watch_state>();
         wanted->path = "/a";
-        const auto answered = std::make_shared<ticket>();
+        const auto answered = std::make_shared<kept_reply>();
         asio::post(r.core->strand(), [&] {
             command again;
             again.what = get_request{"/a", true};

@@ -111,10 +111,10 @@ TEST_CASE("what sessions and holds return may be awaited when they are gone", "[
 TEST_CASE("what watches, one-shots and pending requests return may be awaited when they are gone", "[dead]") {
     rig r;
     auto body = [&](client zk) -> asio::awaitable<void> {
-        one_shot fired = zk.make_one_shot();
+        one_shot_event fired = zk.make_one_shot_event();
         fired.fire();
-        co_await when_dead("one_shot.hpp wait", fired, [](one_shot& o) { return o.wait(); });
-        co_await when_dead("one_shot.hpp run_until", zk.make_one_shot(), [](one_shot& o) { return o.run_until(nothing); });
+        co_await when_dead("one_shot_event.hpp wait", fired, [](one_shot_event& o) { return o.wait(); });
+        co_await when_dead("one_shot_event.hpp run_until", zk.make_one_shot_event(), [](one_shot_event& o) { return o.run_until(nothing); });
 
         co_await when_dead("back_off.hpp pause", zk.make_back_off(), [](back_off& b) { return b.pause(); });
 

@@ -1,7 +1,7 @@
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
 
-#include <zkasio/recipes/lock_guard.hpp>
+#include <zkasio/locks/lock_guard.hpp>
 
 #include <atomic>
 #include <thread>

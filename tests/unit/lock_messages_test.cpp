@@ -2,12 +2,12 @@
 #include "unit/fake_tree.hpp"
 #include "unit/rig.hpp"
 
+#include <zkasio/locks/multi_mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/semaphore.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipes/multi_mutex.hpp>
-#include <zkasio/recipes/mutex.hpp>
-#include <zkasio/recipes/semaphore.hpp>
-#include <zkasio/recipes/shared_mutex.hpp>
-#include <zkasio/recipes/unfair_mutex.hpp>
 
 
 using namespace zkasio;

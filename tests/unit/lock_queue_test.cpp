@@ -1,10 +1,10 @@
 #include "unit/fake_tree.hpp"
 #include "unit/rig.hpp"
 
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/semaphore.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipes/mutex.hpp>
-#include <zkasio/recipes/semaphore.hpp>
-#include <zkasio/recipes/shared_mutex.hpp>
 
 #include <algorithm>
 #include <optional>

@@ -1,13 +1,13 @@
 #include "unit/error_of.hpp"
 #include "unit/rig.hpp"
 
-#include <zkasio/recipes/detail/nodes_claim.hpp>
-#include <zkasio/recipes/lock_guard.hpp>
-#include <zkasio/recipes/multi_mutex.hpp>
-#include <zkasio/recipes/mutex.hpp>
-#include <zkasio/recipes/semaphore.hpp>
-#include <zkasio/recipes/shared_mutex.hpp>
-#include <zkasio/recipes/unfair_mutex.hpp>
+#include <zkasio/locks/detail/nodes_claim.hpp>
+#include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/locks/multi_mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/semaphore.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/locks/unfair_mutex.hpp>
 
 using namespace zkasio;
 using namespace zkasio::test;
@@ -66,7 +66,7 @@ asio::awaitable<void> refuses_all(operations o) {
     CHECK(code_thrown_by([&] { o.start_get("/a"); }) == errc::invalid_argument);
     CHECK(code_thrown_by([&] { o.start_get_and_watch("/a"); }) == errc::invalid_argument);
     CHECK(code_thrown_by([&] { o.ensure_removed("/a"); }) == errc::invalid_argument);
-    CHECK(code_thrown_by([&] { o.make_one_shot(); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { o.make_one_shot_event(); }) == errc::invalid_argument);
     CHECK(code_thrown_by([&] { o.run_in_background(nothing()); }) == errc::invalid_argument);
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("a client and a session that were moved from refuse everything", "[mov
         CHECK(s.leased_until() == boot_clock::time_point());
         CHECK(code_thrown_by([&] { s.hold("/a"); }) == errc::invalid_argument);
         CHECK(code_thrown_by([&] { s.get_executor(); }) == errc::invalid_argument);
-        CHECK(code_thrown_by([&] { s.part("", nullptr); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { s.local("", nullptr); }) == errc::invalid_argument);
 
         session_events events = zk.events();
         const session_events others = std::move(events);
@@ -130,7 +130,7 @@ TEST_CASE("holds and guards that were moved from have been released", "[moved]")
         hold.end();
 
         std::vector<std::string> paths(1, "/lock");
-        lock_guard guard(std::make_shared<recipes::detail::nodes_claim>(s, std::move(paths), 7));
+        lock_guard guard(std::make_shared<lock_detail::nodes_claim>(s, std::move(paths), 7));
         {
             const lock_guard owner = std::move(guard);
             CHECK_FALSE(guard.held());
@@ -159,8 +159,8 @@ TEST_CASE("watches, one-shots and pending requests that were moved from refuse e
         CHECK(seen.changes.path().empty());
         CHECK(code_thrown_by([&] { seen.changes.then([](std::error_code, node_change) {}); }) == errc::invalid_argument);
 
-        one_shot o = zk.make_one_shot();
-        const one_shot same = std::move(o);
+        one_shot_event o = zk.make_one_shot_event();
+        const one_shot_event same = std::move(o);
         o.fire();
         co_await refuses("wait", o.wait());
         co_await refuses("run_until", o.run_until(nothing));

@@ -1,7 +1,7 @@
 #include "support/texts.hpp"
 #include "unit/error_of.hpp"
 
-#include <zkasio/recipes/detail/queue_names.hpp>
+#include <zkasio/locks/detail/queue_names.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <vector>
 
 using namespace zkasio;
-using namespace zkasio::recipes::detail;
+using namespace zkasio::lock_detail;
 using zkasio::test::error_of;
 using zkasio::test::has;
 using zkasio::test::texts;

@@ -1,6 +1,6 @@
 #include "unit/error_of.hpp"
 
-#include <zkasio/recipes/detail/lock_queue.hpp>
+#include <zkasio/locks/detail/lock_queue.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -11,7 +11,7 @@
 #include <vector>
 
 using namespace zkasio;
-using namespace zkasio::recipes::detail;
+using namespace zkasio::lock_detail;
 using zkasio::test::error_of;
 using verdict = queue_order::verdict;
 
@@ -44,7 +44,7 @@ void list(queue_order& o, const std::vector<std::string>& names) { o.listed(name
 TEST_CASE("queue order: alone", "[queue]") {
     queue_order o(mutex_names);
     CHECK(o.head() == nullptr);
-    const place p = o.enter(lock(7), somebody());
+    const queue_key p = o.enter(lock(7), somebody());
     CHECK(o.next().what == verdict::unknown);
     list(o, {lock(7)});
     CHECK(o.next().what == verdict::granted);
@@ -57,10 +57,10 @@ TEST_CASE("queue order: alone", "[queue]") {
 
 TEST_CASE("queue order: whoever comes right behind one of our own needs no listing", "[queue]") {
     queue_order o(mutex_names);
-    const place first = o.enter(lock(3), somebody());
+    const queue_key first = o.enter(lock(3), somebody());
     list(o, {lock(3)});
     o.grant(first);
-    const place second = o.enter(lock(4), somebody());
+    const queue_key second = o.enter(lock(4), somebody());
     CHECK(o.next().what == verdict::local);
     o.leave(first);
     CHECK(o.next().what == verdict::granted);
@@ -93,24 +93,24 @@ TEST_CASE("queue order: a listing from before a reason to doubt it tells nothing
 
 TEST_CASE("queue order: whoever is leaving an old directory fills no gap in the new one of that name", "[queue]") {
     queue_order o(mutex_names);
-    const place old = o.enter(lock(7), somebody(), o.begin_create());
+    const queue_key old = o.enter(lock(7), somebody(), o.begin_create());
     list(o, {lock(7)});
     o.grant(old);
     o.leave(old);  // which is not answered for long
-    const place first = o.enter(lock(5), somebody(), o.begin_create());
+    const queue_key first = o.enter(lock(5), somebody(), o.begin_create());
     list(o, {lock(5), lock(6)});
     o.grant(first);
-    const place second = o.enter(lock(8), somebody(), o.begin_create());
+    const queue_key second = o.enter(lock(8), somebody(), o.begin_create());
     CHECK_FALSE(o.knows(second));  // number 7 is somebody else
 }
 
 TEST_CASE("queue order: whoever's node was deleted may have the next number in another directory", "[queue]") {
     queue_order o(mutex_names);
     o.grant(o.enter(lock(0), somebody(), o.begin_create()));
-    const place deleted = o.enter(lock(2), somebody(), o.begin_create());
+    const queue_key deleted = o.enter(lock(2), somebody(), o.begin_create());
     list(o, {lock(0), lock(1), lock(2)});
     o.vanish(deleted);
-    const place anew = o.enter(lock(3), somebody(), o.begin_create());
+    const queue_key anew = o.enter(lock(3), somebody(), o.begin_create());
     CHECK_FALSE(o.knows(anew));
     list(o, {lock(0), lock(1), lock(3)});
     CHECK(o.knows(anew));
@@ -139,7 +139,7 @@ TEST_CASE("queue order: what is doubted for a newcomer is what was listed before
 
 TEST_CASE("queue order: a listing from before an owner left does not tell whether the next one still has its node", "[queue]") {
     queue_order o(mutex_names);
-    const place first = o.enter(lock(3), somebody());
+    const queue_key first = o.enter(lock(3), somebody());
     list(o, {lock(3)});
     o.grant(first);
     o.enter(lock(5), somebody());
@@ -154,7 +154,7 @@ TEST_CASE("queue order: a listing from before an owner left does not tell whethe
 TEST_CASE("queue order: whoever leaves at the end of the queue does not spoil a listing", "[queue]") {
     queue_order o(mutex_names);
     o.enter(lock(3), somebody());
-    const place last = o.enter(lock(4), somebody());
+    const queue_key last = o.enter(lock(4), somebody());
     const auto look = o.begin_look();
     o.leave(last);
     o.listed({lock(3), lock(4)}, look);
@@ -218,7 +218,7 @@ TEST_CASE("queue order: a doubted owner does not own what somebody ahead of it e
 
 TEST_CASE("queue order: a gap means that somebody else may be there", "[queue]") {
     queue_order o(mutex_names);
-    const place first = o.enter(lock(3), somebody());
+    const queue_key first = o.enter(lock(3), somebody());
     list(o, {lock(3)});
     o.grant(first);
     o.enter(lock(5), somebody());
@@ -267,10 +267,10 @@ TEST_CASE("queue order: the nearest of several remote ones, and whether it is th
 
 TEST_CASE("queue order: a listing that still shows our own that have left proves nothing", "[queue]") {
     queue_order o(mutex_names);
-    const place first = o.enter(lock(1), somebody());
+    const queue_key first = o.enter(lock(1), somebody());
     list(o, {lock(1)});
     o.grant(first);
-    const place second = o.enter(lock(2), somebody());
+    const queue_key second = o.enter(lock(2), somebody());
     o.enter(lock(4), somebody());
     o.leave(second);  // gave up
     o.leave(first);
@@ -299,7 +299,7 @@ TEST_CASE("queue order: what is listed before we know that it is ours", "[queue]
     o.enter(lock(6), somebody());
     list(o, {lock(5), lock(6)});
     CHECK(o.next().what == verdict::remote);
-    const place late = o.enter(lock(5), somebody());
+    const queue_key late = o.enter(lock(5), somebody());
     CHECK(o.next().what == verdict::granted);
     o.grant(late);
     CHECK(o.next().what == verdict::local);
@@ -307,7 +307,7 @@ TEST_CASE("queue order: what is listed before we know that it is ours", "[queue]
 
 TEST_CASE("queue order: a newcomer with a smaller number than ours had before is in another directory", "[queue]") {
     queue_order o(mutex_names);
-    const place old = o.enter(lock(4), somebody(), o.begin_create());
+    const queue_key old = o.enter(lock(4), somebody(), o.begin_create());
     list(o, {lock(4)});
     o.grant(old);
     SECTION("so others may stand before it") {
@@ -332,10 +332,10 @@ TEST_CASE("queue order: sequence numbers wrap around", "[queue]") {
     constexpr auto highest = std::numeric_limits<std::int32_t>::max();
     constexpr auto lowest = std::numeric_limits<std::int32_t>::min();
     queue_order o(mutex_names);
-    const place a = o.enter(lock(highest), somebody());
+    const queue_key a = o.enter(lock(highest), somebody());
     list(o, {lock(highest)});
     o.grant(a);
-    const place b = o.enter(lock(lowest), somebody());
+    const queue_key b = o.enter(lock(lowest), somebody());
     CHECK(o.next().what == verdict::local);
     o.enter(lock(lowest + 2), somebody());
     list(o, {lock(lowest + 1), lock(highest), lock(lowest + 2), lock(lowest)});
@@ -349,7 +349,7 @@ TEST_CASE("queue order: sequence numbers wrap around", "[queue]") {
 
 TEST_CASE("queue order: readers wait for the last writer ahead, writers for everybody", "[queue]") {
     queue_order o(shared_names);
-    const place r = o.enter(reader(9), somebody());
+    const queue_key r = o.enter(reader(9), somebody());
     list(o, {writer(1), reader(2), writer(4), reader(6), reader(9), writer(10)});
     auto s = o.next();
     REQUIRE(s.what == verdict::remote);
@@ -359,7 +359,7 @@ TEST_CASE("queue order: readers wait for the last writer ahead, writers for ever
     CHECK(o.next().what == verdict::granted);
     o.grant(r);
     // A second reader of ours, behind somebody else's writer.
-    const place second = o.enter(reader(11), somebody());
+    const queue_key second = o.enter(reader(11), somebody());
     s = o.next();  // it came right behind what we know
     REQUIRE(s.what == verdict::remote);
     CHECK(*s.blocker == writer(10));
@@ -378,15 +378,15 @@ TEST_CASE("queue order: readers wait for the last writer ahead, writers for ever
 
 TEST_CASE("queue order: a writer lets in all the readers behind it, up to the next writer", "[queue]") {
     queue_order o(shared_names);
-    const place w = o.enter(writer(1), somebody());
+    const queue_key w = o.enter(writer(1), somebody());
     list(o, {writer(1)});
     o.grant(w);
-    const place a = o.enter(reader(2), somebody()), b = o.enter(reader(3), somebody());
-    const place next = o.enter(writer(4), somebody());
-    const place behind = o.enter(reader(5), somebody());
+    const queue_key a = o.enter(reader(2), somebody()), b = o.enter(reader(3), somebody());
+    const queue_key next = o.enter(writer(4), somebody());
+    const queue_key behind = o.enter(reader(5), somebody());
     CHECK(o.next().what == verdict::local);
     o.leave(w);
-    for (const place& p : {a, b}) {
+    for (const queue_key& p : {a, b}) {
         REQUIRE(o.next().what == verdict::granted);
         o.grant(p);
     }
@@ -402,12 +402,12 @@ TEST_CASE("queue order: a writer lets in all the readers behind it, up to the ne
 
 TEST_CASE("queue order: a downgrade keeps the place", "[queue]") {
     queue_order o(shared_names);
-    const place w = o.enter(writer(1), somebody());
+    const queue_key w = o.enter(writer(1), somebody());
     list(o, {writer(1)});
     o.grant(w);
-    const place waiting_reader = o.enter(reader(2), somebody());
-    const place waiting_writer = o.enter(writer(3), somebody());
-    const place r = o.downgrade(w, reader(1), somebody());
+    const queue_key waiting_reader = o.enter(reader(2), somebody());
+    const queue_key waiting_writer = o.enter(writer(3), somebody());
+    const queue_key r = o.downgrade(w, reader(1), somebody());
     CHECK(r.number == w.number);
     REQUIRE(o.next().what == verdict::granted);
     o.grant(waiting_reader);
@@ -421,10 +421,10 @@ TEST_CASE("queue order: a downgrade keeps the place", "[queue]") {
 
 TEST_CASE("queue order: where somebody stands", "[queue]") {
     queue_order o(mutex_names);
-    const place first = o.enter(lock(1), somebody());
+    const queue_key first = o.enter(lock(1), somebody());
     list(o, {lock(1)});
     o.grant(first);
-    const place mine = o.enter(lock(4), somebody());
+    const queue_key mine = o.enter(lock(4), somebody());
     CHECK_FALSE(o.look_at(mine).known);
     list(o, {lock(1), lock(2), lock(3), lock(4), lock(5)});
     auto i = o.look_at(mine);
@@ -452,7 +452,7 @@ TEST_CASE("queue order: nobody is let in whom the whole queue would keep out", "
         std::int32_t sequence;
         lock_kind kind;
         std::size_t session;
-        place at;
+        queue_key at;
         bool owner = false;
         const std::string& name() const { return kind == lock_kind::exclusive ? writer(sequence) : reader(sequence); }
     };

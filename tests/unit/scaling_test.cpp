@@ -4,10 +4,10 @@
 #include "unit/rig.hpp"
 
 #include <zkasio/detail/watch_registry.hpp>
+#include <zkasio/locks/detail/lock_queue.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipes/detail/lock_queue.hpp>
-#include <zkasio/recipes/mutex.hpp>
-#include <zkasio/recipes/shared_mutex.hpp>
 
 #include <algorithm>
 #include <ctime>
@@ -235,7 +235,7 @@ TEST_CASE("scaling: who watches the same node, and leaves", "[scaling]") {
 
 TEST_CASE("scaling: who waits for the same event, and leaves", "[scaling]") {
     const auto work = [](std::size_t n) {
-        waitable w;
+        one_shot_state w;
         const double began = processor_seconds();
         for (op_id id = 1; id <= n; ++id) w.add(id);
         for (op_id id = 1; id <= n; ++id) w.leave(id);
@@ -245,7 +245,7 @@ TEST_CASE("scaling: who waits for the same event, and leaves", "[scaling]") {
 }
 
 TEST_CASE("scaling: a queue with many who leave, and many of other clients", "[scaling]") {
-    using namespace zkasio::recipes::detail;
+    using namespace zkasio::lock_detail;
     const queue_names names(name_scheme::curator(), "lock-", "", "/a");
     const auto work = [&](std::size_t n) {
         queue_order o(names);
@@ -253,10 +253,10 @@ TEST_CASE("scaling: a queue with many who leave, and many of other clients", "[s
         for (std::size_t i = 0; i < 3 * n; ++i) all.push_back(lock_name(i));
         const double began = processor_seconds();
         o.listed(std::vector<std::string>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n)), o.begin_look());
-        std::vector<place> places;
-        for (std::size_t i = n; i < 2 * n; ++i) places.push_back(o.enter(all[i], nullptr, o.begin_create()));
+        std::vector<queue_key> keys;
+        for (std::size_t i = n; i < 2 * n; ++i) keys.push_back(o.enter(all[i], nullptr, o.begin_create()));
         for (std::size_t i = n; i > 0; --i) o.removed(all[i - 1]);
-        for (std::size_t i = n / 2; i < n; ++i) o.leave(places[i]);
+        for (std::size_t i = n / 2; i < n; ++i) o.leave(keys[i]);
         for (std::size_t i = 2 * n; i < 3 * n; ++i) o.leave(o.enter(all[i], nullptr, o.begin_create()));
         return processor_seconds() - began;
     };

@@ -91,7 +91,7 @@ auto bridge(core_ptr c, Begin begin) {
         initiation<Result, Begin>(std::move(c), std::move(begin)), asio::use_awaitable);
 }
 
-auto begin_wait(waitable_ptr w) {
+auto begin_wait(one_shot_ptr w) {
     return [w = std::move(w)](core& on, op_id id, std::unique_ptr<receiver> to) { on.wait(id, w, std::move(to)); };
 }
 
@@ -103,15 +103,15 @@ asio::awaitable<reply> perform(core_ptr c, command what) {
     });
 }
 
-asio::awaitable<wait_end> wait_for(core_ptr c, waitable_ptr w) {
+asio::awaitable<wait_end> wait_for(core_ptr c, one_shot_ptr w) {
     return bridge<wait_end>(std::move(c), begin_wait(std::move(w)));
 }
 
-asio::awaitable<void> wait_for_or_throw(core_ptr c, waitable_ptr w) {
+asio::awaitable<void> wait_for_or_throw(core_ptr c, one_shot_ptr w) {
     return bridge<std::exception_ptr>(std::move(c), begin_wait(std::move(w)));
 }
 
-void then(core& c, waitable& w, std::function<void()> f) noexcept {
+void then(core& c, one_shot_state& w, std::function<void()> f) noexcept {
     if (w.done) return c.call(f);
     w.then = std::move(f);
 }

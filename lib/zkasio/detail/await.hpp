@@ -21,14 +21,14 @@ struct wait_end {
 };
 
 asio::awaitable<reply> perform(core_ptr c, command what);
-asio::awaitable<wait_end> wait_for(core_ptr c, waitable_ptr on);
-asio::awaitable<void> wait_for_or_throw(core_ptr c, waitable_ptr on);
+asio::awaitable<wait_end> wait_for(core_ptr c, one_shot_ptr on);
+asio::awaitable<void> wait_for_or_throw(core_ptr c, one_shot_ptr on);
 asio::awaitable<reply> wait_connected(core_ptr c);
 asio::awaitable<reply> wait_closed(core_ptr c);
 asio::awaitable<reply> wait_event(core_ptr c, std::shared_ptr<event_subscription> s);
 
 /// On the strand: calls `f` when `w` is fired, at once if it already is. What `f` throws is logged.
-void then(core& c, waitable& w, std::function<void()> f) noexcept;
+void then(core& c, one_shot_state& w, std::function<void()> f) noexcept;
 
 /// Runs `f` on the strand, now if this is the strand. Never throws: what cannot be queued for lack of memory is lost.
 template <class F>

@@ -33,7 +33,7 @@ watch_target watch_of(const request& r) {
 }
 
 // Of a removal that depends on other nodes: the one that does not exist.
-std::optional<std::string> missing_witness(const request& what, const reply& r) {
+std::optional<std::string> missing_node(const request& what, const reply& r) {
     const auto* m = std::get_if<multi_request>(&what);
     if (!m) return std::nullopt;
     for (std::size_t i = 0; i + 1 < std::min(m->ops.size(), r.results.size()); ++i)
@@ -87,16 +87,16 @@ core::core(asio::any_io_executor executor, client_options options, backend_facto
                         "resume() needs a session id and its password of 16 bytes");
         resume_ = *c;
     }
-    epoch_ = std::make_shared<epoch>();
+    session_ = std::make_shared<session_record>();
 }
 
-epoch_ptr core::current_epoch() const {
-    const std::lock_guard lock(epoch_mutex_);
-    return epoch_;
+session_record_ptr core::current_session_record() const {
+    const std::lock_guard lock(session_mutex_);
+    return session_;
 }
 
 std::string core::server_names() const {
-    const std::lock_guard lock(epoch_mutex_);
+    const std::lock_guard lock(session_mutex_);
     return servers_.text + servers_.chroot;
 }
 
@@ -116,20 +116,20 @@ void core::submit(op_id id, command c, std::unique_ptr<receiver> to) {
     enqueue(id, std::move(op));
 }
 
-void core::submit(command c, std::shared_ptr<ticket> to, bool until_certain) {
+void core::submit(command c, std::shared_ptr<kept_reply> to, bool until_certain) {
     operation op;
-    op.ticket = std::move(to);
+    op.kept_reply = std::move(to);
     op.what = std::move(c.what);
     op.pinned = std::move(c.pinned);
     op.watch = std::move(c.watch);
     op.until_certain = until_certain;
-    const op_id id = op.ticket->id = next_id();
+    const op_id id = op.kept_reply->id = next_id();
     enqueue(id, std::move(op));
 }
 
-bool core::withdraw(const std::shared_ptr<ticket>& asked) {
+bool core::withdraw(const std::shared_ptr<kept_reply>& asked) {
     const auto it = operations_.find(asked->id);
-    if (it == operations_.end() || it->second.ticket != asked || it->second.issued || it->second.until_certain) return false;
+    if (it == operations_.end() || it->second.kept_reply != asked || it->second.issued || it->second.until_certain) return false;
     fail(it->first, asio::error::operation_aborted);
     return true;
 }
@@ -137,7 +137,7 @@ bool core::withdraw(const std::shared_ptr<ticket>& asked) {
 void core::request_internally(request what, std::function<void(reply&&)> then, urgency u) {
     operation op;
     op.what = std::move(what);
-    op.pinned = epoch_;
+    op.pinned = session_;
     op.internal = std::move(then);
     op.urgent = u == urgency::first;
     enqueue(next_id(), std::move(op));
@@ -298,9 +298,9 @@ void core::finish(operation&& op, reply&& r) {
     if (op.what && !is_write(*op.what)) r.sent = false;  // whether it has arrived makes no difference
     if (op.to) return op.to->deliver(std::move(r));
     if (op.internal) return op.internal(std::move(r));
-    if (op.ticket) {
-        op.ticket->reply = std::move(r);
-        fire(op.ticket->answered);
+    if (op.kept_reply) {
+        op.kept_reply->reply = std::move(r);
+        fire(op.kept_reply->answered);
     }
 }
 
@@ -315,14 +315,14 @@ void core::fail(op_id id, std::error_code code) {
     finish(std::move(node.mapped()), std::move(r));
 }
 
-void core::fire(const waitable_ptr& w, std::error_code code) {
+void core::fire(const one_shot_ptr& w, std::error_code code) {
     if (std::exchange(w->done, true)) return;
     w->code = code;
     if (const auto then = std::exchange(w->then, {})) call(then);
     w->wake_all([&](op_id id) { end_wait(id, code); });
 }
 
-void core::wait(op_id id, const waitable_ptr& on, std::unique_ptr<receiver> to) {
+void core::wait(op_id id, const one_shot_ptr& on, std::unique_ptr<receiver> to) {
     if (on->done || closing_ == closing::done || forked()) {  // after the end nothing happens any more
         reply r;
         r.code = on->done ? on->code : make_error_code(forked() ? errc::forked : errc::client_closed);
@@ -401,10 +401,10 @@ void core::on_reply(op_id id, reply&& r) noexcept {
     // The library may hold replies that came before we were stopped for a while; the lease was looked at when this
     // turn began (fact 25). Errors of writes are transactions too, but only success is beyond doubt.
     if (!r.code && is_write(*op.what)) {
-        epoch_->lease.write_answered(op.sent, clock::now());
+        session_->lease.write_answered(op.sent, clock::now());
         lease_changed();
     } else if (!r.sent) {  // the answer is a server's
-        epoch_->lease.answered(op.sent, clock::now());
+        session_->lease.answered(op.sent, clock::now());
     }
     if (auto* auth = std::get_if<add_auth_request>(&*op.what)) {
         if (r.code == condition::retryable && closing_ == closing::no && !op.abandoned) {
@@ -422,13 +422,13 @@ void core::on_reply(op_id id, reply&& r) noexcept {
         r.data = "the chroot \"" + servers_.chroot + "\" does not exist: create it with a client that has none";
     if (op.until_certain) {
         const bool unknown = r.sent || r.code == condition::retryable;
-        if (unknown && link_ != link_state::expired && closing_ == closing::no && !epoch_->over) {
+        if (unknown && link_ != link_state::expired && closing_ == closing::no && !session_->over) {
             op.issued = false;
             operations_.insert(std::move(node));
             return send_again(id, r.code);
         }
         if (r.code == zk_errc::no_node) {
-            if (const auto missing = missing_witness(*op.what, r))
+            if (const auto missing = missing_node(*op.what, r))
                 r.path = *missing;
             else
                 r.code = {}, r.found = false;

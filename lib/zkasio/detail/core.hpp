@@ -2,9 +2,9 @@
 
 #include <zkasio/client_options.hpp>
 #include <zkasio/detail/backend.hpp>
-#include <zkasio/detail/epoch.hpp>
 #include <zkasio/detail/fork_mark.hpp>
 #include <zkasio/detail/name_resolver.hpp>
+#include <zkasio/detail/session_record.hpp>
 #include <zkasio/detail/shutdown_service.hpp>
 #include <zkasio/detail/socket_watch.hpp>
 #include <zkasio/detail/watch_registry.hpp>
@@ -30,7 +30,7 @@ namespace zkasio::detail {
 /// A request on its way: what, for which session, and the watch that it sets, if any.
 struct command {
     request what;
-    epoch_ptr pinned;  ///< null: whichever session is current
+    session_record_ptr pinned;  ///< null: whichever session is current
     watch_ptr watch;
 };
 
@@ -38,7 +38,7 @@ struct command {
 struct event_subscription {
     std::mutex mutex;
     std::deque<session_event> queue;                           // guarded by the mutex
-    waitable_ptr arrival = std::make_shared<waitable>();  // strand
+    one_shot_ptr arrival = std::make_shared<one_shot_state>();  // strand
 };
 
 using backend_factory = std::function<std::unique_ptr<backend>(backend_listener&)>;
@@ -62,7 +62,7 @@ public:
     session_state state() const noexcept { return forked() ? session_state::closed : state_.load(std::memory_order_acquire); }
     /// This process is a child of the one that has made the client, and to which its session belongs.
     bool forked() const noexcept { return made_here_.forked(); }
-    epoch_ptr current_epoch() const;
+    session_record_ptr current_session_record() const;
     std::size_t chroot_length() const noexcept { return servers_.chroot.size(); }  // never changes
     std::string server_names() const;  ///< as they were given last
     double random();  ///< [0, 1)
@@ -70,13 +70,13 @@ public:
     // ------------------------------------------------------------------------------------------ operations
     void start();
     void submit(op_id id, command c, std::unique_ptr<receiver> to);
-    /// The reply is kept in the ticket. `until_certain`: sent again whenever its outcome is unknown, for as long as
+    /// The reply is kept in `to`. `until_certain`: sent again whenever its outcome is unknown, for as long as
     /// the session lives; that a node is gone already counts as removed.
-    void submit(command c, std::shared_ptr<ticket> to, bool until_certain);
+    void submit(command c, std::shared_ptr<kept_reply> to, bool until_certain);
     /// Takes a request back that was not sent yet: it ends with operation_aborted. False: it was sent, or has ended.
-    bool withdraw(const std::shared_ptr<ticket>& asked);
-    void wait(op_id id, const waitable_ptr& on, std::unique_ptr<receiver> to);
-    void fire(const waitable_ptr& w, std::error_code code = {});
+    bool withdraw(const std::shared_ptr<kept_reply>& asked);
+    void wait(op_id id, const one_shot_ptr& on, std::unique_ptr<receiver> to);
+    void fire(const one_shot_ptr& w, std::error_code code = {});
     /// What it throws is logged.
     void call(const std::function<void()>& callback) noexcept;
     void wait_connected(op_id id, std::unique_ptr<receiver> to);
@@ -95,7 +95,7 @@ public:
     void set_servers(server_list servers);
     void run_in_background(asio::awaitable<void> task);
     /// See find_nodes().
-    using search_key = std::pair<epoch_ptr, std::string>;
+    using search_key = std::pair<session_record_ptr, std::string>;
     std::map<search_key, std::shared_ptr<node_search>>& searches() noexcept { return searches_; }
     session_credentials credentials() const;
     std::string last_failure() const { return last_failure_; }
@@ -123,10 +123,10 @@ private:
 
     struct operation {
         std::unique_ptr<receiver> to;                  // an awaiting coroutine,
-        std::shared_ptr<detail::ticket> ticket;        // or somebody who may ask later,
+        std::shared_ptr<detail::kept_reply> kept_reply;        // or somebody who may ask later,
         std::function<void(reply&&)> internal;         // or ourselves
         std::optional<request> what;
-        epoch_ptr pinned;
+        session_record_ptr pinned;
         watch_ptr watch;
         time_point queued{}, sent{};
         bool issued = false, until_certain = false, abandoned = false, urgent = false;
@@ -172,7 +172,7 @@ private:
     void retire_backend();
     void rearm_timer(time_point now);
     duration connect_limit() const;
-    time_point presumed_expiry() const { return disconnected_since_ + epoch_->lease.session_timeout() / 3 * 4; }
+    time_point presumed_expiry() const { return disconnected_since_ + session_->lease.session_timeout() / 3 * 4; }
 
     // core_session.cpp
     void link_up();
@@ -180,7 +180,7 @@ private:
     void check_tick(client_options::duration granted);
     void end_session(std::error_code code, std::string reason);
     void publish(session_state s, std::string reason, std::int64_t session_id);
-    void publish(session_state s, std::string reason) { publish(s, std::move(reason), epoch_->session_id); }
+    void publish(session_state s, std::string reason) { publish(s, std::move(reason), session_->session_id); }
     void sweep_subscriptions();
     void lease_changed();
     void check_leases(time_point now);
@@ -190,7 +190,7 @@ private:
     time_point heartbeat_due(time_point now) const;
     void watch_own_nodes(time_point now);
     void watch_own_node(const hold_ptr& h, hold::own_node& node);
-    void end_parts(epoch& e, std::error_code why);
+    void end_locals(session_record& e, std::error_code why);
     void end_all_holds(loss_reason why);
     void confirm_holds();
     close_result without_goodbye() const;
@@ -211,7 +211,7 @@ private:
 
     struct wait_entry {
         std::unique_ptr<receiver> to;
-        waitable_ptr on;
+        one_shot_ptr on;
     };
     std::unordered_map<op_id, operation> operations_;  // requests
     std::unordered_map<op_id, wait_entry> waits_;      // and those who wait for something to happen: there may be many
@@ -262,8 +262,8 @@ private:
     time_point last_submit_{};
 
     // the session
-    mutable std::mutex epoch_mutex_;  // for readers elsewhere: of epoch_ and of servers_.text
-    epoch_ptr epoch_;
+    mutable std::mutex session_mutex_;  // for readers elsewhere: of session_ and of servers_.text
+    session_record_ptr session_;
     std::optional<session_credentials> resume_;
     duration given_up_{};  // the timeout of a session that has ended here, and perhaps not yet on the servers
     std::map<search_key, std::shared_ptr<node_search>> searches_;
@@ -277,7 +277,7 @@ private:
     closing closing_ = closing::no;
     shutdown_service* shutdown_ = nullptr;
     time_point close_deadline_ = time_point::max();
-    waitable_ptr closed_ = std::make_shared<waitable>();
+    one_shot_ptr closed_ = std::make_shared<one_shot_state>();
     std::list<asio::cancellation_signal> background_;
 };
 

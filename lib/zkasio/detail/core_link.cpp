@@ -101,7 +101,7 @@ core::duration core::connect_limit() const {
 void core::begin_turn(time_point now) {
     // Only what the timer is late proves it: there may have been nothing to do before.
     const duration late = now - std::max(timer_at_, last_turn_);
-    if (late > epoch_->lease.session_timeout() / 5 && link_ == link_state::connected) {
+    if (late > session_->lease.session_timeout() / 5 && link_ == link_state::connected) {
         log("the event loop did not run for " +
             std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(late).count()) + " ms");
     }
@@ -142,8 +142,8 @@ void core::on_timer() {
         backend_->abort_connection();  // fact 11
     }
     // Only a server can say that a session has expired, and nobody can be asked (fact 26).
-    if (!session_over_ && link_ == link_state::disconnected && epoch_->session_id != 0 && now >= presumed_expiry()) {
-        given_up_ = std::max(given_up_, epoch_->lease.session_timeout());
+    if (!session_over_ && link_ == link_state::disconnected && session_->session_id != 0 && now >= presumed_expiry()) {
+        given_up_ = std::max(given_up_, session_->lease.session_timeout());
         session_over_ = errc::session_expired;
         session_over_reason_ = "presumed expired: no server within 4/3 of the session timeout";
     }
@@ -258,14 +258,14 @@ void core::rearm_timer(time_point now) {
     } else if (!again_.empty() && again_not_before_ > now) {
         due = std::min(due, again_not_before_);
     }
-    if (!epoch_->holds.empty()) {
-        due = std::min(due, epoch_->lease.end() > now ? epoch_->lease.end() : now + 1s);
-        if (link_ == link_state::connected && !epoch_->heartbeat_under_way)
+    if (!session_->holds.empty()) {
+        due = std::min(due, session_->lease.end() > now ? session_->lease.end() : now + 1s);
+        if (link_ == link_state::connected && !session_->heartbeat_under_way)
             due = std::min(due, heartbeat_due(now));
         // The timer's clock stops while the machine is suspended, the lease's does not: look often enough.
-        due = std::min(due, now + std::max<duration>(epoch_->lease.session_timeout() / 8, 50ms));
+        due = std::min(due, now + std::max<duration>(session_->lease.session_timeout() / 8, 50ms));
     }
-    if (link_ != link_state::connected && epoch_->session_id != 0)
+    if (link_ != link_state::connected && session_->session_id != 0)
         due = std::min(due, presumed_expiry());
     if (due == time_point::max() || due >= timer_at_) return;
 

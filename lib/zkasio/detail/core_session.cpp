@@ -80,11 +80,11 @@ void core::on_link(link_state s) noexcept {
         case link_state::disconnected: return link_down();
         case link_state::expired:
             session_over_ = errc::session_expired;
-            if (resume_) epoch_->session_id = resume_->id();  // refused: this is the one that was asked for
-            session_over_reason_ = "session " + hex(epoch_->session_id) + " has expired";
+            if (resume_) session_->session_id = resume_->id();  // refused: this is the one that was asked for
+            session_over_reason_ = "session " + hex(session_->session_id) + " has expired";
             return;
         case link_state::auth_failed:
-            given_up_ = std::max(given_up_, epoch_->lease.session_timeout());  // servers hang up on it, and no more than that
+            given_up_ = std::max(given_up_, session_->lease.session_timeout());  // servers hang up on it, and no more than that
             session_over_ = zk_errc::auth_failed;
             session_over_reason_ = "a server has refused a credential";
             return;
@@ -100,16 +100,16 @@ void core::link_up() {
     again_not_before_ = {};
     again_refused_ = 0;
     expiring_.clear();
-    epoch_->session_id = backend_->session_id();
+    session_->session_id = backend_->session_id();
     const auto granted = backend_->session_timeout();
-    epoch_->timeout_ms = granted.count();
+    session_->timeout_ms = granted.count();
     // The handshake was sent after the attempt began, and it reached the leader.
-    epoch_->lease.connected(attempt_began_, granted, half_tick(options_.tick(), options_.session_timeout(), granted));
+    session_->lease.connected(attempt_began_, granted, half_tick(options_.tick(), options_.session_timeout(), granted));
     last_submit_ = clock::now();
     lease_changed();
     check_tick(granted);
-    publish(session_state::connected, "session " + hex(epoch_->session_id) + " on " + backend_->current_server() +
-                                          ", timeout " + std::to_string(epoch_->timeout_ms) + " ms");
+    publish(session_state::connected, "session " + hex(session_->session_id) + " on " + backend_->current_server() +
+                                          ", timeout " + std::to_string(session_->timeout_ms) + " ms");
     schedule_flush();
 }
 
@@ -129,7 +129,7 @@ void core::link_down() {
     disconnected_since_ = clock::now();
     forget_given_up();
     // What changes meanwhile is told after the reconnect, but not in the order in which it happened.
-    for (const auto& [number, h] : epoch_->holds)
+    for (const auto& [number, h] : session_->holds)
         for (hold::own_node& node : h->nodes) node.watched = false;
     begin_waiting_for_connection(disconnected_since_);
     last_failure_ = backend_->last_failure();
@@ -140,9 +140,9 @@ void core::link_down() {
 
 // ----------------------------------------------------------------------------------------------- the session
 
-// The end of an epoch: everything that belongs to it completes now, and nothing of it is seen again.
+// The end of a session: everything that belongs to it completes now, and nothing of it is seen again.
 void core::end_session(std::error_code code, std::string reason) {
-    const epoch_ptr ended = epoch_;
+    const session_record_ptr ended = session_;
     const bool refused = code == zk_errc::auth_failed;
     // A refused credential of add_auth() is not presented again; one of the options would be refused for ever.
     const bool may_be_new = std::exchange(unconfirmed_auths_, 0) > 0;
@@ -153,8 +153,8 @@ void core::end_session(std::error_code code, std::string reason) {
     resume_.reset();
     session_asked_for_ = false;
     {
-        const std::lock_guard lock(epoch_mutex_);
-        epoch_ = std::make_shared<epoch>();
+        const std::lock_guard lock(session_mutex_);
+        session_ = std::make_shared<session_record>();
     }
     // Before any callback: what these ask for belongs to the next session.
     std::vector<op_id> over;
@@ -171,7 +171,7 @@ void core::end_session(std::error_code code, std::string reason) {
     std::erase_if(outbox_, [&](op_id id) { return !operations_.contains(id); });
     begin_waiting_for_connection({});
     fire(ended->ended, code);
-    end_parts(*ended, code);
+    end_locals(*ended, code);
 
     if (!renew) {
         resolver_.cancel();
@@ -181,8 +181,8 @@ void core::end_session(std::error_code code, std::string reason) {
     resolve();
 }
 
-void core::end_parts(epoch& e, std::error_code why) {
-    for (const auto& [key, weak] : std::exchange(e.parts, {}))
+void core::end_locals(session_record& e, std::error_code why) {
+    for (const auto& [key, weak] : std::exchange(e.locals, {}))
         if (const auto part = weak.lock()) part->session_over(why);
 }
 
@@ -200,14 +200,14 @@ void core::publish(session_state s, std::string reason, std::int64_t session_id)
             if (s_->queue.size() == longest) s_->queue.pop_front();
             s_->queue.push_back(event);
         }
-        fire(std::exchange(s_->arrival, std::make_shared<waitable>()));
+        fire(std::exchange(s_->arrival, std::make_shared<one_shot_state>()));
     }
 }
 
 void core::subscribe(const std::shared_ptr<event_subscription>& s) {
     {
         const std::lock_guard lock(s->mutex);
-        s->queue.push_back({state(), epoch_->session_id, "the state when events() was called"});
+        s->queue.push_back({state(), session_->session_id, "the state when events() was called"});
     }
     if (subscriptions_.size() > 2 * subscriptions_swept_ + 16) sweep_subscriptions();
     subscriptions_.push_back(s);
@@ -231,7 +231,7 @@ bool core::has_auth(const auth_info& who) const { return std::find(auth_.begin()
 void core::set_servers(server_list servers) {
     servers_.hosts = std::move(servers.hosts);
     {
-        const std::lock_guard lock(epoch_mutex_);
+        const std::lock_guard lock(session_mutex_);
         servers_.text = std::move(servers.text);
     }
     if (closing_ == closing::no && !over()) resolve();
@@ -241,17 +241,17 @@ void core::set_servers(server_list servers) {
 
 void core::add_hold(const hold_ptr& h) {
     if (forked()) return end_hold(h, loss_reason::forked);
-    if (h->epoch->over || closing_ != closing::no)
+    if (h->session->over || closing_ != closing::no)
         return end_hold(h, closing_ != closing::no ? loss_reason::closed : loss_reason::session_expired);
     if (options_.suspension() == suspension_policy::lose && link_ != link_state::connected)
         return end_hold(h, loss_reason::suspended);
     for (const hold_ptr& part : h->parts) {
         if (const loss_reason why = part->reason; why != loss_reason::none) return end_hold(h, why, part->lost_node);
-        part->wholes.push_back(h);
+        part->composites.push_back(h);
     }
     const time_point now = clock::now();
-    h->epoch->add(h);
-    h->epoch->watch_nodes_at(*h, now + h->epoch->lease.session_timeout() / 4);
+    h->session->add(h);
+    h->session->watch_nodes_at(*h, now + h->session->lease.session_timeout() / 4);
     check_leases(now);
     heartbeat(now);
     rearm_timer(now);
@@ -261,10 +261,10 @@ void core::end_hold(const hold_ptr& h, loss_reason why, const hold::own_node* lo
     if (h->reason != loss_reason::none) return;
     if (lost) h->lost_node = lost;
     h->reason = why;
-    h->epoch->drop(h);
+    h->session->drop(h);
     for (const hold_ptr& part : h->parts)
-        std::erase_if(part->wholes, [&](const auto& whole) { return whole.expired() || whole.lock() == h; });
-    for (const auto& weak : std::exchange(h->wholes, {}))
+        std::erase_if(part->composites, [&](const auto& whole) { return whole.expired() || whole.lock() == h; });
+    for (const auto& weak : std::exchange(h->composites, {}))
         if (const hold_ptr whole = weak.lock()) end_hold(whole, why, lost);
     // A node that is about to be removed takes its watch along.
     for (hold::own_node& node : h->nodes)
@@ -278,32 +278,32 @@ void core::end_hold(const hold_ptr& h, loss_reason why, const hold::own_node* lo
 }
 
 void core::end_all_holds(loss_reason why) {
-    for (const auto& [number, h] : std::map(epoch_->holds)) end_hold(h, why);
+    for (const auto& [number, h] : std::map(session_->holds)) end_hold(h, why);
 }
 
 void core::confirm_holds() {
-    for (const auto& [number, h] : std::exchange(epoch_->unconfirmed, {})) {
+    for (const auto& [number, h] : std::exchange(session_->unconfirmed, {})) {
         h->confirmed = true;
         fire(h->renewed);
     }
 }
 
 void core::lease_changed() {
-    const time_point end = epoch_->lease.end();
-    epoch_->lease_end.store(end.time_since_epoch().count(), std::memory_order_release);
-    if (!epoch_->unconfirmed.empty() && end > clock::now()) confirm_holds();
+    const time_point end = session_->lease.end();
+    session_->lease_end.store(end.time_since_epoch().count(), std::memory_order_release);
+    if (!session_->unconfirmed.empty() && end > clock::now()) confirm_holds();
 }
 
 void core::check_leases(time_point now) {
-    if (epoch_->holds.empty()) return;
-    if (epoch_->lease.end() > now) return confirm_holds();
-    if (epoch_->holds.size() == epoch_->unconfirmed.size()) return;
-    for (const auto& [number, h] : std::map(epoch_->holds))
+    if (session_->holds.empty()) return;
+    if (session_->lease.end() > now) return confirm_holds();
+    if (session_->holds.size() == session_->unconfirmed.size()) return;
+    for (const auto& [number, h] : std::map(session_->holds))
         if (h->confirmed) end_hold(h, loss_reason::lease_ended);
 }
 
 core::time_point core::heartbeat_due(time_point now) const {
-    const epoch& e = *epoch_;
+    const session_record& e = *session_;
     const auto allowed = e.last_heartbeat + e.lease.session_timeout() / 16;  // however they end, not more often than this
     // Without a lease, somebody waits for one.
     return std::max(allowed, e.lease.end() > now ? e.lease.heartbeat_due() : e.lease.renewable_from());
@@ -311,7 +311,7 @@ core::time_point core::heartbeat_due(time_point now) const {
 
 // A transaction of the whole ensemble that changes nothing, and that says of each held node whether it is there.
 void core::heartbeat(time_point now) {
-    epoch& e = *epoch_;
+    session_record& e = *session_;
     if (e.holds.empty() || e.heartbeat_under_way || link_ != link_state::connected || closing_ != closing::no) return;
     if (now < heartbeat_due(now)) return;
     e.last_heartbeat = now;
@@ -335,9 +335,9 @@ void core::heartbeat(time_point now) {
         e.next_to_check = {whole ? number + 1 : number, whole ? 0 : i};
     }
     e.heartbeat_under_way = true;
-    request_internally(std::move(beat), [this, on = epoch_, checked](reply&& r) {
+    request_internally(std::move(beat), [this, on = session_, checked](reply&& r) {
         on->heartbeat_under_way = false;
-        if (on != epoch_) return;
+        if (on != session_) return;
         bool node_gone = false;
         for (std::size_t i = 0; i < std::min(r.results.size(), checked->size()); ++i) {
             const std::error_code& code = r.results[i].code;
@@ -368,14 +368,14 @@ void core::read_when_idle(time_point now) {
 
 core::time_point core::own_read_due() const {
     const bool idle = link_ == link_state::connected && closing_ == closing::no && outbox_.empty();
-    return idle ? last_submit_ + epoch_->lease.read_interval() : time_point::max();
+    return idle ? last_submit_ + session_->lease.read_interval() : time_point::max();
 }
 
 // A lock that is held for longer than a moment wants to know at once when somebody deletes its node.
 void core::watch_own_nodes(time_point now) {
-    auto& due = epoch_->to_watch;
+    auto& due = session_->to_watch;
     while (link_ == link_state::connected && !due.empty() && due.begin()->first <= now) {
-        const hold_ptr h = epoch_->holds.at(due.begin()->second);
+        const hold_ptr h = session_->holds.at(due.begin()->second);
         due.erase(due.begin());
         for (hold::own_node& node : h->nodes)
             if (!node.watch) watch_own_node(h, node);
@@ -395,23 +395,23 @@ void core::watch_own_node(const hold_ptr& h, hold::own_node& node) {
     w->fired->then = [this, h, &node, raw = w.get()] {
         node.watch.reset();
         node.watched = false;
-        h->epoch->watch_nodes_at(*h, clock::now());
+        h->session->watch_nodes_at(*h, clock::now());
         if (raw->event == node_event::removed) end_hold(h, loss_reason::node_deleted, &node);
     };
     operation op;
     op.what = get_request{node.path, true};
-    op.pinned = epoch_;
+    op.pinned = session_;
     op.watch = w;
     op.internal = [this, h, &node, w](reply&& r) {
         node.watched = !r.code && node.watch == w;
         if (!r.code && node.watch != w) leave_watch(w);  // the hold has ended meanwhile
-        if (!r.code && r.stat.ephemeral_owner != h->epoch->session_id.load())
+        if (!r.code && r.stat.ephemeral_owner != h->session->session_id.load())
             end_hold(h, loss_reason::node_deleted, &node);  // somebody else's, by the same name (unfair_mutex)
         if (!r.code) return;
         w->fired->then = {};
         node.watch.reset();
-        const auto pause = h->epoch->lease.session_timeout() / 16;
-        if (r.code != zk_errc::no_node) h->epoch->watch_nodes_at(*h, clock::now() + pause);  // a refusal, or a lost connection
+        const auto pause = h->session->lease.session_timeout() / 16;
+        if (r.code != zk_errc::no_node) h->session->watch_nodes_at(*h, clock::now() + pause);  // a refusal, or a lost connection
         if (r.code == zk_errc::no_node) end_hold(h, loss_reason::node_deleted, &node);
     };
     enqueue(next_id(), std::move(op));
@@ -426,11 +426,11 @@ void core::begin_close() {
     resolve_at_ = time_point::max();
     close_deadline_ = clock::now() + options_.close_timeout();
 
-    epoch_->over.store(true, std::memory_order_release);
+    session_->over.store(true, std::memory_order_release);
     end_all_holds(loss_reason::closed);
     for (const watch_ptr& w : watches_.clear()) fire(w->fired, errc::client_closed);
-    fire(epoch_->ended, errc::client_closed);
-    end_parts(*epoch_, errc::client_closed);
+    fire(session_->ended, errc::client_closed);
+    end_locals(*session_, errc::client_closed);
     for (const op_id id : std::exchange(urgent_, {})) fail(id, errc::client_closed);
     for (const op_id id : std::exchange(again_, {})) fail(id, errc::client_closed);
     for (const op_id id : std::exchange(outbox_, {})) fail(id, errc::client_closed);
@@ -459,7 +459,7 @@ void core::continue_close() {
 
 close_result core::without_goodbye() const {
     // One that was asked for may exist, and so does one that was to be resumed.
-    const bool none = epoch_->session_id == 0 && !session_asked_for_ && !resume_;
+    const bool none = session_->session_id == 0 && !session_asked_for_ && !resume_;
     return none ? close_result::confirmed : close_result::session_left_to_expire;
 }
 
@@ -476,16 +476,16 @@ void core::let_go() {
     outbox_.clear();
     own_reads_ = 0;
     watches_.clear();
-    epoch_->unconfirmed.clear();
-    for (const auto& [number, h] : std::exchange(epoch_->holds, {})) {
+    session_->unconfirmed.clear();
+    for (const auto& [number, h] : std::exchange(session_->holds, {})) {
         for (hold::own_node& node : h->nodes) node.watch.reset();
         h->lost->then = {};
     }
-    for (const auto& [key, weak] : epoch_->parts)
+    for (const auto& [key, weak] : session_->locals)
         if (const auto part = weak.lock()) part->loop_over();
     // What was to follow may keep alive what is waiting for it.
     for (auto& [id, op] : operations_)
-        if (op.ticket) op.ticket->answered->then = {};
+        if (op.kept_reply) op.kept_reply->answered->then = {};
     {
         const auto operations = std::exchange(operations_, {});
         const auto waits = std::exchange(waits_, {});
@@ -530,12 +530,12 @@ bool core::left_behind() {
     closing_ = closing::done;
     resolver_.cancel();
     retire_backend();
-    epoch_->over.store(true, std::memory_order_release);
+    session_->over.store(true, std::memory_order_release);
     publish(session_state::closed, "this is a child process; the session goes on in the one that has forked it");
     end_all_holds(loss_reason::forked);
     for (const watch_ptr& w : watches_.clear()) fire(w->fired, errc::forked);
-    fire(epoch_->ended, errc::forked);
-    end_parts(*epoch_, errc::forked);
+    fire(session_->ended, errc::forked);
+    end_locals(*session_, errc::forked);
     outbox_.clear();
     end_all(errc::forked);
     for (asio::cancellation_signal& task : background_) task.emit(asio::cancellation_type::terminal);

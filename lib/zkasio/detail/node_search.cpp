@@ -36,7 +36,7 @@ void match(const std::vector<wanted_ptr>& round, const std::vector<std::string>&
 
 class search {
 public:
-    search(core_ptr c, epoch_ptr pinned, std::string directory)
+    search(core_ptr c, session_record_ptr pinned, std::string directory)
         : core_(std::move(c)), key_(std::move(pinned), std::move(directory)), all_(core_->searches().at(key_)) {}
     search(const search&) = delete;
     search& operator=(const search&) = delete;
@@ -71,8 +71,8 @@ public:
     }
 
 private:
-    std::shared_ptr<ticket> ask(request what) {
-        auto t = std::make_shared<ticket>();
+    std::shared_ptr<kept_reply> ask(request what) {
+        auto t = std::make_shared<kept_reply>();
         command c;
         c.what = std::move(what);
         c.pinned = key_.first;
@@ -89,14 +89,14 @@ private:
     std::vector<wanted_ptr> round_;
 };
 
-asio::awaitable<void> run(core_ptr c, epoch_ptr pinned, std::string directory) {
+asio::awaitable<void> run(core_ptr c, session_record_ptr pinned, std::string directory) {
     search s(std::move(c), std::move(pinned), std::move(directory));
     for (bool more = true; more;) more = co_await s.round();
 }
 
 }  // namespace
 
-asio::awaitable<nodes_by_id> find_nodes(core_ptr c, epoch_ptr pinned, std::string directory, std::vector<std::string> ids) {
+asio::awaitable<nodes_by_id> find_nodes(core_ptr c, session_record_ptr pinned, std::string directory, std::vector<std::string> ids) {
     validate(children_request{directory, false}, c->chroot_length());
     for (const std::string& id : ids)
         if (id.size() < 8) throw error(errc::invalid_argument, "find_protected", directory, "a protection id of less than 8 characters: \"" + id + '"');

@@ -20,14 +20,14 @@ struct node_search {
     struct wanted {
         std::vector<std::string> ids;
         nodes_by_id found;
-        waitable_ptr done = std::make_shared<waitable>();
+        one_shot_ptr done = std::make_shared<one_shot_state>();
     };
     std::vector<std::shared_ptr<wanted>> waiting;
 };
 
 /// A sync (a server that lags behind does not show a node yet) and a listing, repeated until both have succeeded, or the session is
 /// over. *Fails with* what the servers refuse the listing with, and what ends the session.
-asio::awaitable<nodes_by_id> find_nodes(core_ptr c, epoch_ptr pinned, std::string directory, std::vector<std::string> ids);
+asio::awaitable<nodes_by_id> find_nodes(core_ptr c, session_record_ptr pinned, std::string directory, std::vector<std::string> ids);
 
 /// Whether a session owns this node, and not nobody: containers and nodes with a time to live have special owners.
 bool is_owned(std::int64_t ephemeral_owner) noexcept;

@@ -23,7 +23,7 @@ private:
 
 }  // namespace
 
-disarm_function stop_when(std::shared_ptr<core> c, waitable_ptr on, std::shared_ptr<body_run> run,
+disarm_function stop_when(std::shared_ptr<core> c, one_shot_ptr on, std::shared_ptr<body_run> run,
                           std::function<bool(const reply&)> really) {
     const op_id id = c->next_id();
     asio::post(c->strand(), [c, on, id, run = std::move(run), really = std::move(really)] {

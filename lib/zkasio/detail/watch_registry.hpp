@@ -1,6 +1,6 @@
 #pragma once
 
-#include <zkasio/detail/waitable.hpp>
+#include <zkasio/detail/one_shot_state.hpp>
 
 #include <cstdint>
 #include <map>
@@ -17,7 +17,7 @@ struct watch_state {
     std::string path;
     watch_kind kind = watch_kind::data;
     node_event event = node_event::data_changed;  // once it has fired
-    waitable_ptr fired = std::make_shared<waitable>();
+    one_shot_ptr fired = std::make_shared<one_shot_state>();
     std::uint64_t number = 0;  // among those who wait, in watch_registry
 };
 using watch_ptr = std::shared_ptr<watch_state>;

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <zkasio/coroutine_safety.hpp>
+#include <zkasio/locks/lock_owner.hpp>
+#include <zkasio/locks/queue_position.hpp>
+
+#include <optional>
+#include <utility>
+
+namespace zkasio {
+
+/// What may differ from one acquire to the next.
+class acquire_options {
+public:
+    acquire_options() {}
+    /// Who acquires: if it holds the lock already, it has it at once.
+    acquire_options& owner(lock_owner o) { owner_ = std::move(o); return *this; }
+    /// Tells where in the queue we stand while we wait. Costs a listing whenever only that can tell.
+    template <class Observer = position_observer>
+    acquire_options& on_position(Observer&& f) {
+        observer_ = detail::safe_function<position_observer>(std::forward<Observer>(f));
+        return *this;
+    }
+
+    const std::optional<lock_owner>& owner() const noexcept { return owner_; }
+    const position_observer& on_position() const noexcept { return observer_; }
+
+private:
+    std::optional<lock_owner> owner_;
+    position_observer observer_;
+};
+
+}  // namespace zkasio

@@ -1,0 +1,131 @@
+#include <zkasio/locks/detail/joint_claims.hpp>
+
+#include <zkasio/locks/detail/contender.hpp>
+#include <zkasio/locks/detail/directory.hpp>
+#include <zkasio/locks/detail/rethrow.hpp>
+#include <zkasio/path.hpp>
+
+#include <asio/this_coro.hpp>
+
+#include <exception>
+#include <functional>
+
+namespace zkasio::lock_detail {
+namespace {
+
+struct protected_name {
+    std::string directory, id;
+};
+
+asio::awaitable<void> remove_all(session on, std::vector<protected_name> names) {
+    std::exception_ptr failed;
+    for (const protected_name& n : names) {
+        try {
+            const std::optional<created> left = co_await on.find_protected(n.directory, n.id);
+            if (left) on.ensure_removed(left->path);
+        } catch (...) {  // one directory that may not be read is no reason to leave nodes in the others
+            if (!failed) failed = std::current_exception();
+        }
+    }
+    if (failed) std::rethrow_exception(failed);  // so that it is logged
+}
+
+// Nodes that a transaction may have created. Whatever happens they are removed, unless they were kept.
+class uncertain_nodes {
+public:
+    explicit uncertain_nodes(session on) : on_(std::move(on)) {}
+    uncertain_nodes(const uncertain_nodes&) = delete;
+    uncertain_nodes& operator=(const uncertain_nodes&) = delete;
+    ~uncertain_nodes() {
+        if (names_.empty()) return;
+        try {
+            on_.run_in_background(remove_all(on_, std::move(names_)));
+        } catch (...) {
+            // Out of memory: the nodes go with the session.
+        }
+    }
+    void expect(std::string directory, std::string id) { names_.push_back({std::move(directory), std::move(id)}); }
+    void settled() { names_.clear(); }
+
+private:
+    session on_;
+    std::vector<protected_name> names_;
+};
+
+// The paths of the new nodes; empty: try again.
+asio::awaitable<std::vector<std::string>> create_all(session on, std::vector<acquire_request> requests, back_off& pauses) {
+    uncertain_nodes nodes(on);
+    transaction steps;
+    for (const acquire_request& w : requests) {
+        const std::string id = w.spec->names.new_id();
+        create_options options;
+        options.mode(create_mode::ephemeral_sequential).acl(w.spec->acl);
+        steps.create(join_path(w.spec->directory, w.spec->names.prefix(id, w.kind)), bytes(w.spec->data), options);
+        nodes.expect(w.spec->directory, id);
+    }
+    std::vector<std::string> paths;
+    bool orphan = false, again = false;
+    try {
+        for (step_result& r : co_await on.multi(steps)) paths.push_back(std::move(r.path));
+        nodes.settled();
+        pauses.reset();
+    } catch (const error& e) {
+        if (!e.outcome_unknown()) nodes.settled();
+        orphan = e.code() == zk_errc::no_node;
+        again = e.code() == zk_errc::throttled || (e.outcome_unknown() && e.code() == condition::retryable);
+        if (!orphan && !again) throw;
+    }
+    if (again) co_await pauses.pause();
+    if (orphan)
+        for (const acquire_request& w : requests) co_await make_directory(on, w.spec->directory, w.spec->acl);
+    co_return paths;
+}
+
+}  // namespace
+
+asio::awaitable<joint_claims> contend_for_all(session on, std::vector<acquire_request> requests) {
+    const asio::any_io_executor from = co_await asio::this_coro::executor;
+    back_off pauses = on.make_back_off();
+    std::vector<std::string> paths;
+    while (paths.empty()) paths = co_await create_all(on, requests, pauses);
+    const auto lost = std::make_shared<loss_report>(on.make_one_shot_event());
+    std::vector<std::shared_ptr<queue_claim>> places;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        acquire_request what = requests[i];
+        what.lost = lost;
+        places.push_back(std::make_shared<queue_claim>(on, std::move(what), from, paths[i]));
+    }
+    bool refused = false, displaced = false;
+    std::function<asio::awaitable<void>()> decide = [&]() -> asio::awaitable<void> {
+        for (const auto& place : places) {
+            try {
+                co_await place->decided();
+            } catch (...) {
+                rethrow_as("acquire", place->asked().spec->directory);
+            }
+            if (place->granted()) continue;
+            (place->displaced() ? displaced : refused) = true;
+            co_return;
+        }
+    };
+    // Who loses one place has to leave all: a new one at the end of one queue, and the old ones in the others, and two who have the
+    // same locks in different orders wait for each other.
+    const bool decided = co_await lost->happened.run_until(std::move(decide));
+    joint_claims result;
+    if (decided && refused) co_return result;
+    if (!decided || displaced) {
+        co_await lost->happened.wait();  // at once: it was told before the place was given up
+        result.lost = lost->path;
+        co_return result;
+    }
+    const auto first = co_await on.exists(paths.front());
+    if (!first) {
+        result.lost = paths.front();
+        co_return result;
+    }
+    result.token = first->czxid;
+    result.claims.assign(places.begin(), places.end());
+    co_return result;
+}
+
+}  // namespace zkasio::lock_detail

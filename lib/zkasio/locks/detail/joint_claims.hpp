@@ -1,0 +1,27 @@
+#pragma once
+
+#include <zkasio/locks/detail/lock_queue.hpp>
+#include <zkasio/locks/lock_claim.hpp>
+#include <zkasio/session.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace zkasio::lock_detail {
+
+/// Several locks; or none of them.
+struct joint_claims {
+    std::vector<std::shared_ptr<lock_claim>> claims;
+    std::int64_t token = 0;
+    std::string lost;  ///< without claims: the node of the one that was lost before all were ours; "": refused
+};
+
+/// Enters several queues in one transaction and waits until all locks are ours. When one place or one lock is lost meanwhile, all
+/// are given up at once, and it is for the caller to start over. All locks have one token.
+asio::awaitable<joint_claims> contend_for_all(session on, std::vector<acquire_request> requests);
+
+}  // namespace zkasio::lock_detail

@@ -1,0 +1,108 @@
+#include <zkasio/locks/detail/local_mutex.hpp>
+
+#include <zkasio/locks/detail/rethrow.hpp>
+#include <zkasio/locks/detail/running_bodies.hpp>
+#include <zkasio/locks/lock_claim.hpp>
+
+#include <asio/dispatch.hpp>
+
+#include <algorithm>
+
+namespace zkasio::lock_detail {
+
+struct local_mutex::claim::state {
+    state(const session& on, std::string p) : path(std::move(p)), free(on.make_one_shot_event()), placed(on.make_one_shot_event()) {}
+    std::string path;
+    one_shot_event free;
+    one_shot_event placed;                  // queued
+    std::error_code over;             // read after `free` has fired
+    bool first = false;               // when it was placed, of those who are not leaving
+    bool leaving = false;             // strand
+    running_bodies bodies;            // strand
+    std::shared_ptr<local_mutex> of;    // strand
+};
+
+local_mutex::claim::claim(session on, std::string path, asio::any_io_executor from)
+    : on_(std::move(on)), state_(std::make_shared<state>(on_, std::move(path))) {
+    asio::dispatch(on_.get_executor(), [on = on_, s = state_, from = std::move(from)] {
+        s->of = std::static_pointer_cast<local_mutex>(on.local("local mutex " + s->path, [] { return std::make_shared<local_mutex>(); }));
+        auto& queue = s->of->queue_;
+        s->first = std::all_of(queue.begin(), queue.end(), [](const state* ahead) { return ahead->leaving; });
+        queue.push_back(s.get());
+        s->over = s->of->over_;
+        const bool itself = std::any_of(queue.begin(), queue.end(), [&](const state* ahead) {
+            return !ahead->leaving && ahead->bodies.on(from);
+        });
+        if (itself && !s->over) s->over = errc::would_deadlock;
+        if (s->over || queue.size() == 1) s->free.fire();
+        s->placed.fire();
+    });
+}
+
+asio::awaitable<void> local_mutex::claim::until_acquired(std::shared_ptr<state> s) {
+    try {
+        co_await s->free.wait();
+    } catch (...) {
+        rethrow_as("acquire", s->path);
+    }
+    if (s->over) throw error(s->over, "acquire", s->path, s->over == errc::would_deadlock ? holds_it_already : "");
+}
+
+asio::awaitable<bool> local_mutex::claim::found_free(std::shared_ptr<state> s) {
+    try {
+        co_await s->placed.wait();
+    } catch (...) {
+        rethrow_as("acquire", s->path);
+    }
+    co_return s->first;
+}
+
+asio::awaitable<void> local_mutex::claim::acquired() { return until_acquired(state_); }
+asio::awaitable<bool> local_mutex::claim::uncontended() { return found_free(state_); }
+
+void local_mutex::claim::about_to_release() noexcept {
+    try {
+        asio::dispatch(on_.get_executor(), [s = state_] { s->leaving = true; });
+    } catch (...) {
+        // Out of memory: somebody is refused who need not be.
+    }
+}
+
+void local_mutex::claim::release() noexcept {
+    if (std::exchange(released_, true)) return;
+    try {
+        asio::dispatch(on_.get_executor(), [s = state_] {
+            const auto of = std::move(s->of);
+            auto& waiting = of->queue_;
+            if (waiting.front() == s.get())  // most often: the line may be long
+                waiting.pop_front();
+            else
+                std::erase(waiting, s.get());
+            if (!waiting.empty()) waiting.front()->free.fire();
+        });
+    } catch (...) {
+        // Out of memory: nobody gets through any more until the session ends.
+    }
+}
+
+void local_mutex::claim::body_begins(asio::any_io_executor executor) {
+    asio::dispatch(on_.get_executor(), [s = state_, executor = std::move(executor)] { s->bodies.begin(executor); });
+}
+
+void local_mutex::claim::body_ends(asio::any_io_executor executor) noexcept {
+    try {
+        asio::dispatch(on_.get_executor(), [s = state_, executor = std::move(executor)] { s->bodies.end(executor); });
+    } catch (...) {
+        // Out of memory: nobody will ever be on that executor again.
+    }
+}
+
+void local_mutex::session_over(std::error_code why) noexcept {
+    over_ = why;
+    for (claim::state* s : queue_) {
+        s->over = why;
+        s->free.fire();
+    }
+}
+
+}  // namespace zkasio::lock_detail

@@ -1,0 +1,23 @@
+#include <zkasio/locks/detail/nodes_claim.hpp>
+
+namespace zkasio::lock_detail {
+
+nodes_claim::nodes_claim(session on, std::vector<std::string> paths, std::int64_t token)
+    : on_(std::move(on)), paths_(std::move(paths)), hold_(on_.hold(paths_)), token_(token) {}
+
+void nodes_claim::give_up() noexcept {
+    if (std::exchange(given_up_, true)) return;
+    hold_.end(true);
+    try {
+        for (const std::string& path : paths_) removals_.push_back(on_.ensure_removed(path));
+    } catch (...) {
+        // Out of memory: the nodes go with the session.
+    }
+}
+
+asio::awaitable<void> nodes_claim::gone() {
+    const auto removals = removals_;
+    for (const pending_removal& r : removals) co_await r.result();
+}
+
+}  // namespace zkasio::lock_detail

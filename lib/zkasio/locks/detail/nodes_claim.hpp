@@ -1,0 +1,36 @@
+#pragma once
+
+#include <zkasio/locks/lock_claim.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zkasio::lock_detail {
+
+/// A claim that consists of nodes, and of nothing else.
+class nodes_claim final : public lock_claim {
+public:
+    /// @param paths of nodes that this session owns; at least one. They are removed in the end.
+    nodes_claim(session on, std::vector<std::string> paths, std::int64_t token);
+    nodes_claim(const nodes_claim&) = delete;
+    nodes_claim& operator=(const nodes_claim&) = delete;
+    ~nodes_claim() override { give_up(); }
+
+    const session_hold& hold() const noexcept override { return hold_; }
+    const std::vector<std::string>& paths() const noexcept override { return paths_; }
+    const session& on() const noexcept override { return on_; }
+    std::int64_t token() const noexcept override { return token_; }
+    void give_up() noexcept override;
+    asio::awaitable<void> gone() override;
+
+private:
+    session on_;
+    std::vector<std::string> paths_;
+    session_hold hold_;
+    std::int64_t token_;
+    bool given_up_ = false;
+    std::vector<pending_removal> removals_;
+};
+
+}  // namespace zkasio::lock_detail

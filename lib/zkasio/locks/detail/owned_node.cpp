@@ -1,0 +1,72 @@
+#include <zkasio/locks/detail/owned_node.hpp>
+
+#include <zkasio/path.hpp>
+
+namespace zkasio::lock_detail {
+namespace {
+
+// Somebody left while the create was under way.
+asio::awaitable<void> withdraw(session on, pending_create creating, std::string directory, std::string id) {
+    created node;
+    bool unknown = false;
+    try {
+        node = co_await creating.result();
+    } catch (const error& e) {
+        if (e.code() == condition::session_ended || !e.outcome_unknown()) co_return;  // there is no node, or it is gone
+        unknown = true;
+    }
+    if (unknown) {
+        const std::optional<created> left = co_await on.find_protected(directory, id);
+        if (!left) co_return;
+        node = *left;
+    }
+    on.ensure_removed(node.path);
+}
+
+}  // namespace
+
+owned_node::owned_node(session on, std::string directory, const std::string& name, std::string data, acl entries)
+    : on_(std::move(on)), directory_(std::move(directory)), id_(new_protection_id()) {
+    create_options options;
+    options.mode(create_mode::ephemeral_sequential).acl(std::move(entries));
+    creating_.emplace(on_.start_create(join_path(directory_, protection_prefix(id_) + name), bytes(std::move(data)), options));
+}
+
+owned_node::owned_node(owned_node&& other) noexcept
+    : on_(other.on_),
+      directory_(std::move(other.directory_)),
+      id_(std::move(other.id_)),
+      creating_(std::exchange(other.creating_, std::nullopt)),
+      node_(std::exchange(other.node_, {})) {}
+
+owned_node::~owned_node() {
+    try {
+        if (!node_.path.empty())
+            on_.ensure_removed(node_.path);
+        else if (creating_)
+            on_.run_in_background(withdraw(on_, std::move(*creating_), directory_, id_));
+    } catch (...) {
+        // Out of memory: the node goes with the session.
+    }
+}
+
+asio::awaitable<bool> owned_node::created() {
+    bool lost = false;
+    try {
+        node_ = co_await creating_->result();
+    } catch (const error& e) {
+        lost = e.outcome_unknown() && e.code() == condition::retryable;
+        if (!lost) {
+            if (e.code() != condition::cancelled) creating_.reset();
+            throw;
+        }
+    }
+    if (lost) {
+        const std::optional<zkasio::created> found = co_await on_.find_protected(directory_, id_);
+        if (found) node_ = *found;
+    }
+    creating_.reset();
+    co_return !node_.path.empty();
+}
+
+}  // namespace zkasio::lock_detail

@@ -1,0 +1,84 @@
+#include <zkasio/locks/detail/queue_names.hpp>
+
+#include <zkasio/error.hpp>
+#include <zkasio/operations.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+namespace zkasio {
+
+std::string_view to_string(lock_kind k) noexcept { return k == lock_kind::exclusive ? "exclusive" : "shared"; }
+
+namespace lock_detail {
+
+std::optional<std::int32_t> sequence_of(std::string_view name, std::string_view marker) noexcept {
+    const std::size_t at = name.rfind(marker);
+    if (at == std::string_view::npos) return std::nullopt;
+    const std::string_view digits = name.substr(at + marker.size());
+    std::int32_t value = 0;
+    const auto [end, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (ec != std::errc() || end != digits.data() + digits.size() || digits.size() < 10) return std::nullopt;
+    return value;
+}
+
+queue_names::queue_names(const name_scheme& scheme, std::string exclusive, std::string shared, std::string directory)
+    : prefix_(scheme.prefix()),
+      separator_(scheme.separator()),
+      dashes_(scheme.dashes()),
+      exclusive_(std::move(exclusive)),
+      shared_(std::move(shared)),
+      directory_(std::move(directory)) {}
+
+queue_names::parsed queue_names::parse(std::string_view name) const {
+    if (const auto sequence = sequence_of(name, exclusive_)) return {*sequence, lock_kind::exclusive};
+    if (!shared_.empty())
+        if (const auto sequence = sequence_of(name, shared_)) return {*sequence, lock_kind::shared};
+    std::string hint = "child \"" + std::string(name) + "\" is not named ..." + exclusive_ + "<sequence>";
+    if (!shared_.empty()) hint += " or ..." + shared_ + "<sequence>";
+    throw error(errc::foreign_child, "lock", directory_, hint + ": use a directory of its own, and one name_scheme for all");
+}
+
+std::string queue_names::prefix(const std::string& id, lock_kind kind) const {
+    return prefix_ + id + separator_ + (kind == lock_kind::exclusive ? exclusive_ : shared_);
+}
+
+std::string_view queue_names::digits(std::string_view name) const {
+    const std::string& marker = parse(name).kind == lock_kind::exclusive ? exclusive_ : shared_;
+    return name.substr(name.rfind(marker) + marker.size());
+}
+
+std::string queue_names::key() const {  // with '/', which is in no part of it
+    return prefix_ + '/' + separator_ + '/' + exclusive_ + '/' + shared_ + (dashes_ ? "/-" : "/");
+}
+
+std::string queue_names::new_id() const {
+    std::string id = new_protection_id();
+    if (!dashes_) std::erase(id, '-');
+    return id;
+}
+
+std::vector<queue_names::contender_name> queue_names::in_order(std::vector<std::string> children) const {
+    struct numbered {
+        std::int32_t number;  // relative to one of them they order as integers, wherever they wrap around
+        contender_name what;
+    };
+    std::vector<numbered> all;
+    all.reserve(children.size());
+    std::uint32_t base = 0;
+    for (std::string& name : children) {
+        const parsed p = parse(name);
+        if (all.empty()) base = static_cast<std::uint32_t>(p.sequence);
+        all.push_back({static_cast<std::int32_t>(static_cast<std::uint32_t>(p.sequence) - base), {std::move(name), p.kind}});
+    }
+    std::sort(all.begin(), all.end(), [](const numbered& a, const numbered& b) {
+        return a.number != b.number ? a.number < b.number : a.what.kind < b.what.kind;
+    });
+    std::vector<contender_name> result;
+    result.reserve(all.size());
+    for (numbered& n : all) result.push_back(std::move(n.what));
+    return result;
+}
+
+}  // namespace lock_detail
+}  // namespace zkasio

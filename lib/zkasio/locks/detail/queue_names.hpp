@@ -1,0 +1,64 @@
+#pragma once
+
+#include <zkasio/locks/lock_kind.hpp>
+#include <zkasio/locks/name_scheme.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// What the names in a lock's directory mean. No input, no output, no waiting.
+namespace zkasio::lock_detail {
+
+/// The sequence number behind the last `marker` in `name` ("_c_<uuid>-lock-0000000012" with "lock-" is 12).
+/// A server appends "%010d" of a signed number: after 2^31 nodes it has a '-'.
+std::optional<std::int32_t> sequence_of(std::string_view name, std::string_view marker) noexcept;
+
+/// Whether `a` was created before `b`. Wraps around: right as long as fewer than 2^31 numbers lie between them.
+constexpr bool before(std::int32_t a, std::int32_t b) noexcept {
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) - static_cast<std::uint32_t>(b)) < 0;
+}
+
+/// One lock's part of a name_scheme.
+class queue_names {
+public:
+    /// @param directory only for messages.
+    queue_names(const name_scheme& scheme, std::string exclusive, std::string shared, std::string directory);
+
+    struct parsed {
+        std::int32_t sequence;
+        lock_kind kind;
+    };
+    /// Throws errc::foreign_child, naming the child, when it cannot be ordered among the others.
+    parsed parse(std::string_view name) const;
+
+    /// The name of a new node, up to its sequence number.
+    std::string prefix(const std::string& id, lock_kind kind) const;
+    /// The sequence number of a contender, as it is written in its name.
+    std::string_view digits(std::string_view name) const;
+    /// A new id, as this scheme writes it.
+    std::string new_id() const;
+
+    bool has_shared() const noexcept { return !shared_.empty(); }
+    const std::string& exclusive() const noexcept { return exclusive_; }
+    const std::string& shared() const noexcept { return shared_; }
+
+    struct contender_name {
+        std::string name;
+        lock_kind kind;
+    };
+    /// The children in the order in which they came.
+    std::vector<contender_name> in_order(std::vector<std::string> children) const;
+
+    /// What tells apart those that write their names in different ways.
+    std::string key() const;
+
+private:
+    std::string prefix_, separator_;
+    bool dashes_;
+    std::string exclusive_, shared_, directory_;
+};
+
+}  // namespace zkasio::lock_detail

@@ -1,0 +1,177 @@
+#pragma once
+
+#include <zkasio/locks/detail/queue_names.hpp>
+
+#include <algorithm>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zkasio::lock_detail {
+
+struct contender;
+using contender_ptr = std::shared_ptr<contender>;
+
+/// Where somebody stands in the queue of a lock.
+struct queue_key {
+    std::int64_t number = 0;  ///< the sequence number, unwrapped
+    lock_kind kind = lock_kind::exclusive;
+    std::uint64_t id = 0;  ///< tells local contenders apart that share a number
+    friend auto operator<=>(const queue_key&, const queue_key&) = default;
+};
+
+/// What one session knows of the queue of one lock, and what follows from it. Pure: no input, no output, no waiting.
+///
+/// Two kinds of contenders: our own ("local"), whose comings and goings we know, and the others ("remote"), of which a
+/// listing tells. Sequence numbers of one directory are consecutive, so the knowledge of one listing extends to every
+/// local contender that comes right behind what is known: nobody else can stand between them.
+///
+/// Whoever is granted the lock stands behind nobody that excludes it; a later one is never granted before an earlier one.
+/// So of all local waiters only the first, the head, needs to be looked after.
+class queue_order {
+public:
+    explicit queue_order(queue_names names) : names_(std::move(names)) {}
+
+    // ------------------------------------------------------------------------------------------- our own
+    /// A create is about to be sent. Returns its time, for enter().
+    std::uint64_t begin_create() noexcept { return ++time_; }
+    /// A node of ours was created. `name` has to stay valid until departed(). Throws as queue_names::parse().
+    /// @param asked when that was sent, at the earliest.
+    queue_key enter(std::string_view name, contender_ptr who, std::uint64_t asked = ~std::uint64_t{0});
+    /// Its removal was, or is just being, sent. A session's requests are served in order: for whatever we send from now on,
+    /// the node is not there any more.
+    void leave(const queue_key& p);
+    /// That removal is done.
+    void departed(const queue_key& p);
+    /// Somebody else has removed it.
+    void vanish(const queue_key& p);
+    void grant(const queue_key& p);
+    /// An owner goes on as one that shares: its node has given way to another at the same place.
+    queue_key downgrade(const queue_key& p, std::string_view name, contender_ptr who);
+
+    /// The first who waits; null when nobody does.
+    contender_ptr head() const;
+    /// The first of our owners; null when there is none.
+    contender_ptr first_owner() const;
+    std::vector<contender_ptr> waiting() const;
+    /// Whether `claim(owner)` holds for one of our owners that excludes a newcomer.
+    template <class Claim>
+    bool any_owner_excludes(lock_kind newcomer, Claim claim) const {
+        if (newcomer == lock_kind::shared && exclusive_owners_ == 0) return false;
+        return std::any_of(owners_.begin(), owners_.end(), [&](const auto& o) {
+            return (newcomer == lock_kind::exclusive || o.first.kind == lock_kind::exclusive) && claim(*o.second.who);
+        });
+    }
+    /// No listing tells: those who own it count as let in wrongly.
+    std::vector<contender_ptr> condemn_owners();
+    std::vector<contender_ptr> clear();
+    bool empty() const noexcept { return waiting_.empty() && owners_.empty(); }
+    /// Whether one of our own, there already, excludes a newcomer.
+    bool excludes(lock_kind newcomer) const noexcept;
+
+    // ----------------------------------------------------------------------------------------- the others
+    /// A listing is about to be sent. Returns its number.
+    std::uint64_t begin_look() noexcept { return ++time_; }
+    /// What a listing says of ours that it should not.
+    struct findings {
+        std::vector<contender_ptr> missing;    ///< they have no node
+        std::vector<contender_ptr> overtaken;  ///< doubted owners, behind a remote one that excludes them
+    };
+    /// It has come. Throws as queue_names::parse().
+    findings listed(const std::vector<std::string>& names, std::uint64_t look);
+    /// A remote one is gone.
+    void removed(const std::string& name);
+    /// What was known of the others counts no longer; nor does a listing that was sent before this.
+    void forget();
+    /// The same for what was asked for before that time, see begin_create().
+    void forget_before(std::uint64_t time);
+    /// Whether everybody ahead of this place is known.
+    bool knows(const queue_key& p) const noexcept { return horizon_ && p.number <= *horizon_; }
+    /// Whoever owns it now may have been let in wrongly: only a new listing tells.
+    void doubt_owners() {
+        forget();
+        owners_doubted_ = !owners_.empty();
+    }
+    bool owners_doubted() const noexcept { return owners_doubted_; }
+    /// The latest listing shows one of ours, ahead of all who wait, whose removal has not been carried out: as long as that is so,
+    /// another listing tells no more.
+    bool waits_for_departure() const noexcept { return departure_shown_; }
+
+    // ---------------------------------------------------------------------------------------- what follows
+    enum class verdict {
+        granted,  ///< nobody is in the way
+        unknown,  ///< only a new listing can tell
+        local,    ///< one of our own is in the way
+        remote,   ///< `blocker` is in the way
+    };
+    struct step {
+        verdict what;
+        const std::string* blocker = nullptr;  ///< remote: the nearest one ahead; valid until the next change
+        bool last = false;                     ///< remote: it is the only one ahead, of the remote ones
+    };
+    /// For the head. There must be one.
+    step next() const;
+
+    struct insight {
+        std::size_t position;     ///< contenders ahead, as far as is known
+        std::string predecessor;  ///< the name of the next one ahead; empty when there is none
+        bool known;               ///< no listing is needed to tell
+    };
+    insight look_at(const queue_key& p) const { return look_at(std::vector<queue_key>(1, p)).front(); }
+    /// The same for each of these, which are in order.
+    std::vector<insight> look_at(const std::vector<queue_key>& sorted) const;
+
+    /// What look_at() says may have changed from this number on since told() was called; nothing: nowhere.
+    std::optional<std::int64_t> changed_from() const noexcept { return changed_from_; }
+    void told() noexcept { changed_from_.reset(); }
+    void changed(std::int64_t from) noexcept { changed_from_ = changed_from_ ? std::min(*changed_from_, from) : from; }
+
+private:
+    struct local {
+        contender_ptr who;
+        std::string_view name;
+        std::uint64_t since = 0, seen = 0;  // listings that were sent later show it; the last that did
+        std::uint64_t granted = 0;          // when it became an owner
+    };
+    struct remote {
+        std::int64_t number;
+        lock_kind kind;
+        std::string name;
+    };
+    struct departure {
+        std::string_view name;
+        std::uint64_t time, since;
+    };
+    std::int64_t unwrap(std::int32_t sequence);
+    void drop();
+    bool present_since(std::uint64_t time) const;
+    bool left_since(std::uint64_t time) const;
+    bool numbers_begin_anew(std::int64_t number, std::uint64_t asked) const;
+    void forget_departing(std::int64_t number, std::uint64_t asked);
+    bool ours(std::int64_t number) const;
+    void extend();
+    void erase_remote(std::int64_t number, std::string_view name);
+    std::vector<contender_ptr> overtaken(std::uint64_t look) const;
+    local* find(std::int64_t number, const std::string& name);
+
+    queue_names names_;
+    std::map<queue_key, local> waiting_, owners_;
+    std::map<queue_key, departure> departing_;
+    std::set<std::uint64_t> departed_at_;  // the times of these
+    std::vector<remote> remotes_;           // in order
+    std::optional<std::int64_t> horizon_;   // up to here every node is known
+    std::optional<std::int64_t> changed_from_;
+    bool departure_shown_ = false, owners_doubted_ = false;
+    std::size_t exclusive_owners_ = 0, exclusive_waiting_ = 0;
+    std::optional<std::int64_t> base_;      // the latest number seen
+    std::uint64_t known_since_ = 0;         // when the listing was sent that this is from
+    std::uint64_t time_ = 0, first_look_ = 0, next_id_ = 0;  // the time only counts what was sent
+};
+
+}  // namespace zkasio::lock_detail

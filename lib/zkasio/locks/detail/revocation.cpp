@@ -1,0 +1,128 @@
+#include <zkasio/locks/detail/revocation.hpp>
+
+#include <zkasio/locks/detail/rethrow.hpp>
+
+#include <asio/dispatch.hpp>
+#include <asio/steady_timer.hpp>
+
+#include <atomic>
+#include <optional>
+
+namespace zkasio::lock_detail {
+
+// Lives on the strand.
+struct revocation_watch::state : std::enable_shared_from_this<state> {
+    explicit state(std::shared_ptr<lock_claim> c) : claim(std::move(c)), on(claim->on()), decided(on.make_one_shot_event()) {}
+
+    void read(std::size_t i, const std::string& path) {
+        if (over) return;
+        // Whoever wants to know keeps this alive; the pending answers do not.
+        requests[i] = std::make_shared<pending_watched_data>(on.start_get_and_watch(path));
+        requests[i]->then([weak = weak_from_this(), i, path] {
+            if (const auto self = weak.lock()) self->answered(i, path);
+        });
+    }
+
+    void answered(std::size_t i, const std::string& path) {
+        const auto request = std::exchange(requests[i], nullptr);
+        if (over || !request) return;
+        try {
+            watched<node_data> seen = request->get();
+            if (seen.value.data == revoke_message) return decide(nullptr);
+            pauses.at(i).reset();
+            watches[i].emplace(std::move(seen.changes));
+            watches[i]->then([weak = weak_from_this(), i, path](std::error_code, node_change) {
+                if (const auto self = weak.lock()) self->read(i, path);  // which fails when the session is over
+            });
+        } catch (const error& e) {
+            if (e.code() == zk_errc::no_node) {
+                claim->hold().lose(loss_reason::node_deleted, path);
+                decide(std::make_exception_ptr(error(errc::lock_lost, "revoke_requested", path, "the node is gone")));
+            } else if (e.code() == condition::retryable)
+                pauses.at(i).then(on.get_executor(), [weak = weak_from_this(), i, path] {
+                    if (const auto self = weak.lock()) self->read(i, path);
+                });
+            else
+                decide(std::current_exception());
+        }
+    }
+
+    void decide(std::exception_ptr why) {
+        if (std::exchange(over, true)) return;
+        failed = std::move(why);
+        decided.fire();
+        if (timer) begin_grace();
+    }
+
+    void begin_grace() {
+        if (failed) return;
+        timer->expires_after(grace);
+        timer->async_wait([self = shared_from_this()](std::error_code cancelled) {
+            if (cancelled) return;
+            self->stopped = true;
+            self->stop->fire();
+        });
+    }
+
+    std::shared_ptr<lock_claim> claim;
+    session on;
+    std::vector<std::shared_ptr<pending_watched_data>> requests;
+    std::vector<std::optional<watch>> watches;
+    std::vector<back_off> pauses;
+    one_shot_event decided;
+    bool over = false;
+    std::exception_ptr failed;
+    std::optional<one_shot_event> stop;
+    std::optional<asio::steady_timer> timer;
+    std::chrono::nanoseconds grace{};
+    std::atomic<bool> stopped{false};
+};
+
+revocation_watch::revocation_watch(std::shared_ptr<lock_claim> claim) : state_(std::make_shared<state>(std::move(claim))) {
+    asio::dispatch(state_->on.get_executor(), [s = state_] {
+        const std::vector<std::string>& paths = s->claim->paths();
+        s->requests.resize(paths.size());
+        s->watches.resize(paths.size());
+        while (s->pauses.size() < paths.size()) s->pauses.push_back(s->on.make_back_off());
+        for (std::size_t i = 0; i < paths.size(); ++i) s->read(i, paths[i]);
+    });
+}
+
+revocation_watch::~revocation_watch() {
+    try {
+        asio::dispatch(state_->on.get_executor(), [s = state_] {
+            s->over = true;
+            s->requests.clear();
+            s->watches.clear();
+            s->pauses.clear();
+            s->timer.reset();
+        });
+    } catch (...) {
+    }
+}
+
+asio::awaitable<void> revocation_watch::until_asked(std::shared_ptr<state> s) {
+    try {
+        co_await s->decided.wait();
+    } catch (...) {
+        rethrow_as("revoke_requested", s->claim->paths().front());
+    }
+    if (s->failed) std::rethrow_exception(s->failed);
+}
+
+asio::awaitable<void> revocation_watch::asked() const { return until_asked(state_); }
+
+bool revocation_watch::stopped() const noexcept { return state_->stopped; }
+
+one_shot_event revocation_watch::stop_after(std::chrono::nanoseconds grace) const {
+    one_shot_event stop = state_->on.make_one_shot_event();
+    asio::dispatch(state_->on.get_executor(), [s = state_, stop, grace] {
+        s->stop = stop;
+        s->grace = grace;
+        s->timer.emplace(s->on.get_executor());
+        if (s->over) s->begin_grace();
+    });
+    return stop;
+}
+
+}  // namespace zkasio::lock_detail

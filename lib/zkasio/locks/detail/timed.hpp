@@ -1,0 +1,39 @@
+#pragma once
+
+#include <zkasio/client.hpp>
+#include <zkasio/clock.hpp>
+#include <zkasio/locks/detail/lock_queue.hpp>
+#include <zkasio/locks/lock_guard.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace zkasio::lock_detail {
+
+/// What a try_acquire_for() or a try_acquire_until() was asked for.
+class time_limit {
+public:
+    /// From now on. May be negative: whoever acquires is told, and not whoever makes this.
+    static time_limit after(std::chrono::nanoseconds duration) noexcept;
+    static time_limit at(boot_clock::time_point end) noexcept { return time_limit(end, false); }
+
+    boot_clock::time_point end() const noexcept { return end_; }
+    bool negative() const noexcept { return negative_; }
+
+private:
+    time_limit(boot_clock::time_point end, bool negative) noexcept : end_(end), negative_(negative) {}
+    boot_clock::time_point end_;
+    bool negative_;
+};
+
+/// What the try_acquire_for() and try_acquire_until() members of all locks do, see mutex::try_acquire_for(): `attempt`, which waits
+/// and is cancelled at the limit; or, when that has passed already, one that does not wait.
+using lock_attempt = std::function<asio::awaitable<std::optional<lock_guard>>(if_contended)>;
+asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string operation, std::string path, time_limit limit,
+                                                          lock_attempt attempt);
+
+}  // namespace zkasio::lock_detail

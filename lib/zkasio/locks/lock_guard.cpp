@@ -1,0 +1,186 @@
+#include <zkasio/locks/lock_guard.hpp>
+
+#include <zkasio/client.hpp>
+#include <zkasio/locks/detail/revocation.hpp>
+
+#include <asio/this_coro.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace zkasio {
+
+lock_guard::lock_guard(std::shared_ptr<lock_claim> claim) : claim_(std::move(claim)), token_(claim_->token()) {}
+
+lock_guard::lock_guard(lock_guard&& other) noexcept
+    : claim_(other.claim_), token_(other.token_), released_(other.released_.exchange(true)) {}
+
+lock_guard& lock_guard::operator=(lock_guard&& other) noexcept {
+    if (this != &other) {
+        give_up();
+        claim_ = other.claim_;
+        token_ = other.token_;
+        released_ = other.released_.exchange(true);
+    }
+    return *this;
+}
+
+const std::string& lock_guard::path() const noexcept {
+    static const std::string none;
+    return claim_ ? claim_->paths().front() : none;
+}
+
+const std::vector<std::string>& lock_guard::paths() const noexcept {
+    static const std::vector<std::string> none;
+    return claim_ ? claim_->paths() : none;
+}
+
+std::shared_ptr<lock_claim> lock_guard::give_up() noexcept {
+    if (released_.exchange(true)) return nullptr;
+    claim_->give_up();
+    return claim_;
+}
+
+// What the members return takes along what it needs: the guard may be moved, or destroyed, before it is awaited.
+namespace {
+
+using claim_ptr = std::shared_ptr<lock_claim>;
+
+[[noreturn]] void refuse_released(std::string_view operation, const claim_ptr& claim) {
+    throw error(errc::lock_released, operation, claim ? claim->paths().front() : std::string());
+}
+
+// What messages name: the node that is gone, or else the first.
+std::string lost_path(const claim_ptr& claim) {
+    std::string path = claim->hold().lost_path();
+    return path.empty() ? claim->paths().front() : path;
+}
+
+asio::awaitable<void> until_gone(claim_ptr claim) {
+    if (!claim) co_return;
+    try {
+        co_await claim->gone();
+    } catch (const error& e) {
+        // With the session the node is gone, unless the session is the parent process's.
+        if (e.code() != condition::session_ended || e.code() == errc::forked) throw;
+    }
+}
+
+asio::awaitable<loss_reason> until_lost(claim_ptr claim) {
+    if (!claim) co_return loss_reason::released;
+    co_return co_await claim->hold().lost();
+}
+
+asio::awaitable<std::vector<step_result>> commit_under(claim_ptr claim, bool released, transaction steps) {
+    if (released) refuse_released("commit", claim);
+    const std::vector<std::string>& ours = claim->paths();
+    if (!claim->proves())
+        throw error(errc::invalid_argument, "commit", ours.front(), "the node of this kind of lock may be somebody else's: use mutex");
+    if (!claim->hold().held())
+        throw error(errc::lock_lost, "commit", lost_path(claim), lock_detail::why_not_held(claim->hold().reason()));
+    try {
+        co_return co_await claim->on().multi_behind(ours, std::move(steps), "commit");
+    } catch (const error& e) {
+        const bool node_gone = e.code() == zk_errc::no_node && std::find(ours.begin(), ours.end(), e.path()) != ours.end();
+        if (!node_gone && e.code() != errc::session_expired) throw;
+        if (node_gone) claim->hold().lose(loss_reason::node_deleted, e.path());
+        throw error(errc::lock_lost, "commit", e.path(),
+                    to_string(node_gone ? loss_reason::node_deleted : loss_reason::session_expired), e.outcome_unknown());
+    }
+}
+
+asio::awaitable<void> run_under(claim_ptr claim, bool released, std::function<asio::awaitable<void>()> body) {
+    if (released) refuse_released("run", claim);
+    if (!body) throw error(errc::invalid_argument, "run", claim->paths().front(), "the body is empty");
+    asio::any_io_executor on;
+    std::function<asio::awaitable<void>()> known = [&]() -> asio::awaitable<void> {
+        on = co_await asio::this_coro::executor;
+        claim->body_begins(on);
+        co_await body();
+    };
+    std::exception_ptr failed;
+    try {
+        co_await claim->hold().run(std::move(known));
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    if (on) claim->body_ends(on);
+    // A body may release the lock itself: then there is nothing to complain about.
+    const loss_reason why = claim->hold().reason();
+    if (why != loss_reason::none && why != loss_reason::released)
+        throw_with_body_failure(error(errc::lock_lost, "with_lock", lost_path(claim), to_string(why)), failed);
+    if (failed) std::rethrow_exception(failed);
+}
+
+asio::awaitable<void> until_revoked(claim_ptr claim, bool released) {
+    if (released) refuse_released("revoke_requested", claim);
+    const lock_detail::revocation_watch watch(claim);
+    std::function<asio::awaitable<void>()> asked = [&] { return watch.asked(); };
+    std::exception_ptr failed;
+    try {
+        co_await claim->hold().run(std::move(asked));
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    if (!failed) co_return;
+    const loss_reason why = claim->hold().reason();
+    if (why == loss_reason::released) refuse_released("revoke_requested", claim);
+    if (why != loss_reason::none) throw error(errc::lock_lost, "revoke_requested", lost_path(claim), to_string(why));
+    std::rethrow_exception(failed);
+}
+
+}  // namespace
+
+asio::awaitable<void> lock_guard::release() { return until_gone(give_up()); }
+
+asio::awaitable<loss_reason> lock_guard::lost() const { return until_lost(is_released() ? nullptr : claim_); }
+
+asio::awaitable<std::vector<step_result>> lock_guard::commit(transaction steps) const {
+    return commit_under(claim_, is_released(), std::move(steps));
+}
+
+asio::awaitable<void> lock_guard::run_body(claim_ptr claim, bool released, std::function<asio::awaitable<void>()> body) {
+    return run_under(std::move(claim), released, std::move(body));
+}
+
+asio::awaitable<void> lock_guard::revoke_requested() const { return until_revoked(claim_, is_released()); }
+
+asio::awaitable<void> revoke(client zk, std::string path) {
+    std::error_code gone;
+    try {
+        co_await zk.set(path, lock_detail::revoke_message);
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
+        gone = e.code();
+    }
+}
+
+asio::awaitable<void> lock_detail::run_with_lock(std::string path, asio::awaitable<lock_guard> acquiring, lock_body body,
+                                                     revocation_policy policy) {
+    if (!body) throw error(errc::invalid_argument, "with_lock", path, "the body is empty");
+    lock_guard guard = co_await std::move(acquiring);
+    std::function<asio::awaitable<void>()> bound = [&] { return body(guard); };
+    // When it throws, the guard releases in the background.
+    if (!policy.grace()) {
+        co_await guard.run(std::move(bound));
+    } else {
+        const auto claim = guard.claim();
+        const lock_detail::revocation_watch watch(claim);
+        const one_shot_event stop = watch.stop_after(*policy.grace());
+        std::function<asio::awaitable<void>()> revocable = [&]() -> asio::awaitable<void> {
+            std::exception_ptr failed;
+            bool finished = false;
+            try {
+                finished = co_await stop.run_until(bound);
+            } catch (...) {
+                failed = std::current_exception();
+            }
+            if (!finished && (!failed || watch.stopped())) throw_with_body_failure(error(errc::revoked, "with_lock", guard.path()), failed);
+            if (failed) std::rethrow_exception(failed);
+        };
+        co_await guard.run(std::move(revocable));
+    }
+    co_await guard.release();
+}
+
+}  // namespace zkasio

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <zkasio/asio_version.hpp>
+#include <zkasio/clock.hpp>
+#include <zkasio/coroutine_safety.hpp>
+#include <zkasio/export.hpp>
+#include <zkasio/locks/lock_claim.hpp>
+#include <zkasio/transaction.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zkasio {
+
+class client;
+
+/// A number that rises with every grant of a lock, over the whole ensemble, for as long as the servers keep their data: an
+/// ensemble that was wiped, or restored from a backup, gives numbers out again that it has given out before. Send it along
+/// with what the lock protects, and let the receiver refuse smaller ones: then a holder that was paused and has lost the
+/// lock without noticing does no harm. It is the czxid of the lock's node (of several: the largest).
+class fencing_token {
+public:
+    explicit fencing_token(std::int64_t value) noexcept : value_(value) {}
+    std::int64_t value() const noexcept { return value_; }
+    friend auto operator<=>(const fencing_token&, const fencing_token&) = default;
+
+private:
+    std::int64_t value_;
+};
+
+/// A lock, of whichever kind, that is held. Move-only; releases when destroyed.
+///
+/// Ownership is a lease. `held()` says no before anybody else can get the lock, as far as a client can know; only
+/// token() and commit() are proof. May be used from any executor; `held()`, `held_until()` from any thread. The coroutines that
+/// it returns take along what they need: it may be moved before they are awaited, and while they run. With g++ 12,
+/// `c ? co_await a.acquire() : co_await b.acquire()` destroys a guard twice: see coroutine_safety.hpp.
+class ZKASIO_EXPORT lock_guard {
+public:
+    /// Holds nothing: as one that was released, and with an empty path().
+    lock_guard() noexcept : released_(true) {}
+    /// For writers of recipes. @param claim granted.
+    explicit lock_guard(std::shared_ptr<lock_claim> claim);
+    lock_guard(lock_guard&& other) noexcept;
+    lock_guard& operator=(lock_guard&& other) noexcept;
+    ~lock_guard() { give_up(); }
+
+    fencing_token token() const noexcept { return token_; }
+    /// Of the node that stands for it; of the first, if there are several.
+    const std::string& path() const noexcept;
+    const std::vector<std::string>& paths() const noexcept;
+
+    bool held() const noexcept { return !is_released() && claim_->hold().held(); }
+    boot_clock::time_point held_until() const noexcept { return is_released() ? boot_clock::time_point() : claim_->hold().held_until(); }
+    /// loss_reason::none while nothing is wrong.
+    loss_reason reason() const noexcept { return is_released() ? loss_reason::released : claim_->hold().reason(); }
+
+    /// *Completes when* the lock is lost or released, with the reason. Where a lock_owner has several guards, the lock is released with the
+    /// last of them; the same for revoke_requested().
+    asio::awaitable<loss_reason> lost() const;
+
+    /// Applies the transaction if, and only if, the lock is still ours when the servers apply it: the lock's nodes are
+    /// checked in front of its steps.
+    /// *Fails with* errc::lock_lost, and else as operations::multi(). When the servers say that a node is gone, held() is false
+    /// from then on.
+    asio::awaitable<std::vector<step_result>> commit(transaction steps) const;
+
+    /// Runs `body()`, a coroutine, until it ends; when the lock is lost it receives a terminal cancellation, and when it has really
+    /// ended, this throws errc::lock_lost; what the body has thrown is nested in it (std::nested_exception), if it is more than a
+    /// cancellation. The lock is not released.
+    template <class Body>
+    asio::awaitable<void> run(Body&& body) const {
+        return run_body(claim_, is_released(), detail::safe_function<std::function<asio::awaitable<void>()>>(std::forward<Body>(body)));
+    }
+
+    /// *Completes when* somebody asks for the lock back (see revoke()). Nothing follows from it by itself: whoever asks
+    /// hopes that we release soon. *Fails with* errc::lock_lost when the lock is lost first, errc::lock_released when it is
+    /// given up.
+    asio::awaitable<void> revoke_requested() const;
+
+    /// Gives the lock up; from the call on, held() is false.
+    /// *Completes when* the server has removed the node, or the session (and with it the node) is over.
+    /// *Cancellation*: ends the wait; the release goes on. A second call does nothing.
+    asio::awaitable<void> release();
+
+    /// For writers of recipes.
+    const std::shared_ptr<lock_claim>& claim() const noexcept { return claim_; }
+    /// The same, and it is the caller who gives it up.
+    std::shared_ptr<lock_claim> take_claim() noexcept {
+        released_.store(true, std::memory_order_release);
+        return claim_;
+    }
+
+private:
+    bool is_released() const noexcept { return released_.load(std::memory_order_acquire); }
+    static asio::awaitable<void> run_body(std::shared_ptr<lock_claim> claim, bool released, std::function<asio::awaitable<void>()> body);
+    std::shared_ptr<lock_claim> give_up() noexcept;
+
+    std::shared_ptr<lock_claim> claim_;
+    fencing_token token_{0};
+    std::atomic<bool> released_{false};  // or moved from
+};
+
+/// Asks the holder of a lock to give it back, or a waiter to leave the queue, by writing "__REVOKE__" into its node, as
+/// Curator's Revoker does. @param path of the node, see contenders(). That it is gone is no error.
+ZKASIO_EXPORT asio::awaitable<void> revoke(client zk, std::string path);
+
+/// What with_lock() does when somebody asks for the lock back while the body runs.
+class revocation_policy {
+public:
+    /// Nothing. The body may look at lock_guard::revoke_requested().
+    static revocation_policy ignore() { return revocation_policy(std::nullopt); }
+    /// After this time, the body receives a terminal cancellation, and when it has ended by that, with_lock() throws errc::revoked; what the
+    /// body has thrown is nested in it, as when a lock is lost, see lock_guard::run().
+    static revocation_policy cancel_after(std::chrono::nanoseconds grace) { return revocation_policy(grace); }
+
+    const std::optional<std::chrono::nanoseconds>& grace() const noexcept { return grace_; }
+
+private:
+    explicit revocation_policy(std::optional<std::chrono::nanoseconds> grace) : grace_(grace) {}
+    std::optional<std::chrono::nanoseconds> grace_;
+};
+
+/// What runs under a lock.
+using lock_body = std::function<asio::awaitable<void>(lock_guard&)>;
+
+namespace lock_detail {
+/// @param path of the lock, for messages.
+ZKASIO_EXPORT asio::awaitable<void> run_with_lock(
+    std::string path, asio::awaitable<lock_guard> acquiring, lock_body body, revocation_policy policy);
+}  // namespace lock_detail
+
+/// Acquires, runs `body(guard)`, a coroutine, and releases; what the with_lock() members of the locks do. See mutex::with_lock().
+template <class Body>
+asio::awaitable<void> with_lock(asio::awaitable<lock_guard> acquiring, Body&& body,
+                                revocation_policy policy = revocation_policy::ignore()) {
+    return lock_detail::run_with_lock({}, std::move(acquiring), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
+}
+
+}  // namespace zkasio

@@ -1,0 +1,130 @@
+#include <zkasio/locks/lock_owner.hpp>
+
+#include <map>
+#include <mutex>
+
+namespace zkasio {
+namespace {
+
+// What all guards of one owner share: the lock is given back with the last of them.
+struct counted {
+    std::shared_ptr<lock_claim> claim;
+    lock_kind kind;
+    std::mutex mutex;
+    int guards = 0;  // guarded by the mutex
+};
+
+// One guard's part of it.
+class part_of final : public lock_claim {
+public:
+    explicit part_of(std::shared_ptr<counted> all) : all_(std::move(all)) {}
+    ~part_of() override { give_up(); }
+
+    const session_hold& hold() const noexcept override { return all_->claim->hold(); }
+    const std::vector<std::string>& paths() const noexcept override { return all_->claim->paths(); }
+    const session& on() const noexcept override { return all_->claim->on(); }
+    std::int64_t token() const noexcept override { return all_->claim->token(); }
+    bool proves() const noexcept override { return all_->claim->proves(); }
+    void body_begins(asio::any_io_executor e) override { all_->claim->body_begins(std::move(e)); }
+    void body_ends(asio::any_io_executor e) noexcept override { all_->claim->body_ends(std::move(e)); }
+
+    void give_up() noexcept override {
+        if (std::exchange(given_up_, true)) return;
+        {
+            const std::lock_guard lock(all_->mutex);
+            last_ = --all_->guards == 0;
+        }
+        if (last_) all_->claim->give_up();
+    }
+
+    asio::awaitable<void> gone() override {
+        const auto all = all_;
+        if (last_) co_await all->claim->gone();
+    }
+
+private:
+    std::shared_ptr<counted> all_;
+    bool given_up_ = false, last_ = false;
+};
+
+}  // namespace
+
+struct lock_owner::state {
+    struct slot {
+        std::weak_ptr<counted> held;
+        std::shared_ptr<const one_shot_event> acquiring;  // fired when it has ended, whichever way
+    };
+    std::mutex mutex;
+    std::map<std::string, slot> slots;
+
+    // Null: not held. Counts one guard more.
+    std::shared_ptr<lock_claim> join(slot& s, lock_kind kind) {
+        const auto held = s.held.lock();
+        if (!held) return nullptr;
+        const std::lock_guard lock(held->mutex);
+        if (held->guards == 0) return nullptr;
+        const std::string& path = held->claim->paths().front();
+        const loss_reason why = held->claim->hold().reason();
+        if (why != loss_reason::none) throw error(errc::lock_lost, "acquire", path, to_string(why));
+        if (kind == lock_kind::exclusive && held->kind == lock_kind::shared)
+            throw error(errc::would_deadlock, "acquire", path,
+                        "a shared lock cannot be upgraded: two who try would wait for each other; release it first");
+        ++held->guards;
+        return std::make_shared<part_of>(held);
+    }
+};
+
+lock_owner::lock_owner() : state_(std::make_shared<state>()) {}
+
+asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::take(std::shared_ptr<state> self, client zk, std::string key, std::string path,
+                                                              lock_kind kind, others when_acquiring, acquire_function acquire) {
+    if (!self) throw error(errc::invalid_argument, "acquire", path, "this lock_owner was moved from");
+    const auto done = std::make_shared<const one_shot_event>(zk.make_one_shot_event());
+    std::shared_ptr<const one_shot_event> first;
+    for (;;) {
+        {
+            const std::lock_guard lock(self->mutex);
+            state::slot& slot = self->slots[key];
+            if (auto joined = self->join(slot, kind)) co_return joined;
+            if (!slot.acquiring || slot.acquiring == first) slot.acquiring = done;  // nobody does, or one whose client was closed
+            first = slot.acquiring;
+        }
+        if (first == done) break;
+        if (when_acquiring == others::refuse) co_return nullptr;
+        try {
+            co_await first->wait();
+            first = nullptr;
+        } catch (const error& e) {
+            if (e.code() != errc::client_closed) throw error(e.code(), "acquire", path);  // else it was another client's
+        }
+    }
+    // From here on it is this coroutine that acquires; however it ends, the others go on.
+    struct ending {
+        state& s;
+        const std::string& key;
+        const std::shared_ptr<const one_shot_event>& done;
+        std::shared_ptr<counted> got;
+        ~ending() {
+            {
+                const std::lock_guard lock(s.mutex);
+                state::slot& slot = s.slots[key];
+                if (slot.acquiring == done) {
+                    slot.acquiring.reset();
+                    slot.held = got;
+                    if (!got) s.slots.erase(key);
+                }
+            }
+            done->fire();
+        }
+    };
+    ending end{*self, key, done, nullptr};
+    std::shared_ptr<lock_claim> claim = co_await acquire();
+    if (!claim) co_return nullptr;
+    end.got = std::make_shared<counted>();
+    end.got->claim = std::move(claim);
+    end.got->kind = kind;
+    end.got->guards = 1;
+    co_return std::make_shared<part_of>(end.got);
+}
+
+}  // namespace zkasio

@@ -1,0 +1,196 @@
+#include <zkasio/locks/multi_mutex.hpp>
+
+#include <zkasio/locks/detail/contender.hpp>
+#include <zkasio/locks/detail/joint_claims.hpp>
+#include <zkasio/locks/detail/timed.hpp>
+
+#include <asio/dispatch.hpp>
+
+#include <algorithm>
+#include <functional>
+
+namespace zkasio {
+
+using namespace lock_detail;
+
+namespace {
+
+// Is lost as soon as one of them is.
+session_hold hold_of(const std::vector<std::shared_ptr<lock_claim>>& claims) {
+    std::vector<std::reference_wrapper<const session_hold>> holds;
+    for (const auto& claim : claims) holds.emplace_back(claim->hold());
+    return claims.front()->on().hold_all(holds);
+}
+
+// All the parts, in the order in which they were taken, and one hold over them.
+class multi_claim final : public lock_claim {
+public:
+    multi_claim(std::vector<std::shared_ptr<lock_claim>> parts, std::int64_t token)
+        : parts_(std::move(parts)), paths_(all_paths(parts_)), hold_(hold_of(parts_)), token_(token) {}
+    ~multi_claim() override { give_up(); }
+
+    const session_hold& hold() const noexcept override { return hold_; }
+    const std::vector<std::string>& paths() const noexcept override { return paths_; }
+    const session& on() const noexcept override { return parts_.front()->on(); }
+    std::int64_t token() const noexcept override { return token_; }
+    bool proves() const noexcept override {
+        return std::all_of(parts_.begin(), parts_.end(), [](const auto& p) { return p->proves(); });
+    }
+    void body_begins(asio::any_io_executor e) override {
+        for (const auto& p : parts_) p->body_begins(e);
+    }
+    void body_ends(asio::any_io_executor e) noexcept override {
+        for (const auto& p : parts_) p->body_ends(e);
+    }
+    void give_up() noexcept override {
+        hold_.end(true);
+        for (auto p = parts_.rbegin(); p != parts_.rend(); ++p) (*p)->give_up();
+    }
+    asio::awaitable<void> gone() override {
+        const auto parts = parts_;
+        for (const auto& p : parts) co_await p->gone();
+    }
+
+private:
+    static std::vector<std::string> all_paths(const std::vector<std::shared_ptr<lock_claim>>& parts) {
+        std::vector<std::string> all;
+        for (const auto& p : parts) all.insert(all.end(), p->paths().begin(), p->paths().end());
+        return all;
+    }
+
+    std::vector<std::shared_ptr<lock_claim>> parts_;
+    std::vector<std::string> paths_;
+    session_hold hold_;
+    std::int64_t token_;
+};
+
+std::vector<std::shared_ptr<lock_claim>> claims_of(const std::vector<lock_guard>& guards) {
+    std::vector<std::shared_ptr<lock_claim>> claims;
+    for (const lock_guard& guard : guards) claims.push_back(guard.claim());
+    return claims;
+}
+
+// Runs `acquire`, which is cancelled when one of `held` is lost. The path of that; "": none was.
+asio::awaitable<std::string> while_held(std::vector<std::shared_ptr<lock_claim>> held, std::function<asio::awaitable<void>()> acquire) {
+    const session on = held.front()->on();
+    const auto all = std::make_shared<const session_hold>(hold_of(held));
+    const one_shot_event lost = on.make_one_shot_event();
+    asio::dispatch(on.get_executor(), [all, lost] {
+        if (all->reason() != loss_reason::none) return lost.fire();
+        all->on_lost([lost](loss_reason) { lost.fire(); });
+    });
+    // Not all->run(): this has to stay on the executor by which would_deadlock is noticed.
+    co_await lost.run_until(std::move(acquire));
+    co_return all->reason() == loss_reason::none ? std::string() : all->lost_path();
+}
+
+}  // namespace
+
+multi_mutex::multi_mutex(client zk, multi_mutex_options options) : zk_(std::move(zk)), options_(options) {}
+
+multi_mutex& multi_mutex::insert(member m) {
+    const auto at = std::lower_bound(members_.begin(), members_.end(), m.path,
+                                     [](const member& a, const std::string& path) { return a.path < path; });
+    if (at != members_.end() && at->path == m.path)
+        throw error(errc::invalid_argument, "multi_mutex", m.path, "this lock is there already: it would wait for itself");
+    members_.insert(at, std::move(m));
+    return *this;
+}
+
+std::string multi_mutex::path() const {
+    std::string all;
+    for (const member& m : members_) all += (all.empty() ? "" : ",") + m.path;
+    return all;
+}
+
+bool multi_mutex::together() const {
+    return members_.size() > 1 && !options_.takes_one_after_another() &&
+           std::all_of(members_.begin(), members_.end(), [](const member& m) { return m.as_mutex.has_value(); });
+}
+
+void multi_mutex::check_client(const asio::any_io_executor& strand, const std::string& path) const {
+    if (strand != zk_.get_executor()) throw error(errc::invalid_argument, "multi_mutex", path, "this lock is another client's");
+}
+
+asio::awaitable<multi_mutex::taken> multi_mutex::take_together(multi_mutex self, session on, bool wait) {
+    std::vector<acquire_request> requests;
+    for (const member& m : self.members_) {
+        self.check_client(m.as_mutex->get_executor(), m.path);
+        requests.emplace_back(m.as_mutex->spec(), lock_kind::exclusive, wait ? if_contended::wait : if_contended::give_up);
+    }
+    joint_claims all = co_await contend_for_all(on, std::move(requests));
+    taken result;
+    result.claims = std::move(all.claims);
+    result.token = all.token;
+    result.lost = std::move(all.lost);
+    co_return result;
+}
+
+asio::awaitable<multi_mutex::taken> multi_mutex::take_one_by_one(multi_mutex self, session on, bool wait) {
+    std::vector<lock_guard> guards;  // released, last first, whatever happens
+    struct give_back {
+        std::vector<lock_guard>& all;
+        ~give_back() {
+            while (!all.empty()) all.pop_back();
+        }
+    } const at_the_end{guards};
+    taken result;
+    for (const member& m : self.members_) {
+        std::optional<lock_guard> next;
+        std::function<asio::awaitable<void>()> acquire = [&]() -> asio::awaitable<void> {
+            if (wait)
+                next.emplace(co_await m.acquire());
+            else
+                next = co_await m.try_acquire();
+        };
+        if (guards.empty())
+            co_await acquire();
+        else
+            result.lost = co_await while_held(claims_of(guards), std::move(acquire));
+        if (!next || !result.lost.empty()) co_return result;
+        guards.push_back(std::move(*next));
+        const session& mine = guards.back().claim()->on();
+        self.check_client(mine.get_executor(), m.path);
+        if (mine.id() != on.id()) throw error(errc::session_expired, "multi_mutex", m.path);
+    }
+    for (lock_guard& guard : guards) {
+        result.token = std::max(result.token, guard.token().value());
+        result.claims.push_back(guard.take_claim());
+    }
+    co_return result;
+}
+
+asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, bool wait) {
+    if (self.members_.empty()) throw error(errc::invalid_argument, "multi_mutex", {}, "there are no locks in it");
+    const session on = co_await self.zk_.current_session("acquire", self.path());
+    for (;;) {
+        asio::awaitable<taken> attempt = self.together() ? take_together(self, on, wait) : take_one_by_one(self, on, wait);
+        taken all = co_await std::move(attempt);
+        if (!all.claims.empty()) {
+            const std::shared_ptr<lock_claim> claim = std::make_shared<multi_claim>(std::move(all.claims), all.token);
+            const bool kept = co_await covered(claim);
+            if (kept) co_return to_guard(claim);
+            all.lost = claim->hold().lost_path();
+        }
+        if (all.lost.empty()) co_return std::nullopt;
+        if (on.over()) {
+            const std::error_code why = co_await on.ended();
+            throw error(why, "multi_mutex", all.lost);
+        }
+        if (!wait) throw error(errc::lock_lost, "try_acquire", all.lost, "before the others were ours");
+    }
+}
+
+asio::awaitable<lock_guard> multi_mutex::acquire() const { return always(take(*this, true)); }
+
+asio::awaitable<std::optional<lock_guard>> multi_mutex::try_acquire() const { return take(*this, false); }
+
+asio::awaitable<std::optional<lock_guard>> multi_mutex::try_acquire_for(std::chrono::nanoseconds limit) const {
+    return acquire_within(zk_, "try_acquire_for", path(), time_limit::after(limit), [self = *this](if_contended when_contended) { return take(self, when_contended == if_contended::wait); });
+}
+
+asio::awaitable<std::optional<lock_guard>> multi_mutex::try_acquire_until(boot_clock::time_point limit) const {
+    return acquire_within(zk_, "try_acquire_until", path(), time_limit::at(limit), [self = *this](if_contended when_contended) { return take(self, when_contended == if_contended::wait); });
+}
+
+}  // namespace zkasio

@@ -1,0 +1,32 @@
+#include <zkasio/locks/name_scheme.hpp>
+
+#include <zkasio/error.hpp>
+#include <zkasio/path.hpp>
+
+namespace zkasio {
+
+name_scheme::name_scheme(std::string prefix, bool dashes, std::string separator, std::string mutex, std::string write,
+                         std::string read)
+    : prefix_(std::move(prefix)),
+      dashes_(dashes),
+      separator_(std::move(separator)),
+      mutex_(std::move(mutex)),
+      write_(std::move(write)),
+      read_(std::move(read)) {}
+
+name_scheme name_scheme::curator() { return {"_c_", true, "-", "lock-", "__WRIT__", "__READ__"}; }
+name_scheme name_scheme::kazoo() { return {"", false, "", "__lock__", "__lock__", "__rlock__"}; }
+
+name_scheme name_scheme::custom(std::string prefix, std::string exclusive, std::string shared) {
+    const auto refuse = [&](std::string_view why) { throw error(errc::invalid_argument, "name_scheme", exclusive, why); };
+    if (exclusive.empty()) refuse("the marker is empty");
+    for (const std::string& part : {prefix, exclusive, shared}) {
+        if (part.find('/') != std::string::npos) refuse("'/' is no part of a node's name");
+        if (const std::string problem = path_problem("/x" + part + "x"); !problem.empty()) refuse(problem);
+    }
+    if (!shared.empty() && (exclusive.ends_with(shared) || shared.ends_with(exclusive)))
+        refuse("one marker is the end of the other: they cannot be told apart");
+    return {std::move(prefix), true, "", exclusive, exclusive, std::move(shared)};
+}
+
+}  // namespace zkasio

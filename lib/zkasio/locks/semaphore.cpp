@@ -1,0 +1,283 @@
+#include <zkasio/locks/semaphore.hpp>
+
+#include <zkasio/locks/detail/contender.hpp>
+#include <zkasio/locks/detail/contenders.hpp>
+#include <zkasio/locks/detail/directory.hpp>
+#include <zkasio/locks/detail/nodes_claim.hpp>
+#include <zkasio/locks/detail/owned_node.hpp>
+#include <zkasio/locks/detail/timed.hpp>
+#include <zkasio/path.hpp>
+
+#include <asio/dispatch.hpp>
+
+#include <algorithm>
+
+namespace zkasio {
+
+using namespace lock_detail;
+
+permits permits::fixed(int n) {
+    if (n < 1) throw error(errc::invalid_argument, "semaphore", {}, "it takes at least one permit");
+    return {n, {}};
+}
+
+permits permits::counted_by(std::string path) {
+    if (const std::string problem = path_problem(path); !problem.empty()) throw error(errc::invalid_path, "semaphore", path, problem);
+    return {0, std::move(path)};
+}
+
+namespace {
+
+using permit_nodes = std::vector<owned_node>;
+
+queue_names lock_names(const std::string& path) { return {name_scheme::curator(), "lock-", {}, join_path(path, "locks")}; }
+queue_names permit_names(const std::string& path) { return {name_scheme::curator(), "lease-", {}, join_path(path, "leases")}; }
+
+// Curator's SharedCount: an int, the highest byte first.
+int count_in(const std::string& data, const std::string& path) {
+    if (data.size() != 4) throw error(errc::invalid_argument, "semaphore", path, "its data is no count of 4 bytes");
+    std::uint32_t n = 0;
+    for (const char byte : data) n = n << 8 | static_cast<unsigned char>(byte);
+    return static_cast<int>(n);
+}
+
+// Fires when `changes` tells of one, for as long as somebody keeps that.
+one_shot_event fired_by(const session& on, const std::shared_ptr<watch>& changes) {
+    const one_shot_event changed = on.make_one_shot_event();
+    asio::dispatch(on.get_executor(), [changes, changed] {
+        changes->then([changed](std::error_code, node_change) { changed.fire(); });
+    });
+    return changed;
+}
+
+// How many permits there are, and a watch for when there may be more or fewer.
+class limit {
+public:
+    limit(session on, permits max) : on_(std::move(on)), max_(std::move(max)) {}
+
+    asio::awaitable<int> read() {
+        if (max_.path().empty()) co_return max_.number();
+        if (!fresh_) {
+            watched<node_data> seen = co_await on_.get_and_watch(max_.path());
+            count_ = count_in(seen.value.data, max_.path());
+            watch_ = std::make_shared<watch>(std::move(seen.changes));
+            changed_.emplace(fired_by(on_, watch_));
+            fresh_ = true;
+        }
+        co_return count_;
+    }
+
+    // Completes when the children or the limit have changed.
+    asio::awaitable<void> changed_or(const watch& children) {
+        if (max_.path().empty()) {
+            co_await children.changed();
+            co_return;
+        }
+        std::function<asio::awaitable<void>()> body = [&]() -> asio::awaitable<void> { co_await children.changed(); };
+        fresh_ = co_await changed_->run_until(std::move(body));
+    }
+
+private:
+    session on_;
+    permits max_;
+    std::shared_ptr<watch> watch_;
+    std::optional<one_shot_event> changed_;
+    int count_ = 0;
+    bool fresh_ = false;
+};
+
+// Creates the nodes of `n` leases. Nothing when the directory is missing, the server has too much to do, or it is uncertain what has
+// become of one: whatever was created is then removed.
+asio::awaitable<std::optional<permit_nodes>> create_permits(session on, std::string directory, semaphore_options options, int n,
+                                                          back_off& pauses) {
+    permit_nodes nodes;
+    nodes.reserve(static_cast<std::size_t>(n));
+    for (int i = 0; i < n; ++i) nodes.emplace_back(on, directory, "lease-", options.data(), options.acl());
+    bool all = true, no_directory = false, throttled = false;
+    for (owned_node& node : nodes) {
+        try {
+            const bool exists = co_await node.created();
+            all = all && exists;
+        } catch (const error& e) {
+            if (e.code() != zk_errc::no_node && e.code() != zk_errc::throttled) throw;
+            (e.code() == zk_errc::no_node ? no_directory : throttled) = true;
+        }
+    }
+    if (throttled)
+        co_await pauses.pause();
+    else
+        pauses.reset();
+    if (no_directory) co_await make_directory(on, directory, options.acl());
+    std::optional<permit_nodes> result;
+    if (all && !no_directory && !throttled) result.emplace(std::move(nodes));
+    co_return result;
+}
+
+// As changed_or(). False: an operator has deleted the node of our turn. Then somebody else is being served, too, and each would wait
+// for the leases of the other.
+asio::awaitable<bool> wait_in_turn(limit& most, const watch& children, const lock_claim& place) {
+    const session_hold& turn = place.hold();
+    if (turn.reason() == loss_reason::none) {
+        std::function<asio::awaitable<void>()> wait = [&]() -> asio::awaitable<void> { co_await most.changed_or(children); };
+        bool lost = false;
+        try {
+            co_await turn.run(std::move(wait));
+        } catch (const std::system_error& e) {
+            lost = e.code() == condition::cancelled && turn.reason() != loss_reason::none;
+            if (!lost) throw;
+        }
+        if (!lost) co_return true;
+    }
+    if (turn.reason() == loss_reason::node_deleted) co_return false;
+    // A stall or a cut has ended the hold, not our turn: that ends with the node. Or this fails with what has happened.
+    std::optional<watched<std::optional<node_stat>>> node;
+    while (!node) {
+        try {
+            node.emplace(co_await place.on().exists_and_watch(place.paths().front()));
+        } catch (const error& e) {
+            if (e.code() != errc::not_connected) throw;  // it took its time, and whoever waits goes on waiting
+        }
+    }
+    if (!node->value) co_return false;
+    const auto watching = std::make_shared<watch>(std::move(node->changes));
+    const one_shot_event changed = fired_by(place.on(), watching);
+    std::function<asio::awaitable<void>()> wait = [&]() -> asio::awaitable<void> { co_await most.changed_or(children); };
+    co_await changed.run_until(std::move(wait));
+    co_return true;
+}
+
+// Nothing when there is no such directory.
+asio::awaitable<std::optional<watched<node_children>>> children_of_existing(session on, std::string directory) {
+    std::optional<watched<node_children>> result;
+    try {
+        watched<node_children> seen = co_await on.children_and_watch(std::move(directory));
+        result.emplace(std::move(seen));
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
+    }
+    co_return result;
+}
+
+// With `locks` held: our leases are there, and there are no more of them than permits. Nothing: there are not enough, or it was
+// not our `turn` any more.
+asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::string path, permits max, semaphore_options options, int n,
+                                                            if_contended when_contended, const lock_claim& turn) {
+    const std::string directory = join_path(path, "leases");
+    limit most(on, max);
+    back_off pauses = on.make_back_off();
+    for (;;) {
+        std::optional<permit_nodes> nodes = co_await create_permits(on, directory, options, n, pauses);
+        if (!nodes) continue;
+        for (;;) {
+            const auto seen = co_await children_of_existing(on, directory);
+            if (!seen) break;  // somebody has removed the directory, and the leases with it: start over
+            const auto& names = seen->value.names;
+            const bool complete = std::all_of(nodes->begin(), nodes->end(), [&](const owned_node& node) {
+                return std::find(names.begin(), names.end(), node_name(node.path())) != names.end();
+            });
+            if (!complete) break;  // an operator has deleted one: start over
+            const int permitted = co_await most.read();
+            if (names.size() <= static_cast<std::size_t>(std::max(permitted, 0))) co_return nodes;
+            if (when_contended == if_contended::give_up) co_return std::nullopt;
+            const bool in_turn = co_await wait_in_turn(most, seen->changes, turn);
+            if (!in_turn) co_return std::nullopt;
+        }
+    }
+}
+
+asio::awaitable<std::optional<permit_nodes>> acquire_permits(client zk, std::string path, permits max, semaphore_options options, int n,
+                                                           if_contended when_contended, acquire_options how, std::optional<session>& on) {
+    if (how.owner())
+        throw error(errc::invalid_argument, "acquire", path, "no lock_owner can hold permits: each request has some of its own");
+    if (n < 1 || (max.path().empty() && n > max.number()))
+        throw error(errc::invalid_argument, "acquire", path,
+                    "asked for " + std::to_string(n) + " permits" + (n < 1 ? "" : " of " + std::to_string(max.number())));
+    const auto locks = std::make_shared<const lock_spec>(join_path(path, "locks"), lock_names(path), options.data(), options.acl());
+    for (;;) {
+        acquire_request what(locks, lock_kind::exclusive, when_contended);
+        const auto inner = co_await contend<std::shared_ptr<lock_claim>>(zk, std::move(what), how);
+        if (!inner) co_return std::nullopt;
+        on.emplace(inner->on());
+        // `inner` is released when it goes out of scope. Losing it admits nobody too many: only the number of leases counts.
+        auto nodes = co_await wait_for_permits(*on, path, max, options, n, when_contended, *inner);
+        if (nodes || when_contended == if_contended::give_up) co_return nodes;
+    }
+}
+
+asio::awaitable<std::optional<lock_guard>> acquire_guard(client zk, std::string path, permits max, semaphore_options options, int n,
+                                                         if_contended when_contended, acquire_options how) {
+    for (;;) {
+        std::optional<session> on;
+        std::optional<permit_nodes> nodes = co_await acquire_permits(zk, path, max, options, n, when_contended, how, on);
+        if (!nodes) co_return std::nullopt;
+        std::vector<std::string> paths;
+        std::int64_t token = 0;
+        for (const owned_node& node : *nodes) {
+            paths.push_back(node.path());
+            token = std::max(token, node.czxid());
+        }
+        const std::shared_ptr<lock_claim> claim = std::make_shared<nodes_claim>(*on, std::move(paths), token);
+        for (owned_node& node : *nodes) node.keep();
+        const bool kept = co_await covered(claim);
+        if (kept) co_return to_guard(claim);
+    }
+}
+
+lock_attempt attempts(client zk, std::string path, permits max, semaphore_options options, int n, acquire_options how) {
+    return [=](if_contended when_contended) { return acquire_guard(zk, path, max, options, n, when_contended, how); };
+}
+
+asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string path, permits max, semaphore_options options, int n) {
+    const acquire_options how;
+    for (;;) {
+        std::optional<session> on;
+        std::optional<permit_nodes> nodes = co_await acquire_permits(zk, path, max, options, n, if_contended::wait, how, on);
+        std::vector<lock_guard> guards;
+        for (owned_node& node : *nodes) {
+            std::vector<std::string> paths(1, node.path());
+            guards.emplace_back(std::make_shared<nodes_claim>(*on, std::move(paths), node.czxid()));
+            node.keep();
+        }
+        bool all = true;
+        for (const lock_guard& guard : guards) {
+            const bool kept = co_await covered(guard.claim());
+            all = all && kept;
+        }
+        if (all) co_return guards;
+    }
+}
+
+}  // namespace
+
+semaphore::semaphore(client zk, std::string path, permits max, semaphore_options options)
+    : zk_(std::move(zk)), path_(std::move(path)), max_(std::move(max)), options_(std::move(options)) {
+    check_directory("semaphore", path_);
+}
+
+asio::awaitable<lock_guard> semaphore::acquire(int n, acquire_options how) const {
+    return always(acquire_guard(zk_, path_, max_, options_, n, if_contended::wait, std::move(how)));
+}
+
+asio::awaitable<std::vector<lock_guard>> semaphore::acquire_each(int n) const { return acquire_guards(zk_, path_, max_, options_, n); }
+
+asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire(int n, acquire_options how) const {
+    return acquire_guard(zk_, path_, max_, options_, n, if_contended::give_up, std::move(how));
+}
+
+asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire_for(std::chrono::nanoseconds limit, int n, acquire_options how) const {
+    return acquire_within(zk_, "try_acquire_for", path_, time_limit::after(limit), attempts(zk_, path_, max_, options_, n, std::move(how)));
+}
+
+asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire_until(boot_clock::time_point limit, int n, acquire_options how) const {
+    return acquire_within(zk_, "try_acquire_until", path_, time_limit::at(limit), attempts(zk_, path_, max_, options_, n, std::move(how)));
+}
+
+asio::awaitable<std::vector<contender_info>> semaphore::holders() const {
+    return contenders(zk_, join_path(path_, "leases"), permit_names(path_));
+}
+
+asio::awaitable<std::vector<contender_info>> semaphore::waiting() const {
+    return contenders(zk_, join_path(path_, "locks"), lock_names(path_));
+}
+
+}  // namespace zkasio

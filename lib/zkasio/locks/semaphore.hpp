@@ -1,0 +1,110 @@
+#pragma once
+
+#include <zkasio/asio_version.hpp>
+#include <zkasio/client.hpp>
+#include <zkasio/export.hpp>
+#include <zkasio/locks/acquire_options.hpp>
+#include <zkasio/locks/contender_info.hpp>
+#include <zkasio/locks/lock_guard.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zkasio {
+
+/// How many permits a semaphore has: a number, or one that a node holds and that may change while we wait.
+class ZKASIO_EXPORT permits {
+public:
+    /// Everybody has to name the same number.
+    static permits fixed(int n);
+    /// The data of the node `path`: an int of 4 bytes, the highest first, as Curator's SharedCount writes it. When it shrinks,
+    /// nobody loses a permit; new ones are only given when enough have come back. Who asks for more than there are at the
+    /// moment waits until there are.
+    static permits counted_by(std::string path);
+
+    int number() const noexcept { return number_; }
+    const std::string& path() const noexcept { return path_; }  ///< empty: fixed
+
+private:
+    permits(int number, std::string path) : number_(number), path_(std::move(path)) {}
+    int number_;
+    std::string path_;
+};
+
+class semaphore_options {
+public:
+    semaphore_options() {}
+    /// Written into the nodes, for operators to read: a host name, say.
+    semaphore_options& data(bytes d) { data_ = std::move(d).take(); return *this; }
+    /// Of the nodes, and of directories created for them (open_acl()).
+    semaphore_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
+
+    const std::string& data() const noexcept { return data_; }
+    const zkasio::acl& acl() const noexcept { return acl_; }
+
+private:
+    std::string data_;
+    zkasio::acl acl_ = open_acl();
+};
+
+/// A number of permits, for all processes that name the same `path`.
+///
+/// Nodes and algorithm are those of Curator's InterProcessSemaphoreV2: whoever wants permits takes the mutex `<path>/locks`,
+/// creates a node for each below `<path>/leases`, and waits until there are no more of them than permits. So permits are
+/// given in the order of the requests, one request for many permits is not overtaken by small ones, and only one waiter
+/// watches the leases.
+///
+/// A guard stands for the permits of one request; it is lost as soon as one of their nodes is. What lock_guard offers holds
+/// for it: held(), token() (rises with each request), lost(), commit(), release().
+///
+/// One object may be used by any number of coroutines at once, on any executors. Copies name the same semaphore.
+class ZKASIO_EXPORT semaphore {
+public:
+    /// @param path a directory of its own; created as a container when it is missing. Throws errc::invalid_path.
+    semaphore(client zk, std::string path, permits max, semaphore_options options = semaphore_options());
+
+    /// `n` permits, all or none. *Completes when* they are ours. *Fails with* errc::invalid_argument when n is less than one,
+    /// or more than a fixed number of permits; what operations fail with; errc::session_expired when the session ends
+    /// while waiting. *Cancellation*: leaves no node and no watch behind.
+    /// @param how on_position() tells where we stand among those who wait for their turn, until it comes; from then on only
+    /// permits are waited for. An owner() is refused with errc::invalid_argument: each request has permits of its own.
+    asio::awaitable<lock_guard> acquire(int n = 1, acquire_options how = acquire_options()) const;
+
+    /// The same as `n` guards, to be given back one by one.
+    asio::awaitable<std::vector<lock_guard>> acquire_each(int n) const;
+
+    /// Nothing instead of waiting for another contender: also when one is just being served. See mutex::try_acquire().
+    asio::awaitable<std::optional<lock_guard>> try_acquire(int n = 1, acquire_options how = acquire_options()) const;
+    /// Nothing when the time is over. See mutex::try_acquire_for().
+    asio::awaitable<std::optional<lock_guard>> try_acquire_for(std::chrono::nanoseconds limit, int n = 1,
+                                                               acquire_options how = acquire_options()) const;
+    asio::awaitable<std::optional<lock_guard>> try_acquire_until(boot_clock::time_point limit, int n = 1,
+                                                                 acquire_options how = acquire_options()) const;
+
+    /// Acquires one permit, runs `body(guard)`, and releases. See mutex::with_lock().
+    template <class Body>
+    asio::awaitable<void> with_permit(Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
+        return lock_detail::run_with_lock(path_, acquire(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
+    }
+
+    /// The permits that are out, one entry each, in the order in which they were given; the last few may still be waiting.
+    asio::awaitable<std::vector<contender_info>> holders() const;
+    /// Who is being served or waits for that, in order.
+    asio::awaitable<std::vector<contender_info>> waiting() const;
+
+    const std::string& path() const noexcept { return path_; }
+
+private:
+    client zk_;
+    std::string path_;
+    permits max_;
+    semaphore_options options_;
+};
+
+}  // namespace zkasio

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <zkasio/asio_version.hpp>
+#include <zkasio/client.hpp>
+#include <zkasio/export.hpp>
+#include <zkasio/locks/acquire_options.hpp>
+#include <zkasio/locks/contender_info.hpp>
+#include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/locks/lock_kind.hpp>
+#include <zkasio/locks/name_scheme.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zkasio {
+
+namespace lock_detail {
+struct lock_spec;
+}
+
+class shared_mutex_options {
+public:
+    shared_mutex_options() {}
+    /// Written into the lock's node, for operators and contenders() to read: a host name, say.
+    shared_mutex_options& data(bytes d) { data_ = std::move(d).take(); return *this; }
+    /// Of the lock's node and of directories created for it (open_acl()). Must let this client read and remove it.
+    shared_mutex_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
+    /// How the nodes are named (Curator's way).
+    shared_mutex_options& names(name_scheme n) { names_ = std::move(n); return *this; }
+    /// Readers who come while readers hold the lock share it at once, whoever is waiting. Not fair: a steady stream of
+    /// them keeps writers out for ever. Costs a reader one more round trip. The token of one who overtakes
+    /// a writer is larger than that writer's. May differ from one program to the next: the others need not know.
+    shared_mutex_options& prefer_readers() { prefer_readers_ = true; return *this; }
+
+    const std::string& data() const noexcept { return data_; }
+    const zkasio::acl& acl() const noexcept { return acl_; }
+    const name_scheme& names() const noexcept { return names_; }
+    bool prefers_readers() const noexcept { return prefer_readers_; }
+
+private:
+    std::string data_;
+    zkasio::acl acl_ = open_acl();
+    name_scheme names_ = name_scheme::curator();
+    bool prefer_readers_ = false;
+};
+
+/// A lock that many readers share or one writer has alone, for all processes that name the same `path`.
+///
+/// Readers and writers queue as ephemeral-sequential children of `path`, first come, first served: a reader waits for the
+/// last writer ahead of it, a writer for everybody ahead. So readers between two writers share, one release wakes only those
+/// who go next, and writers are not starved. The nodes are those of Curator's InterProcessReadWriteLock (ZooKeeper's recipe
+/// "shared locks").
+///
+/// A writer can go on as a reader, see downgrade(). A reader cannot become a writer: two who try would wait for each
+/// other. Where that can be noticed (a lock_owner, or the body of with_shared_lock()) it fails with errc::would_deadlock.
+///
+/// All that mutex says of ownership, fencing, sharing of one object, waiting and cancellation holds here too.
+class ZKASIO_EXPORT shared_mutex {
+public:
+    /// @param path a directory of its own; created as a container when it is missing. Throws errc::invalid_path.
+    shared_mutex(client zk, std::string path, shared_mutex_options options = shared_mutex_options());
+
+    /// As a writer: alone. *Completes when* the lock is ours. See mutex::acquire().
+    asio::awaitable<lock_guard> acquire(acquire_options how = acquire_options()) const;
+    /// As a reader: together with other readers.
+    asio::awaitable<lock_guard> acquire_shared(acquire_options how = acquire_options()) const;
+
+    /// Nothing instead of waiting for another contender. See mutex::try_acquire().
+    asio::awaitable<std::optional<lock_guard>> try_acquire(acquire_options how = acquire_options()) const;
+    asio::awaitable<std::optional<lock_guard>> try_acquire_shared(acquire_options how = acquire_options()) const;
+
+    /// Nothing when the time is over. See mutex::try_acquire_for().
+    asio::awaitable<std::optional<lock_guard>> try_acquire_for(std::chrono::nanoseconds limit,
+                                                               acquire_options how = acquire_options()) const;
+    asio::awaitable<std::optional<lock_guard>> try_acquire_until(boot_clock::time_point limit,
+                                                                 acquire_options how = acquire_options()) const;
+    asio::awaitable<std::optional<lock_guard>> try_acquire_shared_for(std::chrono::nanoseconds limit,
+                                                                      acquire_options how = acquire_options()) const;
+    asio::awaitable<std::optional<lock_guard>> try_acquire_shared_until(boot_clock::time_point limit,
+                                                                        acquire_options how = acquire_options()) const;
+
+    /// As a writer or as a reader, for those who find out only then. (Do not write `w ? co_await m.acquire() : co_await m.acquire_shared()`: g++ 12
+    /// destroys what comes of that twice.)
+    asio::awaitable<lock_guard> acquire(lock_kind kind, acquire_options how = acquire_options()) const;
+    asio::awaitable<std::optional<lock_guard>> try_acquire(lock_kind kind, acquire_options how = acquire_options()) const;
+    asio::awaitable<std::optional<lock_guard>> try_acquire_for(lock_kind kind, std::chrono::nanoseconds limit,
+                                                               acquire_options how = acquire_options()) const;
+    asio::awaitable<std::optional<lock_guard>> try_acquire_until(lock_kind kind, boot_clock::time_point limit,
+                                                                 acquire_options how = acquire_options()) const;
+
+    /// A writer goes on as a reader, at its place in the queue and with its token: nobody gets in between, and readers who
+    /// wait behind it are let in. One transaction.
+    /// @param writing a guard of this lock, of acquire() or its like without a lock_owner. Given up in any case.
+    /// *Fails with* errc::lock_lost when it is not held any more; errc::invalid_argument for a guard that cannot be
+    /// downgraded. *Cancellation*: releases the lock.
+    asio::awaitable<lock_guard> downgrade(lock_guard writing) const;
+
+    /// See mutex::with_lock().
+    template <class Body>
+    asio::awaitable<void> with_lock(Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
+        return lock_detail::run_with_lock(path_, acquire(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
+    }
+    template <class Body>
+    asio::awaitable<void> with_shared_lock(Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
+        return lock_detail::run_with_lock(path_, acquire_shared(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
+    }
+    template <class Body>
+    asio::awaitable<void> with_lock(lock_kind kind, Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
+        return lock_detail::run_with_lock(path_, acquire(kind), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
+    }
+
+    /// Who holds the lock and who waits for it, readers and writers, in the order in which they came.
+    asio::awaitable<std::vector<contender_info>> contenders() const;
+
+    const std::string& path() const noexcept { return path_; }
+
+private:
+    client zk_;
+    std::string path_;
+    std::shared_ptr<const lock_detail::lock_spec> spec_;
+    bool prefer_readers_;
+};
+
+}  // namespace zkasio
