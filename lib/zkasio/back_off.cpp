@@ -1,6 +1,7 @@
 #include <zkasio/back_off.hpp>
 
 #include <zkasio/detail/core.hpp>
+#include <zkasio/detail/random_engine.hpp>
 
 #include <asio/post.hpp>
 #include <asio/this_coro.hpp>
@@ -13,7 +14,7 @@ namespace zkasio {
 std::chrono::milliseconds back_off::next() {
     constexpr int enough = 1000;  // they do not grow any more
     attempt_ = std::min(attempt_ + 1, enough);
-    return core_->options().retry().pause(attempt_ - 1, core_->random());
+    return core_->options().retry().pause(attempt_ - 1, detail::jitter());
 }
 
 asio::awaitable<void> back_off::wait(std::chrono::milliseconds pause) {

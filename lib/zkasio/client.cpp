@@ -84,7 +84,7 @@ asio::awaitable<session_credentials> read_credentials(core_ptr c) {
         const auto done = std::make_shared<one_shot_state>();
         co_await until_connected(c, "credentials", std::string());
         asio::dispatch(c->strand(), [c, found, done] {
-            *found = c->credentials();
+            *found = c->sessions().credentials();
             done->done = true;
         });
         const wait_end over = co_await wait_for(c, done);
@@ -96,14 +96,7 @@ asio::awaitable<session_credentials> read_credentials(core_ptr c) {
 asio::awaitable<session_event> next_event(core_ptr c, std::shared_ptr<event_subscription> from) {
     there(c, "events");
     for (;;) {
-        {
-            const std::lock_guard lock(from->mutex);
-            if (!from->queue.empty()) {
-                session_event e = std::move(from->queue.front());
-                from->queue.pop_front();
-                co_return e;
-            }
-        }
+        if (auto event = from->take()) co_return std::move(*event);
         const reply r = co_await wait_event(c, from);
         if (r.code) throw error(r.code, "events");
     }
@@ -179,7 +172,7 @@ asio::awaitable<void> client::run_with_session(core_ptr c, std::function<asio::a
 
 session_events client::events() const {
     auto s = std::make_shared<event_subscription>();
-    on_strand(there(core_, "events"), [core = core_, s] { core->subscribe(s); });
+    on_strand(there(core_, "events"), [core = core_, s] { core->sessions().subscribe(s); });
     return {core_, s};
 }
 

@@ -11,7 +11,7 @@ one_shot_event::one_shot_event(std::shared_ptr<detail::core> core)
     : core_(std::move(core)), state_(std::make_shared<detail::one_shot_state>()) {}
 
 void one_shot_event::fire() const noexcept {
-    if (core_) detail::on_strand(core_, [core = core_, state = state_] { core->fire(state); });
+    if (core_) detail::on_strand(core_, [core = core_, state = state_] { core->waits().fire(state); });
 }
 
 namespace {

@@ -42,21 +42,6 @@ watched<T> with_watch(const core_ptr& core, watch_ptr w, T value) {
 
 }  // namespace
 
-std::mt19937_64& detail::random_engine() {
-    const auto seeded = [] {
-        std::random_device device;
-        std::seed_seq seed{device(), device(), device(), device(), device(), device(), device(), device()};
-        return std::mt19937_64(seed);
-    };
-    thread_local std::mt19937_64 engine = seeded();
-    thread_local fork_mark seeded_here;
-    if (seeded_here.forked()) {  // a child process is not to use the names of its parent
-        engine = seeded();
-        seeded_here = fork_mark();
-    }
-    return engine;
-}
-
 std::string new_protection_id() {
     std::mt19937_64& engine = detail::random_engine();
     std::array<std::uint64_t, 2> bits{engine(), engine()};
@@ -120,7 +105,7 @@ asio::awaitable<reply> run(core_ptr c, command what) {
         // "Not connected" has waited already, for as long as an operation is meant to.
         if (!r.code || r.code == errc::not_connected || r.code != condition::retryable) co_return r;
         const auto elapsed = std::chrono::duration_cast<retry_policy::duration>(boot_clock::now() - began);
-        const auto pause = c->options().retry().pause_before(attempt, elapsed, c->random());
+        const auto pause = c->options().retry().pause_before(attempt, elapsed, jitter());
         if (!pause) co_return r;
         asio::steady_timer timer(co_await asio::this_coro::executor);
         timer.expires_after(*pause);
@@ -293,7 +278,7 @@ asio::awaitable<void> operations::impl::remove_recursive(operations on, std::str
                 c.pinned = on.session_;
                 auto t = std::make_shared<kept_reply>();
                 under_way.emplace_back(all.back(), t);
-                on_strand(on.core_, [core = on.core_, c = std::move(c), t]() mutable { core->submit(std::move(c), t, true); });
+                on_strand(on.core_, [core = on.core_, c = std::move(c), t]() mutable { core->requests().submit(std::move(c), t, request_table::repeat::until_certain); });
             }
             for (const auto& [removed, t] : under_way) {
                 const wait_end failed = co_await wait_for(on.core_, t->answered);
@@ -448,9 +433,9 @@ asio::awaitable<watched<node_data>> operations::impl::config_and_watch(operation
 
 namespace {
 
-std::shared_ptr<kept_reply> start(const core_ptr& core, command c, bool until_certain) {
+std::shared_ptr<kept_reply> start(const core_ptr& core, command c, request_table::repeat r = request_table::repeat::never) {
     auto t = std::make_shared<kept_reply>();
-    on_strand(core, [core, c = std::move(c), t, until_certain]() mutable { core->submit(std::move(c), t, until_certain); });
+    on_strand(core, [core, c = std::move(c), t, r]() mutable { core->requests().submit(std::move(c), t, r); });
     return t;
 }
 
@@ -460,28 +445,28 @@ pending_create operations::start_create(std::string path, bytes data, create_opt
     command c;
     c.what = make_create(path, std::move(data).take(), options);
     impl::prepare(*this, c);
-    return {core_, start(core_, std::move(c), false), "create", std::move(path)};
+    return {core_, start(core_, std::move(c)), "create", std::move(path)};
 }
 
 pending_children operations::start_children(std::string path) const {
     command c;
     c.what = children_request{path, false};
     impl::prepare(*this, c);
-    return {core_, start(core_, std::move(c), false), "children", std::move(path)};
+    return {core_, start(core_, std::move(c)), "children", std::move(path)};
 }
 
 pending_data operations::start_get(std::string path) const {
     command c;
     c.what = get_request{path, false};
     impl::prepare(*this, c);
-    return {core_, start(core_, std::move(c), false), "get", std::move(path)};
+    return {core_, start(core_, std::move(c)), "get", std::move(path)};
 }
 
 pending_data operations::start_exists(std::string path) const {
     command c;
     c.what = exists_request{path, false};
     impl::prepare(*this, c);
-    return {core_, start(core_, std::move(c), false), "exists", std::move(path)};
+    return {core_, start(core_, std::move(c)), "exists", std::move(path)};
 }
 
 pending_watched_data operations::start_get_and_watch(std::string path) const {
@@ -490,7 +475,7 @@ pending_watched_data operations::start_get_and_watch(std::string path) const {
     c.watch = new_watch(path, watch_kind::data);
     impl::prepare(*this, c);
     const watch_ptr w = c.watch;
-    return {core_, start(core_, std::move(c), false), w, std::move(path)};
+    return {core_, start(core_, std::move(c)), w, std::move(path)};
 }
 
 pending_removal operations::ensure_removed(std::string path, std::vector<std::string> must_exist) const {
@@ -504,7 +489,7 @@ pending_removal operations::ensure_removed(std::string path, std::vector<std::st
         c.what = std::move(m);
     }
     impl::prepare(*this, c);
-    return {core_, start(core_, std::move(c), true), "remove", std::move(path)};
+    return {core_, start(core_, std::move(c), request_table::repeat::until_certain), "remove", std::move(path)};
 }
 
 one_shot_event operations::make_one_shot_event() const { return one_shot_event(there(core_, "make_one_shot_event")); }

@@ -22,7 +22,7 @@ asio::awaitable<void> pending::answered() const { return until_answered(*this); 
 
 void pending::then(std::function<void()> f) const {
     const core_ptr core = there(core_, "then");  // `f` may destroy this
-    detail::then(*core, *kept_->answered, std::move(f));  // at once, when it was refused at once
+    core->waits().then(*kept_->answered, std::move(f));  // at once, when it was refused at once
 }
 
 namespace {
@@ -54,7 +54,7 @@ node_data pending_data::get() const { return take_data(std::move(good())); }
 bool pending_create::withdraw() const {
     const auto core = core_;  // what follows may destroy this
     const auto asked = kept_;
-    return core && core->withdraw(asked);
+    return core && core->requests().withdraw(asked);
 }
 
 pending_watched_data::pending_watched_data(core_ptr core, std::shared_ptr<detail::kept_reply> kept_reply,
@@ -65,9 +65,9 @@ pending_watched_data::~pending_watched_data() {
     if (!watch_) return;
     on_strand(core_, [core = core_, kept_reply = kept_, watch = std::move(watch_)] {
         if (kept_reply->answered->done)
-            core->leave_watch(watch);
+            core->requests().leave_watch(watch);
         else
-            kept_reply->answered->then = [core, watch] { core->leave_watch(watch); };
+            kept_reply->answered->then = [core, watch] { core->requests().leave_watch(watch); };
     });
 }
 

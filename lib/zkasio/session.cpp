@@ -130,14 +130,14 @@ asio::awaitable<void> session_hold::run_body(core_ptr core, hold_ptr hold, std::
 void session_hold::on_lost(std::function<void(loss_reason)> f) const {
     if (!hold_) return;
     const detail::core_ptr core = core_;  // `f` may destroy this
-    detail::then(*core, *hold_->lost, [f = std::move(f), raw = hold_.get()] {
+    core->waits().then(*hold_->lost, [f = std::move(f), raw = hold_.get()] {
         const loss_reason why = raw->reason.load(std::memory_order_acquire);
         if (why != loss_reason::released) f(why);
     });
 }
 
 void session_hold::watch_nodes() const {
-    if (hold_) core_->watch_hold(hold_);
+    if (hold_) core_->holds().watch(hold_);
 }
 
 bool session_hold::nodes_watched() const noexcept { return hold_ && all_watched(*hold_); }
@@ -147,7 +147,7 @@ void session_hold::end(bool node_goes_away) const noexcept {
     if (!hold_ || !hold_->told.compare_exchange_strong(untold, loss_reason::released)) return;
     detail::on_strand(core_, [core = core_, hold = hold_, node_goes_away] {
         hold->removing = node_goes_away;
-        core->end_hold(hold, loss_reason::released);
+        core->holds().end(hold, loss_reason::released);
     });
 }
 
@@ -158,7 +158,7 @@ void session_hold::lose(loss_reason why, std::string_view path) const noexcept {
     if (found.second) hold->lost_node = found.second;
     auto untold = loss_reason::none;
     hold->told.compare_exchange_strong(untold, why);
-    detail::on_strand(core_, [core = core_, hold, why, node = found.second] { core->end_hold(hold, why, node); });
+    detail::on_strand(core_, [core = core_, hold, why, node = found.second] { core->holds().end(hold, why, node); });
 }
 
 std::int64_t session::id() const noexcept { return session_ ? session_->session_id.load() : 0; }

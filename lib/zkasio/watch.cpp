@@ -9,7 +9,7 @@ struct watch::use {
     use(const use&) = delete;
     use& operator=(const use&) = delete;
     ~use() {
-        detail::on_strand(core, [core = core, state = state] { core->leave_watch(state); });
+        detail::on_strand(core, [core = core, state = state] { core->requests().leave_watch(state); });
     }
 
     static asio::awaitable<watch_event> changed(std::shared_ptr<use> self) {
@@ -38,7 +38,7 @@ void watch::then(std::function<void(std::error_code, node_change)> f) const {
     const detail::watch_ptr state = use_->state;
     auto call = [f = std::move(f), raw = state.get()] { f(raw->fired->code, static_cast<node_change>(raw->event)); };
     const auto keep = use_;  // `f` may destroy this
-    detail::then(*keep->core, *state->fired, std::move(call));
+    keep->core->waits().then(*state->fired, std::move(call));
 }
 
 const std::string& watch::path() const noexcept {

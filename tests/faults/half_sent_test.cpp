@@ -44,7 +44,9 @@ struct recorder final : backend_listener {
 
 class scripted_server {
 public:
-    std::string address() const { return "127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port()); }
+    std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
+    std::string address() const { return "127.0.0.1:" + std::to_string(port()); }
+    server_address where() const { return {"127.0.0.1", "127.0.0.1", port()}; }
 
     // Accepts a connection, checks that it begins with a handshake, and answers that, the last byte on its own.
     void shake_hands() {
@@ -128,7 +130,7 @@ public:
     explicit connection(int timeout_ms = 10'000) {
         server.timeout_ms = timeout_ms;
         open_params p;
-        p.servers = {server.address()};
+        p.servers = {server.where()};
         p.session_timeout = std::chrono::seconds(10);
         b->open(p);
         connect();
@@ -278,7 +280,7 @@ TEST_CASE("a server that is added takes some of the clients from the others, and
     for (int i = 0; i < 60 && !(left && stayed); ++i) {
         connection c;
         ::srand48(1);
-        c.b->set_servers({c.server.address(), "127.0.0.2:1"});
+        c.b->set_servers({c.server.where(), {"127.0.0.2", "127.0.0.2", 1}});
         CHECK(::drand48() == first);
         (c.seen.links.back() == link_state::connected ? stayed : left) = true;
     }
@@ -289,11 +291,11 @@ TEST_CASE("a server that is added takes some of the clients from the others, and
 TEST_CASE("a connection that is left for another list of servers says why") {
     connection c;
     SECTION("the server is in it: the library compares no ports, and is made to start over") {
-        c.b->set_servers({"127.0.0.1:1", c.server.address()});
+        c.b->set_servers({{"127.0.0.1", "127.0.0.1", 1}, c.server.where()});
         CHECK(c.b->last_failure() == c.server.address() + ": left, for the list of servers has changed");
     }
     SECTION("the server is not in it") {
-        c.b->set_servers({"127.0.0.2:1"});
+        c.b->set_servers({{"127.0.0.2", "127.0.0.2", 1}});
         CHECK(c.b->last_failure() == c.server.address() + ": left, for it is not in the new list of servers");
     }
     CHECK(c.seen.links.back() == link_state::disconnected);

@@ -24,7 +24,7 @@ public:
     void begin_batch() override {}
     void end_batch() override {}
     void abort_connection() override;
-    void set_servers(const std::vector<std::string>&) override {}
+    void set_servers(const std::vector<detail::server_address>&) override {}
     void forget_watch(const std::string& path, detail::watch_kind kind) override;
     std::int64_t session_id() const override { return session_; }
     std::string session_password() const override { return "0123456789abcdef"; }

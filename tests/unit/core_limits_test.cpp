@@ -59,7 +59,7 @@ TEST_CASE("limits: the chroot counts in what a reconnect has to carry", "[core][
             }
         }
         CHECK(refused == errc::too_many_watches);
-        CHECK(watches.size() * (4 + chroot_path.size() + 101) <= watch_registry::path_budget);
+        CHECK(watches.size() * (4 + chroot_path.size() + 101) <= fake_server::watch_budget);
     };
     r.run(body);
 }

@@ -84,7 +84,7 @@ TEST_CASE("seam: the order of calls for one request", "[core][seam]") {
     s.allow_turns();
     trompeloeil::sequence order;
     REQUIRE_CALL(s.mock, open(_))
-        .WITH(_1.servers == std::vector<std::string>{"10.0.0.1:2181"} && _1.session_timeout == 10s &&
+        .WITH(_1.servers == std::vector<server_address>{server_address{"10.0.0.1", "10.0.0.1", 2181}} && _1.session_timeout == 10s &&
               _1.session_id == 0)
         .IN_SEQUENCE(order)
         .LR_SIDE_EFFECT(s.connect());

@@ -151,7 +151,7 @@ TEST_CASE("core: a watch asked for in the turn in which the last other one is le
             command again;
             again.what = get_request{"/a", true};
             again.watch = wanted;
-            r.core->submit(std::move(again), answered, false);
+            r.core->requests().submit(std::move(again), answered, request_table::repeat::never);
             old.reset();
         });
         co_await r.server.until([&] { return answered->answered->done; });
@@ -168,7 +168,7 @@ TEST_CASE("core: a watch asked for in the turn in which the last other one is le
 TEST_CASE("core: more watched paths than a reconnect can carry are refused, before they are sent", "[core][watch]") {
     rig r;
     auto body = [&](client zk) -> asio::awaitable<void> {
-        const std::string longest = "/" + std::string(watch_registry::path_budget - 5, 'x');
+        const std::string longest = "/" + std::string(fake_server::watch_budget - 5, 'x');
         data_watch seen = co_await zk.get_and_watch(longest);
         const std::error_code code = co_await code_of(zk.exists_and_watch("/a"));
         CHECK(code == errc::too_many_watches);

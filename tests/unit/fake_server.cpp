@@ -126,7 +126,12 @@ public:
         note("abort");
         lose("aborted");
     }
-    void set_servers(const std::vector<std::string>& servers) override {
+    backend_traits traits() const override {
+        backend_traits t;
+        t.watched_path_bytes = watch_budget;
+        return t;
+    }
+    void set_servers(const std::vector<server_address>& servers) override {
         server_.server_lists.push_back(servers);
         note("set_servers");
     }

@@ -6,6 +6,7 @@
 #include <asio/awaitable.hpp>
 #include <asio/steady_timer.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -47,6 +48,8 @@ public:
     /// What a core is built with.
     detail::backend_factory factory();
 
+    static constexpr std::size_t watch_budget = 900'000;  ///< bytes of paths, as the C library's
+
     // ----------------------------------------------------------------------------------------------- the script
     answer_function answer = [](const detail::request&) {
         return detail::reply{};
@@ -72,8 +75,8 @@ public:
     std::vector<received> requests;                      ///< of all connections
     std::vector<std::string> log;                        ///< "open", "begin", "get /a", "end", "goodbye", "close" ...
     std::vector<detail::open_params> opened;             ///< one for each backend
-    std::vector<std::vector<std::string>> server_lists;  ///< of set_servers()
-    std::size_t own_reads = 0;                           ///< of the core's, see core::read_when_idle(): in no other list
+    std::vector<std::vector<detail::server_address>> server_lists;  ///< of set_servers()
+    std::size_t own_reads = 0;                           ///< of the core's, see hold_keeper::read_when_idle(): in no other list
     std::size_t turns = 0;                               ///< calls of process()
     std::size_t connections = 0;                         ///< established
     std::size_t backends_alive = 0;
@@ -115,6 +118,14 @@ private:
     std::int64_t next_session_ = 0x1001;
     bool one_at_a_time_ = false;
 };
+
+/// Where these servers are, sorted: a client tries them in random order.
+inline std::vector<std::string> endpoints(const std::vector<detail::server_address>& servers) {
+    std::vector<std::string> all;
+    for (const detail::server_address& s : servers) all.push_back(endpoint_of(s));
+    std::sort(all.begin(), all.end());
+    return all;
+}
 
 /// The answer "this has failed", given by a server (`sent` is false: it is known what has happened).
 inline detail::reply refusal(std::error_code code) {

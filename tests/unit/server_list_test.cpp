@@ -1,5 +1,6 @@
 #include "unit/error_of.hpp"
 
+#include <zkasio/detail/server_address.hpp>
 #include <zkasio/detail/server_list.hpp>
 
 #include <string>
@@ -119,7 +120,12 @@ TEST_CASE("server list: a chroot follows the rules for paths", "[server_list]") 
     }
 }
 
-TEST_CASE("server list: as the C client wants it", "[server_list]") {
-    CHECK(numeric_server("10.0.0.1", 2181) == "10.0.0.1:2181");
-    CHECK(numeric_server("::1", 65535) == "::1:65535");
+TEST_CASE("server address: where it is, and what it is called", "[server_list]") {
+    const server_address v4{"10.0.0.1", "10.0.0.1", 2181}, v6{"::1", "::1", 65535}, named{"zk1.example", "10.0.0.1", 2182};
+    CHECK(endpoint_of(v4) == "10.0.0.1:2181");
+    CHECK(endpoint_of(v6) == "[::1]:65535");
+    CHECK(endpoint_of(named) == "10.0.0.1:2182");
+    CHECK(to_string(v4) == "10.0.0.1:2181");
+    CHECK(to_string(v6) == "[::1]:65535");
+    CHECK(to_string(named) == "10.0.0.1:2182 (zk1.example)");
 }

@@ -92,14 +92,14 @@ auto bridge(core_ptr c, Begin begin) {
 }
 
 auto begin_wait(one_shot_ptr w) {
-    return [w = std::move(w)](core& on, op_id id, std::unique_ptr<receiver> to) { on.wait(id, w, std::move(to)); };
+    return [w = std::move(w)](core& on, op_id id, std::unique_ptr<receiver> to) { on.waits().wait(id, w, std::move(to)); };
 }
 
 }  // namespace
 
 asio::awaitable<reply> perform(core_ptr c, command what) {
     return bridge<reply>(std::move(c), [what = std::move(what)](core& on, op_id id, std::unique_ptr<receiver> to) mutable {
-        on.submit(id, std::move(what), std::move(to));
+        on.requests().submit(id, std::move(what), std::move(to));
     });
 }
 
@@ -111,14 +111,9 @@ asio::awaitable<void> wait_for_or_throw(core_ptr c, one_shot_ptr w) {
     return bridge<std::exception_ptr>(std::move(c), begin_wait(std::move(w)));
 }
 
-void then(core& c, one_shot_state& w, std::function<void()> f) noexcept {
-    if (w.done) return c.call(f);
-    w.then = std::move(f);
-}
-
 asio::awaitable<reply> wait_connected(core_ptr c) {
     return bridge<reply>(std::move(c), [](core& on, op_id id, std::unique_ptr<receiver> to) {
-        on.wait_connected(id, std::move(to));
+        on.requests().wait_connected(id, std::move(to));
     });
 }
 
@@ -129,9 +124,9 @@ asio::awaitable<reply> wait_closed(core_ptr c) {
     });
 }
 
-asio::awaitable<reply> wait_event(core_ptr c, std::shared_ptr<event_subscription> s) {
+asio::awaitable<reply> wait_event(core_ptr c, event_subscription_ptr s) {
     return bridge<reply>(std::move(c), [s = std::move(s)](core& on, op_id id, std::unique_ptr<receiver> to) {
-        on.wait_event(id, s, std::move(to));
+        on.events().wait(id, s, std::move(to));
     });
 }
 

@@ -4,7 +4,6 @@
 
 #include <asio/awaitable.hpp>
 
-#include <functional>
 #include <memory>
 
 /// The bridge between a coroutine on any executor and the strand: each of these suspends the caller, does its work on
@@ -12,8 +11,6 @@
 /// at once, with asio::error::operation_aborted. They never throw but for lack of memory: look at `reply::code`; except for
 /// wait_for_or_throw(), which costs the least memory.
 namespace zkasio::detail {
-
-using core_ptr = std::shared_ptr<core>;
 
 /// How a wait has ended: the code that it was fired with, client_closed, or operation_aborted.
 struct wait_end {
@@ -25,10 +22,7 @@ asio::awaitable<wait_end> wait_for(core_ptr c, one_shot_ptr on);
 asio::awaitable<void> wait_for_or_throw(core_ptr c, one_shot_ptr on);
 asio::awaitable<reply> wait_connected(core_ptr c);
 asio::awaitable<reply> wait_closed(core_ptr c);
-asio::awaitable<reply> wait_event(core_ptr c, std::shared_ptr<event_subscription> s);
-
-/// On the strand: calls `f` when `w` is fired, at once if it already is. What `f` throws is logged.
-void then(core& c, one_shot_state& w, std::function<void()> f) noexcept;
+asio::awaitable<reply> wait_event(core_ptr c, event_subscription_ptr s);
 
 /// Runs `f` on the strand, now if this is the strand. Never throws: what cannot be queued for lack of memory is lost.
 template <class F>

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <zkasio/acl.hpp>
+#include <zkasio/detail/server_address.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/types.hpp>
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -139,7 +141,7 @@ protected:
 
 // --------------------------------------------------------------------------------------------------- backend
 struct open_params {
-    std::vector<std::string> servers;  ///< numeric, in the order to try: see numeric_server()
+    std::vector<server_address> servers;  ///< in the order to try
     std::string chroot;
     std::chrono::milliseconds session_timeout{0};
     std::int64_t session_id = 0;  ///< 0: a new session
@@ -165,6 +167,13 @@ enum class goodbye_result {
     connection_lost,  ///< before the server has said anything: the session may live until it times out
 };
 
+/// What is peculiar to one backend, and not to ZooKeeper.
+struct backend_traits {
+    /// How many bytes of paths (chroots included) may be watched at a time: it sets all watches again in one request after a reconnect,
+    /// which a server has to accept.
+    std::size_t watched_path_bytes = std::numeric_limits<std::size_t>::max();
+};
+
 /// Driven from one strand. Listener calls come only from within process(), next_interest(), end_batch(), set_servers(),
 /// abort_connection() and close(), never from submit(). The listener may call any of these in return (what that brings is
 /// told by the outer call, in order); it must not destroy the backend.
@@ -173,6 +182,8 @@ enum class goodbye_result {
 class backend {
 public:
     virtual ~backend() = default;
+
+    virtual backend_traits traits() const { return {}; }
 
     /// Throws zkasio::error when there is nothing to connect to.
     virtual void open(const open_params& p) = 0;
@@ -202,10 +213,12 @@ public:
     /// connection_loss.
     virtual void abort_connection() = 0;
 
-    virtual void set_servers(const std::vector<std::string>& servers) = 0;
+    /// The list from now on. A connection to one that is not in it is left.
+    virtual void set_servers(const std::vector<server_address>& servers) = 0;
 
-    /// Forgets a watch on this side, for while there is no connection to remove it over.
-    virtual void forget_watch(const std::string& path, watch_kind kind) = 0;
+    /// For a backend that has a table of watches of its own, and sets them again after a reconnect: it forgets this one, while there is
+    /// no connection to remove it over.
+    virtual void forget_watch(const std::string&, watch_kind) {}
 
     virtual std::int64_t session_id() const = 0;
     virtual std::string session_password() const = 0;

@@ -135,16 +135,17 @@ std::vector<std::string> to_names(const String_vector& v) {
 const void* as_data(op_id id) { return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(id)); }
 op_id as_id(const void* data) { return static_cast<op_id>(reinterpret_cast<std::uintptr_t>(data)); }
 
-std::string join(const std::vector<std::string>& servers) {
+// As the library wants them: IPv6 addresses without brackets.
+std::string join(const std::vector<server_address>& servers) {
     std::string hosts;
-    for (const std::string& s : servers) hosts += (hosts.empty() ? "" : ",") + s;
+    for (const server_address& s : servers) hosts += (hosts.empty() ? "" : ",") + s.address + ':' + std::to_string(s.port);
     return hosts;
 }
 
 // Without the ports.
-std::set<std::string> addresses(const std::vector<std::string>& servers) {
+std::set<std::string> addresses(const std::vector<server_address>& servers) {
     std::set<std::string> result;
-    for (const std::string& s : servers) result.insert(s.substr(0, s.rfind(':')));
+    for (const server_address& s : servers) result.insert(s.address);
     return result;
 }
 
@@ -252,7 +253,8 @@ public:
     void begin_batch() override;
     void end_batch() override;
     void abort_connection() override;
-    void set_servers(const std::vector<std::string>& servers) override;
+    void set_servers(const std::vector<server_address>& servers) override;
+    backend_traits traits() const override;
     void forget_watch(const std::string& path, watch_kind kind) override;
     std::int64_t session_id() const override { return zh_ ? zoo_client_id(zh_)->client_id : 0; }
     std::string session_password() const override {
@@ -306,6 +308,7 @@ private:
     link_state link() const;
     void tell_news();
     void report();
+    std::string named(const std::string& endpoint) const;
     void fail(std::string why) { last_failure_ = std::move(why); }
     void cork(bool on);
 
@@ -339,8 +342,9 @@ private:
     bool telling_ = false;            // the listener is being called
     std::vector<news> news_;
     std::string last_failure_;
-    std::string server_;  // that the current connection, or the last one, is to
-    std::vector<std::string> servers_;
+    std::string endpoint_;  // of the server that the current connection, or the last one, is to,
+    std::string server_;    // and the same with its name, for messages
+    std::vector<server_address> servers_;
     std::unordered_map<op_id, std::unique_ptr<multi_call>> multis_;
     std::string last_bytes_;  // that have come since the goodbye: as many as its answer has
 };
@@ -457,7 +461,7 @@ bool c_backend::explain(std::string_view text) {
     const int failure = std::atoi(std::string(text.substr(number + 6, open - number - 6)).c_str());
     if (rc == ZCONNECTIONLOSS && failure == EHOSTDOWN)
         why = reported_ == link_state::connected ? "closed by the server" : hung_up;
-    fail(with_brackets(who) + ": " + std::string(why));
+    fail(named(with_brackets(who)) + ": " + std::string(why));
     return true;
 }
 
@@ -484,6 +488,12 @@ void c_backend::open(const open_params& p) {
     const library_call guard(*this);
     for (const add_auth_request& a : p.auth)
         zoo_add_auth(zh_, a.scheme.c_str(), a.credential.data(), static_cast<int>(a.credential.size()), nullptr, nullptr);
+}
+
+// What the user calls a server, behind where it is.
+std::string c_backend::named(const std::string& endpoint) const {
+    const auto it = std::find_if(servers_.begin(), servers_.end(), [&](const server_address& s) { return endpoint_of(s) == endpoint; });
+    return it == servers_.end() ? endpoint : to_string(*it);
 }
 
 int c_backend::library_interest(int& fd, int& events, timeval& tv) {
@@ -541,7 +551,10 @@ void c_backend::adopt_descriptor(int fd) {
     // Wake up only for a whole handshake answer, so that it can be looked at before the library believes it.
     ::setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &handshake_bytes, sizeof handshake_bytes);
     const library_call guard(*this);
-    if (const char* server = zoo_get_current_server(zh_)) server_ = with_brackets(server);
+    if (const char* server = zoo_get_current_server(zh_)) {
+        endpoint_ = with_brackets(server);
+        server_ = named(endpoint_);
+    }
 }
 
 // Fact 31: the library takes any 41 bytes for a handshake answer, and a wrong session id in it for an expiry.
@@ -703,7 +716,14 @@ void c_backend::abort_connection() {
     report();
 }
 
-void c_backend::set_servers(const std::vector<std::string>& servers) {
+// Fact 23: it sets all its watches again in one request after a reconnect.
+backend_traits c_backend::traits() const {
+    backend_traits t;
+    t.watched_path_bytes = 900'000;
+    return t;
+}
+
+void c_backend::set_servers(const std::vector<server_address>& servers) {
     if (!usable()) return;
     const std::string hosts = join(servers);
     std::optional<seeded_drand48> fair(std::in_place);
@@ -716,7 +736,7 @@ void c_backend::set_servers(const std::vector<std::string>& servers) {
     }
     servers_ = servers;
     // It leaves also one of several, by chance, when the list has grown; and always by the way around above.
-    const bool listed = std::any_of(servers.begin(), servers.end(), [&](const std::string& s) { return with_brackets(s) == server_; });
+    const bool listed = std::any_of(servers.begin(), servers.end(), [&](const server_address& s) { return endpoint_of(s) == endpoint_; });
     if (reported_ == link_state::connected && !connected())
         fail(server_ + ": left, for " + (listed ? "the list of servers has changed" : "it is not in the new list of servers"));
     cure_poison();

@@ -1,56 +1,15 @@
 #include <zkasio/detail/core.hpp>
 
-#include <zkasio/detail/random_engine.hpp>
 #include <zkasio/detail/validate.hpp>
-#include <zkasio/path.hpp>
 
-#include <asio/bind_cancellation_slot.hpp>
-#include <asio/co_spawn.hpp>
-#include <asio/dispatch.hpp>
-#include <asio/error.hpp>
 #include <asio/post.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
 namespace zkasio::detail {
 namespace {
-
-// Which watch a request sets, and whether its answer says that it is set (fact 18).
-struct watch_target {
-    const std::string* path = nullptr;
-    watch_kind kind = watch_kind::data;
-    bool missing_node_counts = false;
-};
-
-watch_target watch_of(const request& r) {
-    static const std::string config = "/zookeeper/config";
-    if (const auto* g = std::get_if<get_request>(&r); g && g->watch) return {&g->path, watch_kind::data, false};
-    if (const auto* e = std::get_if<exists_request>(&r); e && e->watch) return {&e->path, watch_kind::data, true};
-    if (const auto* c = std::get_if<children_request>(&r); c && c->watch)
-        return {&c->path, watch_kind::children, false};
-    if (const auto* c = std::get_if<get_config_request>(&r); c && c->watch) return {&config, watch_kind::config, false};
-    return {};
-}
-
-// Of a removal that depends on other nodes: the one that does not exist.
-std::optional<std::string> missing_node(const request& what, const reply& r) {
-    const auto* m = std::get_if<multi_request>(&what);
-    if (!m) return std::nullopt;
-    for (std::size_t i = 0; i + 1 < std::min(m->ops.size(), r.results.size()); ++i)
-        if (r.results[i].code == zk_errc::no_node) return std::get<check_op>(m->ops[i]).path;
-    return std::nullopt;
-}
-
-std::string removed_path(const request& what) {
-    const auto* m = std::get_if<multi_request>(&what);
-    return m ? std::get<remove_request>(m->ops.back()).path : std::string(path_of(what));
-}
-
-// Whether "no such node" can only mean that the client's own root is missing.
-bool about_root(const request& r) {
-    const std::string_view path = path_of(r);
-    return path == "/" || (std::holds_alternative<create_request>(r) && parent_path(path) == "/");
-}
 
 void check_range(client_options::duration value, const char* name) {
     if (value <= client_options::duration::zero())
@@ -59,122 +18,156 @@ void check_range(client_options::duration value, const char* name) {
         throw error(errc::invalid_argument, "client options", {}, std::string(name) + " is longer than a day");
 }
 
+void check(const client_options& options) {
+    for (const auth_info& a : options.auth()) validate(add_auth_request{a.scheme(), a.credential()}, 0, "client options");
+    check_range(options.session_timeout(), "session_timeout");
+    // The C client waits 2/3 of what is asked for, in whole milliseconds, for the answer to its handshake.
+    if (options.session_timeout() < std::chrono::milliseconds(100))
+        throw error(errc::invalid_argument, "client options", {},
+                    "session_timeout is shorter than 100 ms: no server could answer in time (they grant 2 of their ticks at least)");
+    check_range(options.connection_timeout(), "connection_timeout");
+    check_range(options.close_timeout(), "close_timeout");
+    if (options.tick() != client_options::duration::zero()) check_range(options.tick(), "tick");
+}
+
 }  // namespace
 
 core::core(asio::any_io_executor executor, client_options options, backend_factory factory)
     : strand_(asio::make_strand(std::move(executor))),
       options_(std::move(options)),
-      factory_(std::move(factory)),
-      servers_(parse_server_list(options_.servers(), "client options")),
-      watches_(servers_.chroot.size()),
+      log_(strand_, options_.log()),
+      waits_(log_, made_here_),
+      events_(waits_),
       auth_(options_.auth()),
-      socket_(std::make_shared<socket_watch>(strand_)),
-      resolver_(strand_),
-      timer_(strand_),
-      random_(random_engine()()) {
-    for (const auth_info& a : auth_) validate(add_auth_request{a.scheme(), a.credential()}, 0, "client options");
-    check_range(options_.session_timeout(), "session_timeout");
-    // The C client waits 2/3 of what is asked for, in whole milliseconds, for the answer to its handshake.
-    if (options_.session_timeout() < std::chrono::milliseconds(100))
-        throw error(errc::invalid_argument, "client options", {},
-                    "session_timeout is shorter than 100 ms: no server could answer in time (they grant 2 of their ticks at least)");
-    check_range(options_.connection_timeout(), "connection_timeout");
-    check_range(options_.close_timeout(), "close_timeout");
-    if (options_.tick() != client_options::duration::zero()) check_range(options_.tick(), "tick");
-    if (const session_credentials* c = options_.resume()) {
-        if (c->id() == 0 || c->password().size() != 16)
-            throw error(errc::invalid_argument, "client options", {},
-                        "resume() needs a session id and its password of 16 bytes");
-        resume_ = *c;
-    }
-    session_ = std::make_shared<session_record>();
+      link_(*this, strand_, options_, std::move(factory), log_),
+      sessions_(options_, link_, events_, log_),
+      requests_(*this, link_, waits_, auth_, options_, log_),
+      holds_(*this, link_, requests_, waits_, options_, log_),
+      background_(strand_, log_),
+      timer_(strand_) {
+    check(options_);
 }
 
-session_record_ptr core::current_session_record() const {
-    const std::lock_guard lock(session_mutex_);
-    return session_;
+// ------------------------------------------------------------------------------------------------------- asking
+
+void core::start() {
+    shutdown_ = &asio::use_service<shutdown_service>(asio::query(strand_.get_inner_executor(), asio::execution::context));
+    const auto let_go = [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->let_go();
+    };
+    const auto forked = [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) asio::post(self->strand_, [self] { self->left_behind(); });
+    };
+    shutdown_->add(this, {let_go, forked});
+    link_.start(shutdown_->reactor());
+    sessions_.publish(session_state::connecting, "connecting to " + options_.servers());
+    last_turn_ = clock::now();
+    link_.resolve();
 }
 
-std::string core::server_names() const {
-    const std::lock_guard lock(session_mutex_);
-    return servers_.text + servers_.chroot;
+void core::cancel(op_id id) {
+    if (!waits_.cancel(id)) requests_.cancel(id);
 }
 
-double core::random() {
-    const std::lock_guard lock(random_mutex_);
-    return std::uniform_real_distribution<double>(0, 1)(random_);
+void core::add_hold(const hold_ptr& h) {
+    if (forked()) return holds_.end(h, loss_reason::forked);
+    holds_.add(h);
 }
 
-// --------------------------------------------------------------------------------------------- taking requests
-
-void core::submit(op_id id, command c, std::unique_ptr<receiver> to) {
-    operation op;
-    op.to = std::move(to);
-    op.what = std::move(c.what);
-    op.pinned = std::move(c.pinned);
-    op.watch = std::move(c.watch);
-    enqueue(id, std::move(op));
+void core::set_servers(server_list servers) {
+    link_.set_servers(std::move(servers));
+    if (closing_ == closing::no && !sessions_.is_final()) link_.resolve();
 }
 
-void core::submit(command c, std::shared_ptr<kept_reply> to, bool until_certain) {
-    operation op;
-    op.kept_reply = std::move(to);
-    op.what = std::move(c.what);
-    op.pinned = std::move(c.pinned);
-    op.watch = std::move(c.watch);
-    op.until_certain = until_certain;
-    const op_id id = op.kept_reply->id = next_id();
-    enqueue(id, std::move(op));
+void core::run_in_background(asio::awaitable<void> task) {
+    if (closing_ != closing::no || forked()) return;
+    background_.run(std::move(task), shared_from_this(), [this] {
+        if (closing_ == closing::draining) continue_close();
+    });
 }
 
-bool core::withdraw(const std::shared_ptr<kept_reply>& asked) {
-    const auto it = operations_.find(asked->id);
-    if (it == operations_.end() || it->second.kept_reply != asked || it->second.issued || it->second.until_certain) return false;
-    fail(it->first, asio::error::operation_aborted);
-    return true;
+// ------------------------------------------------------------------------------------ what its parts ask and tell
+
+bool core::wants_connection() { return !left_behind() && closing_ == closing::no && !sessions_.is_final(); }
+
+std::error_code core::refusal(const session_record* pinned) const {
+    if (forked()) return errc::forked;
+    if (closing_ != closing::no) return errc::client_closed;
+    if (pinned && pinned->over.load(std::memory_order_relaxed)) return errc::session_expired;
+    if (sessions_.state() == session_state::auth_failed) return zk_errc::auth_failed;
+    if (sessions_.state() == session_state::expired) return errc::session_expired;
+    return {};
 }
 
-void core::request_internally(request what, std::function<void(reply&&)> then, urgency u) {
-    operation op;
-    op.what = std::move(what);
-    op.pinned = session_;
-    op.internal = std::move(then);
-    op.urgent = u == urgency::first;
-    enqueue(next_id(), std::move(op));
+bool core::session_lives() const {
+    return closing_ == closing::no && link_.state() != link_state::expired && !sessions_.current()->over;
 }
 
-void core::wait_connected(op_id id, std::unique_ptr<receiver> to) {
-    operation op;
-    op.to = std::move(to);
-    enqueue(id, std::move(op));  // a request without a request: done when its turn comes
-}
-
-void core::enqueue(op_id id, operation op) {
-    reply refused;
-    if (forked())
-        refused.code = errc::forked;
-    else if (closing_ != closing::no)
-        refused.code = errc::client_closed;
-    else if (op.pinned && op.pinned->over.load(std::memory_order_relaxed))
-        refused.code = errc::session_expired;
-    else if (state() == session_state::auth_failed)
-        refused.code = zk_errc::auth_failed;
-    else if (state() == session_state::expired)
-        refused.code = errc::session_expired;
-    if (refused.code) return finish(std::move(op), std::move(refused));
-
-    op.queued = clock::now();
-    const bool urgent = op.urgent, may_expire = !op.until_certain && !op.internal;
-    operations_.emplace(id, std::move(op));
-    (urgent ? urgent_ : outbox_).push_back(id);
-    // Those that were cancelled while there was no connection.
-    if (outbox_.size() > 2 * operations_.size() + 1000) std::erase_if(outbox_, [&](op_id other) { return !operations_.contains(other); });
-    if (link_ == link_state::connected) {
+void core::request_waits() {
+    if (link_.connected())
         schedule_flush();
-    } else {
-        if (may_expire) expiring_.push_back(id);
+    else
         rearm_timer(clock::now());
+}
+
+// The library may hold replies that came before we were stopped for a while; the lease was looked at when this turn began (fact 25).
+// Errors of writes are transactions too, but only success is beyond doubt.
+void core::request_answered(const request& what, const reply& r, time_point sent) {
+    session_record& s = *sessions_.current();
+    if (!r.code && is_write(what)) {
+        s.lease.write_answered(sent, clock::now());
+        holds_.lease_changed(s);
+    } else if (!r.sent) {  // the answer is a server's
+        s.lease.answered(sent, clock::now());
     }
+}
+
+void core::later(std::function<void()> f) {
+    asio::post(strand_, [self = shared_from_this(), f = std::move(f)] { f(); });
+}
+
+void core::on_reply(op_id id, reply&& r) noexcept {
+    requests_.answered(id, std::move(r));
+    if (closing_ == closing::draining && close_is_drained())
+        asio::post(strand_, [self = shared_from_this()] { self->continue_close(); });
+}
+
+void core::on_link(link_state s) noexcept {
+    link_.changed(s);
+    switch (s) {
+        case link_state::connected: return link_up();
+        case link_state::disconnected: return link_down();
+        case link_state::expired: return sessions_.expired();
+        case link_state::auth_failed: return sessions_.refused();
+    }
+}
+
+void core::link_up() {
+    const time_point now = clock::now();
+    sessions_.connected(now);
+    requests_.connected(link_.backend().traits(), now);
+    holds_.lease_changed(*sessions_.current());
+    schedule_flush();
+}
+
+void core::link_down() {
+    const time_point now = clock::now();
+    requests_.disconnected(now);
+    holds_.disconnected(*sessions_.current());
+    sessions_.disconnected(now);
+}
+
+// -------------------------------------------------------------------------------------------------------- turns
+
+void core::begin_turn(time_point now) {
+    // Only what the timer is late proves it: there may have been nothing to do before.
+    const auto late = now - std::max(timer_at_, last_turn_);
+    if (late > sessions_.current()->lease.session_timeout() / 5 && link_.connected()) {
+        const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(late).count();
+        log_.line("the event loop did not run for " + std::to_string(ms) + " ms");
+    }
+    last_turn_ = now;
+    holds_.check_lease(now);
 }
 
 // What one turn of the strand asks for leaves together: the flush runs behind everything that is queued already. And as long as
@@ -187,320 +180,91 @@ void core::schedule_flush() {
 void core::post_flush(std::size_t seen, int passes) {
     constexpr int most_passes = 8;
     asio::post(strand_, [self = shared_from_this(), seen, passes] {
-        const std::size_t now = self->outbox_.size();
+        const std::size_t now = self->requests_.waiting();
         if (now > seen && passes < most_passes) return self->post_flush(now, passes + 1);
-        self->flush_scheduled_ = false;
-        if (self->left_behind()) return;
-        const time_point at = clock::now();
-        self->begin_turn(at);
-        if (at >= self->backend_deadline_) self->read_what_has_come();
-        self->flush();
-        self->drive();
+        self->flush_turn();
     });
 }
 
-void core::flush() {
-    if (link_ != link_state::connected || !something_to_send() || closing_ == closing::goodbye) return;
+void core::flush_turn() {
+    flush_scheduled_ = false;
+    if (left_behind()) return;
     const time_point now = clock::now();
-    const bool batch = urgent_.size() + again_.size() + outbox_.size() > 1;
-    bool submitted = false;
-    if (batch) backend_->begin_batch();
-    while (const auto next = next_to_send(now)) {
-        const op_id id = *next;
-        const auto it = operations_.find(id);
-        operation& op = it->second;
-        if (!op.what) {
-            fail(id, {});
-            continue;
-        }
-        if (const auto* r = std::get_if<remove_watch_request>(&*op.what); r && !watches_.confirm_removal(r->path, r->kind)) {
-            operations_.erase(it);
-            continue;
-        }
-        const watch_target target = watch_of(*op.what);
-        if (target.path && !watches_.begin(*target.path, target.kind)) {
-            fail(id, errc::too_many_watches);
-            continue;
-        }
-        auto* const auth = std::get_if<add_auth_request>(&*op.what);
-        if (auth && has_auth({auth->scheme, auth->credential})) auth->known = true;  // the library presents each that it is given
-        last_submit_ = now;
-        submitted = true;
-        const std::error_code refused = backend_->submit(id, *op.what);
-        if (refused && target.path) registration_done(op, refused);
-        if (refused == std::errc::resource_unavailable_try_again) {
-            put_back(id, op);
-            flush_when_writable_ = true;
-            break;
-        }
-        if (refused) {
-            fail(id, refused);
-            continue;
-        }
-        if (auth && !auth->known) {
-            ++unconfirmed_auths_;
-            op.unconfirmed = true;
-        }
-        op.issued = true;
-        op.sent = now;
-        ++issued_;
+    begin_turn(now);
+    if (closing_ != closing::goodbye) {
+        link_.read_if_late(now);
+        requests_.flush();
     }
-    if (batch || submitted) backend_->end_batch();
+    drive();
 }
 
-// Takes it out of where it waits. Nothing: there is none, or enough is under way.
-std::optional<op_id> core::next_to_send(time_point now) {
-    while (something_to_send()) {
-        op_id id = 0;
-        if (!urgent_.empty()) {
-            id = urgent_.front();
-            urgent_.pop_front();
-        } else if (issued_ >= window) {
-            return std::nullopt;
-        } else if (!again_.empty() && now >= again_not_before_) {
-            id = again_.extract(again_.begin()).value();
-        } else if (!outbox_.empty()) {
-            id = outbox_.front();
-            outbox_.pop_front();
-        } else {
-            return std::nullopt;  // until again_not_before_
+void core::on_ready(bool readable, bool writable) {
+    if (left_behind() || !link_.is_open()) return;
+    begin_turn(clock::now());
+    if (closing_ == closing::goodbye) {
+        switch (link_.backend().answer_to_goodbye()) {
+            case goodbye_result::none_yet: return drive();
+            case goodbye_result::session_over: return finish_close(close_result::confirmed);
+            case goodbye_result::connection_lost: return finish_close(sessions_.without_goodbye());
         }
-        if (operations_.contains(id)) return id;  // else it was cancelled
     }
-    return std::nullopt;
+    link_.process(readable, writable);
+    if (writable) requests_.writable();
+    drive();
 }
 
-void core::put_back(op_id id, const operation& op) {
-    if (op.urgent)
-        urgent_.push_front(id);
-    else if (op.sent != time_point{})
-        again_.insert(id);
-    else
-        outbox_.push_front(id);
-}
-
-// In front of what was asked for later: who has had a node removed relies on that. Only a refusal may be overtaken: it is not repeated
-// at once, and nobody shall wait for that.
-void core::send_again(op_id id, std::error_code why) {
-    again_.insert(id);
+void core::on_timer() {
     const time_point now = clock::now();
-    if (why != zk_errc::connection_loss && now >= again_not_before_) {
-        again_not_before_ = now + options_.retry().pause(again_refused_, random());
-        again_refused_ = std::min(again_refused_ + 1, 1000);
-        rearm_timer(now);
+    if (left_behind()) return;
+    begin_turn(now);
+    timer_at_ = time_point::max();
+    if (closing_ != closing::no && now >= close_deadline_) return continue_close();
+    link_.on_time(now);
+    requests_.on_time(now);
+    if (closing_ != closing::goodbye) link_.read_what_has_come();
+    link_.give_up_attempt(now);
+    sessions_.presume_expired(now);
+    holds_.on_time(now);
+    drive();
+}
+
+// After anything that may have changed what the backend waits for.
+void core::drive() {
+    if (left_behind()) return;
+    const time_point now = clock::now();
+    if (closing_ != closing::goodbye) link_.read_if_late(now);
+    if (sessions_.is_ending()) end_session();
+    if (!link_.is_open() || closing_ == closing::done) return rearm_timer(now);
+    if (closing_ == closing::goodbye) {
+        link_.rearm_goodbye();
+        return rearm_timer(now);
     }
-    schedule_flush();
+    link_.pump(now);
+    if (sessions_.is_ending()) return drive();
+    rearm_timer(now);
 }
 
-// ------------------------------------------------------------------------------------------------ completing
+// -------------------------------------------------------------------------------------------------------- timer
 
-void core::finish(operation&& op, reply&& r) {
-    if (op.what && !is_write(*op.what)) r.sent = false;  // whether it has arrived makes no difference
-    if (op.to) return op.to->deliver(std::move(r));
-    if (op.internal) return op.internal(std::move(r));
-    if (op.kept_reply) {
-        op.kept_reply->reply = std::move(r);
-        fire(op.kept_reply->answered);
-    }
+core::time_point core::due(time_point now) {
+    return std::min({link_.due(), close_deadline_, requests_.due(now), holds_.due(now), sessions_.presumed_expiry()});
 }
 
-void core::fail(op_id id, std::error_code code) {
-    auto node = operations_.extract(id);
-    if (node.empty()) return;
-    reply r;
-    r.code = code;
-    r.sent = code && node.mapped().sent != time_point{};
-    if (code == errc::not_connected) r.data = why_not_connected();  // what the message will say
-    if (node.mapped().issued) --issued_;
-    finish(std::move(node.mapped()), std::move(r));
-}
-
-void core::fire(const one_shot_ptr& w, std::error_code code) {
-    if (std::exchange(w->done, true)) return;
-    w->code = code;
-    if (const auto then = std::exchange(w->then, {})) call(then);
-    w->wake_all([&](op_id id) { end_wait(id, code); });
-}
-
-void core::wait(op_id id, const one_shot_ptr& on, std::unique_ptr<receiver> to) {
-    if (on->done || closing_ == closing::done || forked()) {  // after the end nothing happens any more
-        reply r;
-        r.code = on->done ? on->code : make_error_code(forked() ? errc::forked : errc::client_closed);
-        return to->deliver(std::move(r));
-    }
-    on->add(id);
-    waits_.emplace(id, wait_entry{std::move(to), on});
-}
-
-void core::end_wait(op_id id, std::error_code code) {
-    const auto node = waits_.extract(id);
-    if (node.empty()) return;
-    reply r;
-    r.code = code;
-    node.mapped().to->deliver(std::move(r));
-}
-
-void core::wait_event(op_id id, const std::shared_ptr<event_subscription>& s, std::unique_ptr<receiver> to) {
-    const std::unique_lock lock(s->mutex);
-    const bool ready = !s->queue.empty();
-    if (!ready) return wait(id, s->arrival, std::move(to));
-    to->deliver({});
-}
-
-// The waiting coroutine gets its answer at once. What was sent stays here until the backend is done with it.
-void core::cancel(op_id id) {
-    if (const auto w = waits_.find(id); w != waits_.end()) {
-        w->second.on->leave(id);
-        return end_wait(id, asio::error::operation_aborted);
-    }
-    const auto it = operations_.find(id);
-    if (it == operations_.end() || !it->second.to) return;
-    reply r;
-    r.code = asio::error::operation_aborted;
-    r.sent = it->second.issued && is_write(*it->second.what);
-    const auto to = std::move(it->second.to);
-    if (it->second.issued)
-        it->second.abandoned = true;
-    else
-        operations_.erase(it);
-    to->deliver(std::move(r));
-}
-
-// What was not sent yet waits for the next connection, from `now` on.
-void core::begin_waiting_for_connection(time_point now) {
-    expiring_.clear();
-    for (const op_id id : outbox_) {
-        const auto it = operations_.find(id);
-        if (it == operations_.end() || it->second.until_certain || it->second.internal) continue;
-        it->second.queued = std::max(it->second.queued, now);
-        expiring_.push_back(id);
-    }
-}
-
-// Requests that found no connection for too long.
-void core::expire_queue(time_point now) {
-    if (link_ == link_state::connected) return;
-    while (!expiring_.empty()) {
-        const op_id id = expiring_.front();
-        const auto it = operations_.find(id);
-        if (it != operations_.end() && it->second.queued + options_.connection_timeout() > now) break;
-        expiring_.pop_front();
-        fail(id, errc::not_connected);
-    }
-}
-
-void core::on_reply(op_id id, reply&& r) noexcept {
-    auto node = operations_.extract(id);
-    if (node.empty()) return;
-    operation& op = node.mapped();
-    --issued_;
-    if (something_to_send()) schedule_flush();  // there was no room for more
-    if (!r.sent && r.code != zk_errc::throttled) again_refused_ = 0;
-    if (watch_of(*op.what).path) registration_done(op, r.code);
-
-    // The library may hold replies that came before we were stopped for a while; the lease was looked at when this
-    // turn began (fact 25). Errors of writes are transactions too, but only success is beyond doubt.
-    if (!r.code && is_write(*op.what)) {
-        session_->lease.write_answered(op.sent, clock::now());
-        lease_changed();
-    } else if (!r.sent) {  // the answer is a server's
-        session_->lease.answered(op.sent, clock::now());
-    }
-    if (auto* auth = std::get_if<add_auth_request>(&*op.what)) {
-        if (r.code == condition::retryable && closing_ == closing::no && !op.abandoned) {
-            auth->known = true;
-            op.issued = false;
-            operations_.insert(std::move(node));
-            return send_again(id, r.code);
-        }
-        if (!r.code) {
-            add_auth(auth_info(auth->scheme, auth->credential));
-            if (op.unconfirmed) --unconfirmed_auths_;
-        }
-    }
-    if (r.code == zk_errc::no_node && !servers_.chroot.empty() && about_root(*op.what))
-        r.data = "the chroot \"" + servers_.chroot + "\" does not exist: create it with a client that has none";
-    if (op.until_certain) {
-        const bool unknown = r.sent || r.code == condition::retryable;
-        if (unknown && link_ != link_state::expired && closing_ == closing::no && !session_->over) {
-            op.issued = false;
-            operations_.insert(std::move(node));
-            return send_again(id, r.code);
-        }
-        if (r.code == zk_errc::no_node) {
-            if (const auto missing = missing_node(*op.what, r))
-                r.path = *missing;
-            else
-                r.code = {}, r.found = false;
-        } else if (r.code && r.code != zk_errc::not_empty && r.code != condition::session_ended) {
-            log("remove " + removed_path(*op.what) + ": " + r.code.message());  // whoever has given up a lock may not look
-        }
-    }
-    finish(std::move(op), std::move(r));
-    if (closing_ == closing::draining && issued_ <= own_reads_)
-        asio::post(strand_, [self = shared_from_this()] { self->continue_close(); });
-}
-
-// --------------------------------------------------------------------------------------------------- watches
-
-void core::registration_done(const operation& op, const std::error_code& code) {
-    const watch_target target = watch_of(*op.what);
-    const bool live = !code || (target.missing_node_counts && code == zk_errc::no_node);
-    if (watches_.finish(*target.path, target.kind, live, op.abandoned ? nullptr : op.watch))
-        send_watch_removal(*target.path, target.kind);
-}
-
-void core::send_watch_removal(const std::string& path, watch_kind kind) {
-    if (link_ != link_state::connected || closing_ != closing::no) {
-        // The server has forgotten it together with the connection; the library must not bring it back. Posted,
-        // because this may be one of the library's callbacks.
-        asio::post(strand_, [self = shared_from_this(), path, kind] {
-            if (self->backend_ && self->link_ != link_state::connected) {
-                self->backend_->forget_watch(path, kind);
-                self->watches_.removed(path, kind, true);
-            } else if (self->watches_.removed(path, kind, false)) {
-                self->send_watch_removal(path, kind);
-            }
-        });
+// One timer for everything. It is set anew only when something is due earlier than it would fire; when it fires too
+// early, nothing is due yet and it is set again.
+void core::rearm_timer(time_point now) {
+    if (closing_ == closing::done || forked()) {
+        timer_.cancel();
+        timer_at_ = time_point::max();
         return;
     }
-    request_internally(remove_watch_request{path, kind}, [this, path, kind](reply&& r) {
-        const bool gone = !r.code || r.code == zk_errc::no_watcher;
-        if (r.code == condition::session_ended) return;
-        if (watches_.removed(path, kind, gone)) send_watch_removal(path, kind);
+    const time_point next = due(now);
+    if (next == time_point::max() || next >= timer_at_) return;
+    timer_at_ = next;
+    timer_.expires_after(std::max<clock::duration>(next - now, clock::duration::zero()));
+    timer_.async_wait([self = shared_from_this()](std::error_code cancelled) {
+        if (!cancelled) self->on_timer();
     });
-}
-
-void core::leave_watch(const watch_ptr& w) {
-    if (watches_.leave(*w)) send_watch_removal(w->path, w->kind);
-}
-
-void core::on_node_event(node_event e, std::string_view path) noexcept {
-    for (const watch_ptr& w : watches_.fire(e, path)) fire(w->fired);
-}
-
-void core::on_log(std::string_view line) noexcept { log(line); }
-
-// ------------------------------------------------------------------------------------------------- background
-
-void core::run_in_background(asio::awaitable<void> task) {
-    if (closing_ != closing::no || forked()) return;
-    background_.emplace_back();
-    const auto me = std::prev(background_.end());
-    asio::co_spawn(strand_, std::move(task),
-                   asio::bind_cancellation_slot(me->slot(), [self = shared_from_this(), me](std::exception_ptr failed) {
-                       if (failed) try {
-                               std::rethrow_exception(failed);
-                           } catch (const std::exception& e) {
-                               if (self->closing_ == closing::no) self->log(std::string("in the background: ") + e.what());
-                           } catch (...) {
-                               self->log("in the background: an unknown exception");
-                           }
-                       asio::post(self->strand_, [self, me] {
-                           self->background_.erase(me);
-                           if (self->closing_ == closing::draining) self->continue_close();
-                       });
-                   }));
 }
 
 }  // namespace zkasio::detail

@@ -4,6 +4,12 @@
 
 namespace zkasio::detail {
 
+bool is_numeric(const std::string& host) {
+    std::error_code is_name;
+    asio::ip::make_address(host, is_name);
+    return !is_name;
+}
+
 void name_resolver::cancel() {
     current_.reset();
     if (resolver_) resolver_->cancel();
@@ -22,27 +28,31 @@ void name_resolver::resolve(std::shared_ptr<void> keep_alive, const std::vector<
     r->hosts = hosts;
     r->done = std::move(done);
     for (const host_port& h : hosts) {
-        std::error_code not_numeric;
-        const auto address = asio::ip::make_address(h.host, not_numeric);
-        if (!not_numeric) {
-            r->servers.push_back(numeric_server(address.to_string(), h.port));
-            continue;
+        if (is_numeric(h.host)) {
+            const std::string address = asio::ip::make_address(h.host).to_string();
+            r->servers.push_back({address, address, h.port});
+        } else {
+            look_up(keep_alive, r, h);
         }
-        if (!resolver_) resolver_ = std::make_unique<asio::ip::tcp::resolver>(strand_);
-        ++r->pending;
-        resolver_->async_resolve(
-            h.host, std::to_string(h.port), asio::ip::resolver_base::numeric_service,
-            [this, keep_alive, r, host = h.host](std::error_code code, const asio::ip::tcp::resolver::results_type& found) {
-                if (code) r->failure += (r->failure.empty() ? "" : ", ") + host + ": " + code.message();
-                for (const auto& entry : found) {
-                    auto server = numeric_server(entry.endpoint().address().to_string(), entry.endpoint().port());
-                    if (std::find(r->servers.begin(), r->servers.end(), server) == r->servers.end())
-                        r->servers.push_back(std::move(server));
-                }
-                arrived(r);
-            });
     }
     arrived(r);
+}
+
+void name_resolver::look_up(std::shared_ptr<void> keep_alive, const std::shared_ptr<round>& r, const host_port& h) {
+    if (!resolver_) resolver_ = std::make_unique<asio::ip::tcp::resolver>(strand_);
+    ++r->pending;
+    auto found = [this, keep_alive, r, host = h.host](std::error_code code, const asio::ip::tcp::resolver::results_type& all) {
+        if (code) r->failure += (r->failure.empty() ? "" : ", ") + host + ": " + code.message();
+        for (const auto& entry : all) {
+            const server_address s{host, entry.endpoint().address().to_string(), entry.endpoint().port()};
+            const bool known = std::any_of(r->servers.begin(), r->servers.end(), [&](const server_address& other) {
+                return other.address == s.address && other.port == s.port;
+            });
+            if (!known) r->servers.push_back(s);
+        }
+        arrived(r);
+    };
+    resolver_->async_resolve(h.host, std::to_string(h.port), asio::ip::resolver_base::numeric_service, std::move(found));
 }
 
 }  // namespace zkasio::detail

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <zkasio/detail/server_address.hpp>
 #include <zkasio/detail/server_list.hpp>
-#include <zkasio/detail/socket_watch.hpp>
+#include <zkasio/detail/strand.hpp>
 
 #include <asio/ip/tcp.hpp>
 
@@ -12,13 +13,16 @@
 
 namespace zkasio::detail {
 
+/// An address, and not a name.
+bool is_numeric(const std::string& host);
+
 /// Turns a server list into numeric addresses, off the loop. Numeric hosts need no look-up (and no resolver).
 class name_resolver {
 public:
     explicit name_resolver(strand_type strand) : strand_(std::move(strand)) {}
 
     /// `failure` names the hosts without an address; both may be non-empty.
-    using on_resolved = std::function<void(std::vector<std::string> servers, std::string failure)>;
+    using on_resolved = std::function<void(std::vector<server_address> servers, std::string failure)>;
 
     /// Calls back on the strand, possibly before it returns. cancel() supersedes it, and so does a later call for other hosts. One for
     /// the same hosts waits for the look-up that is under way: that may take longer than the pause until the next call.
@@ -28,11 +32,12 @@ public:
 private:
     struct round {
         std::vector<host_port> hosts;
-        std::vector<std::string> servers;
+        std::vector<server_address> servers;
         std::string failure;
         std::size_t pending = 1;
         on_resolved done;
     };
+    void look_up(std::shared_ptr<void> keep_alive, const std::shared_ptr<round>& r, const host_port& h);
     void arrived(const std::shared_ptr<round>& r);
 
     strand_type strand_;

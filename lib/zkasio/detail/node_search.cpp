@@ -76,11 +76,11 @@ private:
         command c;
         c.what = std::move(what);
         c.pinned = key_.first;
-        core_->submit(std::move(c), t, false);
+        core_->requests().submit(std::move(c), t, request_table::repeat::never);
         return t;
     }
     void finish(std::error_code code) {
-        for (const wanted_ptr& w : std::exchange(round_, {})) core_->fire(w->done, code);
+        for (const wanted_ptr& w : std::exchange(round_, {})) core_->waits().fire(w->done, code);
     }
 
     core_ptr core_;
@@ -103,7 +103,7 @@ asio::awaitable<nodes_by_id> find_nodes(core_ptr c, session_record_ptr pinned, s
     const auto mine = std::make_shared<node_search::wanted>();
     mine->ids = std::move(ids);
     on_strand(c, [c, pinned, directory, mine] {
-        if (c->is_closing()) return c->fire(mine->done, errc::client_closed);
+        if (c->is_closing()) return c->waits().fire(mine->done, errc::client_closed);
         auto& search = c->searches()[core::search_key(pinned, directory)];
         const bool begin = !search;
         if (begin) search = std::make_shared<node_search>();

@@ -45,18 +45,4 @@ private:
 
 using one_shot_ptr = std::shared_ptr<one_shot_state>;
 
-/// A request that was started and whose reply is kept until somebody asks for it.
-struct kept_reply {
-    op_id id = 0;
-    one_shot_ptr answered = std::make_shared<one_shot_state>();
-    detail::reply reply;
-};
-
-/// Where the outcome of an operation goes: to the executor of the coroutine that awaits it.
-class receiver {
-public:
-    virtual ~receiver() = default;
-    virtual void deliver(reply&& r) noexcept = 0;
-};
-
 }  // namespace zkasio::detail

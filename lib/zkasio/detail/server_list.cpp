@@ -77,8 +77,4 @@ server_list parse_server_list(std::string_view text, std::string_view operation)
     }
 }
 
-std::string numeric_server(std::string_view address, std::uint16_t port) {
-    return std::string(address) + ':' + std::to_string(port);
-}
-
 }  // namespace zkasio::detail

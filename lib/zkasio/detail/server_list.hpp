@@ -22,7 +22,4 @@ struct server_list {
 /// "host[:port],..[/chroot]". Throws zkasio::error that names the part which is wrong.
 server_list parse_server_list(std::string_view text, std::string_view operation);
 
-/// As the C client wants it: "1.2.3.4:2181", and "::1:2181" for IPv6 (no brackets).
-std::string numeric_server(std::string_view address, std::uint16_t port);
-
 }  // namespace zkasio::detail

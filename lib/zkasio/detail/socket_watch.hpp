@@ -1,18 +1,15 @@
 #pragma once
 
 #include <zkasio/detail/shutdown_service.hpp>
+#include <zkasio/detail/strand.hpp>
 
-#include <asio/any_io_executor.hpp>
 #include <asio/posix/stream_descriptor.hpp>
-#include <asio/strand.hpp>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 
 namespace zkasio::detail {
-
-using strand_type = asio::strand<asio::any_io_executor>;
 
 /// Waits, on the strand, until the backend's socket is readable or writable.
 ///

@@ -27,7 +27,7 @@ disarm_function stop_when(std::shared_ptr<core> c, one_shot_ptr on, std::shared_
                           std::function<bool(const reply&)> really) {
     const op_id id = c->next_id();
     asio::post(c->strand(), [c, on, id, run = std::move(run), really = std::move(really)] {
-        c->wait(id, on, std::make_unique<stopper>(run, really));
+        c->waits().wait(id, on, std::make_unique<stopper>(run, really));
     });
     return [c, id] { asio::post(c->strand(), [c, id] { c->cancel(id); }); };
 }

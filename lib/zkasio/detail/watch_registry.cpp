@@ -5,7 +5,7 @@ namespace zkasio::detail {
 bool watch_registry::begin(const std::string& path, watch_kind kind) {
     auto it = entries_.find(key(path, kind));
     if (it == entries_.end()) {
-        if (path_bytes_ + cost(path) > path_budget) return false;
+        if (path_bytes_ + cost(path) > path_budget_) return false;
         path_bytes_ += cost(path);
         it = entries_.emplace(key(path, kind), entry{}).first;
     }

@@ -3,6 +3,7 @@
 #include <zkasio/detail/one_shot_state.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,11 +27,11 @@ using watch_ptr = std::shared_ptr<watch_state>;
 /// Pure bookkeeping: the caller sends what it says. Lives on the strand.
 class watch_registry {
 public:
-    /// Fact 23: the C client re-registers all watches in one request after a reconnect.
-    static constexpr std::size_t path_budget = 900'000;
-
     /// @param chroot_length what the server prepends to each path, in bytes.
     explicit watch_registry(std::size_t chroot_length = 0) : chroot_length_(chroot_length) {}
+
+    /// How many bytes of paths may be watched at a time, see backend_traits.
+    void set_budget(std::size_t path_bytes) noexcept { path_budget_ = path_bytes; }
 
     /// A request that sets a watch is about to be sent. False when the budget does not allow it.
     bool begin(const std::string& path, watch_kind kind);
@@ -73,7 +74,7 @@ private:
 
     std::map<key, entry, std::less<>> entries_;
     std::size_t chroot_length_;
-    std::size_t path_bytes_ = 0;
+    std::size_t path_bytes_ = 0, path_budget_ = std::numeric_limits<std::size_t>::max();
     std::uint64_t last_number_ = 0;
 };
 

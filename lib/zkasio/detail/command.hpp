@@ -1,0 +1,16 @@
+#pragma once
+
+#include <zkasio/detail/backend.hpp>
+#include <zkasio/detail/session_record.hpp>
+#include <zkasio/detail/watch_registry.hpp>
+
+namespace zkasio::detail {
+
+/// A request on its way: what, for which session, and the watch that it sets, if any.
+struct command {
+    request what;
+    session_record_ptr pinned;  ///< null: whichever session is current
+    watch_ptr watch;
+};
+
+}  // namespace zkasio::detail

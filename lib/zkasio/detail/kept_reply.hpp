@@ -1,0 +1,18 @@
+#pragma once
+
+#include <zkasio/detail/one_shot_state.hpp>
+
+#include <memory>
+
+namespace zkasio::detail {
+
+/// A request that was started and whose reply is kept until somebody asks for it.
+struct kept_reply {
+    op_id id = 0;
+    one_shot_ptr answered = std::make_shared<one_shot_state>();
+    detail::reply reply;
+};
+
+using kept_reply_ptr = std::shared_ptr<kept_reply>;
+
+}  // namespace zkasio::detail

@@ -1,0 +1,366 @@
+#include <zkasio/detail/request_table.hpp>
+
+#include <zkasio/detail/random_engine.hpp>
+#include <zkasio/detail/request_facts.hpp>
+
+#include <asio/error.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace zkasio::detail {
+
+request_table::entry request_table::from(command&& c) {
+    entry e;
+    e.what = std::move(c.what);
+    e.pinned = std::move(c.pinned);
+    e.watch = std::move(c.watch);
+    return e;
+}
+
+send_queue::lane request_table::lane_of(const entry& e) noexcept {
+    if (e.urgent) return send_queue::lane::urgent;
+    return e.sent != time_point{} ? send_queue::lane::again : send_queue::lane::normal;
+}
+
+// ----------------------------------------------------------------------------------------------- asking for one
+
+void request_table::submit(op_id id, command c, std::unique_ptr<receiver> to) {
+    entry e = from(std::move(c));
+    e.to = std::move(to);
+    enqueue(id, std::move(e));
+}
+
+void request_table::submit(command c, kept_reply_ptr to, repeat r) {
+    entry e = from(std::move(c));
+    e.kept = std::move(to);
+    e.until_certain = r == repeat::until_certain;
+    const op_id id = e.kept->id = next_id();
+    enqueue(id, std::move(e));
+}
+
+void request_table::submit(command c, std::function<void(reply&&)> then, urgency u) {
+    entry e = from(std::move(c));
+    e.internal = std::move(then);
+    e.urgent = u == urgency::first;
+    enqueue(next_id(), std::move(e));
+}
+
+void request_table::wait_connected(op_id id, std::unique_ptr<receiver> to) {
+    entry e;
+    e.to = std::move(to);
+    enqueue(id, std::move(e));
+}
+
+void request_table::enqueue(op_id id, entry e) {
+    reply refused;
+    refused.code = owner_.refusal(e.pinned.get());
+    if (refused.code) return finish(std::move(e), std::move(refused));
+
+    e.queued = clock::now();
+    const bool may_expire = !e.until_certain && !e.internal;
+    queue_.push(lane_of(e), id);
+    entries_.emplace(id, std::move(e));
+    // Those that were cancelled while there was no connection.
+    if (queue_.waiting() > 2 * entries_.size() + 1000) queue_.sweep([&](op_id other) { return !entries_.contains(other); });
+    if (!link_.connected() && may_expire) expiring_.push_back(id);
+    owner_.request_waits();
+}
+
+bool request_table::withdraw(const kept_reply_ptr& asked) {
+    const auto it = entries_.find(asked->id);
+    if (it == entries_.end() || it->second.kept != asked || it->second.issued || it->second.until_certain) return false;
+    fail(it->first, asio::error::operation_aborted);
+    return true;
+}
+
+void request_table::cancel(op_id id) {
+    const auto it = entries_.find(id);
+    if (it == entries_.end() || !it->second.to) return;
+    reply r;
+    r.code = asio::error::operation_aborted;
+    r.sent = it->second.issued && is_write(*it->second.what);
+    const auto to = std::move(it->second.to);
+    if (it->second.issued)
+        it->second.abandoned = true;
+    else
+        entries_.erase(it);
+    to->deliver(std::move(r));
+}
+
+// ------------------------------------------------------------------------------------------------------ sending
+
+void request_table::flush() {
+    if (!link_.connected() || queue_.empty()) return;
+    const time_point now = clock::now();
+    backend& to = link_.backend();
+    const bool batch = queue_.size() > 1;
+    bool submitted = false, full = false;
+    if (batch) to.begin_batch();
+    while (!full) {
+        const std::optional<op_id> id = queue_.next(issued_ >= window, now);
+        if (!id) break;
+        const auto it = entries_.find(*id);
+        if (it == entries_.end() || !is_needed(*id, it->second)) continue;
+        submitted = true;
+        last_sent_ = now;
+        full = !send(*id, it->second);
+    }
+    if (batch || submitted) to.end_batch();
+}
+
+// False: it has ended, without a server.
+bool request_table::is_needed(op_id id, const entry& e) {
+    if (!e.what) {  // there is a connection: that is all it has waited for
+        fail(id, {});
+        return false;
+    }
+    if (const auto* r = std::get_if<remove_watch_request>(&*e.what); r && !watches_.confirm_removal(r->path, r->kind)) {
+        entries_.erase(id);
+        return false;
+    }
+    const watch_target target = watch_of(*e.what);
+    if (target.path && !watches_.begin(*target.path, target.kind)) {
+        fail(id, errc::too_many_watches);
+        return false;
+    }
+    return true;
+}
+
+// False: the backend takes no more now.
+bool request_table::send(op_id id, entry& e) {
+    auto* const auth = std::get_if<add_auth_request>(&*e.what);
+    if (auth && auth_.knows({auth->scheme, auth->credential})) auth->known = true;  // the library presents each that it is given
+    const std::error_code refused = link_.backend().submit(id, *e.what);
+    if (refused && watch_of(*e.what).path) registration_done(e, refused);
+    if (refused == std::errc::resource_unavailable_try_again) {
+        queue_.put_back(lane_of(e), id);
+        flush_when_writable_ = true;
+        return false;
+    }
+    if (refused) {
+        fail(id, refused);
+        return true;
+    }
+    if (auth && !auth->known) {
+        ++auth_.unconfirmed;
+        e.unconfirmed = true;
+    }
+    e.issued = true;
+    e.sent = last_sent_;
+    ++issued_;
+    return true;
+}
+
+void request_table::writable() {
+    if (std::exchange(flush_when_writable_, false)) flush();
+}
+
+// --------------------------------------------------------------------------------------------------- completing
+
+void request_table::finish(entry&& e, reply&& r) {
+    if (e.what && !is_write(*e.what)) r.sent = false;  // whether it has arrived makes no difference
+    if (e.to) return e.to->deliver(std::move(r));
+    if (e.internal) return e.internal(std::move(r));
+    if (e.kept) {
+        e.kept->reply = std::move(r);
+        waits_.fire(e.kept->answered);
+    }
+}
+
+void request_table::fail(op_id id, std::error_code code) {
+    auto node = entries_.extract(id);
+    if (node.empty()) return;
+    reply r;
+    r.code = code;
+    r.sent = code && node.mapped().sent != time_point{};
+    if (code == errc::not_connected) r.data = link_.why_not_connected();  // what the message will say
+    if (node.mapped().issued) --issued_;
+    finish(std::move(node.mapped()), std::move(r));
+}
+
+void request_table::answered(op_id id, reply&& r) {
+    auto node = entries_.extract(id);
+    if (node.empty()) return;
+    entry& e = node.mapped();
+    --issued_;
+    if (!queue_.empty()) owner_.request_waits();  // there was no room for more
+    if (!r.sent && r.code != zk_errc::throttled) refused_ = 0;
+    if (watch_of(*e.what).path) registration_done(e, r.code);
+    owner_.request_answered(*e.what, r, e.sent);
+    if (repeats(e, r)) return send_again(std::move(node), r.code);
+    conclude_auth(e, r);
+    if (r.code == zk_errc::no_node && !link_.chroot().empty() && is_about_root(*e.what))
+        r.data = "the chroot \"" + link_.chroot() + "\" does not exist: create it with a client that has none";
+    if (e.until_certain) conclude_removal(e, r);
+    finish(std::move(e), std::move(r));
+}
+
+bool request_table::repeats(const entry& e, const reply& r) const {
+    if (std::holds_alternative<add_auth_request>(*e.what))
+        return r.code == condition::retryable && !owner_.is_closing() && !e.abandoned;
+    const bool unknown = r.sent || r.code == condition::retryable;
+    return e.until_certain && unknown && owner_.session_lives();
+}
+
+// In front of what was asked for later, unless a server has refused it: see send_queue.
+void request_table::send_again(entries::node_type node, std::error_code why) {
+    entry& e = node.mapped();
+    e.issued = false;
+    if (auto* auth = std::get_if<add_auth_request>(&*e.what)) auth->known = true;
+    queue_.push(send_queue::lane::again, node.key());
+    entries_.insert(std::move(node));
+    const time_point now = clock::now();
+    if (why != zk_errc::connection_loss && now >= queue_.again_not_before()) {
+        queue_.pause_again(now + options_.retry().pause(refused_, jitter()));
+        refused_ = std::min(refused_ + 1, 1000);
+    }
+    owner_.request_waits();
+}
+
+void request_table::conclude_removal(const entry& e, reply& r) {
+    if (r.code == zk_errc::no_node) {
+        if (const auto missing = missing_node(*e.what, r)) {
+            r.path = *missing;
+        } else {
+            r.code = {};
+            r.found = false;
+        }
+    } else if (r.code && r.code != zk_errc::not_empty && r.code != condition::session_ended) {
+        log_.line("remove " + removed_path(*e.what) + ": " + r.code.message());  // whoever has given up a lock may not look
+    }
+}
+
+void request_table::conclude_auth(const entry& e, const reply& r) {
+    const auto* auth = std::get_if<add_auth_request>(&*e.what);
+    if (!auth || r.code) return;
+    auth_.accepted(auth_info(auth->scheme, auth->credential));
+    if (e.unconfirmed) --auth_.unconfirmed;
+}
+
+// ----------------------------------------------------------------------------------------- the link, and the time
+
+void request_table::connected(const backend_traits& traits, time_point now) {
+    queue_.pause_again({});
+    refused_ = 0;
+    expiring_.clear();
+    last_sent_ = now;
+    watches_.set_budget(traits.watched_path_bytes);
+}
+
+void request_table::disconnected(time_point now) {
+    expiring_.clear();
+    queue_.for_each_normal([&](op_id id) {
+        const auto it = entries_.find(id);
+        if (it == entries_.end() || it->second.until_certain || it->second.internal) return;
+        it->second.queued = std::max(it->second.queued, now);
+        expiring_.push_back(id);
+    });
+}
+
+void request_table::on_time(time_point now) {
+    if (link_.connected()) {
+        if (queue_.has_again() && now >= queue_.again_not_before()) owner_.request_waits();
+        return;
+    }
+    while (!expiring_.empty()) {
+        const op_id id = expiring_.front();
+        const auto it = entries_.find(id);
+        if (it != entries_.end() && it->second.queued + options_.connection_timeout() > now) break;
+        expiring_.pop_front();
+        fail(id, errc::not_connected);
+    }
+}
+
+request_table::time_point request_table::due(time_point now) {
+    if (link_.connected())
+        return queue_.has_again() && queue_.again_not_before() > now ? queue_.again_not_before() : time_point::max();
+    while (!expiring_.empty() && !entries_.contains(expiring_.front())) expiring_.pop_front();  // cancelled
+    if (expiring_.empty()) return time_point::max();
+    return entries_.at(expiring_.front()).queued + options_.connection_timeout();
+}
+
+// ------------------------------------------------------------------------------------------------------ watches
+
+void request_table::registration_done(const entry& e, const std::error_code& code) {
+    const watch_target target = watch_of(*e.what);
+    const bool live = !code || (target.missing_node_counts && code == zk_errc::no_node);
+    if (watches_.finish(*target.path, target.kind, live, e.abandoned ? nullptr : e.watch))
+        send_watch_removal(*target.path, target.kind);
+}
+
+void request_table::send_watch_removal(const std::string& path, watch_kind kind) {
+    if (!link_.connected() || owner_.is_closing()) {
+        // The server has forgotten it together with the connection; the library must not bring it back. In a turn of its own,
+        // because this may be one of the library's callbacks.
+        return owner_.later([this, path, kind] {
+            if (link_.is_open() && !link_.connected()) {
+                link_.backend().forget_watch(path, kind);
+                watches_.removed(path, kind, true);
+            } else if (watches_.removed(path, kind, false)) {
+                send_watch_removal(path, kind);
+            }
+        });
+    }
+    command c;
+    c.what = remove_watch_request{path, kind};
+    c.pinned = owner_.current_session();
+    submit(std::move(c), [this, path, kind](reply&& r) {
+        const bool gone = !r.code || r.code == zk_errc::no_watcher;
+        if (r.code == condition::session_ended) return;
+        if (watches_.removed(path, kind, gone)) send_watch_removal(path, kind);
+    });
+}
+
+void request_table::leave_watch(const watch_ptr& w) {
+    if (watches_.leave(*w)) send_watch_removal(w->path, w->kind);
+}
+
+void request_table::node_event(detail::node_event e, std::string_view path) {
+    for (const watch_ptr& w : watches_.fire(e, path)) waits_.fire(w->fired);
+}
+
+void request_table::end_watches(std::error_code code) {
+    for (const watch_ptr& w : watches_.clear()) waits_.fire(w->fired, code);
+}
+
+// ------------------------------------------------------------------------------------------------------ the end
+
+std::vector<op_id> request_table::of_this_session(bool another_follows) const {
+    std::vector<op_id> all;
+    for (const auto& [id, e] : entries_)
+        if (e.what || !another_follows) all.push_back(id);
+    return all;
+}
+
+void request_table::end(const std::vector<op_id>& over, std::error_code code) {
+    for (const op_id id : over) fail(id, code);
+    queue_.drop_urgent_and_again();
+    queue_.sweep([&](op_id id) { return !entries_.contains(id); });
+    disconnected({});
+}
+
+void request_table::end_unsent(std::error_code code) {
+    std::vector<op_id> unsent;
+    for (auto& [id, e] : entries_)
+        if (!e.issued) unsent.push_back(id);
+    std::sort(unsent.begin(), unsent.end());
+    queue_.clear();
+    for (const op_id id : unsent) fail(id, code);
+}
+
+void request_table::end_all(std::error_code code) {
+    queue_.clear();
+    for (const op_id id : of_this_session(false)) fail(id, code);
+}
+
+void request_table::clear() {
+    queue_.clear();
+    watches_.clear();
+    // What was to follow may keep alive what is waiting for it.
+    for (auto& [id, e] : entries_)
+        if (e.kept) e.kept->answered->then = {};
+    const auto gone = std::exchange(entries_, {});
+}
+
+}  // namespace zkasio::detail
