@@ -20,7 +20,7 @@
 namespace zkasio {
 
 namespace detail {
-struct event_subscription;
+class event_subscription;
 }
 
 /// The session's events, one after another, from the moment of `client::events()` on (its first tells the state at that

@@ -1,0 +1,76 @@
+#include "support/catch.hpp"
+
+#include <zkasio/detail/connection_pacing.hpp>
+
+#include <chrono>
+
+using namespace zkasio;
+using namespace zkasio::detail;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr double middle = 0.5;  // of the random factor, which is then 1
+
+void fail(connection_pacing& p, int times) {
+    for (int i = 0; i < times; ++i) p.attempt_failed();
+}
+
+}  // namespace
+
+TEST_CASE("pacing: once through the list quickly, then ever more slowly, up to a second", "[pacing]") {
+    connection_pacing p;
+    p.set_servers(3);
+    fail(p, 1);
+    CHECK(p.pause(middle) == 5ms);
+    CHECK_FALSE(p.round_over());
+    fail(p, 1);
+    CHECK(p.pause(middle) == 5ms);
+    fail(p, 1);
+    CHECK(p.round_over());
+    CHECK(p.pause(middle) == 25ms);
+    fail(p, 3);
+    CHECK(p.pause(middle) == 50ms);
+    fail(p, 3 * 4);
+    CHECK(p.pause(middle) == 800ms);
+    fail(p, 3);
+    CHECK(p.pause(middle) == 1s);
+    fail(p, 30'000);
+    CHECK(p.pause(middle) == 1s);
+    CHECK(p.pause(0) == 500ms);
+    p.reset();
+    fail(p, 1);
+    CHECK(p.pause(middle) == 5ms);
+}
+
+TEST_CASE("pacing: a look-up that failed concerns all servers", "[pacing]") {
+    connection_pacing p;
+    p.set_servers(3);
+    fail(p, 1);
+    CHECK(p.look_up_pause(middle) == 25ms);
+    fail(p, 1);
+    CHECK(p.look_up_pause(middle) == 50ms);
+}
+
+TEST_CASE("pacing: an attempt has its share of a third of the session timeout, and more when no server answers", "[pacing]") {
+    connection_pacing p;
+    p.set_servers(2);
+    CHECK(p.attempt_limit(12s) == 2s);
+    p.handshake_unanswered();
+    CHECK(p.attempt_limit(12s) == 2s);  // the round is not over
+    p.handshake_unanswered();
+    CHECK(p.attempt_limit(12s) == 4s);
+    for (int i = 0; i < 1000; ++i) p.handshake_unanswered();
+    CHECK(p.attempt_limit(12s) == 8s);  // the C library gives up then
+    p.reset();
+    CHECK(p.attempt_limit(12s) == 2s);
+    CHECK(p.attempt_limit(600ms) == 200ms);  // a short one still has to be possible
+}
+
+TEST_CASE("pacing: a list without servers counts as one", "[pacing]") {
+    connection_pacing p;
+    p.set_servers(0);
+    CHECK(p.attempt_limit(3s) == 1s);
+    fail(p, 1);
+    CHECK(p.round_over());
+}

@@ -1,0 +1,283 @@
+#include "support/texts.hpp"
+#include "unit/fake_server.hpp"
+#include "unit/parts_bench.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::detail;
+using namespace zkasio::test;
+
+namespace {
+
+// What one asker got.
+struct outcome final {
+    std::vector<reply> replies;
+    std::unique_ptr<receiver> to() {
+        struct target final : receiver {
+            explicit target(outcome& o) : o_(o) {}
+            void deliver(reply&& r) noexcept override { o_.replies.push_back(std::move(r)); }
+            outcome& o_;
+        };
+        return std::make_unique<target>(*this);
+    }
+    bool done() const { return replies.size() == 1; }
+    std::error_code code() const { return replies.at(0).code; }
+};
+
+command getting(std::string path, watch_ptr w = nullptr) {
+    command c;
+    c.what = get_request{path, w != nullptr};
+    if (w) w->path = std::move(path);
+    c.watch = std::move(w);
+    return c;
+}
+
+command removing(std::string path) {
+    command c;
+    c.what = remove_request{std::move(path), any_version};
+    return c;
+}
+
+std::vector<std::string> submitted_paths(const parts_bench& b) {
+    std::vector<std::string> all;
+    for (const auto& [id, what] : b.backend.submitted) all.emplace_back(path_of(what));
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("requests: nothing is sent before there is a connection, then all in order, in one batch", "[requests]") {
+    parts_bench b;
+    outcome a, c;
+    b.requests.submit(1, getting("/a"), a.to());
+    b.requests.submit(2, getting("/c"), c.to());
+    b.requests.flush();
+    CHECK(b.backend.submitted.empty());
+    b.connect();
+    CHECK(b.requests.waiting() == 2);
+    b.requests.flush();
+    CHECK(submitted_paths(b) == texts{"/a", "/c"});
+    CHECK(b.backend.calls == texts{"open", "begin", "end"});
+    CHECK(b.requests.under_way() == 2);
+    b.requests.answered(2, reply());
+    CHECK(c.done());
+    CHECK_FALSE(a.done());
+    b.requests.answered(1, refusal(zk_errc::no_node));
+    CHECK(a.code() == zk_errc::no_node);
+    CHECK(b.requests.size() == 0);
+    CHECK(b.answers_told == 2);
+    b.requests.answered(1, reply());  // nobody is told twice
+    CHECK(a.done());
+}
+
+TEST_CASE("requests: a single one needs no batch, and yet is followed by end_batch", "[requests]") {
+    parts_bench b;
+    b.connect();
+    outcome a;
+    b.requests.submit(1, getting("/a"), a.to());
+    b.requests.flush();
+    CHECK(b.backend.calls == texts{"open", "end"});
+}
+
+TEST_CASE("requests: what is refused is told why, and does not stay", "[requests]") {
+    parts_bench b;
+    b.refused = GENERATE(as<std::error_code>(), errc::forked, errc::client_closed, errc::session_expired, zk_errc::auth_failed);
+    outcome a;
+    b.requests.submit(1, getting("/a"), a.to());
+    CHECK(a.code() == b.refused);
+    CHECK(b.requests.size() == 0);
+    const auto kept = std::make_shared<kept_reply>();
+    b.requests.submit(removing("/a"), kept, request_table::repeat::until_certain);
+    CHECK(kept->reply.code == b.refused);
+    CHECK(kept->answered->done);
+}
+
+TEST_CASE("requests: a thousand are under way at most, and heartbeats do not stand in that line", "[requests]") {
+    parts_bench b;
+    b.connect();
+    std::vector<outcome> all(1002);
+    for (outcome& o : all) b.requests.submit(b.requests.next_id(), getting("/n"), o.to());
+    b.requests.flush();
+    CHECK(b.backend.submitted.size() == 1000);
+    bool beat = false;
+    b.requests.submit(getting("/beat"), [&](reply&&) { beat = true; }, request_table::urgency::first);
+    b.requests.flush();
+    CHECK(b.backend.submitted.size() == 1001);
+    b.requests.answered(b.backend.submitted.back().first, reply());
+    CHECK(beat);
+    b.requests.flush();
+    CHECK(b.backend.submitted.size() == 1001);
+    b.requests.answered(1, reply());
+    b.requests.answered(2, reply());
+    b.requests.flush();
+    CHECK(b.backend.submitted.size() == 1003);
+}
+
+TEST_CASE("requests: who leaves is told at once; what was sent stays until its answer, what was not is forgotten", "[requests]") {
+    parts_bench b;
+    b.connect();
+    outcome sent, unsent;
+    b.requests.submit(1, removing("/sent"), sent.to());
+    b.requests.flush();
+    b.requests.submit(2, removing("/unsent"), unsent.to());
+    b.requests.cancel(1);
+    b.requests.cancel(2);
+    CHECK(sent.code() == asio::error::operation_aborted);
+    CHECK(sent.replies[0].sent);  // it may be applied
+    CHECK(unsent.code() == asio::error::operation_aborted);
+    CHECK_FALSE(unsent.replies[0].sent);
+    CHECK(b.requests.size() == 1);
+    b.requests.flush();
+    CHECK(submitted_paths(b) == texts{"/sent"});
+    b.requests.answered(1, reply());
+    CHECK(sent.done());
+    CHECK(b.requests.size() == 0);
+    b.requests.cancel(1);  // too late
+    CHECK(sent.done());
+}
+
+TEST_CASE("requests: a watch that nobody waits for any more is removed", "[requests]") {
+    parts_bench b;
+    b.connect();
+    outcome a;
+    b.requests.submit(1, getting("/a", std::make_shared<watch_state>()), a.to());
+    b.requests.flush();
+    b.requests.cancel(1);
+    b.requests.answered(1, reply());
+    b.requests.flush();
+    REQUIRE(b.backend.submitted.size() == 2);
+    CHECK(std::get<remove_watch_request>(b.backend.submitted[1].second).path == "/a");
+    b.requests.answered(b.backend.submitted[1].first, reply());
+    CHECK(b.requests.watches() == 0);
+    SECTION("without a connection the backend forgets it") {
+        outcome c;
+        b.requests.submit(2, getting("/c", std::make_shared<watch_state>()), c.to());
+        b.requests.flush();
+        b.requests.cancel(2);
+        b.link.changed(link_state::disconnected);
+        b.requests.answered(2, reply());
+        REQUIRE(b.later_calls.size() == 1);
+        b.later_calls[0]();
+        CHECK(b.backend.calls.back() == "forget /c");
+        CHECK(b.requests.watches() == 0);
+    }
+}
+
+TEST_CASE("requests: more watched paths than the backend can set again are refused", "[requests]") {
+    parts_bench b;
+    b.connect();
+    outcome fits, does_not;
+    b.requests.submit(1, getting("/" + std::string(90, 'x'), std::make_shared<watch_state>()), fits.to());
+    b.requests.submit(2, getting("/123456789", std::make_shared<watch_state>()), does_not.to());
+    b.requests.flush();
+    CHECK(b.backend.submitted.size() == 1);
+    CHECK(does_not.code() == errc::too_many_watches);
+}
+
+TEST_CASE("requests: a removal that has to be certain is sent again, first, until it is", "[requests]") {
+    parts_bench b(client_options("10.0.0.1").retry(retry_policy::exponential()));
+    b.connect();
+    const auto kept = std::make_shared<kept_reply>();
+    b.requests.submit(removing("/mine"), kept, request_table::repeat::until_certain);
+    b.requests.flush();
+    const op_id id = b.backend.submitted.at(0).first;
+    outcome later;
+    b.requests.submit(99, getting("/later"), later.to());
+    SECTION("the connection was lost: it goes before what was asked for later") {
+        b.requests.answered(id, lost());
+        CHECK_FALSE(kept->answered->done);
+        b.requests.flush();
+        CHECK(submitted_paths(b) == texts{"/mine", "/mine", "/later"});
+        b.requests.answered(id, refusal(zk_errc::no_node));
+        CHECK(kept->answered->done);
+        CHECK_FALSE(kept->reply.code);
+        CHECK_FALSE(kept->reply.found);
+    }
+    SECTION("a server has refused it: it pauses, and what came later passes") {
+        b.requests.answered(id, refusal(zk_errc::throttled));
+        const auto before = boot_clock::now();
+        CHECK(b.requests.due(before) > before);
+        CHECK(b.requests.due(before) < boot_clock::time_point::max());
+        b.requests.flush();
+        CHECK(submitted_paths(b) == texts{"/mine", "/later"});
+    }
+    SECTION("the session is over: that is its end") {
+        b.lives = false;
+        b.requests.answered(id, lost(zk_errc::session_expired));
+        CHECK(kept->answered->done);
+        CHECK(kept->reply.code == zk_errc::session_expired);
+    }
+    SECTION("nobody may take it back once it has been sent") { CHECK_FALSE(b.requests.withdraw(kept)); }
+}
+
+TEST_CASE("requests: what the backend cannot take now waits until it can, in its place", "[requests]") {
+    parts_bench b;
+    b.connect();
+    outcome a, c;
+    b.requests.submit(1, getting("/a"), a.to());
+    b.requests.submit(2, getting("/c"), c.to());
+    b.backend.refuses = std::make_error_code(std::errc::resource_unavailable_try_again);
+    b.requests.flush();
+    CHECK(b.requests.under_way() == 0);
+    b.backend.refuses = {};
+    b.requests.writable();
+    CHECK(submitted_paths(b) == texts{"/a", "/c"});
+    b.requests.writable();  // nothing is left to send
+    CHECK(b.backend.submitted.size() == 2);
+}
+
+TEST_CASE("requests: without a connection they end when their time is over; those of the library itself wait on", "[requests]") {
+    parts_bench b(client_options("10.0.0.1").connection_timeout(std::chrono::milliseconds(10)));
+    outcome a, connected;
+    b.requests.submit(1, getting("/a"), a.to());
+    b.requests.wait_connected(2, connected.to());
+    bool internal = false;
+    b.requests.submit(getting("/own"), [&](reply&&) { internal = true; });
+    const auto due = b.requests.due(boot_clock::now());
+    CHECK(due < boot_clock::time_point::max());
+    b.requests.on_time(due - std::chrono::milliseconds(1));
+    CHECK(a.replies.empty());
+    b.requests.on_time(due + std::chrono::milliseconds(10));
+    CHECK(a.code() == errc::not_connected);
+    CHECK(has(a.replies[0].data, "10.0.0.1"));
+    CHECK(connected.code() == errc::not_connected);
+    CHECK_FALSE(internal);
+    CHECK(b.requests.due(boot_clock::now()) == boot_clock::time_point::max());
+}
+
+TEST_CASE("requests: the end of a session ends them, but not those who only wait for a connection", "[requests]") {
+    parts_bench b;
+    outcome a, connected;
+    b.requests.submit(1, getting("/a"), a.to());
+    b.requests.wait_connected(2, connected.to());
+    const auto over = b.requests.of_this_session(true);
+    CHECK(over == std::vector<op_id>{1});
+    b.requests.end(over, errc::session_expired);
+    CHECK(a.code() == errc::session_expired);
+    CHECK(connected.replies.empty());
+    b.connect();
+    b.requests.flush();
+    CHECK(connected.code() == std::error_code());
+    CHECK(b.backend.submitted.empty());
+}
+
+TEST_CASE("requests: closing ends what was not sent, and waits for what was", "[requests]") {
+    parts_bench b;
+    b.connect();
+    outcome sent, unsent;
+    b.requests.submit(1, getting("/sent"), sent.to());
+    b.requests.flush();
+    b.requests.submit(2, getting("/unsent"), unsent.to());
+    b.requests.end_unsent(errc::client_closed);
+    CHECK(unsent.code() == errc::client_closed);
+    CHECK(sent.replies.empty());
+    CHECK(b.requests.under_way() == 1);
+    b.requests.end_all(errc::client_closed);
+    CHECK(sent.code() == errc::client_closed);
+    CHECK(b.requests.size() == 0);
+    CHECK(b.requests.under_way() == 0);
+}

@@ -1,0 +1,81 @@
+#include "support/catch.hpp"
+
+#include <zkasio/detail/send_queue.hpp>
+
+#include <chrono>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::detail;
+using namespace std::chrono_literals;
+using lane = send_queue::lane;
+
+namespace {
+
+const boot_clock::time_point now{1h};
+
+std::vector<op_id> all_of(send_queue& q, bool window_full = false) {
+    std::vector<op_id> ids;
+    while (const auto id = q.next(window_full, now)) ids.push_back(*id);
+    return ids;
+}
+
+}  // namespace
+
+TEST_CASE("send queue: what is urgent goes first, then what was sent before, then the rest as it came", "[send_queue]") {
+    send_queue q;
+    q.push(lane::normal, 5);
+    q.push(lane::normal, 4);
+    q.push(lane::again, 3);
+    q.push(lane::again, 2);  // asked for before 3
+    q.push(lane::urgent, 7);
+    q.push(lane::urgent, 6);
+    CHECK(q.size() == 6);
+    CHECK(q.waiting() == 2);
+    CHECK(all_of(q) == std::vector<op_id>{7, 6, 2, 3, 5, 4});
+    CHECK(q.empty());
+}
+
+TEST_CASE("send queue: with a full window only what is urgent goes", "[send_queue]") {
+    send_queue q;
+    q.push(lane::normal, 1);
+    q.push(lane::again, 2);
+    q.push(lane::urgent, 3);
+    CHECK(all_of(q, true) == std::vector<op_id>{3});
+    CHECK(all_of(q) == std::vector<op_id>{2, 1});
+}
+
+TEST_CASE("send queue: what comes behind a pause after a refusal passes", "[send_queue]") {
+    send_queue q;
+    q.push(lane::again, 1);
+    q.push(lane::normal, 2);
+    q.pause_again(now + 1ms);
+    CHECK(all_of(q) == std::vector<op_id>{2});
+    CHECK(q.has_again());
+    CHECK(q.next(false, now + 1ms) == op_id{1});
+    CHECK_FALSE(q.has_again());
+}
+
+TEST_CASE("send queue: what is put back is the next of its lane", "[send_queue]") {
+    send_queue q;
+    const lane l = GENERATE(lane::urgent, lane::again, lane::normal);
+    for (const op_id id : {1, 2, 3}) q.push(l, id);
+    const auto first = q.next(false, now);
+    REQUIRE(first == op_id{1});
+    q.put_back(l, *first);
+    CHECK(all_of(q) == std::vector<op_id>{1, 2, 3});
+}
+
+TEST_CASE("send queue: the end of a session leaves those who wait for a connection", "[send_queue]") {
+    send_queue q;
+    q.push(lane::urgent, 1);
+    q.push(lane::again, 2);
+    for (const op_id id : {3, 4, 5}) q.push(lane::normal, id);
+    q.drop_urgent_and_again();
+    q.sweep([](op_id id) { return id == 4; });
+    std::vector<op_id> left;
+    q.for_each_normal([&](op_id id) { left.push_back(id); });
+    CHECK(left == std::vector<op_id>{3, 5});
+    q.clear();
+    CHECK(q.empty());
+}
