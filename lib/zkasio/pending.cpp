@@ -1,7 +1,7 @@
 #include <zkasio/pending.hpp>
 
 #include <zkasio/detail/await.hpp>
-#include <zkasio/detail/replies.hpp>
+#include <zkasio/detail/results.hpp>
 #include <zkasio/detail/throw_error.hpp>
 
 namespace zkasio {

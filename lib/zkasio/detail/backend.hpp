@@ -1,123 +1,24 @@
 #pragma once
 
-#include <zkasio/acl.hpp>
+#include <zkasio/detail/reply.hpp>
+#include <zkasio/detail/request.hpp>
 #include <zkasio/detail/server_address.hpp>
 #include <zkasio/error.hpp>
-#include <zkasio/types.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 /// The seam: all that the session needs from a ZooKeeper client, in zkasio's own types. Behind it are the C library
 /// (c_backend), a mock in unit tests, and whatever transport comes next.
 namespace zkasio::detail {
 
+/// A request on its way; or somebody who waits for something. One number for both.
 using op_id = std::uint64_t;
-
-// ------------------------------------------------------------------------------------------------- requests
-struct create_request {
-    std::string path, data;
-    zkasio::acl acl;
-    create_mode mode = create_mode::persistent;
-    std::chrono::milliseconds ttl{0};
-};
-struct remove_request {
-    std::string path;
-    std::int32_t version = any_version;
-};
-struct set_request {
-    std::string path, data;
-    std::int32_t version = any_version;
-};
-struct exists_request {
-    std::string path;
-    bool watch = false;
-};
-struct get_request {
-    std::string path;
-    bool watch = false;
-};
-struct children_request {
-    std::string path;
-    bool watch = false;
-};
-struct sync_request {
-    std::string path;
-};
-struct get_acl_request {
-    std::string path;
-};
-struct set_acl_request {
-    std::string path;
-    zkasio::acl acl;
-    std::int32_t version = any_version;
-};
-struct get_config_request {
-    bool watch = false;
-};
-struct reconfig_request {
-    std::string joining, leaving, members;
-    std::int64_t from_version = -1;
-};
-struct add_auth_request {
-    std::string scheme, credential;
-    bool known = false;  ///< the backend has it already, and presents it on every connection: only ask how that went
-};
-struct check_op {
-    std::string path;
-    std::int32_t version = any_version;
-};
-using multi_op = std::variant<create_request, set_request, remove_request, check_op>;
-struct multi_request {
-    std::vector<multi_op> ops;
-};
-enum class watch_kind {
-    data,  ///< serves exists() too: so does a server
-    children,
-    config,  ///< data of /zookeeper/config, which no chroot applies to
-};
-struct remove_watch_request {
-    std::string path;
-    watch_kind kind = watch_kind::data;
-};
-using request = std::variant<create_request, remove_request, set_request, exists_request, get_request,
-                             children_request, sync_request, get_acl_request, set_acl_request, get_config_request,
-                             reconfig_request, add_auth_request, multi_request, remove_watch_request>;
-
-/// Whether a server orders the request among all writes of the ensemble.
-bool is_write(const request& r) noexcept;
-
-/// What a request is called in messages, and the path that it speaks of ("" where there is none).
-std::string_view operation_name(const request& r) noexcept;
-std::string_view path_of(const request& r) noexcept;
-
-/// Bytes on the wire, roughly and never too low.
-std::size_t encoded_size(const request& r) noexcept;
-
-// -------------------------------------------------------------------------------------------------- replies
-struct multi_result {
-    std::error_code code;
-    std::string path;  ///< of a created node
-    std::optional<node_stat> stat;
-};
-struct reply {
-    std::error_code code;
-    bool sent = false;  ///< the request had reached the connection: on an error the outcome is unknown
-    bool found = true;  ///< of a removal that succeeded: the node was there
-    std::string path;   ///< of a created node
-    node_stat stat;
-    std::string data;
-    std::vector<std::string> children;
-    zkasio::acl acl;
-    std::vector<multi_result> results;
-};
 
 // --------------------------------------------------------------------------------------------------- events
 enum class link_state {

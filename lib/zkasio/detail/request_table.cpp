@@ -1,7 +1,6 @@
 #include <zkasio/detail/request_table.hpp>
 
 #include <zkasio/detail/random_engine.hpp>
-#include <zkasio/detail/request_facts.hpp>
 
 #include <asio/error.hpp>
 

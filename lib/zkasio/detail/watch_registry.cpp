@@ -2,6 +2,14 @@
 
 namespace zkasio::detail {
 
+watch_ptr watch_by(const request& r) {
+    const watch_target target = watch_of(r);
+    auto w = std::make_shared<watch_state>();
+    w->path = *target.path;
+    w->kind = target.kind;
+    return w;
+}
+
 bool watch_registry::begin(const std::string& path, watch_kind kind) {
     auto it = entries_.find(key(path, kind));
     if (it == entries_.end()) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/detail/one_shot_state.hpp>
+#include <zkasio/detail/request.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -22,6 +23,9 @@ struct watch_state {
     std::uint64_t number = 0;  // among those who wait, in watch_registry
 };
 using watch_ptr = std::shared_ptr<watch_state>;
+
+/// What a request that sets a watch comes with.
+watch_ptr watch_by(const request& r);
 
 /// Which watches of this session the server holds, and who waits for them. One server watch per path and kind.
 /// Pure bookkeeping: the caller sends what it says. Lives on the strand.

@@ -1,4 +1,4 @@
-#include <zkasio/detail/replies.hpp>
+#include <zkasio/detail/results.hpp>
 
 #include <zkasio/detail/throw_error.hpp>
 
@@ -36,6 +36,20 @@ created take_created(reply&& r) {
     c.path = std::move(r.path);
     c.stat = r.stat;
     return c;
+}
+
+node_stat take_stat(reply&& r) { return r.stat; }
+
+std::optional<node_stat> take_stat_if_any(reply&& r) {
+    if (r.code == zk_errc::no_node) return std::nullopt;
+    return r.stat;
+}
+
+operations::acl_and_stat take_acl(reply&& r) {
+    operations::acl_and_stat a;
+    a.acl = std::move(r.acl);
+    a.stat = r.stat;
+    return a;
 }
 
 std::vector<step_result> take_results(reply&& r, const transaction& steps, const std::string& operation, std::size_t checks) {

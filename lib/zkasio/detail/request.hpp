@@ -1,0 +1,163 @@
+#pragma once
+
+#include <zkasio/acl.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/types.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+/// What a server can be asked for, in our own types: one row for each request, with all that others want to know of it.
+///
+/// `name` is what messages call it; `writes`: the ensemble orders it among all writes; `watches`: what its watch is about;
+/// `watches_missing_node`: the watch is set, too, when the answer is "no such node"; `size()` is at least its bytes on the wire without a
+/// path. A new operation is a row here, a call of the library in c_backend.cpp, and a member of `operations`.
+namespace zkasio::detail {
+
+enum class watch_kind {
+    data,  ///< serves exists() too: so does a server
+    children,
+    config,  ///< data of /zookeeper/config, which no chroot applies to
+};
+
+std::size_t wire_size(const zkasio::acl& entries) noexcept;
+
+struct create_request {
+    static constexpr std::string_view name = "create";
+    static constexpr bool writes = true;
+    std::string path, data;
+    zkasio::acl acl;
+    create_mode mode = create_mode::persistent;
+    std::chrono::milliseconds ttl{0};
+    std::size_t size() const noexcept { return 32 + data.size() + wire_size(acl); }
+};
+struct remove_request {
+    static constexpr std::string_view name = "remove";
+    static constexpr bool writes = true;
+    std::string path;
+    std::int32_t version = any_version;
+    std::size_t size() const noexcept { return 12; }
+};
+struct set_request {
+    static constexpr std::string_view name = "set";
+    static constexpr bool writes = true;
+    std::string path, data;
+    std::int32_t version = any_version;
+    std::size_t size() const noexcept { return 16 + data.size(); }
+};
+struct exists_request {
+    static constexpr std::string_view name = "exists";
+    static constexpr bool writes = false;
+    static constexpr watch_kind watches = watch_kind::data;
+    static constexpr bool watches_missing_node = true;  // fact 18
+    std::string path;
+    bool watch = false;
+    std::size_t size() const noexcept { return 16; }
+};
+struct get_request {
+    static constexpr std::string_view name = "get";
+    static constexpr bool writes = false;
+    static constexpr watch_kind watches = watch_kind::data;
+    std::string path;
+    bool watch = false;
+    std::size_t size() const noexcept { return 16; }
+};
+struct children_request {
+    static constexpr std::string_view name = "children";
+    static constexpr bool writes = false;
+    static constexpr watch_kind watches = watch_kind::children;
+    std::string path;
+    bool watch = false;
+    std::size_t size() const noexcept { return 16; }
+};
+struct sync_request {
+    static constexpr std::string_view name = "sync";
+    static constexpr bool writes = false;
+    std::string path;
+    std::size_t size() const noexcept { return 16; }
+};
+struct get_acl_request {
+    static constexpr std::string_view name = "get_acl";
+    static constexpr bool writes = false;
+    std::string path;
+    std::size_t size() const noexcept { return 16; }
+};
+struct set_acl_request {
+    static constexpr std::string_view name = "set_acl";
+    static constexpr bool writes = true;
+    std::string path;
+    zkasio::acl acl;
+    std::int32_t version = any_version;
+    std::size_t size() const noexcept { return 16 + wire_size(acl); }
+};
+struct get_config_request {
+    static constexpr std::string_view name = "get_config";
+    static constexpr bool writes = false;
+    static constexpr watch_kind watches = watch_kind::config;
+    bool watch = false;
+    std::size_t size() const noexcept { return 24; }
+};
+struct reconfig_request {
+    static constexpr std::string_view name = "reconfigure";
+    static constexpr bool writes = true;
+    std::string joining, leaving, members;
+    std::int64_t from_version = -1;
+    std::size_t size() const noexcept { return 24 + joining.size() + leaving.size() + members.size(); }
+};
+struct add_auth_request {
+    static constexpr std::string_view name = "add_auth";
+    static constexpr bool writes = false;
+    std::string scheme, credential;
+    bool known = false;  ///< the backend has it already, and presents it on every connection: only ask how that went
+    std::size_t size() const noexcept { return 16 + scheme.size() + credential.size(); }
+};
+/// Of a transaction only.
+struct check_op {
+    std::string path;
+    std::int32_t version = any_version;
+    std::size_t size() const noexcept { return 12; }
+};
+using multi_op = std::variant<create_request, set_request, remove_request, check_op>;
+struct multi_request {
+    static constexpr std::string_view name = "multi";
+    static constexpr bool writes = true;
+    std::vector<multi_op> ops;
+    std::size_t size() const noexcept;
+};
+struct remove_watch_request {
+    static constexpr std::string_view name = "remove watch";
+    static constexpr bool writes = false;
+    std::string path;
+    watch_kind kind = watch_kind::data;
+    std::size_t size() const noexcept { return 16; }
+};
+using request = std::variant<create_request, remove_request, set_request, exists_request, get_request, children_request,
+                             sync_request, get_acl_request, set_acl_request, get_config_request, reconfig_request,
+                             add_auth_request, multi_request, remove_watch_request>;
+
+/// Whether a server orders the request among all writes of the ensemble.
+bool is_write(const request& r) noexcept;
+
+/// What a request is called in messages, and the path that it speaks of ("" where there is none).
+std::string_view operation_name(const request& r) noexcept;
+std::string_view path_of(const request& r) noexcept;
+
+/// Bytes on the wire, roughly and never too low.
+std::size_t encoded_size(const request& r) noexcept;
+
+/// Which watch a request sets, and whether its answer says that it is set.
+struct watch_target {
+    const std::string* path = nullptr;  ///< null: none
+    watch_kind kind = watch_kind::data;
+    bool missing_node_counts = false;  ///< it is set, too, when the answer is "no such node"
+};
+watch_target watch_of(const request& r);
+
+/// Whether "no such node" can only mean that the client's own root is missing.
+bool is_about_root(const request& r);
+
+}  // namespace zkasio::detail

@@ -1,0 +1,167 @@
+// Creating a node: with its parents, and so that it is found again when the answer is lost.
+
+#include <zkasio/detail/node_search.hpp>
+#include <zkasio/detail/operations_impl.hpp>
+#include <zkasio/detail/random_engine.hpp>
+#include <zkasio/detail/results.hpp>
+#include <zkasio/detail/throw_error.hpp>
+#include <zkasio/path.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace zkasio {
+
+using namespace detail;
+
+std::string new_protection_id() {
+    std::mt19937_64& engine = random_engine();
+    std::array<std::uint64_t, 2> bits{engine(), engine()};
+    bits[0] = (bits[0] & ~0xf000ull) | 0x4000ull;                          // version 4
+    bits[1] = (bits[1] & ~0xc000000000000000ull) | 0x8000000000000000ull;  // RFC 4122 variant
+    static constexpr char digits[] = "0123456789abcdef";
+    std::string id;
+    for (std::size_t i = 0; i < 32; ++i) {
+        if (i == 8 || i == 12 || i == 16 || i == 20) id += '-';
+        id += digits[(bits[i / 16] >> (60 - 4 * (i % 16))) & 15];
+    }
+    return id;
+}
+
+std::string protection_prefix(const std::string& id) { return "_c_" + id + '-'; }
+
+asio::awaitable<created> operations::impl::create(operations on, std::string path, bytes data, create_options options) {
+    std::string content = std::move(data).take();
+    const command c = prepare(on, make_create(path, content, options));
+    if (options.is_protected()) co_return co_await create_protected(on, std::move(path), std::move(content), std::move(options));
+
+    // The parents may be removed again between their creation and the child's: they are containers.
+    for (int attempt = 0;; ++attempt) {
+        command again = c;
+        reply r = co_await run(on.core_, std::move(again));
+        if (r.code != zk_errc::no_node || options.parents() == missing_parents::fail || attempt == 10) {
+            throw_if_failed(r, "create", path);
+            co_return take_created(std::move(r));
+        }
+        co_await create_parents(on, path, options);
+    }
+}
+
+asio::awaitable<void> operations::impl::create_parents(operations on, std::string path, create_options options) {
+    const bool containers = options.parents() == missing_parents::create_container;
+    // From the deepest that exists downwards: most often only the last one is missing.
+    std::vector<std::string> missing;
+    for (std::string p(parent_path(path)); p.size() > 1; p = std::string(parent_path(p))) missing.push_back(p);
+    std::size_t i = 0;
+    while (i < missing.size()) {
+        command c;
+        c.what = create_request{missing[i], {}, options.acl(), containers ? create_mode::container : create_mode::persistent};
+        c.pinned = on.session_;
+        const reply r = co_await run(on.core_, std::move(c));
+        if (r.code == zk_errc::no_node && i + 1 < missing.size()) {
+            ++i;
+            continue;
+        }
+        // An unknown outcome does no harm here: the next step finds out.
+        const bool unknown = r.sent && r.code != asio::error::operation_aborted && r.code == condition::retryable;
+        if (r.code != zk_errc::node_exists && !unknown) throw_if_failed(r, "create parent", missing[i]);
+        if (i == 0) co_return;
+        --i;
+    }
+}
+
+// Whatever is left of it when the caller gives up is looked for, and removed.
+void operations::impl::clean_up(const operations& on, std::string parent, std::string id) {
+    on.run_in_background([](operations who, std::string directory, std::string lost) -> asio::awaitable<void> {
+        const auto left = co_await who.find_protected(directory, lost);
+        if (left) who.ensure_removed(left->path);
+    }(on, std::move(parent), std::move(id)));
+}
+
+asio::awaitable<created> operations::impl::create_protected(operations on, std::string path, std::string data, create_options options) {
+    const std::string parent(parent_path(path));
+    if (!on.session_ && is_ephemeral(options.mode())) {
+        // "Ours" means: of the session that created it. So it has to be one session all along.
+        const reply connected = co_await wait_connected(on.core_);
+        throw_if_failed(connected, "create", path);
+        operations pinned(on.core_, on.core_->current_session_record());
+        co_return co_await create_protected(pinned, std::move(path), std::move(data), std::move(options));
+    }
+    options.protection(false);
+    for (;;) {
+        const std::string id = new_protection_id();
+        const std::string name = join_path(parent, protection_prefix(id) + std::string(node_name(path)));
+        std::error_code failed;
+        try {
+            co_return co_await on.create(name, bytes(data), options);
+        } catch (const error& e) {
+            if (!e.outcome_unknown()) throw;
+            failed = e.code();
+        }
+        std::optional<created> found;
+        std::error_code search_failed;
+        if (failed == condition::retryable) {
+            try {
+                found = co_await on.find_protected(parent, id);
+            } catch (const std::system_error& e) {
+                search_failed = e.code();
+            }
+            if (found) co_return *found;
+            if (!search_failed) continue;
+            failed = search_failed;
+        }
+        if (failed != condition::session_ended) clean_up(on, parent, id);
+        throw error(failed, "create", path, search_failed ? "while looking for the node that may have been created" : "", true);
+    }
+}
+
+// -------------------------------------------------------------------------------------------- finding them again
+
+asio::awaitable<std::multimap<std::string, std::string>> operations::impl::find_all_protected(operations on, std::string parent,
+                                                                                              std::vector<std::string> ids) {
+    there(on.core_, "find_all_protected", parent);
+    co_return co_await find_nodes(on.core_, on.session_, std::move(parent), std::move(ids));
+}
+
+asio::awaitable<std::optional<node_stat>> operations::impl::certain_stat(operations on, std::string path) {
+    back_off pauses(on.core_);
+    for (;;) {
+        try {
+            co_return co_await on.exists(path);
+        } catch (const error& e) {
+            if (e.code() != condition::retryable) throw;
+        }
+        co_await pauses.pause();
+    }
+}
+
+bool operations::impl::of_this_session(const operations& on, const node_stat& s) {
+    const session_record_ptr mine = on.session_ ? on.session_ : on.core_->current_session_record();
+    return !is_owned(s.ephemeral_owner) || s.ephemeral_owner == mine->session_id.load();
+}
+
+asio::awaitable<std::optional<created>> operations::impl::find_protected(operations on, std::string parent, std::string protection_id) {
+    there(on.core_, "find_protected", parent);
+    std::vector<std::string> ids(1, protection_id);
+    const nodes_by_id found = co_await find_nodes(on.core_, on.session_, parent, std::move(ids));
+    std::vector<std::string> paths;
+    for (const auto& [id, name] : found) paths.push_back(join_path(parent, name));
+    std::sort(paths.begin(), paths.end());
+
+    std::optional<created> kept;
+    for (const std::string& path : paths) {
+        const std::optional<node_stat> s = co_await certain_stat(on, path);
+        if (!s) continue;
+        if (!kept && of_this_session(on, *s)) {
+            kept.emplace();
+            kept->path = path;
+            kept->stat = *s;
+        } else {
+            on.ensure_removed(path);
+        }
+    }
+    co_return kept;
+}
+
+}  // namespace zkasio

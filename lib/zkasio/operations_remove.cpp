@@ -1,0 +1,97 @@
+// Removing a node with all that is below it.
+
+#include <zkasio/detail/operations_impl.hpp>
+#include <zkasio/detail/throw_error.hpp>
+#include <zkasio/path.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace zkasio {
+
+using namespace detail;
+
+namespace {
+
+constexpr std::size_t window = 256;  // requests under way
+constexpr int most_rounds = 10;      // while somebody keeps adding children
+
+}  // namespace
+
+struct operations::impl::tree {
+    std::vector<std::string> paths;  // parents before children
+    std::string unlisted;            // one that we may not look into; "" : none
+};
+
+// Nothing: we may not list it. Who may not do that may still be allowed to remove it: that is for its parent to say.
+asio::awaitable<std::optional<node_children>> operations::impl::certain_children(operations on, std::string path, pending_children asked) {
+    for (bool again = false;; again = true) {
+        std::error_code failed;
+        try {
+            if (again) co_return co_await on.children(path);
+            co_return co_await asked.result();
+        } catch (const error& e) {
+            failed = e.code();
+            const bool is_answer = failed == zk_errc::no_node || failed == zk_errc::no_auth;
+            if (!is_answer && (again || failed != condition::retryable)) throw;
+        }
+        if (failed == zk_errc::no_node) co_return node_children();
+        if (failed == zk_errc::no_auth) co_return std::nullopt;
+    }
+}
+
+asio::awaitable<operations::impl::tree> operations::impl::list_tree(operations on, std::string root) {
+    tree t;
+    t.paths.push_back(std::move(root));
+    for (std::size_t begin = 0; begin < t.paths.size();) {
+        const std::size_t end = std::min(t.paths.size(), begin + window);
+        std::vector<pending_children> listings;
+        for (std::size_t i = begin; i < end; ++i) listings.push_back(on.start_children(t.paths[i]));
+        for (std::size_t i = begin; i < end; ++i) {
+            const std::string path = t.paths[i];
+            const auto found = co_await certain_children(on, path, listings[i - begin]);
+            if (!found) t.unlisted = path;
+            if (!found) continue;
+            for (const std::string& name : found->names) t.paths.push_back(join_path(path, name));
+        }
+        begin = end;
+    }
+    co_return t;
+}
+
+// Children before parents. False: one has a child that was not listed.
+asio::awaitable<bool> operations::impl::remove_all(operations on, std::vector<std::string> paths) {
+    bool all = true;
+    while (!paths.empty()) {
+        std::vector<std::pair<std::string, kept_reply_ptr>> under_way;
+        for (; !paths.empty() && under_way.size() < window; paths.pop_back()) {
+            command c;
+            c.what = remove_request{paths.back(), any_version};
+            c.pinned = on.session_;
+            under_way.emplace_back(paths.back(), start(on, std::move(c), request_table::repeat::until_certain));
+        }
+        for (const auto& [path, asked] : under_way) {
+            const wait_end failed = co_await wait_for(on.core_, asked->answered);
+            if (failed.code) throw error(failed.code, "remove_recursive", path, {}, true);
+            if (asked->reply.code == zk_errc::not_empty)
+                all = false;
+            else
+                throw_if_failed(asked->reply, "remove_recursive", path);
+        }
+    }
+    co_return all;
+}
+
+asio::awaitable<void> operations::impl::remove_recursive(operations on, std::string path) {
+    prepare(on, remove_request{path, any_version});
+    for (int round = 0;; ++round) {
+        tree t = co_await list_tree(on, path);
+        const std::string unlisted = std::move(t.unlisted);
+        const bool all = co_await remove_all(on, std::move(t.paths));
+        if (all) co_return;
+        if (!unlisted.empty()) throw error(zk_errc::no_auth, "remove_recursive", unlisted, "its children cannot be listed");
+        if (round == most_rounds) throw error(zk_errc::not_empty, "remove_recursive", path, "somebody keeps adding children");
+    }
+}
+
+}  // namespace zkasio
