@@ -57,6 +57,15 @@ inline constexpr bool safe_in_co_await =
     true;
 #endif
 
+/// Refuses, in words, what is not safe_in_co_await: for functions that take a callable and return an awaitable.
+template <class Callable>
+constexpr bool refuse_unsafe() {
+    static_assert(safe_in_co_await<Callable>,
+                  "in a co_await expression g++ 12 destroys this callable twice: give it a name first (auto body = [...] ...), and "
+                  "pass the name, or zkasio::moved(name)");
+    return safe_in_co_await<Callable>;
+}
+
 template <class Function, class Callable>
 Function make_function(Callable&& callable) {
     static_assert(std::is_constructible_v<Function, Callable>,
@@ -70,13 +79,10 @@ Function make_function(Callable&& callable) {
 /// `Function(callable)`, where that is safe: for functions that take a callable and return an awaitable.
 template <class Function, class Callable>
 Function safe_function(Callable&& callable) {
-    static_assert(safe_in_co_await<Callable>,
-                  "in a co_await expression g++ 12 destroys this callable twice: give it a name first (auto body = [...] ...), and "
-                  "pass the name, or zkasio::moved(name)");
     using plain = std::remove_cvref_t<Callable>;
     if constexpr (is_moved_callable<plain>)
         return make_function<Function>(std::move(callable.from));
-    else if constexpr (safe_in_co_await<Callable>)
+    else if constexpr (refuse_unsafe<Callable>())
         return make_function<Function>(std::forward<Callable>(callable));
     else
         return Function();

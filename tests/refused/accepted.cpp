@@ -5,6 +5,7 @@
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/task_scope.hpp>
 
 #include <string>
 
@@ -43,6 +44,13 @@ task all(client zk, mutex m, shared_mutex rw, semaphore permits, unfair_mutex fl
     co_await hold.run(std::move(function));
     co_await stop.run_until(moved(body));
     co_await run_with_deadline(soon, moved(body));
+    auto in_scope = [s](task_scope& tasks) -> task {
+        tasks.spawn([s]() -> task { co_return; });
+        co_return;
+    };
+    co_await with_task_scope([&](task_scope&) -> task { co_return; });
+    co_await with_task_scope(in_scope);
+    co_await with_task_scope(moved(in_scope));
     co_await zk.with_session(moved(in_session));
     co_await with_lock(m.acquire(), locked);
     co_await m.with_lock(locked, revocation_policy::cancel_after(std::chrono::seconds(1)));

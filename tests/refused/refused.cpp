@@ -5,6 +5,7 @@
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/task_scope.hpp>
 
 #include <string>
 
@@ -23,6 +24,7 @@ task all(client zk, mutex m, shared_mutex rw, semaphore permits, unfair_mutex fl
     co_await hold.run([s]() -> task { co_return; });                                                   // refused
     co_await stop.run_until([s]() -> task { co_return; });                                             // refused
     co_await run_with_deadline(soon, [s]() -> task { co_return; });                                    // refused
+    co_await with_task_scope([s](task_scope&) -> task { co_return; });                                 // refused
     co_await with_lock(m.acquire(), [s](lock_guard&) -> task { co_return; });                          // refused
     co_await m.with_lock([s](lock_guard&) -> task { co_return; });                                     // refused
     co_await rw.with_lock([s](lock_guard&) -> task { co_return; });                                    // refused

@@ -54,8 +54,11 @@ asio::awaitable<void> run_cancellable(std::function<asio::awaitable<void>()> bod
     const auto run = std::make_shared<body_run>(strand_over(executor, where));
 
     auto initiate = [&](auto handler) {
+        // The caller's signal may live longer than the execution context, which the strand must not.
         if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
-            slot.assign([run](asio::cancellation_type how) { body_run::cancel(run, how); });
+            slot.assign([weak = std::weak_ptr<body_run>(run)](asio::cancellation_type how) {
+                if (const auto running = weak.lock()) body_run::cancel(running, how);
+            });
 
         const auto disarm = std::make_shared<disarm_function>();
         auto resume_on = asio::get_associated_executor(handler);

@@ -1,0 +1,277 @@
+#include <zkasio/task_scope.hpp>
+
+#include <zkasio/detail/run_cancellable.hpp>
+#include <zkasio/error.hpp>
+
+#include <asio/associated_cancellation_slot.hpp>
+#include <asio/async_result.hpp>
+#include <asio/cancellation_signal.hpp>
+#include <asio/co_spawn.hpp>
+#include <asio/error.hpp>
+#include <asio/execution/blocking.hpp>
+#include <asio/post.hpp>
+#include <asio/strand.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
+
+#include <exception>
+#include <memory>
+#include <system_error>
+
+namespace zkasio::detail {
+namespace {
+
+// An element of a list that can be moved to another place in memory, and is taken out of the list when it is destroyed.
+struct list_link {
+    list_link() noexcept = default;
+    list_link(list_link&& other) noexcept {
+        if (!other.linked()) return;
+        insert_before(*other.next);
+        other.unlink();
+    }
+    ~list_link() { unlink(); }
+
+    bool linked() const noexcept { return next != this; }
+    void insert_before(list_link& there) noexcept {
+        next = &there;
+        previous = there.previous;
+        previous->next = next->previous = this;
+    }
+    void unlink() noexcept {
+        previous->next = next;
+        next->previous = previous;
+        previous = next = this;
+    }
+
+    list_link* previous = this;
+    list_link* next = this;
+};
+
+enum class task_kind { body, spawned };
+
+// A parameter of run_task(), and so in the memory of its coroutine: a task costs no other. Moving makes a new signal, so a node is not
+// moved any more when somebody has asked for its slot.
+struct task_node : list_link {
+    task_node(std::shared_ptr<scope_state> s, task_kind k) noexcept : scope(std::move(s)), kind(k) {}
+    task_node(task_node&& other) noexcept : list_link(std::move(other)), scope(std::move(other.scope)), kind(other.kind) {}
+
+    std::shared_ptr<scope_state> scope;
+    task_kind kind;
+    asio::cancellation_signal signal;
+};
+
+enum class task_end { cancelled, cancelled_with_unknown_outcome, failed };
+
+task_end classify(const std::exception_ptr& thrown) {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const error& e) {
+        if (e.code() != condition::cancelled) return task_end::failed;
+        return e.outcome_unknown() ? task_end::cancelled_with_unknown_outcome : task_end::cancelled;
+    } catch (const std::system_error& e) {
+        return e.code() == condition::cancelled ? task_end::cancelled : task_end::failed;
+    } catch (...) {
+        return task_end::failed;
+    }
+}
+
+}  // namespace
+
+// Belongs to its tasks, and to nobody else. It has the suspended coroutine that waits for their end, so nothing that this coroutine owns
+// is destroyed before the tasks are, also when the execution context is destroyed with all of them.
+class scope_state : public std::enable_shared_from_this<scope_state> {
+public:
+    explicit scope_state(const asio::any_io_executor& strand) : executor_(strand) {}
+    virtual ~scope_state() = default;
+    scope_state(const scope_state&) = delete;
+    scope_state& operator=(const scope_state&) = delete;
+
+    void start(asio::awaitable<void> task, task_kind kind);
+    bool spawn(asio::awaitable<void> task);
+    void task_ended(task_node& node, std::exception_ptr failed);
+    void cancelled_by_caller(asio::cancellation_type how);
+    void cancel_all_once();
+
+    /// Refuses whoever is not on the strand.
+    const scope_state& checked(const char* operation) const;
+    scope_state& checked(const char* operation) { return const_cast<scope_state&>(std::as_const(*this).checked(operation)); }
+
+    bool cancelled() const noexcept { return cancelled_; }
+    std::size_t size() const noexcept { return running_ - (body_runs_ ? 1 : 0); }
+    const asio::any_io_executor& executor() const noexcept { return executor_; }
+    task_scope& handle() noexcept { return handle_; }
+
+private:
+    virtual void complete(std::exception_ptr outcome) = 0;
+    void task_threw(std::exception_ptr what);
+    void cancel_all(asio::cancellation_type how);
+    std::exception_ptr outcome() const;
+
+    asio::any_io_executor executor_;
+    task_scope handle_{*this};
+    list_link tasks_;
+    std::size_t running_ = 0;
+    bool body_runs_ = false, cancelled_ = false, cancelled_by_us_ = false, cancelled_by_caller_ = false, refused_ = false;
+    std::exception_ptr failure_;
+    std::exception_ptr aborted_;  // a cancellation that a task has ended with: one that has left the outcome of a write unknown, if there is any
+};
+
+namespace {
+
+// co_spawn lets terminal cancellation through and nothing else: the task is to see all types. The reset forgets what has arrived before, which
+// is nothing as long as co_spawn on the strand begins at once.
+asio::awaitable<void> run_task(task_node node, asio::awaitable<void> task) {
+    std::exception_ptr failed;
+    try {
+        co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+        if (node.scope->cancelled()) throw std::system_error(asio::error::operation_aborted);
+        co_await std::move(task);
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    node.scope->task_ended(node, std::move(failed));
+}
+
+// For a completion handler that does nothing: it is not even called. Any other executor would have to be kept at work until then, which
+// takes memory for each task.
+struct discarding_executor {
+    template <class Function>
+    void execute(Function&&) const noexcept {}
+    discarding_executor require(asio::execution::blocking_t::never_t) const noexcept { return *this; }
+    friend bool operator==(const discarding_executor&, const discarding_executor&) noexcept { return true; }
+    friend bool operator!=(const discarding_executor&, const discarding_executor&) noexcept { return false; }
+};
+
+// What co_spawn takes along: run_task() itself tells the scope when it ends.
+struct task_handler {
+    using cancellation_slot_type = asio::cancellation_slot;
+    using executor_type = discarding_executor;
+    cancellation_slot_type get_cancellation_slot() const noexcept { return slot; }
+    executor_type get_executor() const noexcept { return {}; }
+    void operator()(const std::exception_ptr&) const noexcept {}
+
+    asio::cancellation_slot slot;
+};
+
+template <class Handler>
+class waited_scope final : public scope_state {
+public:
+    waited_scope(const asio::any_io_executor& strand, Handler&& handler) : scope_state(strand), handler_(std::move(handler)) {}
+
+private:
+    void complete(std::exception_ptr outcome) override {
+        asio::post(executor(), [handler = std::move(handler_), outcome]() mutable { std::move(handler)(outcome); });
+    }
+    Handler handler_;
+};
+
+asio::awaitable<void> call_body(const scope_body& body, task_scope& tasks) { co_await body(tasks); }
+
+// On the strand. Cancelling it cancels the scope.
+asio::awaitable<void> run_all(const scope_body& body) {
+    const asio::any_io_executor strand = co_await asio::this_coro::executor;
+    auto initiate = [&](auto handler) {
+        auto slot = asio::get_associated_cancellation_slot(handler);
+        const auto state = std::make_shared<waited_scope<decltype(handler)>>(strand, std::move(handler));
+        // The slot belongs to the waiting coroutine, and that to the state.
+        if (slot.is_connected())
+            slot.assign([weak = std::weak_ptr<scope_state>(state)](asio::cancellation_type how) {
+                if (const auto scope = weak.lock()) scope->cancelled_by_caller(how);
+            });
+        state->start(call_body(body, state->handle()), task_kind::body);
+    };
+    co_await asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr)>(initiate, asio::use_awaitable);
+}
+
+}  // namespace
+
+void scope_state::start(asio::awaitable<void> task, task_kind kind) {
+    task_node made(shared_from_this(), kind);
+    made.insert_before(tasks_);
+    asio::awaitable<void> run = run_task(std::move(made), std::move(task));
+    auto& node = static_cast<task_node&>(*tasks_.previous);  // has moved into the coroutine
+    ++running_;
+    if (kind == task_kind::body) body_runs_ = true;
+    asio::co_spawn(executor_, std::move(run), task_handler{node.signal.slot()});
+}
+
+bool scope_state::spawn(asio::awaitable<void> task) {
+    if (!task.valid()) throw error(errc::invalid_argument, "spawn", {}, "the task is empty");
+    if (cancelled_) {
+        refused_ = true;
+        return false;
+    }
+    start(std::move(task), task_kind::spawned);
+    return true;
+}
+
+void scope_state::task_ended(task_node& node, std::exception_ptr failed) {
+    node.unlink();
+    if (node.kind == task_kind::body) body_runs_ = false;
+    --running_;
+    if (failed) task_threw(std::move(failed));
+    if (running_ == 0) complete(outcome());
+}
+
+void scope_state::task_threw(std::exception_ptr what) {
+    const task_end how = classify(what);
+    if (cancelled_ && how != task_end::failed) {
+        if (!aborted_ || how == task_end::cancelled_with_unknown_outcome) aborted_ = std::move(what);
+    } else {
+        if (!failure_) failure_ = std::move(what);
+        cancel_all_once();
+    }
+}
+
+std::exception_ptr scope_state::outcome() const {
+    if (failure_ || !cancelled_by_caller_) return failure_;
+    if (aborted_) return aborted_;
+    return refused_ ? std::make_exception_ptr(error(asio::error::operation_aborted, "with_task_scope")) : nullptr;
+}
+
+void scope_state::cancelled_by_caller(asio::cancellation_type how) {
+    cancelled_by_caller_ = true;
+    cancel_all(how);
+}
+
+void scope_state::cancel_all_once() {
+    if (std::exchange(cancelled_by_us_, true)) return;
+    cancel_all(asio::cancellation_type::terminal);
+}
+
+// A task may end while it is being cancelled, and so take itself, or others, out of the list.
+void scope_state::cancel_all(asio::cancellation_type how) {
+    const auto alive = shared_from_this();
+    cancelled_ = true;
+    list_link still_to_do(std::move(tasks_));
+    while (still_to_do.linked()) {
+        auto& node = static_cast<task_node&>(*still_to_do.next);
+        node.unlink();
+        node.insert_before(tasks_);
+        node.signal.emit(how);
+    }
+}
+
+const scope_state& scope_state::checked(const char* operation) const {
+    if (!executor_.target<asio::strand<asio::any_io_executor>>()->running_in_this_thread())
+        throw error(errc::invalid_argument, operation, {}, "a task_scope is for its own strand: post to its get_executor()");
+    return *this;
+}
+
+asio::awaitable<void> run_task_scope(scope_body body) {
+    std::function<asio::awaitable<void>()> all = [&body] { return run_all(body); };
+    const arm_function nothing_to_arm = [](const std::shared_ptr<body_run>&) { return disarm_function(); };
+    co_await run_cancellable(std::move(all), nothing_to_arm, body_strand::callers);
+}
+
+}  // namespace zkasio::detail
+
+namespace zkasio {
+
+bool task_scope::spawn(asio::awaitable<void> task) { return state_.checked("spawn").spawn(std::move(task)); }
+void task_scope::cancel() { state_.checked("cancel").cancel_all_once(); }
+bool task_scope::cancelled() const { return state_.checked("cancelled").cancelled(); }
+std::size_t task_scope::size() const { return state_.checked("size").size(); }
+asio::any_io_executor task_scope::get_executor() const { return state_.executor(); }
+
+}  // namespace zkasio

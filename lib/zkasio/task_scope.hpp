@@ -1,0 +1,145 @@
+#pragma once
+
+#include <zkasio/asio_version.hpp>
+#include <zkasio/coroutine_safety.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/export.hpp>
+
+#include <asio/any_io_executor.hpp>
+#include <asio/awaitable.hpp>
+#include <asio/error.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace zkasio {
+
+class task_scope;
+
+namespace detail {
+
+class scope_state;
+
+/// Keeps the closure for as long as the coroutine that it has made runs.
+template <class Task>
+asio::awaitable<void> call_and_keep(Task task) {
+    co_await task();
+}
+
+template <class Task>
+concept task_function = requires(std::decay_t<Task>& task) {
+    { task() } -> std::same_as<asio::awaitable<void>>;
+};
+
+using scope_body = std::function<asio::awaitable<void>(task_scope&)>;
+ZKASIO_EXPORT asio::awaitable<void> run_task_scope(scope_body body);
+
+}  // namespace detail
+
+/// Coroutines that run side by side and end together: see with_task_scope(), which makes it.
+///
+/// The scope is cancelled, and with it the body and every task that has not ended, by
+///   - the first exception of a task or of the body: they receive a terminal cancellation;
+///   - cancel(): the same;
+///   - the cancellation of the coroutine that awaits with_task_scope(), also by a lock or a session around it that is lost: they receive
+///     that cancellation, of whichever type the coroutine has enabled.
+/// Tasks receive cancellations of all types, not only terminal ones as after co_spawn.
+///
+/// One strand runs the body and the tasks: the caller's executor if that is an asio::strand<asio::any_io_executor>, else a strand over it.
+/// Tasks that are to compute on several threads of a pool at a time switch to other executors. All members are for that strand, that
+/// is for the body and the tasks; from elsewhere post to get_executor(). On any other thread they fail with errc::invalid_argument.
+///
+/// *Lifetime*: until the body and all tasks have ended.
+class ZKASIO_EXPORT task_scope {
+public:
+    /// For zkasio itself.
+    explicit task_scope(detail::scope_state& state) noexcept : state_(state) {}
+    task_scope(const task_scope&) = delete;
+    task_scope& operator=(const task_scope&) = delete;
+
+    /// Starts `task`, which runs at once until it suspends for the first time, as with co_spawn(). Once the scope has been cancelled, nothing
+    /// is started any more: the task is destroyed, and the result is false. May be called by tasks, also when the body has ended.
+    /// *Fails with* errc::invalid_argument for an awaitable that was moved from.
+    /// *Lifetime*: what belongs to the body ends with the body, which may be before the tasks do. What tasks refer to stands
+    /// outside of with_task_scope(), is passed by value, or is captured by the body's closure, which lives as long as the scope.
+    bool spawn(asio::awaitable<void> task);
+
+    /// The same for a callable that returns the coroutine. It is moved (or, if it has a name, copied), and lives until the task has ended: a lambda that is
+    /// a coroutine may have captures.
+    template <detail::task_function Task>
+    bool spawn(Task&& task) {
+        return spawn(detail::call_and_keep<std::decay_t<Task>>(std::forward<Task>(task)));
+    }
+
+    /// Cancels the scope. Whoever calls this is part of it: the next `co_await` there fails, too. A second call does nothing.
+    void cancel();
+    /// By whatever.
+    bool cancelled() const;
+
+    /// How many tasks have not ended yet. The body is not counted.
+    std::size_t size() const;
+
+    /// The strand.
+    asio::any_io_executor get_executor() const;
+
+private:
+    detail::scope_state& state_;
+};
+
+namespace detail {
+
+// `Body` is a reference where the caller has a name for it, else the closure itself, which then lives in this frame.
+template <class T, class Body>
+asio::awaitable<T> run_in_scope(Body body) {
+    using plain = std::remove_cvref_t<Body>;
+    if constexpr (is_std_function<plain> || std::is_pointer_v<plain>)
+        if (!body) throw error(errc::invalid_argument, "with_task_scope", {}, "the body is empty");
+    if constexpr (std::is_void_v<T>) {
+        scope_body run = [&body](task_scope& tasks) -> asio::awaitable<void> { return body(tasks); };
+        co_await run_task_scope(std::move(run));
+    } else {
+        std::optional<T> value;
+        scope_body run = [&body, &value](task_scope& tasks) -> asio::awaitable<void> {
+            T ended = co_await body(tasks);
+            value.emplace(std::move(ended));
+        };
+        co_await run_task_scope(std::move(run));
+        if (!value) throw error(asio::error::operation_aborted, "with_task_scope");
+        co_return std::move(*value);
+    }
+}
+
+template <class Body>
+auto start_scope(Body&& body) {
+    using plain = std::remove_reference_t<Body>;
+    using kept = std::conditional_t<std::is_lvalue_reference_v<Body>, Body, plain>;
+    using result = typename std::invoke_result_t<plain&, task_scope&>::value_type;
+    return run_in_scope<result, kept>(std::forward<Body>(body));
+}
+
+}  // namespace detail
+
+/// Runs `body(scope)`, a coroutine that takes a task_scope& and spawns tasks into it.
+///
+/// *Completes when* the body and all tasks have really ended, with what the body returns. A task that has ended keeps no memory.
+/// *Fails with* the first exception of the body or of a task; the exceptions that follow it are dropped. No such exception is the
+/// operation_aborted with which the body or a task ends after the scope was cancelled; without cancellation, it is one.
+/// *Cancellation*: cancels the scope. When that has ended the body or a task, or kept one from being started, this fails with
+/// asio::error::operation_aborted; when all have completed in spite of it, with what the body returns. After task_scope::cancel(), a
+/// body that it has ended counts as completed if it returns void; else, this fails with operation_aborted.
+/// *Lifetime*: a `body` with a name is not copied, and lives until this completes; others are moved from, see also zkasio::moved().
+template <class Body>
+auto with_task_scope(Body&& body) {
+    if constexpr (detail::is_moved_callable<std::remove_cvref_t<Body>>)
+        return detail::start_scope(std::move(body.from));
+    else if constexpr (detail::refuse_unsafe<Body>())
+        return detail::start_scope(std::forward<Body>(body));
+    else
+        return asio::awaitable<void>();
+}
+
+}  // namespace zkasio
