@@ -1,35 +1,10 @@
 #include "unit/task_scope_steps.hpp"
 
-#include <asio/associated_cancellation_slot.hpp>
-#include <asio/associated_executor.hpp>
-#include <asio/async_result.hpp>
-#include <asio/dispatch.hpp>
-
-#include <memory>
-#include <optional>
-#include <utility>
-#include <vector>
-
 using namespace zkasio;
 using namespace zkasio::test;
 using asio::cancellation_type;
 
 namespace {
-
-// Ends within the signal that cancels it, and not in a later turn.
-asio::awaitable<void> ends_at_once() {
-    auto initiate = [](auto handler) {
-        auto slot = asio::get_associated_cancellation_slot(handler);
-        slot.assign([waiting = std::make_shared<decltype(handler)>(std::move(handler))](cancellation_type) {
-            auto ended = std::move(*waiting);
-            const auto executor = asio::get_associated_executor(ended);
-            asio::dispatch(executor, [ended = std::move(ended)]() mutable {
-                std::move(ended)(std::make_exception_ptr(std::system_error(asio::error::operation_aborted)));
-            });
-        });
-    };
-    co_await asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr)>(initiate, asio::use_awaitable);
-}
 
 asio::awaitable<void> write_that_was_sent() {
     bool cancelled = false;
@@ -39,6 +14,14 @@ asio::awaitable<void> write_that_was_sent() {
         cancelled = true;
     }
     if (cancelled) throw error(asio::error::operation_aborted, "set", "/a", {}, true);
+}
+
+asio::awaitable<void> throws_when_cancelled() {
+    try {
+        co_await forever();
+    } catch (const std::system_error&) {
+        throw std::runtime_error("while it ended");
+    }
 }
 
 template <class Scoped>
@@ -196,15 +179,7 @@ TEST_CASE("task scope: a real failure is not hidden by the cancellation, and the
                 co_await with_task_scope([&](task_scope& tasks) -> asio::awaitable<void> {
                     tasks.spawn(forever());
                     tasks.spawn(write_that_was_sent());
-                    tasks.spawn(fails ? [](asio::awaitable<void> first) -> asio::awaitable<void> {
-                        bool over = false;
-                        try {
-                            co_await std::move(first);
-                        } catch (const std::system_error&) {
-                            over = true;
-                        }
-                        if (over) throw std::runtime_error("while it ended");
-                    }(forever()) : forever());
+                    if (fails) tasks.spawn(throws_when_cancelled());
                     co_await forever();
                 });
             };
@@ -272,70 +247,6 @@ TEST_CASE("task scope: cancel() from a task ends the body, which has no result t
         };
         const std::error_code code = co_await code_of(with_task_scope(number));
         CHECK(code == asio::error::operation_aborted);
-    };
-    loop.run(steps());
-}
-
-TEST_CASE("task scope: tasks may end, and cancel once more, while they are being cancelled", "[task_scope]") {
-    test_loop loop;
-    auto steps = [&]() -> asio::awaitable<void> {
-        int ended = 0;
-        auto body = [&](task_scope& tasks) -> asio::awaitable<void> {
-            for (int i = 0; i < 5; ++i) {
-                tasks.spawn(forever());
-                tasks.spawn([&]() -> asio::awaitable<void> {
-                    std::exception_ptr e;
-                    try {
-                        co_await ends_at_once();
-                    } catch (...) {
-                        e = std::current_exception();
-                    }
-                    ++ended;
-                    tasks.cancel();
-                    std::rethrow_exception(e);
-                });
-            }
-            co_await settle();
-            const std::size_t before = tasks.size();
-            tasks.cancel();
-            CHECK(before - tasks.size() == 5);
-        };
-        co_await with_task_scope(body);
-        CHECK(ended == 5);
-    };
-    loop.run(steps());
-}
-
-TEST_CASE("task scope: nested scopes", "[task_scope]") {
-    test_loop loop;
-    auto steps = [&]() -> asio::awaitable<void> {
-        cancellation_type inner{}, sibling{};
-        gate now(loop.executor());
-        auto nest = [&](task_scope& outer) -> asio::awaitable<void> {
-            outer.spawn(until_cancelled_by(sibling));
-            outer.spawn([&]() -> asio::awaitable<void> {
-                co_await with_task_scope([&](task_scope& tasks) -> asio::awaitable<void> {
-                    tasks.spawn(until_cancelled_by(inner));
-                    tasks.spawn(fail_after(now, "inside"));
-                    co_return;
-                });
-            });
-            co_return;
-        };
-        auto scoped = [&]() -> asio::awaitable<void> { co_await with_task_scope(nest); };
-        running cancelled(loop.executor(), scoped());
-        co_await settle();
-        cancelled.cancel();
-        const std::error_code code = co_await cancelled.code();
-        CHECK(code == asio::error::operation_aborted);
-        CHECK(inner == cancellation_type::terminal);
-        CHECK(sibling == cancellation_type::terminal);
-
-        inner = sibling = {};
-        now.open();
-        CHECK((co_await message_of(scoped())) == "inside");
-        CHECK(inner == cancellation_type::terminal);
-        CHECK(sibling == cancellation_type::terminal);
     };
     loop.run(steps());
 }

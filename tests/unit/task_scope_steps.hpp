@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace zkasio::test {
 
@@ -70,6 +71,18 @@ inline asio::awaitable<void> fail_with(std::string text) {
 inline asio::awaitable<void> fail_after(gate& when, std::string text) {
     co_await when.wait();
     throw std::runtime_error(text);
+}
+
+// Not in a CHECK: g++ 12 awaits there three times.
+template <class T>
+asio::awaitable<void> expect_code(asio::awaitable<T> operation, std::error_code expected) {
+    const std::error_code got = co_await code_of(std::move(operation));
+    CHECK(got == expected);
+}
+template <class T>
+asio::awaitable<void> expect_message(asio::awaitable<T> operation, std::string expected) {
+    const std::string got = co_await message_of(std::move(operation));
+    CHECK(got == expected);
 }
 
 /// Lets everything happen that is ready to.

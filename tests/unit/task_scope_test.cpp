@@ -147,7 +147,7 @@ TEST_CASE("task scope: the first exception cancels the others and is the one tha
             now.open();
             co_await until_cancelled_by(body);
         };
-        CHECK((co_await message_of(with_task_scope(of_a_task))) == "task");
+        co_await expect_message(with_task_scope(of_a_task), "task");
         CHECK(task == asio::cancellation_type::terminal);
         CHECK(body == asio::cancellation_type::terminal);
 
@@ -157,7 +157,7 @@ TEST_CASE("task scope: the first exception cancels the others and is the one tha
             co_await settle();
             throw std::runtime_error("body");
         };
-        CHECK((co_await message_of(with_task_scope(of_the_body))) == "body");
+        co_await expect_message(with_task_scope(of_the_body), "body");
         CHECK(task == asio::cancellation_type::terminal);
 
         auto of_all = [&](task_scope& tasks) -> asio::awaitable<void> {
@@ -167,7 +167,7 @@ TEST_CASE("task scope: the first exception cancels the others and is the one tha
             CHECK(tasks.cancelled());
             co_await fail_with("body");
         };
-        CHECK((co_await message_of(with_task_scope(of_all))) == "first");
+        co_await expect_message(with_task_scope(of_all), "first");
 
         auto while_unwinding = [&](task_scope& tasks) -> asio::awaitable<void> {
             tasks.spawn([&]() -> asio::awaitable<void> {
@@ -180,7 +180,7 @@ TEST_CASE("task scope: the first exception cancels the others and is the one tha
             throw std::runtime_error("earlier");
             co_return;
         };
-        CHECK((co_await message_of(with_task_scope(while_unwinding))) == "earlier");
+        co_await expect_message(with_task_scope(while_unwinding), "earlier");
     };
     loop.run(steps());
 }
@@ -197,7 +197,7 @@ TEST_CASE("task scope: a cancellation that nobody has asked for is an exception 
             });
             co_return;
         };
-        CHECK((co_await message_of(with_task_scope(body))) == "mine: cancelled");
+        co_await expect_message(with_task_scope(body), "mine: cancelled");
         CHECK(task == asio::cancellation_type::terminal);
     };
     loop.run(steps());
@@ -248,7 +248,7 @@ TEST_CASE("task scope: a failing call of a body that is no coroutine is the fail
             tasks.spawn(forever());
             throw std::runtime_error("called");
         };
-        CHECK((co_await message_of(with_task_scope(body))) == "called");
+        co_await expect_message(with_task_scope(body), "called");
     };
     loop.run(steps());
 }

@@ -1,0 +1,32 @@
+#include <zkasio/result.hpp>
+
+#include <system_error>
+
+namespace zkasio::detail {
+
+result_failure result_failure::current() {
+    try {
+        throw;
+    } catch (const error& e) {
+        // Only the exception itself has what is nested in it.
+        const bool nests = dynamic_cast<const std::nested_exception*>(&e) != nullptr;
+        return result_failure(e, nests ? std::current_exception() : nullptr);
+    } catch (const std::system_error& e) {
+        if (e.code() != condition::cancelled) throw;
+        return result_failure(error(e.code(), "operation"));
+    }
+}
+
+void result_failure::rethrow() const {
+    if (thrown) std::rethrow_exception(thrown);
+    throw what;
+}
+
+const result_failure& empty_result() {
+    static const result_failure empty(error(errc::invalid_argument, "result", {}, "an empty result has no value"));
+    return empty;
+}
+
+void throw_has_a_value() { throw error(errc::invalid_argument, "result", {}, "error() of a result that has a value"); }
+
+}  // namespace zkasio::detail

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <zkasio/error.hpp>
+#include <zkasio/export.hpp>
+
+#include <exception>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace zkasio {
+
+namespace detail {
+
+/// Why there is no value.
+struct ZKASIO_EXPORT result_failure {
+    explicit result_failure(error e, std::exception_ptr original = nullptr) noexcept : what(std::move(e)), thrown(std::move(original)) {}
+    /// Of the exception that is being handled in a `catch (...)`. Rethrows it unless it is an error, or a cancellation.
+    static result_failure current();
+    [[noreturn]] void rethrow() const;
+
+    error what;
+    std::exception_ptr thrown;  ///< null: throw `what`; else what has another exception nested in it
+};
+
+/// Of a result that was made without a value and without an error.
+ZKASIO_EXPORT const result_failure& empty_result();
+[[noreturn]] ZKASIO_EXPORT void throw_has_a_value();
+
+/// What result<T> and result<void> have in common.
+template <class Stored>
+class result_base {
+public:
+    bool has_value() const noexcept { return state_.index() == 1; }
+    explicit operator bool() const noexcept { return has_value(); }
+
+    /// *Fails with* errc::invalid_argument when there is a value.
+    const zkasio::error& error() const {
+        if (has_value()) throw_has_a_value();
+        return failure().what;
+    }
+
+protected:
+    using state = std::variant<std::monostate, Stored, result_failure>;
+    result_base() = default;
+    template <std::size_t Index, class Argument>
+    result_base(std::in_place_index_t<Index> index, Argument&& argument) : state_(index, std::forward<Argument>(argument)) {}
+
+    template <class Self>
+    static auto&& checked(Self&& self) {
+        if (!self.has_value()) self.failure().rethrow();
+        return std::get<1>(std::forward<Self>(self).state_);
+    }
+
+private:
+    const result_failure& failure() const {
+        const auto* there = std::get_if<2>(&state_);
+        return there ? *there : empty_result();
+    }
+    state state_;
+};
+
+}  // namespace detail
+
+/// The value of an operation, or the error that it has failed with: what as_result() returns. Named as in std::expected of C++23.
+///
+/// What asks for the value where there is none throws the error: value(), and operator* and operator-> as well, which is safer than in
+/// std::expected. Where an exception was nested in the error (see throw_with_body_failure()), it is nested in what is thrown.
+///
+/// One that is made without arguments is an error, errc::invalid_argument: Asio makes such ones to replace them, for asio::use_future.
+template <class T>
+class [[nodiscard]] result : public detail::result_base<T> {
+    static_assert(std::is_object_v<T> && !std::is_const_v<T>, "a result is of a plain type, or void");
+    using base = detail::result_base<T>;
+
+public:
+    using value_type = T;
+    using error_type = zkasio::error;
+
+    result() = default;
+    result(T value) : base(std::in_place_index<1>, std::move(value)) {}
+    result(zkasio::error e) : base(std::in_place_index<2>, std::move(e)) {}
+    explicit result(detail::result_failure f) : base(std::in_place_index<2>, std::move(f)) {}
+
+    T& value() & { return base::checked(*this); }
+    const T& value() const& { return base::checked(*this); }
+    T&& value() && { return base::checked(std::move(*this)); }
+
+    T& operator*() & { return value(); }
+    const T& operator*() const& { return value(); }
+    T&& operator*() && { return std::move(*this).value(); }
+    T* operator->() { return &value(); }
+    const T* operator->() const { return &value(); }
+};
+
+/// Of an operation that returns nothing: `result<void>(std::in_place)` is its success.
+template <>
+class [[nodiscard]] result<void> : public detail::result_base<std::in_place_t> {
+    using base = detail::result_base<std::in_place_t>;
+
+public:
+    using value_type = void;
+    using error_type = zkasio::error;
+
+    result() = default;
+    explicit result(std::in_place_t success) : base(std::in_place_index<1>, success) {}
+    result(zkasio::error e) : base(std::in_place_index<2>, std::move(e)) {}
+    explicit result(detail::result_failure f) : base(std::in_place_index<2>, std::move(f)) {}
+
+    void value() const { base::checked(*this); }
+    void operator*() const { value(); }
+};
+
+}  // namespace zkasio
