@@ -67,6 +67,7 @@ class zkasio_category_impl final : public std::error_category {
             case errc::would_deadlock: return "held already by whoever asks for it, who would wait for itself";
             case errc::revoked: return "asked back, and the work under it cancelled";
             case errc::forked: return "made before fork(), so it belongs to the parent process";
+            case errc::timed_out: return "timed out";
         }
         return "zkasio error " + std::to_string(value);
     }

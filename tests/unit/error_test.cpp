@@ -50,7 +50,8 @@ const std::vector<zk_errc> all_zk_codes{zk_errc::ok,
 const std::vector<errc> all_codes{errc::session_expired,  errc::client_closed, errc::not_connected,
                                   errc::lock_lost,        errc::lock_released, errc::invalid_path,
                                   errc::invalid_argument, errc::too_large,     errc::too_many_watches,
-                                  errc::foreign_child};
+                                  errc::foreign_child,    errc::would_deadlock, errc::revoked,
+                                  errc::forked,           errc::timed_out};
 
 template <class Code>
 std::vector<std::error_code> those_that_are(const std::vector<Code>& codes, condition c) {
@@ -121,7 +122,7 @@ TEST_CASE("error: retryable", "[error]") {
 TEST_CASE("error: session_ended", "[error]") {
     CHECK(those_that_are(all_zk_codes, condition::session_ended) ==
           codes{zk_errc::session_expired, zk_errc::auth_failed, zk_errc::closing, zk_errc::session_requires_sasl});
-    CHECK(those_that_are(all_codes, condition::session_ended) == codes{errc::session_expired, errc::client_closed});
+    CHECK(those_that_are(all_codes, condition::session_ended) == codes{errc::session_expired, errc::client_closed, errc::forked});
     CHECK(std::error_code() != condition::session_ended);
 }
 

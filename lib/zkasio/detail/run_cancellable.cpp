@@ -1,8 +1,5 @@
 #include <zkasio/detail/run_cancellable.hpp>
 
-#include <zkasio/deadline.hpp>
-#include <zkasio/error.hpp>
-
 #include <asio/associated_cancellation_slot.hpp>
 #include <asio/associated_executor.hpp>
 #include <asio/bind_cancellation_slot.hpp>
@@ -10,11 +7,9 @@
 #include <asio/error.hpp>
 #include <asio/post.hpp>
 #include <asio/prefer.hpp>
-#include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
 
-#include <algorithm>
 #include <system_error>
 #include <typeinfo>
 
@@ -76,32 +71,6 @@ asio::awaitable<void> run_cancellable(std::function<asio::awaitable<void>()> bod
                    });
     };
     co_await asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr)>(initiate, asio::use_awaitable);
-}
-
-asio::awaitable<bool> run_until_deadline(boot_clock::time_point deadline, std::function<asio::awaitable<void>()> body) {
-    using namespace std::chrono_literals;
-    if (!body) throw error(errc::invalid_argument, "run_with_deadline", {}, "the body is empty");
-    const auto hit = std::make_shared<bool>(false);
-    arm_function arm = [deadline, hit](const std::shared_ptr<body_run>& run) -> disarm_function {
-        const auto timer = std::make_shared<asio::steady_timer>(run->strand);
-        const auto now = boot_clock::now();
-        const boot_clock::duration left = deadline > now ? deadline - now : 0ns;  // no difference to time_point::min()
-        timer->expires_after(std::min<boot_clock::duration>(left, 24h * 365 * 100));
-        timer->async_wait([run, hit, timer](std::error_code cancelled) {
-            if (cancelled || run->ended) return;
-            *hit = true;
-            run->cancel_now();
-        });
-        return [timer] { timer->cancel(); };
-    };
-    bool aborted = false;
-    try {
-        co_await run_cancellable(std::move(body), std::move(arm), body_strand::own);
-    } catch (const std::system_error& e) {
-        if (!*hit || e.code() != asio::error::operation_aborted) throw;
-        aborted = true;
-    }
-    co_return !aborted;
 }
 
 }  // namespace zkasio::detail

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <zkasio/asio_version.hpp>
+#include <zkasio/clock.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/export.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace zkasio {
+
+namespace detail {
+
+inline boot_clock::time_point end_of(boot_clock::time_point limit) noexcept { return limit; }
+ZKASIO_EXPORT boot_clock::time_point end_of(std::chrono::nanoseconds limit);
+ZKASIO_EXPORT asio::awaitable<void> run_with_timeout(boot_clock::time_point end, std::function<asio::awaitable<void>()> body);
+
+template <class Limit, class T>
+asio::awaitable<T> end_within(Limit limit, asio::awaitable<T> operation) {
+    const boot_clock::time_point end = end_of(limit);
+    if (!operation.valid()) throw error(errc::invalid_argument, "timeout", {}, "the operation is empty");
+    if constexpr (std::is_void_v<T>) {
+        std::function<asio::awaitable<void>()> body = [&operation] { return std::move(operation); };
+        co_await run_with_timeout(end, std::move(body));
+    } else {
+        std::optional<T> value;
+        std::function<asio::awaitable<void>()> body = [&operation, &value]() -> asio::awaitable<void> {
+            T result = co_await std::move(operation);
+            value.emplace(std::move(result));
+        };
+        co_await run_with_timeout(end, std::move(body));
+        co_return std::move(*value);
+    }
+}
+
+}  // namespace detail
+
+/// `co_await timeout(5s, lock.acquire())`: any operation, or coroutine, with a limit on its time. When that has passed, the operation receives a terminal
+/// cancellation.
+///
+/// *Completes when* the operation has really ended. Its result counts, even one that came after the limit: a lock_guard is never lost to
+/// a race. The operation runs on the caller's executor if that is an asio::strand<asio::any_io_executor>, else on a strand over it.
+/// *Fails with* errc::timed_out when the cancellation at the limit has ended the operation, with the name and the path of the operation, and with
+/// error::outcome_unknown() when it was a write that may have been applied. With errc::invalid_argument for a negative `limit`, and
+/// the operation is not begun. Else with what the operation fails with.
+/// *Cancellation*: of whichever type the caller has enabled, is passed on to the operation. If it comes before the limit, this fails with
+/// asio::error::operation_aborted and not with errc::timed_out, even where the operation takes longer than the limit to end.
+/// @param limit from the moment on in which this is awaited. The operation is begun also when it is 0, and cancelled at its first wait; time for
+/// which the machine is suspended does not count.
+template <class T>
+asio::awaitable<T> timeout(std::chrono::nanoseconds limit, asio::awaitable<T> operation) {
+    return detail::end_within(limit, std::move(operation));
+}
+
+/// The same with a point in time, which may have passed, as a limit of 0.
+template <class T>
+asio::awaitable<T> timeout(boot_clock::time_point limit, asio::awaitable<T> operation) {
+    return detail::end_within(limit, std::move(operation));
+}
+
+}  // namespace zkasio
