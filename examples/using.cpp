@@ -3,12 +3,16 @@
 // What stands between "// [name]" and "// [/name]" is what the page shows; a test compares them.
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/as_result.hpp>
+#include <zkasio/task_scope.hpp>
+#include <zkasio/timeout.hpp>
 
 #include <asio/bind_cancellation_slot.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
 #include <asio/strand.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/thread_pool.hpp>
@@ -328,6 +332,39 @@ asio::awaitable<void> read_or_write(zkasio::shared_mutex lock, bool write) {
 }
 // [/no_ternary]
 
+// [scope]
+asio::awaitable<void> answer_requests() {
+    asio::steady_timer never(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
+    co_await never.async_wait(asio::use_awaitable);
+}
+
+asio::awaitable<void> lead(zkasio::client zk, zkasio::mutex lock) {
+    co_await lock.with_lock([&](zkasio::lock_guard& guard) -> asio::awaitable<void> {
+        co_await zkasio::with_task_scope([&](zkasio::task_scope& tasks) -> asio::awaitable<void> {
+            tasks.spawn(answer_requests());
+            tasks.spawn(zkasio::revoke(zk, guard.path()));  // a successor, say, asks for the lock
+            co_await guard.revoke_requested();
+            tasks.cancel();
+        });  // here all tasks have ended
+    });
+}
+// [/scope]
+
+// [timeout]
+asio::awaitable<std::string> settings_in_time(zkasio::client zk) {
+    const zkasio::node_data read = co_await zkasio::timeout(2s, zk.get("/using/settings"));
+    co_return read.data;
+}
+// [/timeout]
+
+// [as_result]
+asio::awaitable<std::string> settings_or(zkasio::client zk, std::string otherwise) {
+    const auto read = co_await zkasio::as_result(zkasio::timeout(2s, zk.get("/using/no-settings")));
+    if (!read && read.error().code() == zkasio::zk_errc::no_node) co_return otherwise;
+    co_return read->data;  // where there is none, this throws the error
+}
+// [/as_result]
+
 asio::awaitable<void> in_coroutines(zkasio::client zk) {
     const auto none = co_await settings_if_any(zk);
     expect(!none, "there is nothing at /using/no-settings");
@@ -348,6 +385,11 @@ asio::awaitable<void> in_coroutines(zkasio::client zk) {
     const zkasio::shared_mutex shared(zk, "/using/shared");
     co_await read_or_write(shared, true);
     co_await read_or_write(shared, false);
+    co_await lead(zk, lock);
+    const std::string in_time = co_await settings_in_time(zk);
+    expect(in_time == now, "the settings are there in time");
+    const std::string missing = co_await settings_or(zk, "none");
+    expect(missing == "none", "there is nothing at /using/no-settings, and that is no exception");
     co_await after_a_loop_was_stopped(zk);
     co_await zk.close();
 }

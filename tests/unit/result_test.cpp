@@ -86,7 +86,7 @@ TEST_CASE("result: a value", "[result]") {
     STATIC_REQUIRE(std::is_same_v<result<int>::value_type, int>);
 }
 
-TEST_CASE("result: an error, which is thrown by whatever asks for the value", "[result]") {
+TEST_CASE("result: an error is thrown by whatever asks for the value", "[result]") {
     const result<std::string> failed(error(zk_errc::no_node, "get", "/a", {}, true));
     CHECK_FALSE(failed);
     CHECK_FALSE(failed.has_value());
@@ -173,7 +173,7 @@ TEST_CASE("as_result: what is nested in an error is nested in what value() throw
     loop.run(steps());
 }
 
-TEST_CASE("as_result: a cancellation is a value, whoever has reported it", "[result]") {
+TEST_CASE("as_result: a cancellation is a value whoever has reported it", "[result]") {
     test_loop loop;
     auto steps = [&]() -> asio::awaitable<void> {
         for (const bool by_asio : {true, false}) {

@@ -171,7 +171,7 @@ TEST_CASE("task scope: when all complete in spite of the cancellation the result
     loop.run(steps());
 }
 
-TEST_CASE("task scope: a real failure is not hidden by the cancellation, and the unknown outcome of a write is told", "[task_scope]") {
+TEST_CASE("task scope: a real failure is not hidden by the cancellation and the unknown outcome of a write is told", "[task_scope]") {
     test_loop loop;
     auto steps = [&]() -> asio::awaitable<void> {
         for (const bool fails : {true, false}) {
@@ -203,7 +203,7 @@ TEST_CASE("task scope: a real failure is not hidden by the cancellation, and the
     loop.run(steps());
 }
 
-TEST_CASE("task scope: cancel() from the body ends the tasks, and the result of the body counts", "[task_scope]") {
+TEST_CASE("task scope: cancel() from the body ends the tasks and the result of the body counts", "[task_scope]") {
     test_loop loop;
     auto steps = [&]() -> asio::awaitable<void> {
         cancellation_type task{};
@@ -229,7 +229,7 @@ TEST_CASE("task scope: cancel() from the body ends the tasks, and the result of 
     loop.run(steps());
 }
 
-TEST_CASE("task scope: cancel() from a task ends the body, which has no result then", "[task_scope]") {
+TEST_CASE("task scope: cancel() from a task ends the body and then there is no result", "[task_scope]") {
     test_loop loop;
     auto steps = [&]() -> asio::awaitable<void> {
         auto nothing_returned = [&](task_scope& tasks) -> asio::awaitable<void> {

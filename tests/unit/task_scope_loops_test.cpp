@@ -182,7 +182,7 @@ TEST_CASE("task scope: on a strand it stays there", "[task_scope]") {
     loop.run();
 }
 
-TEST_CASE("task scope: ten thousand tasks are cancelled at once, and end", "[task_scope]") {
+TEST_CASE("task scope: ten thousand tasks are cancelled at once and end", "[task_scope]") {
     test_loop loop;
     int alive = 0;
     auto scoped = [&]() -> asio::awaitable<void> {

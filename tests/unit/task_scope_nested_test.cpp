@@ -2,8 +2,8 @@
 #include "unit/rig.hpp"
 #include "unit/task_scope_steps.hpp"
 
-#include <zkasio/recipes/detail/nodes_claim.hpp>
-#include <zkasio/recipes/lock_guard.hpp>
+#include <zkasio/locks/detail/nodes_claim.hpp>
+#include <zkasio/locks/lock_guard.hpp>
 
 #include <asio/associated_cancellation_slot.hpp>
 #include <asio/associated_executor.hpp>

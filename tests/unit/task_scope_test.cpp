@@ -80,7 +80,7 @@ TEST_CASE("task scope: without tasks it is its body; its result is the body's", 
     loop.run(steps());
 }
 
-TEST_CASE("task scope: a body with a name is not copied, one that is moved lives until all tasks have ended", "[task_scope]") {
+TEST_CASE("task scope: a body with a name is not copied and one that is moved lives until all tasks have ended", "[task_scope]") {
     test_loop loop;
     auto steps = [&]() -> asio::awaitable<void> {
         counts_copies none;
@@ -203,7 +203,7 @@ TEST_CASE("task scope: a cancellation that nobody has asked for is an exception 
     loop.run(steps());
 }
 
-TEST_CASE("task scope: it is for the body and the tasks, and for tasks that are there", "[task_scope]") {
+TEST_CASE("task scope: it is for the body and the tasks and takes tasks that are there", "[task_scope]") {
     test_loop loop;
     auto steps = [&]() -> asio::awaitable<void> {
         std::vector<std::error_code> refused;
