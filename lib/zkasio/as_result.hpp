@@ -11,16 +11,18 @@
 
 namespace zkasio {
 
-/// `result<lock_guard> r = co_await as_result(lock.acquire())`: any operation, with its error as a value instead of an exception.
+/// `result<lock_guard> r = co_await as_result(lock.acquire())`: any operation, with its error as a value instead of an
+/// exception.
 ///
-/// *Completes when* the operation does. What becomes a value is zkasio::error, and the operation_aborted with which Asio's own operations end when they
-/// are cancelled (named "operation").
+/// *Completes when* the operation does. What becomes a value is zkasio::error, and the operation_aborted with which
+/// Asio's own operations end when they are cancelled (named "operation").
 /// *Fails with* whatever else the operation throws, which is a user's exception.
-/// *Cancellation*: is the operation's, whose error is returned. A coroutine that was cancelled cannot await anything else, though: as
-/// ever with Asio, its next co_await throws, even that of an as_result().
+/// *Cancellation*: is the operation's, whose error is returned. A coroutine that was cancelled cannot await anything
+/// else, though: as ever with Asio, its next co_await throws, even that of an as_result().
 template <class T>
 asio::awaitable<result<T>> as_result(asio::awaitable<T> operation) {
-    if (!operation.valid()) co_return result<T>(error(errc::invalid_argument, "as_result", {}, "the operation is empty"));
+    if (!operation.valid())
+        co_return result<T>(error(errc::invalid_argument, "as_result", {}, "the operation is empty"));
     std::optional<detail::result_failure> failed;
     try {
         if constexpr (std::is_void_v<T>) {

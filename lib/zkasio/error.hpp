@@ -60,8 +60,8 @@ enum class errc {
     would_deadlock,       ///< whoever asks for the lock holds it already, and would wait for itself
     revoked,              ///< the lock was asked back, and the work under it cancelled
     forked,               ///< in a child process: client and session belong to the parent, see client
-    timed_out,            ///< the limit that timeout() was given has passed. Not condition::cancelled, for the caller has not cancelled anything,
-                          ///< and not condition::retryable, for whether to wait longer is for whoever has set the limit to say
+    timed_out,            ///< the limit of a timeout() has passed. Not condition::cancelled: the caller has cancelled nothing.
+                          ///< Not condition::retryable: whoever has set the limit decides whether to wait longer
 };
 
 /// Questions that callers ask of an error code: `if (e.code() == condition::retryable)`.

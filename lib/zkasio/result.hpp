@@ -14,7 +14,8 @@ namespace detail {
 
 /// Why there is no value.
 struct ZKASIO_EXPORT result_failure {
-    explicit result_failure(error e, std::exception_ptr original = nullptr) noexcept : what(std::move(e)), thrown(std::move(original)) {}
+    explicit result_failure(error e, std::exception_ptr original = nullptr) noexcept
+        : what(std::move(e)), thrown(std::move(original)) {}
     /// Of the exception that is being handled in a `catch (...)`. Rethrows it unless it is an error, or a cancellation.
     static result_failure current();
     [[noreturn]] void rethrow() const;
@@ -44,7 +45,8 @@ protected:
     using state = std::variant<std::monostate, Stored, result_failure>;
     result_base() = default;
     template <std::size_t Index, class Argument>
-    result_base(std::in_place_index_t<Index> index, Argument&& argument) : state_(index, std::forward<Argument>(argument)) {}
+    result_base(std::in_place_index_t<Index> index, Argument&& argument)
+        : state_(index, std::forward<Argument>(argument)) {}
 
     template <class Self>
     static auto&& checked(Self&& self) {
@@ -62,12 +64,15 @@ private:
 
 }  // namespace detail
 
-/// The value of an operation, or the error that it has failed with: what as_result() returns. Named as in std::expected of C++23.
+/// The value of an operation, or the error that it has failed with: what as_result() returns. Named as in std::expected
+/// of C++23.
 ///
-/// What asks for the value where there is none throws the error: value(), and operator* and operator-> as well, which is safer than in
-/// std::expected. Where an exception was nested in the error (see throw_with_body_failure()), it is nested in what is thrown.
+/// What asks for the value where there is none throws the error: value(), and operator* and operator-> as well, which
+/// is safer than in std::expected. Where an exception was nested in the error (see throw_with_body_failure()), it is
+/// nested in what is thrown.
 ///
-/// One that is made without arguments is an error, errc::invalid_argument: Asio makes such ones to replace them, for asio::use_future.
+/// One that is made without arguments is an error, errc::invalid_argument: Asio makes such ones to replace them, for
+/// asio::use_future.
 template <class T>
 class [[nodiscard]] result : public detail::result_base<T> {
     static_assert(std::is_object_v<T> && !std::is_const_v<T>, "a result is of a plain type, or void");

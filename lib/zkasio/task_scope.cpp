@@ -49,11 +49,12 @@ struct list_link {
 
 enum class task_kind { body, spawned };
 
-// A parameter of run_task(), and so in the memory of its coroutine: a task costs no other. Moving makes a new signal, so a node is not
-// moved any more when somebody has asked for its slot.
+// A parameter of run_task(), and so in the memory of its coroutine: a task costs no other. Moving makes a new signal,
+// so a node is not moved any more when somebody has asked for its slot.
 struct task_node : list_link {
     task_node(std::shared_ptr<scope_state> s, task_kind k) noexcept : scope(std::move(s)), kind(k) {}
-    task_node(task_node&& other) noexcept : list_link(std::move(other)), scope(std::move(other.scope)), kind(other.kind) {}
+    task_node(task_node&& other) noexcept
+        : list_link(std::move(other)), scope(std::move(other.scope)), kind(other.kind) {}
 
     std::shared_ptr<scope_state> scope;
     task_kind kind;
@@ -77,8 +78,8 @@ task_end classify(const std::exception_ptr& thrown) {
 
 }  // namespace
 
-// Belongs to its tasks, and to nobody else. It has the suspended coroutine that waits for their end, so nothing that this coroutine owns
-// is destroyed before the tasks are, also when the execution context is destroyed with all of them.
+// Belongs to its tasks, and to nobody else. It has the suspended coroutine that waits for their end, so nothing that
+// this coroutine owns is destroyed before the tasks are, also when the execution context is destroyed with all of them.
 class scope_state : public std::enable_shared_from_this<scope_state> {
 public:
     explicit scope_state(const asio::any_io_executor& strand) : executor_(strand) {}
@@ -92,9 +93,7 @@ public:
     void cancelled_by_caller(asio::cancellation_type how);
     void cancel_all_once();
 
-    /// Refuses whoever is not on the strand.
-    const scope_state& checked(const char* operation) const;
-    scope_state& checked(const char* operation) { return const_cast<scope_state&>(std::as_const(*this).checked(operation)); }
+    void refuse_other_threads(const char* operation) const;
 
     bool cancelled() const noexcept { return cancelled_; }
     std::size_t size() const noexcept { return running_ - (body_runs_ ? 1 : 0); }
@@ -111,15 +110,17 @@ private:
     task_scope handle_{*this};
     list_link tasks_;
     std::size_t running_ = 0;
-    bool body_runs_ = false, cancelled_ = false, cancelled_by_us_ = false, cancelled_by_caller_ = false, refused_ = false;
-    std::exception_ptr failure_;
-    std::exception_ptr aborted_;  // a cancellation that a task has ended with: one that has left the outcome of a write unknown, if there is any
+    bool body_runs_ = false, refused_ = false;
+    bool cancelled_ = false, cancelled_by_us_ = false, cancelled_by_caller_ = false;
+    std::exception_ptr failure_;  // the first
+    // A cancellation that a task has ended with: one that has left the outcome of a write unknown, if there is any.
+    std::exception_ptr aborted_;
 };
 
 namespace {
 
-// co_spawn lets terminal cancellation through and nothing else: the task is to see all types. The reset forgets what has arrived before, which
-// is nothing as long as co_spawn on the strand begins at once.
+// co_spawn lets terminal cancellation through and nothing else: the task is to see all types. The reset forgets what
+// has arrived before, which is nothing as long as co_spawn on the strand begins at once.
 asio::awaitable<void> run_task(task_node node, asio::awaitable<void> task) {
     std::exception_ptr failed;
     try {
@@ -132,8 +133,8 @@ asio::awaitable<void> run_task(task_node node, asio::awaitable<void> task) {
     node.scope->task_ended(node, std::move(failed));
 }
 
-// For a completion handler that does nothing: it is not even called. Any other executor would have to be kept at work until then, which
-// takes memory for each task.
+// For a completion handler that does nothing: it is not even called. Any other executor would have to be kept at work
+// until then, which takes memory for each task.
 struct discarding_executor {
     template <class Function>
     void execute(Function&&) const noexcept {}
@@ -156,7 +157,8 @@ struct task_handler {
 template <class Handler>
 class waited_scope final : public scope_state {
 public:
-    waited_scope(const asio::any_io_executor& strand, Handler&& handler) : scope_state(strand), handler_(std::move(handler)) {}
+    waited_scope(const asio::any_io_executor& strand, Handler&& handler)
+        : scope_state(strand), handler_(std::move(handler)) {}
 
 private:
     void complete(std::exception_ptr outcome) override {
@@ -180,7 +182,8 @@ asio::awaitable<void> run_all(const scope_body& body) {
             });
         state->start(call_body(body, state->handle()), task_kind::body);
     };
-    co_await asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr)>(initiate, asio::use_awaitable);
+    using token = asio::use_awaitable_t<>;
+    co_await asio::async_initiate<const token, void(std::exception_ptr)>(initiate, token());
 }
 
 }  // namespace
@@ -252,10 +255,9 @@ void scope_state::cancel_all(asio::cancellation_type how) {
     }
 }
 
-const scope_state& scope_state::checked(const char* operation) const {
+void scope_state::refuse_other_threads(const char* operation) const {
     if (!executor_.target<asio::strand<asio::any_io_executor>>()->running_in_this_thread())
-        throw error(errc::invalid_argument, operation, {}, "a task_scope is for its own strand: post to its get_executor()");
-    return *this;
+        throw error(errc::invalid_argument, operation, {}, "a task_scope is for its strand: post to get_executor()");
 }
 
 asio::awaitable<void> run_task_scope(scope_body body) {
@@ -268,10 +270,26 @@ asio::awaitable<void> run_task_scope(scope_body body) {
 
 namespace zkasio {
 
-bool task_scope::spawn(asio::awaitable<void> task) { return state_.checked("spawn").spawn(std::move(task)); }
-void task_scope::cancel() { state_.checked("cancel").cancel_all_once(); }
-bool task_scope::cancelled() const { return state_.checked("cancelled").cancelled(); }
-std::size_t task_scope::size() const { return state_.checked("size").size(); }
+bool task_scope::spawn(asio::awaitable<void> task) {
+    state_.refuse_other_threads("spawn");
+    return state_.spawn(std::move(task));
+}
+
+void task_scope::cancel() {
+    state_.refuse_other_threads("cancel");
+    state_.cancel_all_once();
+}
+
+bool task_scope::cancelled() const {
+    state_.refuse_other_threads("cancelled");
+    return state_.cancelled();
+}
+
+std::size_t task_scope::size() const {
+    state_.refuse_other_threads("size");
+    return state_.size();
+}
+
 asio::any_io_executor task_scope::get_executor() const { return state_.executor(); }
 
 }  // namespace zkasio

@@ -45,13 +45,14 @@ ZKASIO_EXPORT asio::awaitable<void> run_task_scope(scope_body body);
 /// The scope is cancelled, and with it the body and every task that has not ended, by
 ///   - the first exception of a task or of the body: they receive a terminal cancellation;
 ///   - cancel(): the same;
-///   - the cancellation of the coroutine that awaits with_task_scope(), also by a lock or a session around it that is lost: they receive
-///     that cancellation, of whichever type the coroutine has enabled.
+///   - the cancellation of the coroutine that awaits with_task_scope(), also by a lock or a session around it that is
+///     lost: they receive that cancellation, of whichever type the coroutine has enabled.
 /// Tasks receive cancellations of all types, not only terminal ones as after co_spawn.
 ///
-/// One strand runs the body and the tasks: the caller's executor if that is an asio::strand<asio::any_io_executor>, else a strand over it.
-/// Tasks that are to compute on several threads of a pool at a time switch to other executors. All members are for that strand, that
-/// is for the body and the tasks; from elsewhere post to get_executor(). On any other thread they fail with errc::invalid_argument.
+/// One strand runs the body and the tasks: the caller's executor if that is an asio::strand<asio::any_io_executor>,
+/// else a strand over it. Tasks that are to compute on several threads of a pool at a time switch to other executors.
+/// All members are for that strand, that is for the body and the tasks; from elsewhere post to get_executor(). On any
+/// other thread they fail with errc::invalid_argument.
 ///
 /// *Lifetime*: until the body and all tasks have ended.
 class ZKASIO_EXPORT task_scope {
@@ -61,21 +62,24 @@ public:
     task_scope(const task_scope&) = delete;
     task_scope& operator=(const task_scope&) = delete;
 
-    /// Starts `task`, which runs at once until it suspends for the first time, as with co_spawn(). Once the scope has been cancelled, nothing
-    /// is started any more: the task is destroyed, and the result is false. May be called by tasks, also when the body has ended.
+    /// Starts `task`, which runs at once until it suspends for the first time, as with co_spawn(). Once the scope has
+    /// been cancelled, nothing is started any more: the task is destroyed, and the result is false. May be called by
+    /// tasks, also when the body has ended.
     /// *Fails with* errc::invalid_argument for an awaitable that was moved from.
-    /// *Lifetime*: what belongs to the body ends with the body, which may be before the tasks do. What tasks refer to stands
-    /// outside of with_task_scope(), is passed by value, or is captured by the body's closure, which lives as long as the scope.
+    /// *Lifetime*: what belongs to the body ends with the body, which may be before the tasks do. What tasks refer to
+    /// stands outside of with_task_scope(), is passed by value, or is captured by the body's closure, which lives as
+    /// long as the scope.
     bool spawn(asio::awaitable<void> task);
 
-    /// The same for a callable that returns the coroutine. It is moved (or, if it has a name, copied), and lives until the task has ended: a lambda that is
-    /// a coroutine may have captures.
+    /// The same for a callable that returns the coroutine. It is moved (or, if it has a name, copied), and lives until
+    /// the task has ended: a lambda that is a coroutine may have captures.
     template <detail::task_function Task>
     bool spawn(Task&& task) {
         return spawn(detail::call_and_keep<std::decay_t<Task>>(std::forward<Task>(task)));
     }
 
-    /// Cancels the scope. Whoever calls this is part of it: the next `co_await` there fails, too. A second call does nothing.
+    /// Cancels the scope. Whoever calls this is part of it: the next `co_await` there fails, too. A second call does
+    /// nothing.
     void cancel();
     /// By whatever.
     bool cancelled() const;
@@ -125,13 +129,17 @@ auto start_scope(Body&& body) {
 
 /// Runs `body(scope)`, a coroutine that takes a task_scope& and spawns tasks into it.
 ///
-/// *Completes when* the body and all tasks have really ended, with what the body returns. A task that has ended keeps no memory.
-/// *Fails with* the first exception of the body or of a task; the exceptions that follow it are dropped. No such exception is the
-/// operation_aborted with which the body or a task ends after the scope was cancelled; without cancellation, it is one.
-/// *Cancellation*: cancels the scope. When that has ended the body or a task, or kept one from being started, this fails with
-/// asio::error::operation_aborted; when all have completed in spite of it, with what the body returns. After task_scope::cancel(), a
-/// body that it has ended counts as completed if it returns void; else, this fails with operation_aborted.
-/// *Lifetime*: a `body` with a name is not copied, and lives until this completes; others are moved from, see also zkasio::moved().
+/// *Completes when* the body and all tasks have really ended, with what the body returns. A task that has ended keeps
+/// no memory.
+/// *Fails with* the first exception of the body or of a task; the exceptions that follow it are dropped. No such
+/// exception is the operation_aborted with which the body or a task ends after the scope was cancelled; without
+/// cancellation, it is one.
+/// *Cancellation*: cancels the scope. When that has ended the body or a task, or kept one from being started, this
+/// fails with asio::error::operation_aborted; when all have completed in spite of it, with what the body returns. After
+/// task_scope::cancel(), a body that it has ended counts as completed if it returns void; else, this fails with
+/// operation_aborted.
+/// *Lifetime*: a `body` with a name is not copied, and lives until this completes; others are moved from, see also
+/// zkasio::moved().
 template <class Body>
 auto with_task_scope(Body&& body) {
     if constexpr (detail::is_moved_callable<std::remove_cvref_t<Body>>)

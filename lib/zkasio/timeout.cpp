@@ -31,7 +31,8 @@ disarm_function cancel_at(boot_clock::time_point deadline, std::shared_ptr<body_
 }
 
 // The operation_aborted with which the body has ended because of `deadline`; null when it has ended by itself.
-asio::awaitable<std::exception_ptr> run_limited(boot_clock::time_point deadline, std::function<asio::awaitable<void>()> body, body_strand where) {
+asio::awaitable<std::exception_ptr> run_limited(boot_clock::time_point deadline,
+                                                std::function<asio::awaitable<void>()> body, body_strand where) {
     const auto hit = std::make_shared<bool>(false);
     arm_function arm = [deadline, hit](const std::shared_ptr<body_run>& run) { return cancel_at(deadline, run, hit); };
     std::exception_ptr aborted;
@@ -63,7 +64,8 @@ asio::awaitable<bool> run_until_deadline(boot_clock::time_point deadline, std::f
 }
 
 boot_clock::time_point end_of(std::chrono::nanoseconds limit) {
-    if (limit < std::chrono::nanoseconds::zero()) throw error(errc::invalid_argument, "timeout", {}, "a time limit is not negative");
+    if (limit < std::chrono::nanoseconds::zero())
+        throw error(errc::invalid_argument, "timeout", {}, "a time limit is not negative");
     const auto now = boot_clock::now();
     return limit > boot_clock::time_point::max() - now ? boot_clock::time_point::max() : now + limit;
 }

@@ -19,7 +19,8 @@ namespace detail {
 
 inline boot_clock::time_point end_of(boot_clock::time_point limit) noexcept { return limit; }
 ZKASIO_EXPORT boot_clock::time_point end_of(std::chrono::nanoseconds limit);
-ZKASIO_EXPORT asio::awaitable<void> run_with_timeout(boot_clock::time_point end, std::function<asio::awaitable<void>()> body);
+ZKASIO_EXPORT asio::awaitable<void> run_with_timeout(boot_clock::time_point end,
+                                                     std::function<asio::awaitable<void>()> body);
 
 template <class Limit, class T>
 asio::awaitable<T> end_within(Limit limit, asio::awaitable<T> operation) {
@@ -41,18 +42,21 @@ asio::awaitable<T> end_within(Limit limit, asio::awaitable<T> operation) {
 
 }  // namespace detail
 
-/// `co_await timeout(5s, lock.acquire())`: any operation, or coroutine, with a limit on its time. When that has passed, the operation receives a terminal
-/// cancellation.
+/// `co_await timeout(5s, lock.acquire())`: any operation, or coroutine, with a limit on its time. When that has passed,
+/// the operation receives a terminal cancellation.
 ///
-/// *Completes when* the operation has really ended. Its result counts, even one that came after the limit: a lock_guard is never lost to
-/// a race. The operation runs on the caller's executor if that is an asio::strand<asio::any_io_executor>, else on a strand over it.
-/// *Fails with* errc::timed_out when the cancellation at the limit has ended the operation, with the name and the path of the operation, and with
-/// error::outcome_unknown() when it was a write that may have been applied. With errc::invalid_argument for a negative `limit`, and
-/// the operation is not begun. Else with what the operation fails with.
-/// *Cancellation*: of whichever type the caller has enabled, is passed on to the operation. If it comes before the limit, this fails with
-/// asio::error::operation_aborted and not with errc::timed_out, even where the operation takes longer than the limit to end.
-/// @param limit from the moment on in which this is awaited. The operation is begun also when it is 0, and cancelled at its first wait; time for
-/// which the machine is suspended does not count.
+/// *Completes when* the operation has really ended. Its result counts, even one that came after the limit: a lock_guard
+/// is never lost to a race. The operation runs on the caller's executor if that is an
+/// asio::strand<asio::any_io_executor>, else on a strand over it.
+/// *Fails with* errc::timed_out when the cancellation at the limit has ended the operation, with the name and the path
+/// of the operation, and with error::outcome_unknown() when it was a write that may have been applied. With
+/// errc::invalid_argument for a negative `limit`, and the operation is not begun. Else with what the operation fails
+/// with.
+/// *Cancellation*: of whichever type the caller has enabled, is passed on to the operation. If it comes before the
+/// limit, this fails with asio::error::operation_aborted and not with errc::timed_out, even where the operation takes
+/// longer than the limit to end.
+/// @param limit from the moment on in which this is awaited. The operation is begun also when it is 0, and cancelled at
+/// its first wait; time for which the machine is suspended does not count.
 template <class T>
 asio::awaitable<T> timeout(std::chrono::nanoseconds limit, asio::awaitable<T> operation) {
     return detail::end_within(limit, std::move(operation));

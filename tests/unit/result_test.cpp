@@ -35,7 +35,8 @@ asio::awaitable<int> refused_create() {
 asio::awaitable<void> refused() { co_await refused_create(); }
 
 asio::awaitable<void> lost_with_body() {
-    throw_with_body_failure(error(errc::lock_lost, "with_lock", "/a"), std::make_exception_ptr(std::runtime_error("of the body")));
+    throw_with_body_failure(error(errc::lock_lost, "with_lock", "/a"),
+                            std::make_exception_ptr(std::runtime_error("of the body")));
     co_return;
 }
 
@@ -81,7 +82,8 @@ TEST_CASE("result: a value", "[result]") {
     CHECK(done);
     done.value();
     *done;
-    CHECK(error_of([&] { (void)copy.error(); })->what() == std::string("result: invalid argument (error() of a result that has a value)"));
+    CHECK(error_of([&] { (void)copy.error(); })->what() ==
+          std::string("result: invalid argument (error() of a result that has a value)"));
     CHECK(code_thrown_by([&] { (void)done.error(); }) == errc::invalid_argument);
     STATIC_REQUIRE(std::is_same_v<result<int>::value_type, int>);
 }
@@ -135,7 +137,8 @@ TEST_CASE("as_result: values and errors", "[result]") {
         CHECK(failed.error().path() == "/a");
         CHECK(failed.error().outcome_unknown());
         const result<void> none = co_await as_result(refused());
-        CHECK(none.error().what() == std::string("create /a: no permission (why); it may or may not have been applied"));
+        CHECK(none.error().what() ==
+              std::string("create /a: no permission (why); it may or may not have been applied"));
         auto gone = seven();
         const auto taken = std::move(gone);
         const result<int> empty = co_await as_result(std::move(gone));
@@ -202,7 +205,9 @@ TEST_CASE("as_result: a cancellation is a value whoever has reported it", "[resu
             const std::error_code code = co_await cancelled.code();
             CHECK(ended.error().code() == condition::cancelled);
             CHECK(ended.error().outcome_unknown() == !by_asio);
-            CHECK(ended.error().what() == std::string(by_asio ? "operation: cancelled" : "set /a: cancelled; it may or may not have been applied"));
+            CHECK(ended.error().what() == std::string(by_asio
+                                                          ? "operation: cancelled"
+                                                          : "set /a: cancelled; it may or may not have been applied"));
             CHECK(code == condition::cancelled);  // the co_await of code_of()
         }
     };

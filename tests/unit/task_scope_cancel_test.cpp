@@ -171,7 +171,8 @@ TEST_CASE("task scope: when all complete in spite of the cancellation the result
     loop.run(steps());
 }
 
-TEST_CASE("task scope: a real failure is not hidden by the cancellation and the unknown outcome of a write is told", "[task_scope]") {
+TEST_CASE("task scope: a real failure is not hidden by the cancellation and the unknown outcome of a write is told",
+          "[task_scope]") {
     test_loop loop;
     auto steps = [&]() -> asio::awaitable<void> {
         for (const bool fails : {true, false}) {

@@ -110,7 +110,8 @@ TEST_CASE("task scope: a loop that is stopped while a scope is cancelled leaks n
         asio::cancellation_signal stop;
         {
             asio::io_context io;
-            asio::co_spawn(io, scope_of_a_loop(tasks_alive, left, false), asio::bind_cancellation_slot(stop.slot(), asio::detached));
+            asio::co_spawn(io, scope_of_a_loop(tasks_alive, left, false),
+                           asio::bind_cancellation_slot(stop.slot(), asio::detached));
             for (int i = 0; i < turns; ++i) io.poll_one();
             stop.emit(asio::cancellation_type::terminal);
             for (int i = 0; i < turns; ++i) io.poll_one();
@@ -151,7 +152,8 @@ TEST_CASE("task scope: cancelled by another thread of a pool", "[task_scope]") {
         };
         const auto strand = asio::make_strand(threads);
         asio::cancellation_signal stop;
-        auto ended = asio::co_spawn(strand, with_task_scope(body), asio::bind_cancellation_slot(stop.slot(), asio::use_future));
+        auto ended =
+            asio::co_spawn(strand, with_task_scope(body), asio::bind_cancellation_slot(stop.slot(), asio::use_future));
         asio::post(strand, [&] { stop.emit(asio::cancellation_type::terminal); });
         std::error_code code;
         try {
@@ -216,7 +218,8 @@ TEST_CASE("task scope: a task costs no more allocations than co_spawn with a can
         asio::steady_timer fired(executor, asio::steady_timer::time_point::max());
         std::deque<asio::cancellation_signal> signals(n);
         long before = news;
-        for (auto& s : signals) asio::co_spawn(executor, until_fired(fired), asio::bind_cancellation_slot(s.slot(), asio::detached));
+        for (auto& s : signals)
+            asio::co_spawn(executor, until_fired(fired), asio::bind_cancellation_slot(s.slot(), asio::detached));
         const long bare = news - before;
         fired.cancel();
         co_await settle();

@@ -4,6 +4,7 @@
 
 #include <zkasio/locks/detail/nodes_claim.hpp>
 #include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/timeout.hpp>
 
 #include <asio/associated_cancellation_slot.hpp>
 #include <asio/associated_executor.hpp>
@@ -33,7 +34,8 @@ asio::awaitable<void> ends_at_once() {
             });
         });
     };
-    co_await asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr)>(initiate, asio::use_awaitable);
+    using token = asio::use_awaitable_t<>;
+    co_await asio::async_initiate<const token, void(std::exception_ptr)>(initiate, token());
 }
 
 asio::awaitable<lock_guard> lock_of_the_session(session s) {
@@ -133,4 +135,22 @@ TEST_CASE("task scope: under a lock that is lost all tasks are cancelled and awa
         CHECK(cleaned_up);
     };
     r.run(body);
+}
+
+TEST_CASE("task scope: a limit that passes in a task or around the scope", "[task_scope]") {
+    test_loop loop;
+    auto steps = [&]() -> asio::awaitable<void> {
+        // A limit that has passed is a failure of a task, and not a cancellation that the scope has asked for.
+        auto body = [](task_scope& tasks) -> asio::awaitable<void> {
+            tasks.spawn(timeout(1ms, forever()));
+            co_await forever();
+        };
+        co_await expect_code(with_task_scope(body), errc::timed_out);
+        auto endless = [](task_scope& tasks) -> asio::awaitable<void> {
+            tasks.spawn(forever());
+            co_return;
+        };
+        co_await expect_code(timeout(1ms, with_task_scope(endless)), errc::timed_out);
+    };
+    loop.run(steps());
 }

@@ -18,7 +18,8 @@ namespace zkasio::test {
 /// Coroutines wait for it until it is opened. On one thread.
 class gate {
 public:
-    explicit gate(asio::any_io_executor executor) : timer_(std::move(executor), asio::steady_timer::time_point::max()) {}
+    explicit gate(asio::any_io_executor executor)
+        : timer_(std::move(executor), asio::steady_timer::time_point::max()) {}
 
     asio::awaitable<void> wait() {
         std::error_code code;

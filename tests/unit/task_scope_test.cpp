@@ -80,7 +80,8 @@ TEST_CASE("task scope: without tasks it is its body; its result is the body's", 
     loop.run(steps());
 }
 
-TEST_CASE("task scope: a body with a name is not copied and one that is moved lives until all tasks have ended", "[task_scope]") {
+TEST_CASE("task scope: a body with a name is not copied and one that is moved lives until all tasks have ended",
+          "[task_scope]") {
     test_loop loop;
     auto steps = [&]() -> asio::awaitable<void> {
         counts_copies none;
@@ -112,10 +113,11 @@ TEST_CASE("task scope: a task begins within spawn and may be a closure with capt
         co_await with_task_scope([&](task_scope& tasks) -> asio::awaitable<void> {
             tasks.spawn(note("task", seen));
             seen.push_back("body");
-            tasks.spawn([&seen, text = std::string("a text that is too long for a small string")]() -> asio::awaitable<void> {
-                co_await settle();
-                seen.push_back(text);
-            });
+            tasks.spawn(
+                [&seen, text = std::string("a text that is too long for a small string")]() -> asio::awaitable<void> {
+                    co_await settle();
+                    seen.push_back(text);
+                });
             co_return;
         });
         CHECK(seen == std::vector<std::string>{"task", "body", "a text that is too long for a small string"});
@@ -265,7 +267,8 @@ TEST_CASE("task scope: awaited by futures and callbacks and by nobody", "[task_s
     std::future<int> future = asio::co_spawn(loop.context(), with_task_scope(body), asio::use_future);
     loop.run();
     CHECK(future.get() == 5);
-    asio::co_spawn(loop.context(), with_task_scope(body), [&](std::exception_ptr e, int n) { called_back = e ? -1 : n; });
+    asio::co_spawn(loop.context(), with_task_scope(body),
+                   [&](std::exception_ptr e, int n) { called_back = e ? -1 : n; });
     loop.run();
     CHECK(called_back == 5);
     ended = false;

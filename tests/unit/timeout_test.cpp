@@ -35,7 +35,8 @@ private:
     int* alive_;
 };
 
-// Is cancelled, and has a result all the same: as an operation whose answer arrives in the turn in which the limit passes.
+// Is cancelled, and has a result all the same: as an operation whose answer arrives in the turn in which the limit
+// passes.
 asio::awaitable<precious> granted_when_cancelled(int& alive, cancellation_type& seen) {
     asio::steady_timer never(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
     std::error_code code;
@@ -141,11 +142,12 @@ TEST_CASE("timeout: limits of zero and in the past begin the operation and negat
 TEST_CASE("timeout: a limit counts from the moment in which it is awaited", "[timeout]") {
     test_loop loop;
     auto steps = [&]() -> asio::awaitable<void> {
-        auto later = timeout(1ns, answer(7));
-        auto limited = timeout(1h, answer(8));
-        const int number = co_await std::move(limited);
-        CHECK(number == 8);
-        co_await expect_code(std::move(later), errc::timed_out);
+        auto later = timeout(300ms, answer(7));
+        const auto over = boot_clock::now() + 310ms;
+        while (boot_clock::now() < over) {
+        }
+        const int number = co_await std::move(later);
+        CHECK(number == 7);
     };
     loop.run(steps());
 }
@@ -248,17 +250,6 @@ TEST_CASE("timeout: nested limits", "[timeout]") {
         co_await expect_code(timeout(1h, timeout(1ms, forever())), errc::timed_out);
         const result<result<int>> twice = co_await as_result(timeout(1h, as_result(timeout(1h, answer(5)))));
         CHECK(**twice == 5);
-        // A limit that has passed is a failure of a task, and not a cancellation that the scope has asked for.
-        auto body = [](task_scope& tasks) -> asio::awaitable<void> {
-            tasks.spawn(timeout(1ms, forever()));
-            co_await forever();
-        };
-        co_await expect_code(with_task_scope(body), errc::timed_out);
-        auto endless = [](task_scope& tasks) -> asio::awaitable<void> {
-            tasks.spawn(forever());
-            co_return;
-        };
-        co_await expect_code(timeout(1ms, with_task_scope(endless)), errc::timed_out);
     };
     loop.run(steps());
 }
@@ -274,7 +265,8 @@ TEST_CASE("timeout: it stays on the strand of the caller and works without one",
     CHECK(there == asio::any_io_executor(strand));
     std::vector<std::future<result<int>>> results;
     for (int i = 0; i < 100; ++i)
-        results.push_back(asio::co_spawn(threads, as_result(timeout(std::chrono::microseconds(i * 10), answer(i))), asio::use_future));
+        results.push_back(asio::co_spawn(threads, as_result(timeout(std::chrono::microseconds(i * 10), answer(i))),
+                                         asio::use_future));
     for (int i = 0; i < 100; ++i) {
         const result<int> r = results[static_cast<std::size_t>(i)].get();
         CHECK((r ? *r == i : r.error().code() == errc::timed_out));
