@@ -33,7 +33,7 @@ asio::awaitable<result<T>> as_result(asio::awaitable<T> operation) {
             co_return result<T>(std::move(value));
         }
     } catch (...) {
-        failed = detail::result_failure::current();
+        failed = detail::current_failure();
     }
     co_return result<T>(std::move(*failed));
 }

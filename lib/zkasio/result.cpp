@@ -4,7 +4,7 @@
 
 namespace zkasio::detail {
 
-result_failure result_failure::current() {
+result_failure current_failure() {
     try {
         throw;
     } catch (const error& e) {
@@ -17,9 +17,9 @@ result_failure result_failure::current() {
     }
 }
 
-void result_failure::rethrow() const {
-    if (thrown) std::rethrow_exception(thrown);
-    throw what;
+void rethrow_failure(const result_failure& f) {
+    if (f.thrown) std::rethrow_exception(f.thrown);
+    throw f.what;
 }
 
 const result_failure& empty_result() {

@@ -13,17 +13,17 @@ namespace zkasio {
 namespace detail {
 
 /// Why there is no value.
-struct ZKASIO_EXPORT result_failure {
+struct result_failure {
     explicit result_failure(error e, std::exception_ptr original = nullptr) noexcept
         : what(std::move(e)), thrown(std::move(original)) {}
-    /// Of the exception that is being handled in a `catch (...)`. Rethrows it unless it is an error, or a cancellation.
-    static result_failure current();
-    [[noreturn]] void rethrow() const;
 
     error what;
     std::exception_ptr thrown;  ///< null: throw `what`; else what has another exception nested in it
 };
 
+/// In a `catch (...)`: what is being handled there. Rethrows it unless it is an error, or a cancellation.
+ZKASIO_EXPORT result_failure current_failure();
+[[noreturn]] ZKASIO_EXPORT void rethrow_failure(const result_failure& f);
 /// Of a result that was made without a value and without an error.
 ZKASIO_EXPORT const result_failure& empty_result();
 [[noreturn]] ZKASIO_EXPORT void throw_has_a_value();
@@ -50,7 +50,7 @@ protected:
 
     template <class Self>
     static auto&& checked(Self&& self) {
-        if (!self.has_value()) self.failure().rethrow();
+        if (!self.has_value()) rethrow_failure(self.failure());
         return std::get<1>(std::forward<Self>(self).state_);
     }
 

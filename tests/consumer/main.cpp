@@ -1,5 +1,8 @@
+#include <zkasio/as_result.hpp>
 #include <zkasio/deadline.hpp>
 #include <zkasio/locks/mutex.hpp>
+#include <zkasio/task_scope.hpp>
+#include <zkasio/timeout.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
@@ -31,6 +34,15 @@ asio::awaitable<void> link_templates(zkasio::client zk, zkasio::lock_guard guard
     co_await zkasio::with_lock(lock.acquire(), under_lock);
     co_await guard.run(body);
     co_await end.run_until(body);
+    auto in_scope = [](zkasio::task_scope& tasks) -> asio::awaitable<bool> {
+        const bool started = tasks.spawn([]() -> asio::awaitable<void> { co_return; });
+        tasks.cancel();
+        co_return started && tasks.cancelled() && tasks.size() == 0 && tasks.get_executor();
+    };
+    auto scope = zkasio::timeout(std::chrono::seconds(1), zkasio::with_task_scope(in_scope));
+    const zkasio::result<bool> value = co_await zkasio::as_result(std::move(scope));
+    if (!value) throw value.error();
+    co_await zkasio::timeout(zkasio::boot_clock::time_point(), body());
 }
 
 int main() {
