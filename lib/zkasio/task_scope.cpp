@@ -111,7 +111,7 @@ private:
     list_link tasks_;
     std::size_t running_ = 0;
     bool body_runs_ = false, refused_ = false;
-    bool cancelled_ = false, cancelled_by_us_ = false, cancelled_by_caller_ = false;
+    bool cancelled_ = false, cancelled_by_caller_ = false, cancelled_terminally_ = false;
     std::exception_ptr failure_;  // the first
     // A cancellation that a task has ended with: one that has left the outcome of a write unknown, if there is any.
     std::exception_ptr aborted_;
@@ -140,7 +140,6 @@ struct discarding_executor {
     void execute(Function&&) const noexcept {}
     discarding_executor require(asio::execution::blocking_t::never_t) const noexcept { return *this; }
     friend bool operator==(const discarding_executor&, const discarding_executor&) noexcept { return true; }
-    friend bool operator!=(const discarding_executor&, const discarding_executor&) noexcept { return false; }
 };
 
 // What co_spawn takes along: run_task() itself tells the scope when it ends.
@@ -195,7 +194,12 @@ void scope_state::start(asio::awaitable<void> task, task_kind kind) {
     auto& node = static_cast<task_node&>(*tasks_.previous);  // has moved into the coroutine
     ++running_;
     if (kind == task_kind::body) body_runs_ = true;
-    asio::co_spawn(executor_, std::move(run), task_handler{node.signal.slot()});
+    try {
+        asio::co_spawn(executor_, std::move(run), task_handler{node.signal.slot()});
+    } catch (...) {  // no memory: the task has not begun
+        --running_;
+        throw;
+    }
 }
 
 bool scope_state::spawn(asio::awaitable<void> task) {
@@ -237,15 +241,16 @@ void scope_state::cancelled_by_caller(asio::cancellation_type how) {
     cancel_all(how);
 }
 
+// A second time it would interrupt what tasks do to end.
 void scope_state::cancel_all_once() {
-    if (std::exchange(cancelled_by_us_, true)) return;
-    cancel_all(asio::cancellation_type::terminal);
+    if (!cancelled_terminally_) cancel_all(asio::cancellation_type::terminal);
 }
 
 // A task may end while it is being cancelled, and so take itself, or others, out of the list.
 void scope_state::cancel_all(asio::cancellation_type how) {
     const auto alive = shared_from_this();
     cancelled_ = true;
+    if ((how & asio::cancellation_type::terminal) != asio::cancellation_type::none) cancelled_terminally_ = true;
     list_link still_to_do(std::move(tasks_));
     while (still_to_do.linked()) {
         auto& node = static_cast<task_node&>(*still_to_do.next);

@@ -143,6 +143,37 @@ TEST_CASE("task scope: it waits for a task that takes its time after it was canc
     loop.run(steps());
 }
 
+TEST_CASE("task scope: a failure after the cancellation does not interrupt those who are ending", "[task_scope]") {
+    test_loop loop;
+    auto steps = [&]() -> asio::awaitable<void> {
+        gate slow(loop.executor());
+        bool ended = false;
+        auto scoped = [&]() -> asio::awaitable<void> {
+            co_await with_task_scope([&](task_scope& tasks) -> asio::awaitable<void> {
+                tasks.spawn([&]() -> asio::awaitable<void> {
+                    std::error_code code;
+                    asio::steady_timer never(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
+                    co_await never.async_wait(asio::redirect_error(asio::use_awaitable, code));
+                    co_await asio::this_coro::reset_cancellation_state(asio::enable_terminal_cancellation());
+                    co_await slow.wait();
+                    ended = true;
+                });
+                tasks.spawn(throws_when_cancelled());
+                co_return;
+            });
+        };
+        running scope(loop.executor(), scoped());
+        co_await settle();
+        scope.cancel();
+        co_await settle();
+        slow.open();
+        const std::exception_ptr failed = co_await scope.end();
+        CHECK(ended);
+        CHECK_THROWS_AS(std::rethrow_exception(failed), std::runtime_error);
+    };
+    loop.run(steps());
+}
+
 TEST_CASE("task scope: when all complete in spite of the cancellation the result counts", "[task_scope]") {
     test_loop loop;
     auto steps = [&]() -> asio::awaitable<void> {
