@@ -133,8 +133,7 @@ asio::awaitable<void> run_task(task_node node, asio::awaitable<void> task) {
     node.scope->task_ended(node, std::move(failed));
 }
 
-// For a completion handler that does nothing: it is not even called. Any other executor would have to be kept at work
-// until then, which takes memory for each task.
+// For a completion handler that does nothing, and is not called. To keep another executor at work takes memory.
 struct discarding_executor {
     template <class Function>
     void execute(Function&&) const noexcept {}
