@@ -1,9 +1,9 @@
 // The snippets of docs/using.md, compiled and run: using 127.0.0.1:2181
 //
 // What stands between "// [name]" and "// [/name]" is what the page shows; a test compares them.
+#include <zkasio/as_result.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
-#include <zkasio/as_result.hpp>
 #include <zkasio/task_scope.hpp>
 #include <zkasio/timeout.hpp>
 

@@ -40,7 +40,7 @@ asio::awaitable<void> ends_at_once() {
 
 asio::awaitable<lock_guard> lock_of_the_session(session s) {
     std::vector<std::string> paths(1, "/lock");
-    co_return lock_guard(std::make_shared<recipes::detail::nodes_claim>(s, std::move(paths), 1));
+    co_return lock_guard(std::make_shared<lock_detail::nodes_claim>(s, std::move(paths), 1));
 }
 
 }  // namespace
