@@ -114,6 +114,7 @@ public:
         return {};
     }
 
+    bool is_settled() const override { return state_ == state::connected; }
     void begin_batch() override {
         batch_ = true;
         note("begin");

@@ -22,6 +22,7 @@ public:
         std::vector<std::string> calls;
         std::vector<std::vector<detail::server_address>> lists;
         std::error_code refuses;  ///< every submit()
+        bool settled = true;
         bool open_fails = false, has_socket = true, handshake_sent = false;
         detail::interest next;
         bool alive = false;
@@ -50,6 +51,7 @@ public:
         if (!r_.refuses) r_.submitted.emplace_back(id, what);
         return r_.refuses;
     }
+    bool is_settled() const override { return r_.settled; }
     void begin_batch() override { r_.calls.emplace_back("begin"); }
     void end_batch() override { r_.calls.emplace_back("end"); }
     void abort_connection() override { r_.calls.emplace_back("abort"); }

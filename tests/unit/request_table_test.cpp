@@ -281,3 +281,79 @@ TEST_CASE("requests: closing ends what was not sent, and waits for what was", "[
     CHECK(b.requests.size() == 0);
     CHECK(b.requests.under_way() == 0);
 }
+
+namespace {
+
+bool at_once(parts_bench& b, op_id id, command c, outcome& o) {
+    auto to = o.to();
+    return b.requests.submit_at_once(id, c, to);
+}
+
+}  // namespace
+
+TEST_CASE("requests: one that is alone leaves at once, and its answer finds it", "[requests]") {
+    parts_bench b;
+    b.connect();
+    outcome a;
+    REQUIRE(at_once(b, 1, getting("/a"), a));
+    CHECK(submitted_paths(b) == texts{"/a"});
+    CHECK(b.requests.under_way() == 1);
+    CHECK(b.waiting_told == 0);  // no turn is needed for it
+    b.requests.answered(1, refusal(zk_errc::no_node));
+    CHECK(a.code() == zk_errc::no_node);
+    CHECK(b.requests.size() == 0);
+}
+
+TEST_CASE("requests: what has company, or needs more than one step, waits for its turn", "[requests]") {
+    parts_bench b;
+    outcome first, a;
+    SECTION("without a connection") {}
+    SECTION("something is under way") {
+        b.connect();
+        REQUIRE(at_once(b, 1, getting("/first"), first));
+    }
+    SECTION("something waits to be sent") {
+        b.connect();
+        b.requests.submit(1, getting("/first"), first.to());
+    }
+    SECTION("nothing is taken any more") {
+        b.connect();
+        b.refused = errc::client_closed;
+    }
+    SECTION("the backend cannot take it now") {
+        b.connect();
+        b.backend.refuses = std::make_error_code(std::errc::resource_unavailable_try_again);
+    }
+    const auto before = submitted_paths(b);
+    CHECK_FALSE(at_once(b, 2, getting("/a"), a));
+    CHECK(submitted_paths(b) == before);
+    CHECK(a.replies.empty());
+}
+
+TEST_CASE("requests: what sets a watch, presents a credential, or is large does not leave at once", "[requests]") {
+    parts_bench b;
+    b.connect();
+    outcome a;
+    CHECK_FALSE(at_once(b, 1, getting("/a", std::make_shared<watch_state>()), a));
+    command auth;
+    auth.what = add_auth_request{"digest", "a:b"};
+    CHECK_FALSE(at_once(b, 2, std::move(auth), a));
+    command large;
+    large.what = set_request{"/a", std::string(3000, 'x')};
+    CHECK_FALSE(at_once(b, 3, std::move(large), a));
+    CHECK(b.backend.submitted.empty());
+}
+
+TEST_CASE("requests: when the backend has something to tell of one that left at once, it is asked in a turn", "[requests]") {
+    parts_bench b;
+    b.connect();
+    b.backend.settled = false;
+    outcome a;
+    REQUIRE(at_once(b, 1, getting("/a"), a));
+    CHECK(b.waiting_told == 1);
+    CHECK(b.backend.calls == texts{"open"});
+    b.requests.flush();
+    CHECK(b.backend.calls == texts{"open", "end"});
+    b.requests.flush();  // once
+    CHECK(b.backend.calls == texts{"open", "end"});
+}

@@ -99,7 +99,7 @@ auto begin_wait(one_shot_ptr w) {
 
 asio::awaitable<reply> perform(core_ptr c, command what) {
     return bridge<reply>(std::move(c), [what = std::move(what)](core& on, op_id id, std::unique_ptr<receiver> to) mutable {
-        on.requests().submit(id, std::move(what), std::move(to));
+        on.ask(id, std::move(what), std::move(to));
     });
 }
 

@@ -105,6 +105,9 @@ public:
     /// (this one may have ended in a submit() that end_batch() has not told of).
     virtual std::error_code submit(op_id id, const request& r) = 0;
 
+    /// After a submit() outside of a batch: whether there is nothing that end_batch() would have to tell.
+    virtual bool is_settled() const { return false; }
+
     /// Everything submitted between these two may leave in common packets. The second follows also where one submit() needs no
     /// first: it tells what has happened meanwhile.
     virtual void begin_batch() = 0;

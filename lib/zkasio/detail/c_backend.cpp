@@ -250,6 +250,7 @@ public:
     interest next_interest() override;
     drain_result process(bool readable, bool writable) override;
     std::error_code submit(op_id id, const request& r) override;
+    bool is_settled() const override;
     void begin_batch() override;
     void end_batch() override;
     void abort_connection() override;
@@ -758,6 +759,8 @@ void c_backend::cork(bool on) {
 void c_backend::begin_batch() {
     if (usable()) cork(true);
 }
+
+bool c_backend::is_settled() const { return news_.empty() && connected(); }
 
 void c_backend::end_batch() {
     if (usable()) cork(false);

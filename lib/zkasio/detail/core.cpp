@@ -65,6 +65,12 @@ void core::start() {
     link_.resolve();
 }
 
+void core::ask(op_id id, command c, std::unique_ptr<receiver> to) {
+    const bool may_be_alone = !flush_scheduled_ && closing_ == closing::no;
+    if (may_be_alone && requests_.submit_at_once(id, c, to)) return;
+    requests_.submit(id, std::move(c), std::move(to));
+}
+
 void core::cancel(op_id id) {
     if (!waits_.cancel(id)) requests_.cancel(id);
 }

@@ -66,6 +66,31 @@ void request_table::enqueue(op_id id, entry e) {
     owner_.request_waits();
 }
 
+// Whether it may leave by itself: nothing waits, nothing is under way, and the send buffer of the socket is empty, for all that was sent
+// has been answered. What needs more than one step (a watch, a credential, a step of ours behind it) takes the usual way.
+bool request_table::is_alone(const command& c) const {
+    constexpr std::size_t small = 2048;  // bytes; no send buffer is smaller
+    return link_.connected() && queue_.empty() && issued_ == 0 && !c.watch && !std::holds_alternative<add_auth_request>(c.what) &&
+           encoded_size(c.what) + link_.chroot().size() <= small && !owner_.refusal(c.pinned.get());
+}
+
+bool request_table::submit_at_once(op_id id, command& c, std::unique_ptr<receiver>& to) {
+    if (!is_alone(c)) return false;
+    const time_point now = clock::now();
+    if (link_.backend().submit(id, c.what)) return false;  // the usual way finds out why
+    entry e = from(std::move(c));
+    e.to = std::move(to);
+    e.queued = e.sent = last_sent_ = now;
+    e.issued = true;
+    ++issued_;
+    entries_.emplace(id, std::move(e));
+    if (!link_.backend().is_settled()) {
+        unsettled_ = true;
+        owner_.request_waits();
+    }
+    return true;
+}
+
 bool request_table::withdraw(const kept_reply_ptr& asked) {
     const auto it = entries_.find(asked->id);
     if (it == entries_.end() || it->second.kept != asked || it->second.issued || it->second.until_certain) return false;
@@ -90,7 +115,8 @@ void request_table::cancel(op_id id) {
 // ------------------------------------------------------------------------------------------------------ sending
 
 void request_table::flush() {
-    if (!link_.connected() || queue_.empty()) return;
+    const bool unsettled = std::exchange(unsettled_, false);
+    if (!link_.connected() || (queue_.empty() && !unsettled)) return;
     const time_point now = clock::now();
     backend& to = link_.backend();
     const bool batch = queue_.size() > 1;
@@ -105,7 +131,7 @@ void request_table::flush() {
         last_sent_ = now;
         full = !send(*id, it->second);
     }
-    if (batch || submitted) to.end_batch();
+    if (batch || submitted || unsettled) to.end_batch();
 }
 
 // False: it has ended, without a server.

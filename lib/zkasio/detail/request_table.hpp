@@ -66,6 +66,11 @@ public:
     /// Completes as soon as requests could be sent.
     void wait_connected(op_id id, std::unique_ptr<receiver> to);
 
+    /// Sends a request at once, if nothing else is under way or waits: then there is nothing that it could travel with, and no reason to
+    /// wait for a turn of its own. It has to be small, so that the socket is certain to take all of it. False: nothing was done; submit() it.
+    /// What the backend has to tell (the connection may have been lost) it tells in the turn that the owner then is asked for.
+    bool submit_at_once(op_id id, command& c, std::unique_ptr<receiver>& to);
+
     /// Takes a request back that was not sent yet: it ends with operation_aborted. False: it was sent, or has ended.
     bool withdraw(const kept_reply_ptr& asked);
     /// Its receiver gets operation_aborted at once; what was sent stays here until the backend is done with it.
@@ -133,6 +138,7 @@ private:
 
     void enqueue(op_id id, entry e);
     bool is_needed(op_id id, const entry& e);
+    bool is_alone(const command& c) const;
     bool send(op_id id, entry& e);
     void finish(entry&& e, reply&& r);
     void fail(op_id id, std::error_code code);
@@ -159,6 +165,7 @@ private:
     std::size_t issued_ = 0;
     int refused_ = 0;  // one after another, of those that are sent again
     bool flush_when_writable_ = false;
+    bool unsettled_ = false;  // the backend may have something to tell of what was submitted at once
     time_point last_sent_{};
     watch_registry watches_;
 };
