@@ -16,13 +16,12 @@ namespace {
 // What one asker got.
 struct outcome final {
     std::vector<reply> replies;
-    std::unique_ptr<receiver> to() {
-        struct target final : receiver {
-            explicit target(outcome& o) : o_(o) {}
-            void deliver(reply&& r) noexcept override { o_.replies.push_back(std::move(r)); }
-            outcome& o_;
+    receiver to() {
+        struct target {
+            void deliver(reply&& r) noexcept { o->replies.push_back(std::move(r)); }
+            outcome* o;
         };
-        return std::make_unique<target>(*this);
+        return receiver(target{this});
     }
     bool done() const { return replies.size() == 1; }
     std::error_code code() const { return replies.at(0).code; }

@@ -24,16 +24,16 @@ Result from_reply(reply&& r) {
 // Holds the suspended coroutine and keeps its executor at work. What crosses to the strand is this object; the
 // cancellation slot stays on the coroutine's side, where asio installs and clears it.
 template <class Result, class Handler>
-class coroutine_receiver final : public receiver {
+class coroutine_receiver {
 public:
     // The executor is looked up before the handler is moved from (evaluation order).
-    static std::unique_ptr<receiver> make(Handler&& h) {
+    static receiver make(Handler&& h) {
         auto executor = asio::get_associated_executor(h);
-        return std::unique_ptr<receiver>(new coroutine_receiver(std::move(h), std::move(executor)));
+        return receiver(coroutine_receiver(std::move(h), std::move(executor)));
     }
 
     // Never resumes here: the strand may be inside the C library, or in the middle of a change.
-    void deliver(reply&& r) noexcept override {
+    void deliver(reply&& r) noexcept {
         auto executor = std::move(work_);
         asio::post(executor, [h = std::move(handler_), result = from_reply<Result>(std::move(r))]() mutable {
             std::move(h)(std::move(result));
@@ -65,7 +65,7 @@ public:
         if (c->forked()) {  // the strand may never run in this process
             reply r;
             r.code = errc::forked;
-            return coroutine_receiver<Result, Handler>::make(std::move(handler))->deliver(std::move(r));
+            return coroutine_receiver<Result, Handler>::make(std::move(handler)).deliver(std::move(r));
         }
         const op_id id = c->next_id();
         if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
@@ -92,13 +92,13 @@ auto bridge(core_ptr c, Begin begin) {
 }
 
 auto begin_wait(one_shot_ptr w) {
-    return [w = std::move(w)](core& on, op_id id, std::unique_ptr<receiver> to) { on.waits().wait(id, w, std::move(to)); };
+    return [w = std::move(w)](core& on, op_id id, receiver to) { on.waits().wait(id, w, std::move(to)); };
 }
 
 }  // namespace
 
 asio::awaitable<reply> perform(core_ptr c, command what) {
-    return bridge<reply>(std::move(c), [what = std::move(what)](core& on, op_id id, std::unique_ptr<receiver> to) mutable {
+    return bridge<reply>(std::move(c), [what = std::move(what)](core& on, op_id id, receiver to) mutable {
         on.ask(id, std::move(what), std::move(to));
     });
 }
@@ -112,20 +112,20 @@ asio::awaitable<void> wait_for_or_throw(core_ptr c, one_shot_ptr w) {
 }
 
 asio::awaitable<reply> wait_connected(core_ptr c) {
-    return bridge<reply>(std::move(c), [](core& on, op_id id, std::unique_ptr<receiver> to) {
+    return bridge<reply>(std::move(c), [](core& on, op_id id, receiver to) {
         on.requests().wait_connected(id, std::move(to));
     });
 }
 
 asio::awaitable<reply> wait_closed(core_ptr c) {
-    return bridge<reply>(std::move(c), [](core& on, op_id id, std::unique_ptr<receiver> to) {
+    return bridge<reply>(std::move(c), [](core& on, op_id id, receiver to) {
         on.begin_close();
         on.wait_closed(id, std::move(to));
     });
 }
 
 asio::awaitable<reply> wait_event(core_ptr c, event_subscription_ptr s) {
-    return bridge<reply>(std::move(c), [s = std::move(s)](core& on, op_id id, std::unique_ptr<receiver> to) {
+    return bridge<reply>(std::move(c), [s = std::move(s)](core& on, op_id id, receiver to) {
         on.events().wait(id, s, std::move(to));
     });
 }

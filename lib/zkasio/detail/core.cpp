@@ -65,7 +65,7 @@ void core::start() {
     link_.resolve();
 }
 
-void core::ask(op_id id, command c, std::unique_ptr<receiver> to) {
+void core::ask(op_id id, command c, receiver to) {
     const bool may_be_alone = !flush_scheduled_ && closing_ == closing::no;
     if (may_be_alone && requests_.submit_at_once(id, c, to)) return;
     requests_.submit(id, std::move(c), std::move(to));

@@ -61,7 +61,7 @@ public:
     // ----------------------------------------------------------------------------------------------- asking
     void start();
     /// For a coroutine that awaits one request. In a turn of its own.
-    void ask(op_id id, command c, std::unique_ptr<receiver> to);
+    void ask(op_id id, command c, receiver to);
     /// Ends one request, or one wait, whichever goes by this id, with operation_aborted.
     void cancel(op_id id);
     void add_hold(const hold_ptr& h);
@@ -74,7 +74,7 @@ public:
     // ----------------------------------------------------------------------------------------------- closing
     void begin_close();
     bool is_closing() const override { return closing_ != closing::no; }
-    void wait_closed(op_id id, std::unique_ptr<receiver> to) { waits_.wait(id, closed_, std::move(to)); }
+    void wait_closed(op_id id, receiver to) { waits_.wait(id, closed_, std::move(to)); }
 
     /// The context is being destroyed: nothing will ever complete.
     void let_go();

@@ -37,14 +37,14 @@ void event_feed::subscribe(const event_subscription_ptr& s, session_event first)
     subscriptions_.push_back(s);
 }
 
-void event_feed::wait(op_id id, const event_subscription_ptr& s, std::unique_ptr<receiver> to) {
+void event_feed::wait(op_id id, const event_subscription_ptr& s, receiver to) {
     bool unread = false;
     {
         const std::lock_guard lock(s->mutex_);
         unread = !s->unread_.empty();
     }
     if (!unread) return waits_.wait(id, s->arrival_, std::move(to));
-    to->deliver({});
+    to.deliver({});
 }
 
 void event_feed::sweep() {

@@ -35,7 +35,7 @@ public:
     /// @param first what the reader reads before anything that is published later.
     void subscribe(const event_subscription_ptr& s, session_event first);
     /// `to` is told as soon as there is something to take().
-    void wait(op_id id, const event_subscription_ptr& s, std::unique_ptr<receiver> to);
+    void wait(op_id id, const event_subscription_ptr& s, receiver to);
 
 private:
     void sweep();

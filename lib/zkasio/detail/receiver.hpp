@@ -1,14 +1,69 @@
 #pragma once
 
-#include <zkasio/detail/backend.hpp>
+#include <zkasio/detail/reply.hpp>
+
+#include <cstddef>
+#include <new>
+#include <type_traits>
+#include <utility>
 
 namespace zkasio::detail {
 
-/// Where the outcome of an operation goes: to the executor of the coroutine that awaits it.
+/// Where the outcome of an operation goes: to the executor of the coroutine that awaits it, say. Holds a `Target`, which has
+/// `void deliver(reply&&) noexcept`, in place: there are as many of these as operations, and none asks for memory. Move-only.
 class receiver {
 public:
-    virtual ~receiver() = default;
-    virtual void deliver(reply&& r) noexcept = 0;
+    receiver() noexcept = default;
+    template <class Target>
+    explicit receiver(Target target) noexcept : actions_(&actions_of<Target>) {
+        static_assert(sizeof(Target) <= room && alignof(Target) <= alignof(std::max_align_t), "there is no room for this");
+        static_assert(std::is_nothrow_move_constructible_v<Target>);
+        ::new (static_cast<void*>(target_)) Target(std::move(target));
+    }
+    receiver(receiver&& other) noexcept : actions_(std::exchange(other.actions_, nullptr)) {
+        if (actions_) actions_->move(other.target_, target_);
+    }
+    receiver& operator=(receiver&& other) noexcept {
+        if (this == &other) return *this;
+        clear();
+        actions_ = std::exchange(other.actions_, nullptr);
+        if (actions_) actions_->move(other.target_, target_);
+        return *this;
+    }
+    ~receiver() { clear(); }
+
+    /// Whether somebody still waits for it.
+    explicit operator bool() const noexcept { return actions_ != nullptr; }
+
+    /// Once.
+    void deliver(reply&& r) noexcept {
+        receiver to = std::move(*this);
+        to.actions_->deliver(to.target_, std::move(r));
+    }
+
+private:
+    static constexpr std::size_t room = 64;  // a coroutine's handler, its executor with outstanding work, and a pointer
+    struct actions {
+        void (*deliver)(void* target, reply&& r) noexcept;
+        void (*move)(void* from, void* to) noexcept;  // and destroys what it was moved from
+        void (*destroy)(void* target) noexcept;
+    };
+    template <class Target>
+    static constexpr actions actions_of{
+        [](void* target, reply&& r) noexcept { static_cast<Target*>(target)->deliver(std::move(r)); },
+        [](void* from, void* to) noexcept {
+            Target* const source = static_cast<Target*>(from);
+            ::new (to) Target(std::move(*source));
+            source->~Target();
+        },
+        [](void* target) noexcept { static_cast<Target*>(target)->~Target(); },
+    };
+    void clear() noexcept {
+        if (const actions* a = std::exchange(actions_, nullptr)) a->destroy(target_);
+    }
+
+    const actions* actions_ = nullptr;
+    alignas(std::max_align_t) std::byte target_[room];
 };
 
 }  // namespace zkasio::detail

@@ -24,7 +24,7 @@ send_queue::lane request_table::lane_of(const entry& e) noexcept {
 
 // ----------------------------------------------------------------------------------------------- asking for one
 
-void request_table::submit(op_id id, command c, std::unique_ptr<receiver> to) {
+void request_table::submit(op_id id, command c, receiver to) {
     entry e = from(std::move(c));
     e.to = std::move(to);
     enqueue(id, std::move(e));
@@ -45,7 +45,7 @@ void request_table::submit(command c, std::function<void(reply&&)> then, urgency
     enqueue(next_id(), std::move(e));
 }
 
-void request_table::wait_connected(op_id id, std::unique_ptr<receiver> to) {
+void request_table::wait_connected(op_id id, receiver to) {
     entry e;
     e.to = std::move(to);
     enqueue(id, std::move(e));
@@ -74,7 +74,7 @@ bool request_table::is_alone(const command& c) const {
            encoded_size(c.what) + link_.chroot().size() <= small && !owner_.refusal(c.pinned.get());
 }
 
-bool request_table::submit_at_once(op_id id, command& c, std::unique_ptr<receiver>& to) {
+bool request_table::submit_at_once(op_id id, command& c, receiver& to) {
     if (!is_alone(c)) return false;
     const time_point now = clock::now();
     if (link_.backend().submit(id, c.what)) return false;  // the usual way finds out why
@@ -104,12 +104,12 @@ void request_table::cancel(op_id id) {
     reply r;
     r.code = asio::error::operation_aborted;
     r.sent = it->second.issued && is_write(*it->second.what);
-    const auto to = std::move(it->second.to);
+    receiver to = std::move(it->second.to);
     if (it->second.issued)
         it->second.abandoned = true;
     else
         entries_.erase(it);
-    to->deliver(std::move(r));
+    to.deliver(std::move(r));
 }
 
 // ------------------------------------------------------------------------------------------------------ sending
@@ -185,7 +185,7 @@ void request_table::writable() {
 
 void request_table::finish(entry&& e, reply&& r) {
     if (e.what && !is_write(*e.what)) r.sent = false;  // whether it has arrived makes no difference
-    if (e.to) return e.to->deliver(std::move(r));
+    if (e.to) return e.to.deliver(std::move(r));
     if (e.internal) return e.internal(std::move(r));
     if (e.kept) {
         e.kept->reply = std::move(r);

@@ -53,7 +53,7 @@ public:
     op_id next_id() noexcept { return next_id_.fetch_add(1, std::memory_order_relaxed); }
 
     // ---------------------------------------------------------------------------------------------- asking for one
-    void submit(op_id id, command c, std::unique_ptr<receiver> to);
+    void submit(op_id id, command c, receiver to);
     enum class repeat {
         never,
         until_certain,  ///< sent again whenever its outcome is unknown, while the session lives; "gone already" counts as removed
@@ -64,12 +64,12 @@ public:
     /// For the library itself: `then` is called with the reply, on the strand.
     void submit(command c, std::function<void(reply&&)> then, urgency u = urgency::none);
     /// Completes as soon as requests could be sent.
-    void wait_connected(op_id id, std::unique_ptr<receiver> to);
+    void wait_connected(op_id id, receiver to);
 
     /// Sends a request at once, if nothing else is under way or waits: then there is nothing that it could travel with, and no reason to
     /// wait for a turn of its own. It has to be small, so that the socket is certain to take all of it. False: nothing was done; submit() it.
     /// What the backend has to tell (the connection may have been lost) it tells in the turn that the owner then is asked for.
-    bool submit_at_once(op_id id, command& c, std::unique_ptr<receiver>& to);
+    bool submit_at_once(op_id id, command& c, receiver& to);
 
     /// Takes a request back that was not sent yet: it ends with operation_aborted. False: it was sent, or has ended.
     bool withdraw(const kept_reply_ptr& asked);
@@ -122,7 +122,7 @@ public:
 
 private:
     struct entry {
-        std::unique_ptr<receiver> to;           // an awaiting coroutine,
+        receiver to;           // an awaiting coroutine,
         kept_reply_ptr kept;                    // or somebody who may ask later,
         std::function<void(reply&&)> internal;  // or the library itself
         std::optional<request> what;            // none: only waits for a connection

@@ -16,10 +16,10 @@ reply with(std::error_code code) {
 
 }  // namespace
 
-void wait_table::wait(op_id id, const one_shot_ptr& on, std::unique_ptr<receiver> to) {
-    if (on->done) return to->deliver(with(on->code));
-    if (made_here_.forked()) return to->deliver(with(errc::forked));
-    if (after_the_end_) return to->deliver(with(after_the_end_));
+void wait_table::wait(op_id id, const one_shot_ptr& on, receiver to) {
+    if (on->done) return to.deliver(with(on->code));
+    if (made_here_.forked()) return to.deliver(with(errc::forked));
+    if (after_the_end_) return to.deliver(with(after_the_end_));
     on->add(id);
     waits_.emplace(id, entry{std::move(to), on});
 }
@@ -55,8 +55,8 @@ void wait_table::end_all(std::error_code code, const one_shot_ptr& but) {
 }
 
 void wait_table::end(op_id id, std::error_code code) {
-    const auto node = waits_.extract(id);
-    if (!node.empty()) node.mapped().to->deliver(with(code));
+    auto node = waits_.extract(id);
+    if (!node.empty()) node.mapped().to.deliver(with(code));
 }
 
 }  // namespace zkasio::detail

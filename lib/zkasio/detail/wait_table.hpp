@@ -18,7 +18,7 @@ public:
     wait_table(const logger& log, const fork_mark& made_here) : log_(log), made_here_(made_here) {}
 
     /// `to` gets the code that `on` is fired with.
-    void wait(op_id id, const one_shot_ptr& on, std::unique_ptr<receiver> to);
+    void wait(op_id id, const one_shot_ptr& on, receiver to);
 
     /// It happens: `then` is called, and whoever waits completes with `code`. Once; later calls do nothing.
     void fire(const one_shot_ptr& it, std::error_code code = {});
@@ -40,7 +40,7 @@ public:
 
 private:
     struct entry {
-        std::unique_ptr<receiver> to;
+        receiver to;
         one_shot_ptr on;
     };
     void end(op_id id, std::error_code code);
