@@ -1,6 +1,6 @@
 #include <zkasio/locks/multi_mutex.hpp>
 
-#include <zkasio/locks/detail/contender.hpp>
+#include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/joint_claims.hpp>
 #include <zkasio/locks/detail/timed.hpp>
 

@@ -1,7 +1,8 @@
 #include <zkasio/locks/mutex.hpp>
 
-#include <zkasio/locks/detail/contender.hpp>
+#include <zkasio/locks/detail/contend.hpp>
 #include <zkasio/locks/detail/contenders.hpp>
+#include <zkasio/locks/detail/directory.hpp>
 #include <zkasio/locks/detail/timed.hpp>
 
 namespace zkasio {

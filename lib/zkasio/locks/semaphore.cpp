@@ -1,8 +1,9 @@
 #include <zkasio/locks/semaphore.hpp>
 
-#include <zkasio/locks/detail/contender.hpp>
+#include <zkasio/locks/detail/contend.hpp>
 #include <zkasio/locks/detail/contenders.hpp>
 #include <zkasio/locks/detail/directory.hpp>
+#include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/nodes_claim.hpp>
 #include <zkasio/locks/detail/owned_node.hpp>
 #include <zkasio/locks/detail/timed.hpp>

@@ -1,7 +1,9 @@
 #include <zkasio/locks/shared_mutex.hpp>
 
-#include <zkasio/locks/detail/contender.hpp>
+#include <zkasio/locks/detail/contend.hpp>
 #include <zkasio/locks/detail/contenders.hpp>
+#include <zkasio/locks/detail/directory.hpp>
+#include <zkasio/locks/detail/queue_claim.hpp>
 #include <zkasio/locks/detail/timed.hpp>
 
 namespace zkasio {

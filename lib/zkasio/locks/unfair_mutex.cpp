@@ -1,7 +1,8 @@
 #include <zkasio/locks/unfair_mutex.hpp>
 
-#include <zkasio/locks/detail/contender.hpp>
 #include <zkasio/locks/detail/contenders.hpp>
+#include <zkasio/locks/detail/directory.hpp>
+#include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/local_mutex.hpp>
 #include <zkasio/locks/detail/rethrow.hpp>
 #include <zkasio/locks/detail/timed.hpp>

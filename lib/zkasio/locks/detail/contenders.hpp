@@ -1,7 +1,8 @@
 #pragma once
 
+#include <zkasio/client.hpp>
 #include <zkasio/locks/contender_info.hpp>
-#include <zkasio/locks/detail/lock_queue.hpp>
+#include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/detail/queue_names.hpp>
 
 #include <asio/awaitable.hpp>

@@ -1,6 +1,14 @@
 #include <zkasio/locks/detail/directory.hpp>
 
+#include <zkasio/path.hpp>
+
 namespace zkasio::lock_detail {
+
+void check_directory(std::string_view recipe, const std::string& path) {
+    std::string problem = path_problem(path);
+    if (problem.empty() && path == "/") problem = "a lock needs a directory of its own";
+    if (!problem.empty()) throw error(errc::invalid_path, recipe, path, problem);
+}
 
 asio::awaitable<void> make_directory(session on, std::string path, acl entries) {
     create_options options;

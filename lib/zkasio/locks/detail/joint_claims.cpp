@@ -1,7 +1,7 @@
 #include <zkasio/locks/detail/joint_claims.hpp>
 
-#include <zkasio/locks/detail/contender.hpp>
 #include <zkasio/locks/detail/directory.hpp>
+#include <zkasio/locks/detail/queue_claim.hpp>
 #include <zkasio/locks/detail/rethrow.hpp>
 #include <zkasio/path.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <zkasio/locks/detail/lock_queue.hpp>
+#include <zkasio/locks/detail/acquire_request.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/session.hpp>
 

@@ -1,6 +1,7 @@
 #include <zkasio/locks/detail/lock_queue.hpp>
 
 #include <zkasio/locks/detail/directory.hpp>
+#include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/path.hpp>
 
 #include <asio/post.hpp>

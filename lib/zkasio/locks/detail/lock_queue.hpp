@@ -1,8 +1,8 @@
 #pragma once
 
+#include <zkasio/locks/detail/contender.hpp>
+#include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/detail/queue_order.hpp>
-#include <zkasio/locks/detail/running_bodies.hpp>
-#include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/locks/queue_position.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/session_local.hpp>
@@ -12,10 +12,8 @@
 
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,105 +21,6 @@
 #include <vector>
 
 namespace zkasio::lock_detail {
-
-/// How long to stay in the queue.
-enum class if_contended : std::uint8_t { wait, give_up };
-
-/// A lock: where its queue is, and how we show in it. Shared by all who acquire it through one object.
-struct lock_spec {
-    lock_spec(std::string where, queue_names n, std::string d, zkasio::acl entries)
-        : directory(std::move(where)), names(std::move(n)), data(std::move(d)), acl(std::move(entries)) {}
-    std::string directory;
-    queue_names names;
-    std::string data;
-    zkasio::acl acl;
-};
-using lock_spec_ptr = std::shared_ptr<const lock_spec>;
-
-/// Somebody who wants to know where a contender stands, and what has been said last.
-struct observation {
-    explicit observation(position_observer f) : tell(std::move(f)) {}
-    void end() {
-        const std::lock_guard lock(telling);
-        over = true;
-    }
-    position_observer tell;
-    std::optional<queue_position> told{};
-    // Held while `tell` runs: an acquire that is cancelled on another thread does not end meanwhile. The observer itself may end it.
-    std::recursive_mutex telling;
-    bool over = false;  // the acquire has ended, and what `tell` refers to may be gone; from any thread
-};
-
-/// Of several places that are worth something only together (see contend_for_all()): the first that was lost.
-struct loss_report {
-    explicit loss_report(one_shot_event h) : happened(std::move(h)) {}
-    void tell(const std::string& node) {
-        if (!path.empty()) return;
-        path = node;
-        happened.fire();
-    }
-    one_shot_event happened;
-    std::string path;  // written on the strand, once, before it is fired
-};
-
-/// What a contender asks for.
-struct acquire_request {
-    acquire_request(lock_spec_ptr s, lock_kind k, if_contended p = if_contended::wait) : spec(std::move(s)), kind(k), when_contended(p) {}
-    lock_spec_ptr spec;
-    lock_kind kind;
-    if_contended when_contended;
-    bool join_readers = false;  ///< shared: do not wait for writers that only wait, see shared_mutex_options::prefer_readers()
-    std::shared_ptr<observation> observed;
-    std::shared_ptr<loss_report> lost;  ///< set: a waiter whose node is deleted is refused and does not queue again; told of all losses
-};
-
-class lock_queue;
-
-/// One who wants the lock, waits for it, or has it. Lives on the strand; others may look at it once `decided` has fired.
-struct contender {
-    contender(const session& on, acquire_request w) : asked(std::move(w)), decided(on.make_one_shot_event()) {}
-
-    enum class state { entering, waiting, owner, left };
-
-    acquire_request asked;
-    std::shared_ptr<lock_queue> where;
-    state now = state::entering;
-    struct creation {
-        std::string id;  // in the name of the node
-        std::optional<pending_create> request;
-    };
-    std::unique_ptr<creation> creating;  // its outcome is not known yet
-    std::uint64_t asked_at = 0;          // see queue_order::enter()
-    queue_key at;
-    std::string path;
-    std::int64_t czxid = 0;
-    std::optional<session_hold> hold;
-    running_bodies bodies;
-
-    one_shot_event decided;
-    bool settled = false;
-    bool downgrading = false, given_up = false;  // given up meanwhile
-    bool has_no_node = false;                    // an owner whose node somebody has deleted
-    bool inherits = false;                       // an owner that is not to know before the removal that made it one is answered
-    bool entering = false;                       // among lock_queue's entering ones
-    bool granted = false, displaced = false;     // refused because its node is gone
-    std::exception_ptr failed;  // to get the lock; or, who has had it, to remove its node
-
-    /// Of an owner that has left.
-    struct departure {
-        std::optional<one_shot_event> gone;                      // its node is; when somebody wants to know
-        std::vector<std::weak_ptr<contender>> successors;  // that it has handed over to
-    };
-    std::unique_ptr<departure> leaving;
-
-    /// In a catch block. Who never had the lock may be looking at `failed` meanwhile, and would not care.
-    void removal_failed() noexcept {
-        if (leaving && leaving->gone) failed = std::current_exception();
-    }
-    void tell_gone() const noexcept {
-        if (leaving && leaving->gone) leaving->gone->fire();
-    }
-};
 
 /// The contenders of one session for one lock: their nodes, who is next, and what the head of them waits for.
 ///

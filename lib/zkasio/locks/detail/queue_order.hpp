@@ -1,9 +1,9 @@
 #pragma once
 
+#include <zkasio/locks/detail/queue_key.hpp>
 #include <zkasio/locks/detail/queue_names.hpp>
 
 #include <algorithm>
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -17,14 +17,6 @@ namespace zkasio::lock_detail {
 
 struct contender;
 using contender_ptr = std::shared_ptr<contender>;
-
-/// Where somebody stands in the queue of a lock.
-struct queue_key {
-    std::int64_t number = 0;  ///< the sequence number, unwrapped
-    lock_kind kind = lock_kind::exclusive;
-    std::uint64_t id = 0;  ///< tells local contenders apart that share a number
-    friend auto operator<=>(const queue_key&, const queue_key&) = default;
-};
 
 /// What one session knows of the queue of one lock, and what follows from it. Pure: no input, no output, no waiting.
 ///

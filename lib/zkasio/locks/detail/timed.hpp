@@ -2,7 +2,7 @@
 
 #include <zkasio/client.hpp>
 #include <zkasio/clock.hpp>
-#include <zkasio/locks/detail/lock_queue.hpp>
+#include <zkasio/locks/detail/if_contended.hpp>
 #include <zkasio/locks/lock_guard.hpp>
 
 #include <asio/awaitable.hpp>

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <zkasio/locks/detail/if_contended.hpp>
+#include <zkasio/locks/detail/lock_spec.hpp>
+#include <zkasio/locks/detail/loss_report.hpp>
+#include <zkasio/locks/detail/observation.hpp>
+#include <zkasio/locks/lock_kind.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace zkasio::lock_detail {
+
+/// What a contender asks for.
+struct acquire_request {
+    acquire_request(lock_spec_ptr s, lock_kind k, if_contended p = if_contended::wait)
+        : spec(std::move(s)), kind(k), when_contended(p) {}
+    lock_spec_ptr spec;
+    lock_kind kind;
+    if_contended when_contended;
+    /// A reader that does not wait for writers who only wait themselves, see shared_mutex_options::prefer_readers().
+    bool join_readers = false;
+    std::shared_ptr<observation> observed;
+    /// Set for one of several locks that are worth something only together. It is told of every loss, and a waiter whose node an
+    /// operator deletes is refused (decision::displaced) instead of queueing again.
+    std::shared_ptr<loss_report> lost;
+};
+
+}  // namespace zkasio::lock_detail

@@ -1,0 +1,93 @@
+#include <zkasio/locks/detail/contend.hpp>
+
+#include <zkasio/locks/detail/finish_acquire.hpp>
+#include <zkasio/locks/detail/queue_claim.hpp>
+#include <zkasio/locks/detail/rethrow.hpp>
+#include <zkasio/locks/lock_guard.hpp>
+
+#include <asio/this_coro.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace zkasio::lock_detail {
+namespace {
+
+using claim_ptr = std::shared_ptr<lock_claim>;
+using maybe_guard = std::optional<lock_guard>;
+
+template <class Result>
+Result as(claim_ptr claim) {
+    if constexpr (std::is_same_v<Result, maybe_guard>)
+        return to_guard(std::move(claim));
+    else
+        return Result(std::move(claim));
+}
+
+template <class Result>
+asio::awaitable<Result> contend_as(client zk, acquire_request what, lock_owner owner) {
+    const std::string key = zk.options().servers() + ' ' + what.spec->names.exclusive() + ' ' + what.spec->directory;
+    const std::string& path = what.spec->directory;
+    std::function<asio::awaitable<claim_ptr>()> anew = [&] { return contend<claim_ptr>(zk, what); };
+    if (what.when_contended == if_contended::give_up) co_return as<Result>(co_await owner.try_acquire(zk, key, path, what.kind, anew));
+    co_return as<Result>(co_await owner.acquire(zk, key, path, what.kind, anew));
+}
+
+// Nothing of a lock that was moved from.
+std::string directory_of(const acquire_request& what) { return what.spec ? what.spec->directory : std::string(); }
+
+// Whoever waits keeps the frame of contend(): what is needed only before and after has functions of its own.
+
+std::shared_ptr<queue_claim> place_now(const client& zk, const acquire_request& what, const asio::any_io_executor& from) {
+    acquire_request asked = what;
+    if (asked.observed) asked.observed = std::make_shared<observation>(what.observed->tell);  // that of an earlier attempt is over
+    return std::make_shared<queue_claim>(zk.session_now(), std::move(asked), from);
+}
+
+asio::awaitable<void> connected(const client& zk, const acquire_request& what) { return zk.connected("acquire", directory_of(what)); }
+
+// Its frame is small, too: Asio gives the memory to whoever waits next.
+asio::awaitable<std::shared_ptr<queue_claim>> take_place(const client& zk, const acquire_request& what) {
+    if (zk.state() != session_state::connected) co_await connected(zk, what);
+    const asio::any_io_executor from = co_await asio::this_coro::executor;
+    co_return place_now(zk, what, from);
+}
+
+template <class Result>
+Result outcome(const std::shared_ptr<queue_claim>& claim) {
+    return as<Result>(claim->granted() ? claim : nullptr);
+}
+
+}  // namespace
+
+template <class Result>
+asio::awaitable<Result> contend(client zk, acquire_request what) {
+    for (;;) {
+        const std::shared_ptr<queue_claim> claim = co_await take_place(zk, what);
+        try {
+            co_await claim->decided();
+        } catch (...) {
+            rethrow_as("acquire", what.spec->directory);
+        }
+        bool over = !claim->granted() || claim->hold().held();
+        if (!over) over = co_await covered(claim);
+        if (over) co_return outcome<Result>(claim);
+    }
+}
+
+template <class Result>
+asio::awaitable<Result> contend(client zk, acquire_request what, acquire_options how) {
+    if (how.on_position()) what.observed = std::make_shared<observation>(how.on_position());
+    if (how.owner() && what.spec) return contend_as<Result>(std::move(zk), std::move(what), *how.owner());
+    return contend<Result>(std::move(zk), std::move(what));
+}
+
+template asio::awaitable<claim_ptr> contend(client, acquire_request, acquire_options);
+template asio::awaitable<lock_guard> contend(client, acquire_request, acquire_options);
+template asio::awaitable<maybe_guard> contend(client, acquire_request, acquire_options);
+
+}  // namespace zkasio::lock_detail

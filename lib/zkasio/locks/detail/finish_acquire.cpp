@@ -1,0 +1,29 @@
+#include <zkasio/locks/detail/finish_acquire.hpp>
+
+#include <utility>
+
+namespace zkasio::lock_detail {
+
+asio::awaitable<bool> covered(std::shared_ptr<lock_claim> claim) {
+    if (claim->hold().held()) co_return true;
+    try {
+        co_await claim->hold().confirmed();
+    } catch (const error& e) {
+        if (e.code() != errc::lock_lost || claim->on().over()) throw;
+        co_return false;
+    }
+    co_return true;
+}
+
+std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim) {
+    std::optional<lock_guard> guard;
+    if (claim) guard.emplace(std::move(claim));
+    return guard;
+}
+
+asio::awaitable<lock_guard> always(asio::awaitable<std::optional<lock_guard>> attempt) {
+    std::optional<lock_guard> guard = co_await std::move(attempt);
+    co_return std::move(*guard);
+}
+
+}  // namespace zkasio::lock_detail

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <zkasio/locks/lock_claim.hpp>
+#include <zkasio/locks/lock_guard.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <memory>
+#include <optional>
+
+/// The last steps of every acquire: from a claim that was granted to what the caller gets.
+namespace zkasio::lock_detail {
+
+/// Waits until the lease covers what was granted. False: it was lost before that, and the session lives: start over.
+asio::awaitable<bool> covered(std::shared_ptr<lock_claim> claim);
+
+/// Nothing for null.
+std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim);
+
+/// What comes from an attempt that never ends with nothing.
+asio::awaitable<lock_guard> always(asio::awaitable<std::optional<lock_guard>> attempt);
+
+}  // namespace zkasio::lock_detail

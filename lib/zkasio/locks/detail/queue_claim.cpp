@@ -1,0 +1,95 @@
+#include <zkasio/locks/detail/queue_claim.hpp>
+
+#include <zkasio/locks/detail/lock_queue.hpp>
+#include <zkasio/locks/detail/rethrow.hpp>
+
+#include <asio/dispatch.hpp>
+
+#include <utility>
+
+namespace zkasio::lock_detail {
+
+queue_claim::queue_claim(session on, acquire_request what) : on_(std::move(on)), who_(std::make_shared<contender>(on_, std::move(what))) {}
+
+queue_claim::queue_claim(session on, acquire_request what, asio::any_io_executor from) : queue_claim(std::move(on), std::move(what)) {
+    asio::dispatch(on_.get_executor(), [on = on_, who = who_, from = std::move(from)] {
+        who->where = lock_queue::of(on, *who->asked.spec);
+        who->where->enter(who, from);
+    });
+}
+
+queue_claim::queue_claim(session on, acquire_request what, asio::any_io_executor from, std::string path)
+    : queue_claim(std::move(on), std::move(what)) {
+    asio::dispatch(on_.get_executor(), [on = on_, who = who_, from = std::move(from), path = std::move(path)] {
+        who->where = lock_queue::of(on, *who->asked.spec);
+        who->where->adopt(who, path, from);
+    });
+}
+
+bool queue_claim::granted() {
+    if (who_->failed) std::rethrow_exception(who_->failed);
+    granted_ = who_->granted;
+    if (granted_) paths_.assign(1, who_->path);
+    return granted_;
+}
+
+void queue_claim::give_up() noexcept {
+    if (std::exchange(given_up_, true)) return;
+    try {
+        if (who_->asked.observed) who_->asked.observed->end();
+        if (granted_) {
+            who_->hold->end(true);  // held() is false from here on
+            gone_.emplace(on_.make_one_shot_event());
+        }
+        asio::dispatch(on_.get_executor(), [who = who_, gone = gone_] {
+            if (gone) {
+                who->leaving = std::make_unique<contender::departure>();
+                who->leaving->gone = gone;
+            }
+            who->where->leave(who);
+        });
+    } catch (...) {
+        // Out of memory: the node goes with the session.
+    }
+}
+
+asio::awaitable<void> queue_claim::gone() {
+    const contender_ptr who = who_;
+    if (!gone_) co_return;
+    try {
+        co_await gone_->wait();
+    } catch (...) {
+        rethrow_as("release", who->path);
+    }
+    if (who->failed) std::rethrow_exception(who->failed);
+}
+
+asio::awaitable<std::shared_ptr<queue_claim>> queue_claim::downgrade(lock_spec_ptr as) {
+    acquire_request what(std::move(as), lock_kind::shared);
+    const std::shared_ptr<queue_claim> shared(new queue_claim(on_, std::move(what)));
+    asio::dispatch(on_.get_executor(), [from = who_, to = shared->who_] {
+        to->where = from->where;
+        to->where->downgrade(from, to);
+    });
+    try {
+        co_await shared->decided();
+    } catch (...) {
+        rethrow_as("downgrade", paths_.front());
+    }
+    if (shared->granted()) given_up_ = true;  // it has given way
+    co_return shared;
+}
+
+void queue_claim::body_begins(asio::any_io_executor executor) {
+    asio::dispatch(on_.get_executor(), [who = who_, executor = std::move(executor)] { who->bodies.begin(executor); });
+}
+
+void queue_claim::body_ends(asio::any_io_executor executor) noexcept {
+    try {
+        asio::dispatch(on_.get_executor(), [who = who_, executor = std::move(executor)] { who->bodies.end(executor); });
+    } catch (...) {
+        // Out of memory: nobody will ever be on that executor again.
+    }
+}
+
+}  // namespace zkasio::lock_detail

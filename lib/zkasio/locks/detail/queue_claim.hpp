@@ -1,0 +1,62 @@
+#pragma once
+
+#include <zkasio/locks/detail/acquire_request.hpp>
+#include <zkasio/locks/detail/contender.hpp>
+#include <zkasio/locks/lock_claim.hpp>
+#include <zkasio/session.hpp>
+
+#include <asio/any_io_executor.hpp>
+#include <asio/awaitable.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zkasio::lock_detail {
+
+/// One place in the queue of a lock, for as long as this lives: whatever happens, the node is removed in the end.
+class queue_claim final : public lock_claim {
+public:
+    /// Joins the queue. @param from where the contender's coroutine runs.
+    queue_claim(session on, acquire_request what, asio::any_io_executor from);
+    /// The same with a node that exists already: `path`.
+    queue_claim(session on, acquire_request what, asio::any_io_executor from, std::string path);
+    queue_claim(const queue_claim&) = delete;
+    queue_claim& operator=(const queue_claim&) = delete;
+    ~queue_claim() override { give_up(); }
+
+    /// *Completes when* it is decided; then ask granted(). *Fails with* client_closed.
+    asio::awaitable<void> decided() const { return who_->decided.wait(); }
+    /// Whether it was granted, or else refused. Throws what has gone wrong.
+    bool granted();
+
+    const session_hold& hold() const noexcept override { return *who_->hold; }
+    const std::vector<std::string>& paths() const noexcept override { return paths_; }
+    const session& on() const noexcept override { return on_; }
+    std::int64_t token() const noexcept override { return who_->czxid; }
+    void give_up() noexcept override;
+    asio::awaitable<void> gone() override;
+    void body_begins(asio::any_io_executor executor) override;
+    void body_ends(asio::any_io_executor executor) noexcept override;
+
+    const acquire_request& asked() const noexcept { return who_->asked; }
+    /// Once it is decided: refused because its place was lost, see acquire_request::lost.
+    bool displaced() const noexcept { return who_->displaced; }
+
+    /// A claim at the same place that shares the lock, and shows as `as` says; this one is given up when that is granted.
+    asio::awaitable<std::shared_ptr<queue_claim>> downgrade(lock_spec_ptr as);
+
+private:
+    queue_claim(session on, acquire_request what);
+
+    session on_;
+    contender_ptr who_;
+    std::vector<std::string> paths_;
+    std::optional<one_shot_event> gone_;
+    bool granted_ = false;
+    bool given_up_ = false;
+};
+
+}  // namespace zkasio::lock_detail

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <zkasio/locks/lock_kind.hpp>
+
+#include <compare>
+#include <cstdint>
+
+namespace zkasio::lock_detail {
+
+/// Where a contender of ours stands in the queue of a lock: keys order as the contenders do.
+struct queue_key {
+    std::int64_t number = 0;  ///< the sequence number, without its wrap-around
+    lock_kind kind = lock_kind::exclusive;
+    std::uint64_t id = 0;  ///< tells contenders of ours apart that share a number
+    friend auto operator<=>(const queue_key&, const queue_key&) = default;
+};
+
+}  // namespace zkasio::lock_detail
