@@ -1,12 +1,15 @@
 #pragma once
 
+#include <zkasio/locks/detail/acquire_outcome.hpp>
 #include <zkasio/locks/detail/acquire_request.hpp>
+#include <zkasio/locks/detail/contender_stage.hpp>
 #include <zkasio/locks/detail/queue_key.hpp>
 #include <zkasio/locks/detail/running_bodies.hpp>
 #include <zkasio/one_shot_event.hpp>
 #include <zkasio/pending.hpp>
 #include <zkasio/session.hpp>
 
+#include <cassert>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -21,15 +24,21 @@ class lock_queue;
 struct contender;
 using contender_ptr = std::shared_ptr<contender>;
 
-/// One who wants the lock, waits for it, or has it. Lives on the strand; others may look at it once `decided` has fired.
+/// A contender of our session: it wants the lock, waits for it, or has it. Lives on the client's strand. The thread of its coroutine may
+/// look at `outcome`, `failed`, `path`, `czxid` and `hold` once `decided` has fired.
 struct contender {
     contender(const session& on, acquire_request w) : asked(std::move(w)), decided(on.make_one_shot_event()) {}
 
-    enum class state { entering, waiting, owner, left };
+    stage now() const noexcept { return now_; }
+    /// The only place where the stage changes. Test builds (without NDEBUG) end the process when the machine that
+    /// docs/architecture.md draws does not allow it.
+    void go_to(stage next) noexcept {
+        assert(may_follow(now_, next) && "a contender must not go from this stage to that one");
+        now_ = next;
+    }
 
     acquire_request asked;
     std::shared_ptr<lock_queue> where;
-    state now = state::entering;
     struct creation {
         std::string id;  // in the name of the node
         std::optional<pending_create> request;
@@ -43,28 +52,28 @@ struct contender {
     running_bodies bodies;
 
     one_shot_event decided;
-    bool settled = false;
-    bool downgrading = false, given_up = false;  // given up meanwhile
-    bool has_no_node = false;                    // an owner whose node somebody has deleted
-    bool inherits = false;                       // an owner that is not to know before the removal that made it one is answered
-    bool entering = false;                       // among lock_queue's entering ones
-    bool granted = false, displaced = false;     // refused because its node is gone
-    std::exception_ptr failed;  // to get the lock; or, who has had it, to remove its node
+    acquire_outcome outcome = acquire_outcome::undecided;  // written before `decided` is fired
+    bool node_deleted = false;                             // somebody has deleted its node while it was an owner, at whichever stage
+    std::exception_ptr failed;  // to get the lock; or, of one that has had it, to remove its node
 
     /// Of an owner that has left.
     struct departure {
-        std::optional<one_shot_event> gone;                      // its node is; when somebody wants to know
-        std::vector<std::weak_ptr<contender>> successors;  // that it has handed over to
+        std::optional<one_shot_event> gone;                // fired when its node is; if somebody wants to know
+        std::vector<std::weak_ptr<contender>> successors;  // to whom it has handed over the lock
     };
     std::unique_ptr<departure> leaving;
 
-    /// In a catch block. Who never had the lock may be looking at `failed` meanwhile, and would not care.
+    /// In a catch block. The coroutine of a contender that never had the lock may be looking at `failed` meanwhile: hence only
+    /// for one whose departure somebody waits for.
     void removal_failed() noexcept {
         if (leaving && leaving->gone) failed = std::current_exception();
     }
     void tell_gone() const noexcept {
         if (leaving && leaving->gone) leaving->gone->fire();
     }
+
+private:
+    stage now_ = stage::outside;
 };
 
 }  // namespace zkasio::lock_detail

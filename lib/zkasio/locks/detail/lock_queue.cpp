@@ -56,19 +56,14 @@ std::shared_ptr<lock_queue> lock_queue::of(const session& on, const lock_spec& l
 // ----------------------------------------------------------------------------------------------------- entering
 
 void lock_queue::enter(const contender_ptr& c, const asio::any_io_executor& from) {
-    if (over_) return settle(c, ended("acquire", directory_));
+    if (over_) return fail(c, ended("acquire", directory_));
     const auto anyhow = [](const contender&) { return true; };
     const bool excluded = c->asked.join_readers ? order_.any_owner_excludes(c->asked.kind, anyhow) : order_.excludes(c->asked.kind);
-    if (c->asked.when_contended == if_contended::give_up && excluded) {
-        c->now = contender::state::left;
-        return settle(c);
-    }
-    if (waits_for_itself(c->asked.kind, from)) return settle(c, itself());
-    count(c);
-    if (c->asked.join_readers)
-        on_.run_in_background(join_readers(shared_from_this(), c));
-    else
-        begin_create(c);
+    if (c->asked.when_contended == if_contended::give_up && excluded) return refuse(c);
+    if (waits_for_itself(c->asked.kind, from)) return fail(c, itself());
+    if (!c->asked.join_readers) return begin_create(c);
+    go_to(c, stage::joining);
+    on_.run_in_background(join_readers(shared_from_this(), c));
 }
 
 // The work under a lock asks for it again, on the executor that nobody else uses.
@@ -93,32 +88,30 @@ std::exception_ptr lock_queue::ended_while_held(std::string_view operation, cons
 
 void lock_queue::adopt(const contender_ptr& c, const std::string& path, const asio::any_io_executor& from) {
     c->path = path;
-    if (over_) return settle(c, ended("acquire", directory_));
+    if (over_) return fail(c, ended("acquire", directory_));
     if (waits_for_itself(c->asked.kind, from)) {
         on_.ensure_removed(path);
-        return settle(c, itself());
+        return fail(c, itself());
     }
-    count(c);
     c->asked_at = order_.begin_create();
     created node;
     node.path = path;
     entered(c, node);
 }
 
-void lock_queue::count(const contender_ptr& c) {
-    c->entering = true;
-    ++entering_;
-}
-
-void lock_queue::begin_waiting(const contender_ptr& c) {
-    c->now = contender::state::waiting;
-    if (c->asked.when_contended == if_contended::give_up) impatient_.emplace(c->at, c);
-    if (c->asked.observed) observed_.emplace(c->at, c);
-}
-
-void lock_queue::stop_waiting(const contender_ptr& c) {
-    for (auto* those : {&impatient_, &observed_})
-        if (const auto it = those->find(c->at); it != those->end() && it->second == c) those->erase(it);
+// Keeps what depends on the stages of many: how many enter, and those of the waiters who want to be told something.
+void lock_queue::go_to(const contender_ptr& c, stage next) {
+    const stage was = c->now();
+    c->go_to(next);
+    entering_ += is_entering(next);
+    entering_ -= is_entering(was);
+    if (next == stage::waiting) {
+        if (c->asked.when_contended == if_contended::give_up) impatient_.emplace(c->at, c);
+        if (c->asked.observed) observed_.emplace(c->at, c);
+    } else if (was == stage::waiting) {
+        impatient_.erase(c->at);
+        observed_.erase(c->at);
+    }
 }
 
 // Of our readers who hold the lock, and whom this newcomer joins, the first.
@@ -130,6 +123,7 @@ contender_ptr lock_queue::joined_by(lock_kind newcomer) const {
 void lock_queue::begin_create(const contender_ptr& c) {
     // Should somebody have deleted its node, and the directory, that is told before the create is answered.
     if (const contender_ptr reader = joined_by(c->asked.kind); reader && reader->hold) reader->hold->watch_nodes();
+    go_to(c, stage::creating);
     // Nobody of ours is there who could tell us where we stand: then the listing leaves together with the create.
     const bool alone = order_.empty() && entering_ == 1;
     try {
@@ -142,18 +136,17 @@ void lock_queue::begin_create(const contender_ptr& c) {
         c->creating->request.emplace(on_.start_create(path, bytes(c->asked.spec->data), options));
     } catch (...) {
         c->creating.reset();
-        return settle(c, std::current_exception());
+        return fail(c, std::current_exception());
     }
     c->creating->request->then([self = shared_from_this(), c] { self->creation_answered(c); });
     if (alone) look();
 }
 
-// Unless it has failed, or has left meanwhile.
+// Unless it has failed, or was given up meanwhile.
 void lock_queue::create_unless(const contender_ptr& c, std::exception_ptr failed) {
-    if (failed || c->now == contender::state::left)
-        settle(c, std::move(failed));
-    else
-        begin_create(c);
+    if (failed) return fail(c, std::move(failed));
+    if (has_given_up(c->now())) return refuse(c);
+    begin_create(c);
 }
 
 void lock_queue::creation_answered(const contender_ptr& c) {
@@ -169,29 +162,31 @@ void lock_queue::creation_answered(const contender_ptr& c) {
         refused = e.code() == zk_errc::throttled;
     }
     const std::string id = std::exchange(c->creating, nullptr)->id;
-    if (over_) return settle(c, ended("acquire", directory_));
+    if (over_) return fail(c, ended("acquire", directory_));
     if (!failed) before_creating_.reset();
     if (!failed) return entered(c, node);
     if (lost) return begin_search(c, id);
-    if (c->now == contender::state::left || !(orphan || refused)) return settle(c, failed);
+    if (has_given_up(c->now()) || !(orphan || refused)) return fail(c, failed);
     if (refused) return create_later(c);
     want_parent(c);
 }
 
 void lock_queue::create_later(const contender_ptr& c) {
+    go_to(c, stage::throttled);
     refused_.push_back(c);
     if (refused_.size() > 1) return;  // the pause has begun
     before_creating_.then(on_.get_executor(), [weak = weak_from_this()] {
         const auto self = weak.lock();
         if (!self) return;
         for (const contender_ptr& waiting : std::exchange(self->refused_, {}))
-            if (waiting->now != contender::state::left) self->begin_create(waiting);
+            self->create_unless(waiting, nullptr);
     });
 }
 
 // The answer to the create was lost: is there a node? Whoever has given up meanwhile has to know, too. One cut may lose thousands of
 // answers, so one search serves all that were lost before it began.
 void lock_queue::begin_search(const contender_ptr& c, std::string id) {
+    if (!has_given_up(c->now())) go_to(c, stage::creation_lost);
     arriving_.insert(names_.prefix(id, c->asked.kind));
     lost_.push_back({c, std::move(id)});
     if (!std::exchange(searching_, true)) on_.run_in_background(search(shared_from_this()));
@@ -233,10 +228,12 @@ asio::awaitable<bool> lock_queue::search_once() {
         created node;
         node.path = join_path(directory_, it->second);
         l.who->path = node.path;
-        if (l.who->now == contender::state::left)
+        if (has_given_up(l.who->now())) {
             search_ended(l, node, nullptr);
-        else
-            looked_at.emplace_back(l, on_.start_exists(node.path));
+            continue;
+        }
+        if (l.who->now() != stage::creation_found) go_to(l.who, stage::creation_found);
+        looked_at.emplace_back(l, on_.start_exists(node.path));
     }
     bool complete = true;
     for (const auto& [l, reading] : looked_at) {
@@ -281,6 +278,7 @@ void lock_queue::search_ended(const lost_create& l, std::optional<created> found
 }
 
 void lock_queue::want_parent(const contender_ptr& c) {
+    go_to(c, stage::waiting_for_directory);
     order_.forget();  // there is no queue
     orphans_.push_back(c);
     if (!std::exchange(making_parent_, true)) on_.run_in_background(make_parent(shared_from_this(), c->asked.spec->acl));
@@ -304,16 +302,16 @@ void lock_queue::entered(const contender_ptr& c, const created& node) {
         c->at = order_.enter(node_name(c->path), c, c->asked_at);
     } catch (...) {  // a server that does not number as it should
         c->path.clear();
-        settle(c, std::current_exception());
+        fail(c, std::current_exception());
         on_.ensure_removed(node.path);
         return;
     }
-    stop_entering(c);
-    if (c->now == contender::state::left) {  // it has given up meanwhile
+    if (has_given_up(c->now())) {
+        go_to(c, stage::left);
         order_.leave(c->at);
         remove(c, {});
     } else {
-        begin_waiting(c);
+        go_to(c, stage::waiting);
     }
     // It owns the lock at once, and without a listing, if it stands right behind readers of ours: in the same directory as they.
     if (const contender_ptr reader = joined_by(c->asked.kind))
@@ -324,41 +322,32 @@ void lock_queue::entered(const contender_ptr& c, const created& node) {
 // ------------------------------------------------------------------------------------------------------ leaving
 
 void lock_queue::leave(const contender_ptr& c) {
-    if (c->downgrading && !over_) {  // nobody follows before it is known what has become of its node
-        if (c->hold) c->hold->end(true);
-        c->given_up = true;
-        return;
-    }
-    const auto was = std::exchange(c->now, contender::state::left);
-    if (was == contender::state::left) return;
+    const stage was = c->now();
+    if (has_given_up(was)) return;
     if (c->hold) c->hold->end(true);
-    if (over_) {
-        c->tell_gone();
+    if (was == stage::downgrading && !over_) {  // nobody follows before it is known what has become of its node
+        go_to(c, stage::downgrading_abandoned);
         return;
     }
-    if (was == contender::state::owner) return release(c);
-    if (was == contender::state::waiting) {
+    go_to(c, after_giving_up(was));
+    if (over_) return c->tell_gone();
+    if (owns(was)) return release(c);
+    decide(c, acquire_outcome::refused);
+    if (was == stage::waiting) {
         order_.leave(c->at);
-        settle(c);
         remove(c, {});
         reconsider();
-    }
-    if (was == contender::state::entering) {
-        settle(c);
+    } else if (c->creating && c->creating->request) {
         // Whoever learns what has become of its node removes it; there may not have to be one.
-        if (c->creating && c->creating->request) c->creating->request->withdraw();
+        c->creating->request->withdraw();
     }
-}
-
-void lock_queue::stop_entering(const contender_ptr& c) {
-    if (std::exchange(c->entering, false)) --entering_;
 }
 
 void lock_queue::release(const contender_ptr& c) {
     order_.leave(c->at);
     std::vector<contender_ptr> successors;
     // Without its node it did not keep anybody else out, and has nothing to hand over.
-    const bool deleted = c->has_no_node || (c->hold && c->hold->reason() == loss_reason::node_deleted);
+    const bool deleted = c->node_deleted || (c->hold && c->hold->reason() == loss_reason::node_deleted);
     if (deleted) order_.forget();
     std::size_t bytes = 0;
     for (contender_ptr head = order_.head(); head && order_.next().what == queue_order::verdict::granted; head = order_.head()) {
@@ -368,16 +357,20 @@ void lock_queue::release(const contender_ptr& c) {
             break;
         }
         order_.grant(head->at);
-        head->now = contender::state::owner;
+        go_to(head, stage::owner_unconfirmed);
         successors.push_back(std::move(head));
     }
     if (!successors.empty()) {
         if (!c->leaving) c->leaving = std::make_unique<contender::departure>();
         c->leaving->successors.assign(successors.begin(), successors.end());
     }
-    for (const contender_ptr& s : successors) s->inherits = true;
     remove(c, successors);
-    for (const contender_ptr& s : successors) deliver(s);
+    for (const contender_ptr& s : successors) {
+        start_lease(s);
+        // A cut, with suspension_policy::lose: nobody has the lock. Whoever got it only now would lose its place along with it, and has
+        // not relied on it yet, so it hears of it after the cut.
+        if (s->hold->reason() != loss_reason::suspended) become_owner(s);
+    }
     reconsider();
 }
 
@@ -425,7 +418,7 @@ void lock_queue::removal_answered(const contender_ptr& c, const pending_removal&
     if (in_doubt) {
         order_.doubt_owners();
         for (const contender_ptr& s : checked)
-            if (s->inherits) lose_node(s);  // who was not told of the lock yet starts over instead
+            if (s->now() == stage::owner_unconfirmed) lose_node(s);  // who was not told of the lock yet starts over instead
     }
     end_inheritance(checked, no_session);
     if (waited_for || in_doubt) reconsider();
@@ -437,9 +430,9 @@ std::vector<contender_ptr> lock_queue::still_relying_on(std::vector<contender_pt
     while (!heirs.empty()) {
         const contender_ptr c = std::move(heirs.back());
         heirs.pop_back();
-        const bool relies = c->inherits || (c->hold && c->hold->reason() == loss_reason::none);
-        if (c->now == contender::state::owner && relies) owners.push_back(c);
-        if (c->now != contender::state::left || !c->leaving) continue;
+        const bool relies = c->now() == stage::owner_unconfirmed || (c->hold && c->hold->reason() == loss_reason::none);
+        if (owns(c->now()) && relies) owners.push_back(c);
+        if (c->now() != stage::left || !c->leaving) continue;
         for (const auto& successor : c->leaving->successors)
             if (contender_ptr s = successor.lock()) heirs.push_back(std::move(s));
     }
@@ -449,18 +442,20 @@ std::vector<contender_ptr> lock_queue::still_relying_on(std::vector<contender_pt
 // The removal that has made them owners is answered. @param failed the session is over.
 void lock_queue::end_inheritance(const std::vector<contender_ptr>& heirs, const std::exception_ptr& failed) {
     for (const contender_ptr& c : heirs) {
-        if (!std::exchange(c->inherits, false) || c->now != contender::state::owner) continue;
-        if (failed)
-            settle(c, copy_of(failed));
-        else
-            deliver(c);
+        if (c->now() != stage::owner_unconfirmed) continue;
+        if (!failed) {
+            become_owner(c);
+            continue;
+        }
+        go_to(c, stage::owner);
+        decide(c, acquire_outcome::failed, copy_of(failed));
     }
 }
 
 void lock_queue::lose_node(const contender_ptr& owner) {
-    owner->has_no_node = true;
+    owner->node_deleted = true;
     if (owner->hold) owner->hold->lose(loss_reason::node_deleted);
-    if (std::exchange(owner->inherits, false)) deliver(owner);  // so that it starts over
+    if (owner->now() == stage::owner_unconfirmed) become_owner(owner);  // so that it starts over
 }
 
 // ------------------------------------------------------------------------------------------------------ deciding
@@ -471,8 +466,7 @@ void lock_queue::reconsider() {
         const queue_order::step s = order_.next();
         if (s.what == queue_order::verdict::granted) {
             order_.grant(head->at);
-            head->now = contender::state::owner;
-            deliver(head);
+            become_owner(head);
             continue;
         }
         if (s.what == queue_order::verdict::unknown) {
@@ -505,9 +499,8 @@ bool lock_queue::refuse_impatient() {
     const auto refused = std::exchange(impatient_, {});
     for (const auto& [at, c] : refused) {
         order_.leave(at);
-        c->now = contender::state::left;
         remove(c, {});
-        settle(c);
+        refuse(c);
     }
     return !refused.empty();
 }
@@ -520,7 +513,7 @@ void lock_queue::prepare(const contender_ptr& head, bool next_in_line) {
     head->hold->on_lost([weak = weak_from_this(), weak_head = std::weak_ptr<contender>(head)](loss_reason why) {
         const auto self = weak.lock();
         const auto c = weak_head.lock();
-        if (self && c && why == loss_reason::node_deleted && c->now == contender::state::waiting) {
+        if (self && c && why == loss_reason::node_deleted && c->now() == stage::waiting) {
             self->vanished(c);
             self->reconsider();
         }
@@ -574,22 +567,15 @@ void lock_queue::look_later() {
 
 // Somebody has deleted the node.
 void lock_queue::vanished(const contender_ptr& c) {
-    if (c->now == contender::state::owner) lose_node(c);
-    if (c->now != contender::state::waiting) return;
+    if (owns(c->now())) return lose_node(c);
+    if (c->now() != stage::waiting) return;
     order_.vanish(c->at);
-    stop_waiting(c);
     c->hold.reset();
+    const std::string path = std::exchange(c->path, {});
     if (const auto lost = c->asked.lost) {
-        c->now = contender::state::left;
-        c->displaced = true;
-        lost->tell(c->path);
-        c->path.clear();
-        return settle(c);
+        lost->tell(path);
+        return refuse(c, acquire_outcome::displaced);
     }
-    c->path.clear();
-    c->now = contender::state::entering;
-    c->entering = true;
-    ++entering_;
     begin_create(c);  // at the end of the queue
 }
 
@@ -672,27 +658,31 @@ void lock_queue::predecessor_gone(const std::string& name) {
 
 // ------------------------------------------------------------------------------------------------------- telling
 
-void lock_queue::deliver(const contender_ptr& c) {
-    if (!c->has_no_node && (!c->hold || c->hold->reason() != loss_reason::none)) c->hold.emplace(on_.hold(c->path));
-    // A cut, with suspension_policy::lose: nobody has the lock. Whoever got it only now would lose its place along with it, and has
-    // not relied on it yet, so it hears of it after the cut.
-    if (c->inherits && c->hold->reason() == loss_reason::suspended) return stop_waiting(c);
-    c->inherits = false;
-    if (const auto& lost = c->asked.lost) c->hold->on_lost([lost, path = c->path](loss_reason) { lost->tell(path); });
-    c->granted = true;
-    settle(c);
+void lock_queue::start_lease(const contender_ptr& c) {
+    if (!c->node_deleted && (!c->hold || c->hold->reason() != loss_reason::none)) c->hold.emplace(on_.hold(c->path));
 }
 
-// Once for each; afterwards only a node may be left to remove.
-void lock_queue::settle(const contender_ptr& c, std::exception_ptr why) {
-    if (!c->creating && c->path.empty()) {
-        stop_entering(c);
-        c->tell_gone();
-    }
-    if (std::exchange(c->settled, true)) return;
-    if (c->now == contender::state::entering) c->now = contender::state::left;
-    stop_waiting(c);
+// From here on its coroutine knows that it has the lock.
+void lock_queue::become_owner(const contender_ptr& c) {
+    go_to(c, stage::owner);
+    start_lease(c);
+    if (const auto& lost = c->asked.lost) c->hold->on_lost([lost, path = c->path](loss_reason) { lost->tell(path); });
+    decide(c, acquire_outcome::granted);
+}
+
+// It gets no place in the queue, or loses the one that it has.
+void lock_queue::refuse(const contender_ptr& c, acquire_outcome how, std::exception_ptr why) {
+    if (c->now() != stage::left) go_to(c, stage::left);
+    decide(c, how, std::move(why));
+}
+
+void lock_queue::fail(const contender_ptr& c, std::exception_ptr why) { refuse(c, acquire_outcome::failed, std::move(why)); }
+
+// Tells its coroutine; once.
+void lock_queue::decide(const contender_ptr& c, acquire_outcome how, std::exception_ptr why) {
+    if (c->outcome != acquire_outcome::undecided) return;
     if (c->asked.observed) c->asked.observed->end();
+    c->outcome = how;
     c->failed = std::move(why);
     c->decided.fire();
 }
@@ -700,23 +690,18 @@ void lock_queue::settle(const contender_ptr& c, std::exception_ptr why) {
 void lock_queue::fail_waiting(const std::exception_ptr& why) {
     for (const contender_ptr& c : order_.waiting()) {
         order_.leave(c->at);
-        c->now = contender::state::left;
         remove(c, {});
-        settle(c, copy_of(why));
+        fail(c, copy_of(why));
     }
 }
 
 void lock_queue::session_over(std::error_code why) noexcept {
     over_ = why;
     stop_following();
-    for (const contender_ptr& c : order_.clear()) {
-        c->now = contender::state::left;
-        c->tell_gone();
-        settle(c, ended("acquire", directory_));
-    }
+    for (const contender_ptr& c : order_.clear()) fail(c, ended("acquire", directory_));
     for (auto* those : {&orphans_, &refused_})
-        for (const contender_ptr& c : std::exchange(*those, {})) settle(c, ended("acquire", directory_));
-    for (const lost_create& l : std::exchange(lost_, {})) settle(l.who, ended("acquire", directory_));
+        for (const contender_ptr& c : std::exchange(*those, {})) fail(c, ended("acquire", directory_));
+    for (const lost_create& l : std::exchange(lost_, {})) fail(l.who, ended("acquire", directory_));
 }
 
 // Contenders keep their queue alive, and it keeps them.
@@ -750,7 +735,7 @@ void lock_queue::tell_observers() {
         look();
     }
     for (std::size_t i = 0; i < those.size(); ++i) {
-        if (those[i]->now != contender::state::waiting) continue;
+        if (those[i]->now() != stage::waiting) continue;
         queue_position position;
         position.ahead = insights[i].position;
         if (!insights[i].predecessor.empty()) position.predecessor = join_path(directory_, insights[i].predecessor);

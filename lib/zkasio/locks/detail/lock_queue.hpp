@@ -64,7 +64,7 @@ private:
     std::exception_ptr itself() const;
     std::exception_ptr ended(std::string_view operation, const std::string& path) const;
     std::exception_ptr ended_while_held(std::string_view operation, const std::string& path) const;
-    void count(const contender_ptr& c);
+    void go_to(const contender_ptr& c, stage next);
     void creation_answered(const contender_ptr& c);
     void entered(const contender_ptr& c, const created& node);
     void want_parent(const contender_ptr& c);
@@ -81,9 +81,6 @@ private:
     asio::awaitable<std::optional<created>> create_joined_at(std::string path, lock_spec_ptr as, std::string reader, bool replace);
     void entered_as_owner(const contender_ptr& c, const created& node);
 
-    void begin_waiting(const contender_ptr& c);
-    void stop_waiting(const contender_ptr& c);
-    void stop_entering(const contender_ptr& c);
     void release(const contender_ptr& c);
     void remove(const contender_ptr& c, const std::vector<contender_ptr>& checked);
     void removal_answered(const contender_ptr& c, const pending_removal& removal, const std::vector<contender_ptr>& checked);
@@ -103,9 +100,12 @@ private:
     void follow_later(std::uint64_t round);
     void predecessor_gone(const std::string& name);
     void vanished(const contender_ptr& c);
-    void deliver(const contender_ptr& c);
+    void start_lease(const contender_ptr& c);
+    void become_owner(const contender_ptr& c);
     void lose_node(const contender_ptr& owner);
-    void settle(const contender_ptr& c, std::exception_ptr why = nullptr);
+    void refuse(const contender_ptr& c, acquire_outcome how = acquire_outcome::refused, std::exception_ptr why = nullptr);
+    void fail(const contender_ptr& c, std::exception_ptr why);
+    void decide(const contender_ptr& c, acquire_outcome how, std::exception_ptr why = nullptr);
     void fail_waiting(const std::exception_ptr& why);
     void tell_observers();
     void tell(const std::shared_ptr<observation>& observed, const queue_position& position) noexcept;

@@ -22,7 +22,7 @@ asio::awaitable<void> lock_queue::join_readers(std::shared_ptr<lock_queue> self,
 }
 
 asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
-    while (c->now != contender::state::left) {
+    while (!has_given_up(c->now())) {
         node_children found;
         bool no_directory = false;
         try {
@@ -49,10 +49,9 @@ asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
 
 // Curator's downgrade takes two steps, and holds both locks in between; this is one.
 void lock_queue::downgrade(const contender_ptr& from, const contender_ptr& to) {
-    if (over_) return settle(to, ended_while_held("downgrade", from->path));
-    to->entering = true;
-    ++entering_;
-    from->downgrading = true;
+    if (over_) return fail(to, ended_while_held("downgrade", from->path));
+    go_to(to, stage::replacing_writer);
+    go_to(from, stage::downgrading);
     on_.run_in_background(go_on_as(shared_from_this(), from, to));
 }
 
@@ -69,14 +68,15 @@ asio::awaitable<void> lock_queue::go_on_as(std::shared_ptr<lock_queue> self, con
         failed = std::current_exception();
     }
     if (self->over_) failed = self->ended_while_held("downgrade", from->path);
-    from->downgrading = false;
     if (!node || self->over_) {
-        self->settle(to, failed);
-        if (from->given_up) self->leave(from);
+        self->fail(to, failed);
+        const bool given_up = from->now() == stage::downgrading_abandoned;
+        if (from->now() != stage::left) self->go_to(from, stage::owner);
+        if (given_up) self->leave(from);
         co_return;
     }
     to->path = node->path;
-    from->now = contender::state::left;
+    self->go_to(from, stage::left);
     if (from->hold) from->hold->end(true);
     from->tell_gone();
     to->at = self->order_.downgrade(from->at, node_name(to->path), to);
@@ -147,13 +147,12 @@ asio::awaitable<std::optional<created>> lock_queue::create_joined_at(std::string
 
 void lock_queue::entered_as_owner(const contender_ptr& c, const created& node) {
     c->czxid = node.stat.czxid;
-    stop_entering(c);
-    if (c->now == contender::state::left) {
+    if (has_given_up(c->now())) {
+        go_to(c, stage::left);
         order_.leave(c->at);
         remove(c, {});
     } else {
-        c->now = contender::state::owner;
-        deliver(c);
+        become_owner(c);
     }
     reconsider();
 }

@@ -28,7 +28,7 @@ queue_claim::queue_claim(session on, acquire_request what, asio::any_io_executor
 
 bool queue_claim::granted() {
     if (who_->failed) std::rethrow_exception(who_->failed);
-    granted_ = who_->granted;
+    granted_ = who_->outcome == acquire_outcome::granted;
     if (granted_) paths_.assign(1, who_->path);
     return granted_;
 }
