@@ -37,7 +37,7 @@ contender_ptr somebody() {
     return contender_ptr(reinterpret_cast<contender*>(nobody), [](contender*) {});
 }
 
-void list(queue_order& o, const std::vector<std::string>& names) { o.listed(names, o.begin_look()); }
+void list(queue_order& o, const std::vector<std::string>& names) { o.listed(names, o.begin_listing()); }
 
 }  // namespace
 
@@ -83,7 +83,7 @@ TEST_CASE("queue order: whoever comes right behind one of our own needs no listi
 TEST_CASE("queue order: a listing from before a reason to doubt it tells nothing", "[queue]") {
     queue_order o(mutex_names);
     o.enter(lock(3), somebody());
-    const auto early = o.begin_look();
+    const auto early = o.begin_listing();
     o.forget();
     CHECK(o.listed({lock(3)}, early).missing.empty());
     CHECK(o.next().what == verdict::unknown);
@@ -109,7 +109,7 @@ TEST_CASE("queue order: whoever's node was deleted may have the next number in a
     o.grant(o.enter(lock(0), somebody(), o.begin_create()));
     const queue_key deleted = o.enter(lock(2), somebody(), o.begin_create());
     list(o, {lock(0), lock(1), lock(2)});
-    o.vanish(deleted);
+    o.node_deleted(deleted);
     const queue_key anew = o.enter(lock(3), somebody(), o.begin_create());
     CHECK_FALSE(o.knows(anew));
     list(o, {lock(0), lock(1), lock(3)});
@@ -119,9 +119,9 @@ TEST_CASE("queue order: whoever's node was deleted may have the next number in a
 TEST_CASE("queue order: what is doubted for a newcomer is what was listed before its create", "[queue]") {
     queue_order o(shared_names);
     o.grant(o.enter(reader(3), somebody()));
-    const auto early = o.begin_look();
+    const auto early = o.begin_listing();
     const auto asked = o.begin_create();
-    const auto late = o.begin_look();
+    const auto late = o.begin_listing();
     o.enter(reader(4), somebody(), asked);
     SECTION("not what comes later") {
         o.forget_before(asked);
@@ -143,7 +143,7 @@ TEST_CASE("queue order: a listing from before an owner left does not tell whethe
     list(o, {lock(3)});
     o.grant(first);
     o.enter(lock(5), somebody());
-    const auto look = o.begin_look();
+    const auto look = o.begin_listing();
     o.leave(first);
     o.listed({lock(3), lock(5)}, look);
     CHECK(o.next().what == verdict::unknown);
@@ -155,7 +155,7 @@ TEST_CASE("queue order: whoever leaves at the end of the queue does not spoil a 
     queue_order o(mutex_names);
     o.enter(lock(3), somebody());
     const queue_key last = o.enter(lock(4), somebody());
-    const auto look = o.begin_look();
+    const auto look = o.begin_listing();
     o.leave(last);
     o.listed({lock(3), lock(4)}, look);
     CHECK(o.next().what == verdict::granted);
@@ -164,7 +164,7 @@ TEST_CASE("queue order: whoever leaves at the end of the queue does not spoil a 
 TEST_CASE("queue order: a listing that was sent after the create has to show the node", "[queue]") {
     queue_order o(mutex_names);
     const auto asked = o.begin_create();
-    const auto look = o.begin_look();
+    const auto look = o.begin_listing();
     const auto me = somebody();
     o.enter(lock(3), me, asked);
     CHECK(o.listed({lock(5)}, look).missing == std::vector<contender_ptr>{me});
@@ -175,7 +175,7 @@ TEST_CASE("queue order: a doubted owner does not own what somebody ahead of it e
     const auto exclusive = somebody(), sharing = somebody();
     const auto overtaken = [&](const std::vector<std::string>& names) {
         o.doubt_owners();
-        return o.listed(names, o.begin_look()).overtaken;
+        return o.listed(names, o.begin_listing()).overtaken;
     };
     SECTION("a writer: whoever is ahead") {
         o.grant(o.enter(writer(4), exclusive));
@@ -189,9 +189,9 @@ TEST_CASE("queue order: a doubted owner does not own what somebody ahead of it e
     }
     SECTION("by a listing that was sent before the doubt, or before the grant, nothing is told") {
         o.grant(o.enter(reader(1), sharing));
-        const auto early = o.begin_look();
+        const auto early = o.begin_listing();
         o.doubt_owners();
-        const auto look = o.begin_look();
+        const auto look = o.begin_listing();
         o.grant(o.enter(writer(4), exclusive));
         CHECK(o.listed({reader(1), writer(3), writer(4)}, early).overtaken.empty());
         CHECK(o.owners_doubted());
@@ -204,14 +204,14 @@ TEST_CASE("queue order: a doubted owner does not own what somebody ahead of it e
     }
     SECTION("without a doubt it may be a node of ours whose removal was refused") {
         o.grant(o.enter(writer(4), exclusive));
-        CHECK(o.listed({writer(3), writer(4)}, o.begin_look()).overtaken.empty());
+        CHECK(o.listed({writer(3), writer(4)}, o.begin_listing()).overtaken.empty());
     }
     SECTION("when no listing can be had, all have to go") {
         o.grant(o.enter(reader(4), exclusive));
         o.grant(o.enter(reader(5), sharing));
         o.enter(writer(6), somebody());
         o.doubt_owners();
-        CHECK(o.condemn_owners() == std::vector<contender_ptr>{exclusive, sharing});
+        CHECK(o.take_doubted_owners() == std::vector<contender_ptr>{exclusive, sharing});
         CHECK_FALSE(o.owners_doubted());
     }
 }
@@ -274,7 +274,7 @@ TEST_CASE("queue order: a listing that still shows our own that have left proves
     o.enter(lock(4), somebody());
     o.leave(second);  // gave up
     o.leave(first);
-    const auto look = o.begin_look();
+    const auto look = o.begin_listing();
     CHECK(o.listed({lock(1), lock(2), lock(4)}, look).missing.empty());
     CHECK(o.next().what == verdict::unknown);
     list(o, {lock(4)});
@@ -285,13 +285,13 @@ TEST_CASE("queue order: a node of ours that is not listed is missed, unless it c
     queue_order o(mutex_names);
     const contender_ptr old = somebody();
     o.enter(lock(1), old);
-    const auto look = o.begin_look();
+    const auto look = o.begin_listing();
     o.enter(lock(2), somebody());
     const auto missing = o.listed({}, look).missing;
     REQUIRE(missing.size() == 1);
     CHECK(missing.front() == old);
-    CHECK(o.listed({lock(1), lock(2)}, o.begin_look()).missing.empty());
-    CHECK(o.listed({lock(1)}, o.begin_look()).missing.size() == 1);
+    CHECK(o.listed({lock(1), lock(2)}, o.begin_listing()).missing.empty());
+    CHECK(o.listed({lock(1)}, o.begin_listing()).missing.size() == 1);
 }
 
 TEST_CASE("queue order: what is listed before we know that it is ours", "[queue]") {
@@ -487,7 +487,7 @@ TEST_CASE("queue order: nobody is let in whom the whole queue would keep out", "
                 std::vector<std::string> names;
                 for (const node& n : queue) names.push_back(n.name());
                 std::shuffle(names.begin(), names.end(), random);
-                CHECK(o.listed(names, o.begin_look()).missing.empty());
+                CHECK(o.listed(names, o.begin_listing()).missing.empty());
             }
             for (std::size_t i = 0; i < sessions.size(); ++i) {
                 while (sessions[i].head()) {
@@ -502,7 +502,7 @@ TEST_CASE("queue order: nobody is let in whom the whole queue would keep out", "
                         std::vector<std::string> names;
                         for (const node& n : queue) names.push_back(n.name());
                         queue_order fresh = sessions[i];
-                        fresh.listed(names, fresh.begin_look());
+                        fresh.listed(names, fresh.begin_listing());
                         CHECK((fresh.next().what == queue_order::verdict::granted) == free);
                         break;
                     }

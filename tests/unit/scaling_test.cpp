@@ -252,7 +252,7 @@ TEST_CASE("scaling: a queue with many who leave, and many of other clients", "[s
         std::vector<std::string> all;
         for (std::size_t i = 0; i < 3 * n; ++i) all.push_back(lock_name(i));
         const double began = processor_seconds();
-        o.listed(std::vector<std::string>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n)), o.begin_look());
+        o.listed(std::vector<std::string>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n)), o.begin_listing());
         std::vector<queue_key> keys;
         for (std::size_t i = n; i < 2 * n; ++i) keys.push_back(o.enter(all[i], nullptr, o.begin_create()));
         for (std::size_t i = n; i > 0; --i) o.removed(all[i - 1]);

@@ -2,14 +2,20 @@
 
 #include <zkasio/locks/detail/contender.hpp>
 #include <zkasio/locks/detail/lock_spec.hpp>
+#include <zkasio/locks/detail/next_step.hpp>
+#include <zkasio/locks/detail/node_creation.hpp>
+#include <zkasio/locks/detail/position_reports.hpp>
+#include <zkasio/locks/detail/predecessor_watch.hpp>
+#include <zkasio/locks/detail/queue_listing.hpp>
 #include <zkasio/locks/detail/queue_order.hpp>
-#include <zkasio/locks/queue_position.hpp>
+#include <zkasio/locks/detail/shared_node.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/session_local.hpp>
 
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <map>
@@ -22,93 +28,96 @@
 
 namespace zkasio::lock_detail {
 
-/// The contenders of one session for one lock: their nodes, who is next, and what the head of them waits for.
+/// The contenders of one session for one lock: their nodes, who is next, and what the first who waits (the head) waits for.
 ///
-/// A state machine on the client's strand; whatever happens ends in reconsider(), which looks at all there is and does what
-/// is missing. The decisions are queue_order's.
-///
-/// Local hand-off: when an owner leaves and the next in sequence is ours too, that one owns the lock as soon as the removal of
-/// the owner's node is under way: requests of a session are served in order, and nobody stands between the two. The
-/// removal is a transaction that checks that the successor's node exists: if somebody has deleted that one while it was
-/// waiting, the old node stays, nobody else is let in, and the successor is told that it has lost the lock.
+/// Lives on the client's strand. Whatever happens ends in reconsider(): it puts together what there is, asks decide_next_step() and
+/// carries that out. What is known of the queue is queue_order's. The parts send requests of their own and tell what comes of them.
+/// The rules that keep a lock from having two owners are G1, G2 ... in docs/architecture.md.
 class lock_queue final : public session_local, public std::enable_shared_from_this<lock_queue> {
 public:
-    lock_queue(session on, std::string directory, queue_names names)
-        : on_(std::move(on)), directory_(std::move(directory)), names_(std::move(names)), order_(names_),
-          before_looking_(on_.make_back_off()), before_following_(on_.make_back_off()), before_creating_(on_.make_back_off()) {}
+    lock_queue(session on, std::string directory, queue_names names);
 
     /// The one for this directory and these names. On the strand.
     static std::shared_ptr<lock_queue> of(const session& on, const lock_spec& lock);
 
-    // On the strand.
+    // -------------------------------------------------------------------------------------------- for queue_claim
     /// @param from where the contender's coroutine runs.
     void enter(const contender_ptr& c, const asio::any_io_executor& from);
     /// The same for one that has its node already.
     void adopt(const contender_ptr& c, const std::string& path, const asio::any_io_executor& from);
-    /// Whatever its state: withdraws, or releases.
+    /// Ends this contender at whichever stage: a waiter's node is removed, an owner's lock is handed over or released.
     void leave(const contender_ptr& c);
     /// The owner `from` goes on as `to`, which shares the lock, at the same place.
     void downgrade(const contender_ptr& from, const contender_ptr& to);
+
+    // ------------------------------------------------------------------------------------------- for the session
     void session_over(std::error_code why) noexcept override;
     void loop_over() noexcept override;
 
-private:
-    struct lost_create {
-        contender_ptr who;
-        std::string id;
-    };
-    void begin_create(const contender_ptr& c);
-    void create_unless(const contender_ptr& c, std::exception_ptr failed);
-    contender_ptr joined_by(lock_kind newcomer) const;
-    bool waits_for_itself(lock_kind kind, const asio::any_io_executor& from) const;
-    std::exception_ptr itself() const;
+    // --------------------------------------------------------------------------------------------- for its parts
+    const session& on() const noexcept { return on_; }
+    const std::string& directory() const noexcept { return directory_; }
+    const queue_names& names() const noexcept { return names_; }
+    queue_order& order() noexcept { return order_; }
+    node_creation& creation() noexcept { return creation_; }
+    bool over() const noexcept { return bool(over_); }
+    /// The error of an operation of a session that is over. Made anew for each who is told.
     std::exception_ptr ended(std::string_view operation, const std::string& path) const;
-    std::exception_ptr ended_while_held(std::string_view operation, const std::string& path) const;
+
     void go_to(const contender_ptr& c, stage next);
-    void creation_answered(const contender_ptr& c);
+    /// `c` has a node. Its place follows; or, when it was given up meanwhile, the node's removal.
     void entered(const contender_ptr& c, const created& node);
-    void want_parent(const contender_ptr& c);
-    static asio::awaitable<void> make_parent(std::shared_ptr<lock_queue> self, zkasio::acl entries);
-    void create_later(const contender_ptr& c);
-    void begin_search(const contender_ptr& c, std::string id);
-    static asio::awaitable<void> search(std::shared_ptr<lock_queue> self);
-    asio::awaitable<bool> search_once();
-    void search_ended(const lost_create& l, std::optional<created> found, const std::exception_ptr& failed);
-    static asio::awaitable<void> join_readers(std::shared_ptr<lock_queue> self, contender_ptr c);
-    static asio::awaitable<void> go_on_as(std::shared_ptr<lock_queue> self, contender_ptr from, contender_ptr to);
-    asio::awaitable<bool> try_to_join(contender_ptr c);
-    asio::awaitable<std::optional<created>> create_joined(contender_ptr c, std::string reader, bool replace);
-    asio::awaitable<std::optional<created>> create_joined_at(std::string path, lock_spec_ptr as, std::string reader, bool replace);
-    void entered_as_owner(const contender_ptr& c, const created& node);
-
-    void release(const contender_ptr& c);
-    void remove(const contender_ptr& c, const std::vector<contender_ptr>& checked);
-    void removal_answered(const contender_ptr& c, const pending_removal& removal, const std::vector<contender_ptr>& checked);
-    static std::vector<contender_ptr> still_relying_on(std::vector<contender_ptr> heirs);
-    void end_inheritance(const std::vector<contender_ptr>& heirs, const std::exception_ptr& failed);
-
-    void reconsider();
-    bool arriving(const std::string& name) const;
-    bool refuse_impatient();
-    void prepare(const contender_ptr& head, bool next_in_line);
-    void look();
-    void looked(const pending_children& listing, std::uint64_t number);
-    void look_later();
-    void follow(const std::string& name);
-    void stop_following();
-    void arm(const std::shared_ptr<pending_watched_data>& asked, std::uint64_t round);
-    void follow_later(std::uint64_t round);
-    void predecessor_gone(const std::string& name);
-    void vanished(const contender_ptr& c);
-    void start_lease(const contender_ptr& c);
-    void become_owner(const contender_ptr& c);
-    void lose_node(const contender_ptr& owner);
+    /// `c` gets no place in the queue, or loses the one that it has.
     void refuse(const contender_ptr& c, acquire_outcome how = acquire_outcome::refused, std::exception_ptr why = nullptr);
     void fail(const contender_ptr& c, std::exception_ptr why);
-    void decide(const contender_ptr& c, acquire_outcome how, std::exception_ptr why = nullptr);
     void fail_waiting(const std::exception_ptr& why);
-    void tell_observers();
-    void tell(const std::shared_ptr<observation>& observed, const queue_position& position) noexcept;
+    /// Nobody else of ours is there, or about to come.
+    bool only_one_entering() const noexcept { return order_.empty() && entering_ == 1; }
+    /// Of our readers who hold the lock, and whom such a newcomer joins, the first; null when there is none.
+    contender_ptr reader_joined_by(lock_kind newcomer) const;
+
+    void ask_for_listing();
+    void listed(const std::vector<std::string>& names, std::uint64_t number);
+    void listing_failed(const std::exception_ptr& why);
+    void predecessor_gone(const std::string& name);
+    /// A node whose name begins like this, up to its number, may turn out to be ours: until end_claiming() nobody follows it.
+    void begin_claiming(std::string prefix) { claimed_.insert(std::move(prefix)); }
+    void end_claiming(const std::string& prefix) { claimed_.erase(prefix); }
+    /// Looks at what there is, and does what is missing.
+    void reconsider();
+
+private:
+    // Deciding: lock_queue.cpp
+    bool waits_for_itself(lock_kind kind, const asio::any_io_executor& from) const;
+    queue_situation situation() const;
+    bool may_be_ours(const std::string& name) const;
+    bool carry_out(const next_step& step, const contender_ptr& head);
+    void refuse_try_acquires();
+    void start_lease_of_next_in_line(const contender_ptr& head);
+    void start_lease(const contender_ptr& c);
+    void become_owner(const contender_ptr& c);
+    void decide(const contender_ptr& c, acquire_outcome how, std::exception_ptr why = nullptr);
+    void deleted(const contender_ptr& c);
+    void lose_node(const contender_ptr& owner);
+
+    // Leaving, and handing over: lock_queue_leave.cpp
+    void release(const contender_ptr& c);
+    std::vector<contender_ptr> grant_to_successors();
+    void remove(const contender_ptr& c, const std::vector<contender_ptr>& successors = {});
+    void removal_answered(const contender_ptr& c, const pending_removal& removal, const std::vector<contender_ptr>& successors);
+    void removed(const contender_ptr& c, const std::vector<contender_ptr>& successors, bool found, const std::exception_ptr& no_session);
+    static std::vector<contender_ptr> still_relying_on(std::vector<contender_ptr> successors);
+    void confirm(const std::vector<contender_ptr>& successors, const std::exception_ptr& no_session);
+
+    // Sharing an owner's place: lock_queue_join.cpp
+    static asio::awaitable<void> join_readers(std::shared_ptr<lock_queue> self, contender_ptr c);
+    asio::awaitable<bool> try_to_join(contender_ptr c);
+    static asio::awaitable<void> replace_writer(std::shared_ptr<lock_queue> self, contender_ptr from, contender_ptr to);
+    void writer_replaced(const contender_ptr& from, const contender_ptr& to, created node);
+    void not_replaced(const contender_ptr& from, const contender_ptr& to, const std::exception_ptr& failed);
+    asio::awaitable<std::optional<created>> create_node_at(contender_ptr c, std::string holder, beside_or_instead how);
+    void entered_as_owner(const contender_ptr& c, const created& node);
+    std::exception_ptr ended_while_held(std::string_view operation, const std::string& path) const;
 
     session on_;
     std::string directory_;
@@ -116,24 +125,15 @@ private:
     queue_order order_;
     std::error_code over_;
 
-    bool looking_ = false;       // a listing is under way, or a pause before the next
-    back_off before_looking_;
-    std::string following_;  // the name of the node that the head waits for
-    std::uint64_t following_round_ = 0;
-    std::shared_ptr<pending_watched_data> following_request_;
-    std::optional<watch> following_watch_;
-    back_off before_following_;
+    node_creation creation_;
+    queue_listing listing_;
+    predecessor_watch predecessor_;
+    position_reports positions_;
 
     std::size_t entering_ = 0;
-    std::set<std::string> arriving_;  // the names, without numbers, of nodes that are being joined to an owner's, or looked for
-    // Of those who wait: there may be very many, and most of what happens concerns none of them.
-    std::map<queue_key, contender_ptr> impatient_, observed_;
-    bool making_parent_ = false;
-    std::vector<contender_ptr> orphans_;  // wait for the directory
-    bool searching_ = false;
-    std::vector<lost_create> lost_;       // the answers to their creates: wait for the next search
-    std::vector<contender_ptr> refused_;  // by a server that has too much to do: wait for a pause to end
-    back_off before_creating_;
+    std::set<std::string> claimed_;
+    // Of those who wait, the ones who would rather give up: there may be very many others, whom most of what happens does not concern.
+    std::map<queue_key, contender_ptr> try_acquires_;
 };
 
 }  // namespace zkasio::lock_detail

@@ -1,13 +1,14 @@
-// The part of lock_queue that takes places beside an owner, in one transaction: readers who join others, and downgrades.
+// The part of lock_queue in which a contender shares an owner's place: readers who join others, and downgrades.
 
 #include <zkasio/locks/detail/lock_queue.hpp>
-
 #include <zkasio/path.hpp>
+
+#include <utility>
 
 namespace zkasio::lock_detail {
 
-// A reader that does not care for writers who only wait takes a place beside a reader who holds, which the writers behind
-// that one see like any other. That the holder is still there is checked in the same transaction.
+// G31: a reader that does not wait for writers who only wait gets a node at the place of a reader who holds the lock, so that the
+// writers behind that place see it like any other. That the holder is still there is checked in the same transaction.
 asio::awaitable<void> lock_queue::join_readers(std::shared_ptr<lock_queue> self, contender_ptr c) {
     std::exception_ptr failed;
     bool joined = false;
@@ -16,9 +17,9 @@ asio::awaitable<void> lock_queue::join_readers(std::shared_ptr<lock_queue> self,
     } catch (...) {
         failed = std::current_exception();
     }
-    if (self->over_) failed = self->ended("acquire", self->directory_);
     if (joined) co_return;
-    self->create_unless(c, std::move(failed));
+    if (self->over_) failed = self->ended("acquire", self->directory_);
+    self->creation_.go_on(c, std::move(failed));
 }
 
 asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
@@ -35,8 +36,7 @@ asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
         const auto ordered = names_.in_order(std::move(found.names));
         if (ordered.empty() || ordered.front().kind == lock_kind::exclusive) co_return false;
 
-        const std::string& holder = ordered.front().name;
-        const auto node = co_await create_joined(c, holder, false);
+        const auto node = co_await create_node_at(c, ordered.front().name, beside_or_instead::beside);
         if (!node) continue;
         c->path = node->path;
         c->at = order_.enter(node_name(c->path), c);
@@ -52,109 +52,83 @@ void lock_queue::downgrade(const contender_ptr& from, const contender_ptr& to) {
     if (over_) return fail(to, ended_while_held("downgrade", from->path));
     go_to(to, stage::replacing_writer);
     go_to(from, stage::downgrading);
-    on_.run_in_background(go_on_as(shared_from_this(), from, to));
+    on_.run_in_background(replace_writer(shared_from_this(), from, to));
 }
 
-asio::awaitable<void> lock_queue::go_on_as(std::shared_ptr<lock_queue> self, contender_ptr from, contender_ptr to) {
+asio::awaitable<void> lock_queue::replace_writer(std::shared_ptr<lock_queue> self, contender_ptr from, contender_ptr to) {
     std::exception_ptr failed;
     std::optional<created> node;
     try {
-        node = co_await self->create_joined(to, std::string(node_name(from->path)), true);
-        if (!node) {
+        node = co_await self->create_node_at(to, std::string(node_name(from->path)), beside_or_instead::instead);
+        if (!node) {  // G35
             self->lose_node(from);
-            failed = std::make_exception_ptr(error(errc::lock_lost, "downgrade", from->path, to_string(loss_reason::node_deleted)));
+            const auto why = to_string(loss_reason::node_deleted);
+            failed = std::make_exception_ptr(error(errc::lock_lost, "downgrade", from->path, why));
         }
     } catch (...) {
         failed = std::current_exception();
     }
     if (self->over_) failed = self->ended_while_held("downgrade", from->path);
-    if (!node || self->over_) {
-        self->fail(to, failed);
-        const bool given_up = from->now() == stage::downgrading_abandoned;
-        if (from->now() != stage::left) self->go_to(from, stage::owner);
-        if (given_up) self->leave(from);
-        co_return;
-    }
-    to->path = node->path;
-    self->go_to(from, stage::left);
-    if (from->hold) from->hold->end(true);
-    from->tell_gone();
-    to->at = self->order_.downgrade(from->at, node_name(to->path), to);
-    self->order_.forget();  // whether the readers behind it still have their nodes, only a listing tells
-    // The same place, the same token: a new one would be larger than those of the writers who wait behind.
-    node->stat.czxid = from->czxid;
-    self->entered_as_owner(to, *node);
+    if (failed)
+        self->not_replaced(from, to, failed);
+    else
+        self->writer_replaced(from, to, std::move(*node));
 }
 
-// Creates a reader's node with the number of `reader` if that exists, and, if wanted, removes it. Nothing: the reader is gone, or the
-// node already.
-asio::awaitable<std::optional<created>> lock_queue::create_joined(contender_ptr c, std::string reader, bool replace) {
+void lock_queue::not_replaced(const contender_ptr& from, const contender_ptr& to, const std::exception_ptr& failed) {
+    fail(to, failed);
+    const bool given_up = from->now() == stage::downgrading_abandoned;
+    if (from->now() != stage::left) go_to(from, stage::owner);
+    if (given_up) leave(from);  // G34
+}
+
+void lock_queue::writer_replaced(const contender_ptr& from, const contender_ptr& to, created node) {
+    to->path = node.path;
+    go_to(from, stage::left);
+    if (from->hold) from->hold->end(true);
+    from->tell_gone();
+    to->at = order_.downgrade(from->at, node_name(to->path), to);
+    order_.forget();  // G33: whether the readers behind it still have their nodes, only a listing tells
+    // The same place, the same token: a new one would be larger than those of the writers who wait behind.
+    node.stat.czxid = from->czxid;
+    entered_as_owner(to, node);
+}
+
+// Creates a reader's node with the number of `holder`. Nothing: the holder is gone, or the node already.
+asio::awaitable<std::optional<created>> lock_queue::create_node_at(contender_ptr c, std::string holder, beside_or_instead how) {
     const std::string prefix = names_.prefix(names_.new_id(), lock_kind::shared);
-    const std::string path = join_path(directory_, prefix + std::string(names_.digits(reader)));
-    arriving_.insert(prefix);
+    const std::string path = join_path(directory_, prefix + std::string(names_.digits(holder)));
+    begin_claiming(prefix);  // G17
     std::optional<created> node;
     std::exception_ptr failed;
     try {
-        node = co_await create_joined_at(path, c->asked.spec, join_path(directory_, reader), replace);
+        node = co_await create_shared_node(on_, c->asked.spec, path, join_path(directory_, holder), how);
     } catch (...) {
         failed = std::current_exception();
     }
-    arriving_.erase(prefix);
-    if (!node) reconsider();  // whoever has seen it, and left it alone, looks again
+    end_claiming(prefix);
+    if (!node) reconsider();  // whoever has seen the node in a listing, and did not follow it, looks again
     if (failed) std::rethrow_exception(failed);
     co_return node;
 }
 
-asio::awaitable<std::optional<created>> lock_queue::create_joined_at(std::string path, lock_spec_ptr as, std::string reader, bool replace) {
-    create_options options;
-    options.mode(create_mode::ephemeral).acl(as->acl);
-    transaction steps;
-    steps.check(reader);
-    steps.create(path, bytes(as->data), options);
-    if (replace) steps.remove(reader);
-    back_off pauses = on_.make_back_off();
-    for (;;) {
-        std::error_code failed;
-        try {
-            co_await on_.multi(steps);
-        } catch (const error& e) {
-            if (e.code() == zk_errc::no_node) co_return std::nullopt;
-            if (e.code() != zk_errc::node_exists && e.code() != condition::retryable) throw;
-            failed = e.code();
-        }
-        // Was it done? A server that lags behind does not show it yet, so sync first.
-        std::optional<node_stat> there;
-        for (bool known = false; !known;) {
-            try {
-                if (failed) co_await on_.sync(directory_);
-                there = co_await on_.exists(path);
-                known = true;
-            } catch (const error& e) {
-                if (e.code() != condition::retryable) throw;
-            }
-            if (!known) co_await pauses.pause();
-        }
-        if (there) {
-            std::optional<created> node(std::in_place);
-            node->path = path;
-            node->stat = *there;
-            co_return node;
-        }
-        if (!failed) co_return std::nullopt;
-        co_await pauses.pause();
-    }
-}
-
+// `c` has a node at the place of an owner, and with it the lock.
 void lock_queue::entered_as_owner(const contender_ptr& c, const created& node) {
     c->czxid = node.stat.czxid;
-    if (has_given_up(c->now())) {
+    if (has_given_up(c->now())) {  // G37
         go_to(c, stage::left);
         order_.leave(c->at);
-        remove(c, {});
+        remove(c);
     } else {
         become_owner(c);
     }
     reconsider();
+}
+
+// The session of an owner is over, and takes the lock along.
+std::exception_ptr lock_queue::ended_while_held(std::string_view operation, const std::string& path) const {
+    if (over_ == errc::client_closed) return ended(operation, path);
+    return std::make_exception_ptr(error(errc::lock_lost, operation, path, to_string(loss_reason::session_expired)));
 }
 
 }  // namespace zkasio::lock_detail

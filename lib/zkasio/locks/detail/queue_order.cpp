@@ -134,7 +134,7 @@ void queue_order::departed(const queue_key& p) {
     departure_shown_ = false;
 }
 
-void queue_order::vanish(const queue_key& p) {
+void queue_order::node_deleted(const queue_key& p) {
     leave(p);
     departed(p);
     forget();  // perhaps together with the whole directory
@@ -176,7 +176,7 @@ std::vector<contender_ptr> queue_order::waiting() const {
     return all;
 }
 
-std::vector<contender_ptr> queue_order::condemn_owners() {
+std::vector<contender_ptr> queue_order::take_doubted_owners() {
     owners_doubted_ = false;
     std::vector<contender_ptr> all;
     for (const auto& [p, l] : owners_) all.push_back(l.who);

@@ -42,7 +42,7 @@ public:
     /// That removal is done.
     void departed(const queue_key& p);
     /// Somebody else has removed it.
-    void vanish(const queue_key& p);
+    void node_deleted(const queue_key& p);
     void grant(const queue_key& p);
     /// An owner goes on as one that shares: its node has given way to another at the same place.
     queue_key downgrade(const queue_key& p, std::string_view name, contender_ptr who);
@@ -61,7 +61,7 @@ public:
         });
     }
     /// No listing tells: those who own it count as let in wrongly.
-    std::vector<contender_ptr> condemn_owners();
+    std::vector<contender_ptr> take_doubted_owners();
     std::vector<contender_ptr> clear();
     bool empty() const noexcept { return waiting_.empty() && owners_.empty(); }
     /// Whether one of our own, there already, excludes a newcomer.
@@ -69,7 +69,7 @@ public:
 
     // ----------------------------------------------------------------------------------------- the others
     /// A listing is about to be sent. Returns its number.
-    std::uint64_t begin_look() noexcept { return ++time_; }
+    std::uint64_t begin_listing() noexcept { return ++time_; }
     /// What a listing says of ours that it should not.
     struct findings {
         std::vector<contender_ptr> missing;    ///< they have no node

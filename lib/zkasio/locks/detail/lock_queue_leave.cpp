@@ -1,0 +1,155 @@
+// The part of lock_queue in which contenders leave: nodes are removed, and locks handed over.
+
+#include <zkasio/locks/detail/copy_of.hpp>
+#include <zkasio/locks/detail/lock_queue.hpp>
+#include <zkasio/locks/detail/server_answers.hpp>
+
+#include <utility>
+
+namespace zkasio::lock_detail {
+namespace {
+
+// G26: how many of those who share a lock one hand-over lets in, and checks for, at once: in bytes of their paths.
+constexpr std::size_t most_checked_bytes = 100'000;
+
+}  // namespace
+
+void lock_queue::leave(const contender_ptr& c) {
+    const stage was = c->now();
+    if (has_given_up(was)) return;
+    if (c->hold) c->hold->end(true);
+    if (was == stage::downgrading && !over_) return go_to(c, stage::downgrading_abandoned);  // G34
+    go_to(c, after_giving_up(was));
+    if (over_) return c->tell_gone();
+    if (owns(was)) return release(c);
+    decide(c, acquire_outcome::refused);
+    if (was == stage::waiting) {
+        order_.leave(c->at);
+        remove(c);
+        reconsider();
+    } else if (c->creating && c->creating->request) {
+        c->creating->request->withdraw();  // unless it was sent: then G37
+    }
+}
+
+void lock_queue::release(const contender_ptr& c) {
+    order_.leave(c->at);
+    // G25: without its node it did not keep anybody else out, and has nothing to hand over.
+    if (c->node_deleted || (c->hold && c->hold->reason() == loss_reason::node_deleted)) order_.forget();
+    const std::vector<contender_ptr> successors = grant_to_successors();
+    if (!successors.empty()) {
+        if (!c->leaving) c->leaving = std::make_unique<contender::departure>();
+        c->leaving->successors.assign(successors.begin(), successors.end());
+    }
+    remove(c, successors);
+    for (const contender_ptr& s : successors) {
+        start_lease(s);
+        // G30: in a cut, with suspension_policy::lose, nobody has the lock. A successor that was told only now would lose its place
+        // along with the lock. It has not relied on it yet, so it keeps its place, and hears of the lock after the cut.
+        if (s->hold->reason() != loss_reason::suspended) become_owner(s);
+    }
+    reconsider();
+}
+
+// They own the lock as soon as the removal of their predecessor's node is sent: requests of a session are served in order, and nobody
+// stands between the two.
+std::vector<contender_ptr> lock_queue::grant_to_successors() {
+    std::vector<contender_ptr> successors;
+    std::size_t bytes = 0;
+    while (contender_ptr head = order_.head()) {
+        if (order_.next().what != queue_order::verdict::granted) break;
+        bytes += head->path.size();
+        if (!successors.empty() && bytes > most_checked_bytes) {
+            order_.forget();  // G26: the others follow from a listing
+            break;
+        }
+        order_.grant(head->at);
+        go_to(head, stage::owner_unconfirmed);
+        successors.push_back(std::move(head));
+    }
+    return successors;
+}
+
+// G23: the removal is carried out only if the nodes of the successors are there.
+void lock_queue::remove(const contender_ptr& c, const std::vector<contender_ptr>& successors) {
+    std::vector<std::string> must_exist;
+    must_exist.reserve(successors.size());
+    for (const contender_ptr& s : successors) must_exist.push_back(s->path);
+    try {
+        const pending_removal removal = on_.ensure_removed(c->path, std::move(must_exist));
+        removal.then([self = shared_from_this(), c, removal, successors] { self->removal_answered(c, removal, successors); });
+    } catch (...) {  // out of memory: the node goes with the session
+        c->removal_failed();
+        c->tell_gone();
+        confirm(successors, nullptr);
+    }
+}
+
+void lock_queue::removal_answered(const contender_ptr& c, const pending_removal& removal,
+                                  const std::vector<contender_ptr>& successors) {
+    bool found = true;
+    std::exception_ptr no_session;
+    try {
+        removal.get();
+        found = removal.found();
+    } catch (const error& e) {
+        switch (answer_of_removal(e, over())) {
+            case removal_answer::successor_missing:
+                // G24: that successor's node was deleted while it waited. The old node is still there, and keeps everybody else out
+                // until the successor has been told.
+                for (const contender_ptr& s : successors)
+                    if (s->path == e.path()) lose_node(s);
+                return remove(c, still_relying_on(successors));
+            case removal_answer::session_over: no_session = std::make_exception_ptr(error(e.code(), "acquire", directory_)); break;
+            case removal_answer::failed: c->removal_failed(); break;
+        }
+    }
+    removed(c, successors, found, no_session);
+}
+
+void lock_queue::removed(const contender_ptr& c, const std::vector<contender_ptr>& successors, bool found,
+                         const std::exception_ptr& no_session) {
+    const bool waited_for = order_.waits_for_departure();
+    order_.departed(c->at);
+    c->tell_gone();
+    // G27: perhaps the node had been gone for long, together with the whole directory. Then the nodes of those who came after it, among
+    // them its successors, are in a new directory, where somebody else may stand before them.
+    const bool in_doubt = !over_ && !found;
+    if (in_doubt) {
+        order_.doubt_owners();
+        for (const contender_ptr& s : successors)
+            if (s->now() == stage::owner_unconfirmed) lose_node(s);  // G29
+    }
+    confirm(successors, no_session);
+    if (waited_for || in_doubt) reconsider();  // G16, G27
+}
+
+// G24: of those who were handed the lock, by its old owner or by each other, the ones who have it now and do not know of a loss.
+std::vector<contender_ptr> lock_queue::still_relying_on(std::vector<contender_ptr> successors) {
+    std::vector<contender_ptr> owners;
+    while (!successors.empty()) {
+        const contender_ptr c = std::move(successors.back());
+        successors.pop_back();
+        const bool relies = c->now() == stage::owner_unconfirmed || (c->hold && c->hold->reason() == loss_reason::none);
+        if (owns(c->now()) && relies) owners.push_back(c);
+        if (c->now() != stage::left || !c->leaving) continue;
+        for (const auto& successor : c->leaving->successors)
+            if (contender_ptr s = successor.lock()) successors.push_back(std::move(s));
+    }
+    return owners;
+}
+
+// G30: the removal that has made them owners is answered. @param no_session it was not carried out: the session is over.
+void lock_queue::confirm(const std::vector<contender_ptr>& successors, const std::exception_ptr& no_session) {
+    for (const contender_ptr& c : successors) {
+        if (c->now() != stage::owner_unconfirmed) continue;
+        if (!no_session) {
+            become_owner(c);
+            continue;
+        }
+        go_to(c, stage::owner);
+        decide(c, acquire_outcome::failed, copy_of(no_session));
+    }
+}
+
+}  // namespace zkasio::lock_detail

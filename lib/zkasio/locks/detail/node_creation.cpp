@@ -1,0 +1,102 @@
+#include <zkasio/locks/detail/node_creation.hpp>
+
+#include <zkasio/locks/detail/copy_of.hpp>
+#include <zkasio/locks/detail/directory.hpp>
+#include <zkasio/locks/detail/lock_queue.hpp>
+#include <zkasio/locks/detail/server_answers.hpp>
+#include <zkasio/path.hpp>
+
+#include <string>
+#include <utility>
+
+namespace zkasio::lock_detail {
+
+node_creation::node_creation(lock_queue& queue) : queue_(queue), pauses_(queue.on().make_back_off()), lost_(queue) {}
+
+void node_creation::begin(const contender_ptr& c) {
+    // Should somebody have deleted that reader's node, and the directory, its watch tells before the create is answered.
+    if (const contender_ptr reader = queue_.reader_joined_by(c->asked.kind); reader && reader->hold) reader->hold->watch_nodes();
+    queue_.go_to(c, stage::creating);
+    // Nobody of ours is there whose place would tell the newcomer's: then the listing leaves together with the create.
+    const bool alone = queue_.only_one_entering();
+    try {
+        create_options options;
+        options.mode(create_mode::ephemeral_sequential).acl(c->asked.spec->acl);
+        c->creating = std::make_unique<contender::creation>();
+        c->asked_at = queue_.order().begin_create();
+        c->creating->id = queue_.names().new_id();  // never used twice: a search for the old one may be under way
+        const std::string path = join_path(queue_.directory(), queue_.names().prefix(c->creating->id, c->asked.kind));
+        c->creating->request.emplace(queue_.on().start_create(path, bytes(c->asked.spec->data), options));
+    } catch (...) {
+        c->creating.reset();
+        return queue_.fail(c, std::current_exception());
+    }
+    c->creating->request->then([this, alive = queue_.shared_from_this(), c] { answered(c); });
+    if (alone) queue_.ask_for_listing();
+}
+
+void node_creation::go_on(const contender_ptr& c, std::exception_ptr failed) {
+    if (failed) return queue_.fail(c, std::move(failed));
+    if (has_given_up(c->now())) return queue_.refuse(c);
+    begin(c);
+}
+
+void node_creation::answered(const contender_ptr& c) {
+    created node;
+    std::exception_ptr failed;
+    create_answer answer = create_answer::created;
+    try {
+        node = c->creating->request->get();
+    } catch (const error& e) {
+        failed = std::current_exception();
+        answer = answer_of_create(e);
+    }
+    std::string id = std::move(std::exchange(c->creating, nullptr)->id);
+    if (queue_.over()) return queue_.fail(c, queue_.ended("acquire", queue_.directory()));
+    if (answer == create_answer::created) {
+        pauses_.reset();
+        return queue_.entered(c, node);
+    }
+    if (answer == create_answer::lost) return lost_.add(c, std::move(id));
+    if (answer == create_answer::failed || has_given_up(c->now())) return go_on(c, failed);
+    if (answer == create_answer::throttled) return after_pause(c);
+    after_making_directory(c);
+}
+
+void node_creation::after_pause(const contender_ptr& c) {
+    queue_.go_to(c, stage::throttled);
+    throttled_.push_back(c);
+    if (throttled_.size() > 1) return;  // the pause has begun
+    pauses_.then(queue_.on().get_executor(), [this, weak = queue_.weak_from_this()] {
+        const auto alive = weak.lock();
+        if (!alive) return;
+        for (const contender_ptr& waiting : std::exchange(throttled_, {})) go_on(waiting);
+    });
+}
+
+void node_creation::after_making_directory(const contender_ptr& c) {
+    queue_.go_to(c, stage::waiting_for_directory);
+    queue_.order().forget();  // G6: without a directory there is no queue
+    without_directory_.push_back(c);
+    if (!std::exchange(making_directory_, true))
+        queue_.on().run_in_background(make_directory_for_all(queue_.shared_from_this(), c->asked.spec->acl));
+}
+
+asio::awaitable<void> node_creation::make_directory_for_all(std::shared_ptr<lock_queue> keeps_this_alive, acl entries) {
+    std::exception_ptr failed;
+    try {
+        co_await make_directory(keeps_this_alive->on(), keeps_this_alive->directory(), std::move(entries));
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    making_directory_ = false;
+    for (const contender_ptr& c : std::exchange(without_directory_, {})) go_on(c, copy_of(failed));
+}
+
+std::vector<contender_ptr> node_creation::take_waiting() {
+    std::vector<contender_ptr> all = std::exchange(without_directory_, {});
+    for (auto& others : {std::exchange(throttled_, {}), lost_.take_waiting()}) all.insert(all.end(), others.begin(), others.end());
+    return all;
+}
+
+}  // namespace zkasio::lock_detail

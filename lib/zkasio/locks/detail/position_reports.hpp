@@ -1,0 +1,36 @@
+#pragma once
+
+#include <zkasio/locks/detail/contender.hpp>
+#include <zkasio/locks/detail/observation.hpp>
+#include <zkasio/locks/detail/queue_key.hpp>
+#include <zkasio/locks/detail/queue_order.hpp>
+
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace zkasio::lock_detail {
+
+class lock_queue;
+
+/// Part of a lock_queue: tells those who wait, and want to know, where they stand. On the strand.
+class position_reports {
+public:
+    explicit position_reports(lock_queue& queue) : queue_(queue) {}
+    void add(const contender_ptr& c) {
+        if (c->asked.observed) observed_.emplace(c->at, c);
+    }
+    void remove(const contender_ptr& c) { observed_.erase(c->at); }
+    void clear() { observed_.clear(); }
+
+    /// Tells those for whom something may have changed, and asks for a listing when only that can tell.
+    void tell();
+
+private:
+    void tell(const contender_ptr& c, queue_order::insight where) const;
+
+    lock_queue& queue_;
+    std::map<queue_key, contender_ptr> observed_;
+};
+
+}  // namespace zkasio::lock_detail

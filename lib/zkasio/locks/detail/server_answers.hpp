@@ -1,0 +1,26 @@
+#pragma once
+
+#include <zkasio/error.hpp>
+
+/// What the answers to a queue's requests mean. Pure.
+namespace zkasio::lock_detail {
+
+enum class create_answer {
+    created,
+    lost,          ///< there may be a node
+    no_directory,
+    throttled,     ///< there is none, and the server asks for a pause
+    failed,
+};
+create_answer answer_of_create(const error& e) noexcept;
+
+/// Of a removal that has failed.
+enum class removal_answer {
+    successor_missing,  ///< it is still there: the node of a successor, error::path(), was deleted
+    session_over,
+    failed,
+};
+/// @param over the session is known to be over.
+removal_answer answer_of_removal(const error& e, bool over) noexcept;
+
+}  // namespace zkasio::lock_detail

@@ -1,0 +1,59 @@
+#include <zkasio/locks/detail/shared_node.hpp>
+
+#include <utility>
+
+namespace zkasio::lock_detail {
+namespace {
+
+transaction steps_of(const lock_spec& as, const std::string& path, const std::string& holder, beside_or_instead how) {
+    create_options options;
+    options.mode(create_mode::ephemeral).acl(as.acl);
+    transaction steps;
+    steps.check(holder);
+    steps.create(path, bytes(as.data), options);
+    if (how == beside_or_instead::instead) steps.remove(holder);
+    return steps;
+}
+
+// Whether the node is there, after whatever was sent before.
+asio::awaitable<std::optional<node_stat>> find(session on, std::string directory, std::string path, bool sync_first, back_off& pauses) {
+    for (;;) {
+        try {
+            if (sync_first) co_await on.sync(directory);  // a server that lags behind does not show it yet
+            co_return co_await on.exists(path);
+        } catch (const error& e) {
+            if (e.code() != condition::retryable) throw;
+        }
+        co_await pauses.pause();
+    }
+}
+
+}  // namespace
+
+asio::awaitable<std::optional<created>> create_shared_node(session on, lock_spec_ptr as, std::string path, std::string holder,
+                                                           beside_or_instead how) {
+    const transaction steps = steps_of(*as, path, holder, how);
+    back_off pauses = on.make_back_off();
+    for (;;) {
+        std::error_code failed;
+        try {
+            co_await on.multi(steps);
+        } catch (const error& e) {
+            if (e.code() == zk_errc::no_node) co_return std::nullopt;
+            // node_exists: an earlier attempt, whose answer was lost, was carried out.
+            if (e.code() != zk_errc::node_exists && e.code() != condition::retryable) throw;
+            failed = e.code();
+        }
+        const std::optional<node_stat> there = co_await find(on, as->directory, path, bool(failed), pauses);
+        if (there) {
+            std::optional<created> node(std::in_place);
+            node->path = path;
+            node->stat = *there;
+            co_return node;
+        }
+        if (!failed) co_return std::nullopt;
+        co_await pauses.pause();
+    }
+}
+
+}  // namespace zkasio::lock_detail
