@@ -8,7 +8,8 @@
 namespace zkasio::lock_detail {
 namespace {
 
-// Of two with the same number (a writer that is becoming a reader has both nodes for a moment) the exclusive one is first.
+// Of two with the same number the exclusive one is first: a writer that becomes a reader by Curator's downgrade has two nodes for a
+// moment.
 constexpr queue_key first_at(std::int64_t number) { return {number, lock_kind::exclusive, 0}; }
 
 template <class Map>
@@ -19,12 +20,12 @@ bool has(const Map& m, std::int64_t number) {
 
 constexpr std::int64_t everywhere = std::numeric_limits<std::int64_t>::min();
 
-// How many stand before a place; for one place after another.
+// How many contenders stand before a place; for one place after another.
 template <class Map>
 class standing_before {
 public:
     standing_before(const Map& m, const queue_key& p) : map_(m), at_(m.lower_bound(p)) {
-        // Counted from the nearer end: most often that is where changes are.
+        // Counted from both ends at once: most changes are near one of them, and there may be very many contenders.
         auto back = at_, forward = at_;
         for (count_ = 0; back != map_.begin(); --back, ++forward, ++count_)
             if (forward == map_.end()) {
@@ -59,31 +60,32 @@ bool queue_order::ours(std::int64_t number) const {
     return has(waiting_, number) || has(owners_, number) || has(departing_, number);
 }
 
+// G2: sequence numbers are consecutive, so between two of ours whose numbers are there is nobody else.
 void queue_order::extend() {
     while (horizon_ && ours(*horizon_ + 1)) ++*horizon_;
 }
 
-// Whether one of our nodes has left that may have stood before a node for which was asked then.
+// Whether a node of ours is still departing that left after a create was asked for at that time.
 bool queue_order::left_since(std::uint64_t time) const {
     return !departed_at_.empty() && *departed_at_.rbegin() > time;
 }
 
-// Whether one of our nodes has been there all the time.
+// Whether the directory has had a node of ours in it ever since that time.
 bool queue_order::present_since(std::uint64_t time) const {
     return !empty() || left_since(time);
 }
 
-// A session's creates are carried out in the order in which they are sent. A node that does not come behind one of ours for which
-// was asked earlier is in another directory, of the same name: an operator has deleted the old one, with our nodes in it.
+// G7: a session's creates are carried out in the order in which they are sent. A node whose number is not larger than that of one that
+// we asked for earlier is in another directory of the same name: an operator has deleted the old one, with our nodes in it.
 bool queue_order::numbers_begin_anew(std::int64_t number, std::uint64_t asked) const {
-    if (asked > time_) return false;  // not by a create that numbers
+    if (asked > time_) return false;  // a reader beside another one has that one's number
     const auto older_at_or_behind = [&](const auto& those) {
         return std::any_of(those.lower_bound(first_at(number)), those.end(), [&](const auto& one) { return one.second.since < asked; });
     };
     return older_at_or_behind(waiting_) || older_at_or_behind(owners_) || older_at_or_behind(departing_);
 }
 
-// Whoever is leaving the old directory fills no gap in the new one.
+// G8: a node of ours that is departing from the old directory fills no gap in the numbers of the new one.
 void queue_order::forget_departing(std::int64_t number, std::uint64_t asked) {
     for (auto it = departing_.lower_bound(first_at(number)); it != departing_.end();) {
         const auto [p, left] = *it++;
@@ -93,17 +95,17 @@ void queue_order::forget_departing(std::int64_t number, std::uint64_t asked) {
 
 queue_key queue_order::enter(std::string_view name, contender_ptr who, std::uint64_t asked) {
     const queue_names::parsed parsed = names_.parse(name);
-    // An empty directory may have been removed, and made again: the numbers begin anew, and what was known is of no worth.
+    // G5: without a node of ours in it, the directory may have been removed as an empty container, and made again.
     if (!present_since(asked)) drop();
-    // It may have lost its node again while it stood behind one that has left: only a listing tells.
+    // G14: with none of ours in its way, it would be granted the lock at once. But while its predecessor left, an operator may have
+    // deleted the new node.
     if (!excludes(parsed.kind) && left_since(asked)) forget();
     const queue_key p{unwrap(parsed.sequence), parsed.kind, ++next_id_};
     if (numbers_begin_anew(p.number, asked)) {
         forget();
         forget_departing(p.number, asked);
     }
-    // It may have been listed before we knew that it is ours.
-    erase_remote(p.number, name);
+    erase_remote(p.number, name);  // G3: it may have been listed before we knew that it is ours
     changed(p.number);
     if (p.kind == lock_kind::exclusive) ++exclusive_waiting_;
     waiting_.emplace(p, local{std::move(who), name, std::min(asked, time_), 0});
@@ -120,24 +122,24 @@ void queue_order::leave(const queue_key& p) {
     departing_.emplace(p, departure{node.mapped().name, ++time_, node.mapped().since});
     departed_at_.insert(time_);
     changed(p.number);
-    // Where readers may join readers that hold (shared_mutex, readers preferred), others may stand at the same number. And
-    // whether a reader behind a writer that gives up still has its node, nothing else would tell.
+    // G11: others may have joined this reader at its number. G12: it is not known whether the readers behind a writer that gives up still
+    // have their nodes, and they would be granted the lock at once.
     if (p.kind == lock_kind::shared || (waited && names_.has_shared())) forget();
-    // A listing that is under way does not tell whether those behind it had their nodes until now.
-    if (!waiting_.empty() && p < waiting_.begin()->first) first_look_ = time_ + 1;
+    // G13: a listing that is under way does not tell whether those behind this place still have their nodes now.
+    if (!waiting_.empty() && p < waiting_.begin()->first) first_listing_ = time_ + 1;
 }
 
 void queue_order::departed(const queue_key& p) {
     const auto node = departing_.extract(p);
     if (node.empty()) return;
     departed_at_.erase(node.mapped().time);
-    departure_shown_ = false;
+    departing_shown_ = false;
 }
 
 void queue_order::node_deleted(const queue_key& p) {
     leave(p);
     departed(p);
-    forget();  // perhaps together with the whole directory
+    forget();  // G9: perhaps it went with the whole directory
 }
 
 void queue_order::grant(const queue_key& p) {
@@ -189,7 +191,7 @@ std::vector<contender_ptr> queue_order::clear() {
     owners_.clear();
     departing_.clear();
     departed_at_.clear();
-    departure_shown_ = owners_doubted_ = false;
+    departing_shown_ = owners_doubted_ = false;
     exclusive_owners_ = exclusive_waiting_ = 0;
     forget();
     return all;
@@ -206,37 +208,38 @@ queue_order::local* queue_order::find(std::int64_t number, const std::string& na
     return nullptr;
 }
 
-// Nobody who excludes an owner ever comes to stand before it. (But a node of ours whose removal was refused may.)
-std::vector<contender_ptr> queue_order::overtaken(std::uint64_t look) const {
+// G27: nobody who excludes an owner ever comes to stand before it. Only where there is a doubt: without one it may be a node of ours
+// whose removal a server has refused.
+std::vector<contender_ptr> queue_order::overtaken(std::uint64_t number_of_listing) const {
     std::vector<contender_ptr> all;
     const auto writer = std::find_if(remotes_.begin(), remotes_.end(), [](const remote& r) { return r.kind == lock_kind::exclusive; });
     for (const auto& [p, l] : owners_) {
         const auto first = p.kind == lock_kind::exclusive ? remotes_.begin() : writer;
-        if (l.granted < look && first != remotes_.end() && first->number < p.number) all.push_back(l.who);
+        if (l.granted < number_of_listing && first != remotes_.end() && first->number < p.number) all.push_back(l.who);
     }
     return all;
 }
 
-queue_order::findings queue_order::listed(const std::vector<std::string>& names, std::uint64_t look) {
+const std::pair<const queue_key, queue_order::departure>* queue_order::find_departing(std::int64_t number, const std::string& name) const {
+    for (auto it = departing_.lower_bound(first_at(number)); it != departing_.end() && it->first.number == number; ++it)
+        if (it->second.name == name) return &*it;
+    return nullptr;
+}
+
+queue_order::findings queue_order::listed(const std::vector<std::string>& names, std::uint64_t number_of_listing) {
     std::vector<remote> others;
     std::optional<std::int64_t> latest;
-    bool departed_ahead = false;
+    bool departing_ahead = false;
     for (const std::string& name : names) {
         const queue_names::parsed parsed = names_.parse(name);
         const std::int64_t number = unwrap(parsed.sequence);
         latest = latest ? std::max(*latest, number) : number;
-        if (local* l = find(number, name)) {
-            l->seen = look;
-            continue;
-        }
-        const auto leaving = std::find_if(departing_.lower_bound(first_at(number)), departing_.end(), [&](const auto& d) {
-            return d.first.number != number || d.second.name == name;
-        });
-        if (leaving != departing_.end() && leaving->first.number == number) {
-            departed_ahead = departed_ahead || (!waiting_.empty() && number < waiting_.begin()->first.number);
-            continue;
-        }
-        others.push_back({number, parsed.kind, name});
+        if (local* l = find(number, name))
+            l->seen = number_of_listing;
+        else if (find_departing(number, name))  // G15
+            departing_ahead = departing_ahead || (!waiting_.empty() && number < waiting_.begin()->first.number);
+        else
+            others.push_back({number, parsed.kind, name});
     }
     std::sort(others.begin(), others.end(), [](const remote& a, const remote& b) {
         return a.number != b.number ? a.number < b.number : a.kind < b.kind;
@@ -244,18 +247,17 @@ queue_order::findings queue_order::listed(const std::vector<std::string>& names,
     findings found;
     for (const auto* locals : {&waiting_, &owners_})
         for (const auto& [p, l] : *locals)
-            if (l.since < look && l.seen != look) found.missing.push_back(l.who);
-    if (look >= first_look_) {
-        remotes_ = std::move(others);
-        horizon_ = latest;
-        known_since_ = look;
-        extend();
-        changed(everywhere);
-        departure_shown_ = departed_ahead;
-        if (std::exchange(owners_doubted_, false)) found.overtaken = overtaken(look);
-        // A removal that had to be sent again: whether those behind that node have theirs when it goes, this does not tell.
-        if (departed_ahead) drop();
-    }
+            if (l.since < number_of_listing && l.seen != number_of_listing) found.missing.push_back(l.who);  // G4
+    if (number_of_listing < first_listing_) return found;  // G10, G13
+    remotes_ = std::move(others);
+    horizon_ = latest;
+    known_since_ = number_of_listing;
+    extend();
+    changed(everywhere);
+    departing_shown_ = departing_ahead;
+    if (std::exchange(owners_doubted_, false)) found.overtaken = overtaken(number_of_listing);  // G27
+    // G15: that removal had to be sent again. Whether those behind that node still have theirs when it goes, this listing does not tell.
+    if (departing_ahead) drop();
     return found;
 }
 
@@ -277,12 +279,12 @@ void queue_order::erase_remote(std::int64_t number, std::string_view name) {
 
 void queue_order::forget() {
     drop();
-    first_look_ = time_ + 1;
+    first_listing_ = time_ + 1;  // G10: so is what a listing will tell that is under way
 }
 
 void queue_order::forget_before(std::uint64_t time) {
     if (known_since_ <= time) drop();
-    first_look_ = std::max(first_look_, time + 1);
+    first_listing_ = std::max(first_listing_, time + 1);
 }
 
 void queue_order::drop() {
@@ -295,9 +297,9 @@ queue_order::step queue_order::next() const {
     const queue_key& me = waiting_.begin()->first;
     const bool alone = me.kind == lock_kind::exclusive;
     const bool blocked = alone ? !owners_.empty() : exclusive_owners_ > 0;
-    // When those that share it with us leave, it takes a listing anyway (see leave()).
+    // Behind readers of ours: when they leave, it takes a listing anyway (G11), so none is needed before.
     if (blocked && exclusive_owners_ == 0) return {verdict::local};
-    if (!knows(me)) return {verdict::unknown};
+    if (!knows(me)) return {verdict::unknown};  // G1
 
     const auto ahead = std::lower_bound(remotes_.begin(), remotes_.end(), me.number,
                                         [](const remote& r, std::int64_t number) { return r.number < number; });

@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace zkasio::lock_detail {
@@ -24,8 +25,9 @@ using contender_ptr = std::shared_ptr<contender>;
 /// listing tells. Sequence numbers of one directory are consecutive, so the knowledge of one listing extends to every
 /// local contender that comes right behind what is known: nobody else can stand between them.
 ///
-/// Whoever is granted the lock stands behind nobody that excludes it; a later one is never granted before an earlier one.
-/// So of all local waiters only the first, the head, needs to be looked after.
+/// Whoever is granted the lock stands behind nobody that excludes it; a later contender is never granted the lock before an earlier
+/// one. So of all local waiters only the first, the head, needs to be looked after. G1, G2 ... are the rules in
+/// docs/architecture.md.
 class queue_order {
 public:
     explicit queue_order(queue_names names) : names_(std::move(names)) {}
@@ -36,15 +38,15 @@ public:
     /// A node of ours was created. `name` has to stay valid until departed(). Throws as queue_names::parse().
     /// @param asked when that was sent, at the earliest.
     queue_key enter(std::string_view name, contender_ptr who, std::uint64_t asked = ~std::uint64_t{0});
-    /// Its removal was, or is just being, sent. A session's requests are served in order: for whatever we send from now on,
-    /// the node is not there any more.
+    /// The removal of its node was, or is just being, sent. A session's requests are served in order: for whatever we send from now
+    /// on, the node is not there any more. Until departed() the contender is departing.
     void leave(const queue_key& p);
-    /// That removal is done.
+    /// That removal was answered.
     void departed(const queue_key& p);
-    /// Somebody else has removed it.
+    /// Somebody else has removed the node.
     void node_deleted(const queue_key& p);
     void grant(const queue_key& p);
-    /// An owner goes on as one that shares: its node has given way to another at the same place.
+    /// An owner goes on as `who`, which shares the lock: its node has given way to the one of that name, at the same place.
     queue_key downgrade(const queue_key& p, std::string_view name, contender_ptr who);
 
     /// The first who waits; null when nobody does.
@@ -60,7 +62,7 @@ public:
             return (newcomer == lock_kind::exclusive || o.first.kind == lock_kind::exclusive) && claim(*o.second.who);
         });
     }
-    /// No listing tells: those who own it count as let in wrongly.
+    /// No listing can be had that would show whether the doubted owners were let in rightly. They are doubted no longer: they are lost.
     std::vector<contender_ptr> take_doubted_owners();
     std::vector<contender_ptr> clear();
     bool empty() const noexcept { return waiting_.empty() && owners_.empty(); }
@@ -68,16 +70,16 @@ public:
     bool excludes(lock_kind newcomer) const noexcept;
 
     // ----------------------------------------------------------------------------------------- the others
-    /// A listing is about to be sent. Returns its number.
+    /// A listing is about to be sent. Returns its number, for listed().
     std::uint64_t begin_listing() noexcept { return ++time_; }
     /// What a listing says of ours that it should not.
     struct findings {
         std::vector<contender_ptr> missing;    ///< they have no node
-        std::vector<contender_ptr> overtaken;  ///< doubted owners, behind a remote one that excludes them
+        std::vector<contender_ptr> overtaken;  ///< doubted owners, behind a remote contender that excludes them
     };
-    /// It has come. Throws as queue_names::parse().
-    findings listed(const std::vector<std::string>& names, std::uint64_t look);
-    /// A remote one is gone.
+    /// A listing was answered. Throws as queue_names::parse().
+    findings listed(const std::vector<std::string>& names, std::uint64_t number_of_listing);
+    /// The node of a remote contender is gone.
     void removed(const std::string& name);
     /// What was known of the others counts no longer; nor does a listing that was sent before this.
     void forget();
@@ -85,29 +87,29 @@ public:
     void forget_before(std::uint64_t time);
     /// Whether everybody ahead of this place is known.
     bool knows(const queue_key& p) const noexcept { return horizon_ && p.number <= *horizon_; }
-    /// Whoever owns it now may have been let in wrongly: only a new listing tells.
+    /// Those of ours who own the lock may have been let in wrongly: only a new listing tells.
     void doubt_owners() {
         forget();
         owners_doubted_ = !owners_.empty();
     }
     bool owners_doubted() const noexcept { return owners_doubted_; }
-    /// The latest listing shows one of ours, ahead of all who wait, whose removal has not been carried out: as long as that is so,
-    /// another listing tells no more.
-    bool waits_for_departure() const noexcept { return departure_shown_; }
+    /// The latest listing shows a departing contender ahead of all who wait: until its removal is answered, another listing tells no
+    /// more.
+    bool waits_for_departure() const noexcept { return departing_shown_; }
 
     // ---------------------------------------------------------------------------------------- what follows
     enum class verdict {
-        granted,  ///< nobody is in the way
+        granted,  ///< nobody is in the way of the head
         unknown,  ///< only a new listing can tell
-        local,    ///< one of our own is in the way
-        remote,   ///< `blocker` is in the way
+        local,    ///< an owner of ours is in the way
+        remote,   ///< a remote contender is in the way: `blocker`
     };
     struct step {
         verdict what;
-        const std::string* blocker = nullptr;  ///< remote: the nearest one ahead; valid until the next change
-        bool last = false;                     ///< remote: it is the only one ahead, of the remote ones
+        const std::string* blocker = nullptr;  ///< remote: the name of the nearest one's node; valid until the next change
+        bool last = false;                     ///< remote: no other remote contender is in the way
     };
-    /// For the head. There must be one.
+    /// For the head. There has to be one.
     step next() const;
 
     struct insight {
@@ -128,8 +130,9 @@ private:
     struct local {
         contender_ptr who;
         std::string_view name;
-        std::uint64_t since = 0, seen = 0;  // listings that were sent later show it; the last that did
-        std::uint64_t granted = 0;          // when it became an owner
+        std::uint64_t since = 0;    // its create was sent no later: listings with larger numbers have to show the node
+        std::uint64_t seen = 0;     // the number of the last listing that did
+        std::uint64_t granted = 0;  // when it became an owner
     };
     struct remote {
         std::int64_t number;
@@ -138,7 +141,8 @@ private:
     };
     struct departure {
         std::string_view name;
-        std::uint64_t time, since;
+        std::uint64_t time;   // of leave()
+        std::uint64_t since;  // as of local
     };
     std::int64_t unwrap(std::int32_t sequence);
     void drop();
@@ -149,21 +153,25 @@ private:
     bool ours(std::int64_t number) const;
     void extend();
     void erase_remote(std::int64_t number, std::string_view name);
-    std::vector<contender_ptr> overtaken(std::uint64_t look) const;
+    std::vector<contender_ptr> overtaken(std::uint64_t number_of_listing) const;
     local* find(std::int64_t number, const std::string& name);
+    const std::pair<const queue_key, departure>* find_departing(std::int64_t number, const std::string& name) const;
 
     queue_names names_;
     std::map<queue_key, local> waiting_, owners_;
+    std::size_t exclusive_waiting_ = 0, exclusive_owners_ = 0;
     std::map<queue_key, departure> departing_;
-    std::set<std::uint64_t> departed_at_;  // the times of these
+    std::set<std::uint64_t> departed_at_;   // departure::time of these
     std::vector<remote> remotes_;           // in order
-    std::optional<std::int64_t> horizon_;   // up to here every node is known
+    std::optional<std::int64_t> horizon_;   // up to this number every node is known
+    bool departing_shown_ = false;          // see waits_for_departure()
+    bool owners_doubted_ = false;
     std::optional<std::int64_t> changed_from_;
-    bool departure_shown_ = false, owners_doubted_ = false;
-    std::size_t exclusive_owners_ = 0, exclusive_waiting_ = 0;
-    std::optional<std::int64_t> base_;      // the latest number seen
-    std::uint64_t known_since_ = 0;         // when the listing was sent that this is from
-    std::uint64_t time_ = 0, first_look_ = 0, next_id_ = 0;  // the time only counts what was sent
+    std::optional<std::int64_t> base_;      // the largest number seen
+    std::uint64_t known_since_ = 0;         // the number of the listing that `remotes_` is from
+    std::uint64_t first_listing_ = 0;       // listings with smaller numbers do not count any more
+    std::uint64_t time_ = 0;                // counts what was sent: creates, listings, removals
+    std::uint64_t next_id_ = 0;
 };
 
 }  // namespace zkasio::lock_detail
