@@ -26,7 +26,9 @@ queue_situation with_head(verdict v) {
     return s;
 }
 
-error failure(std::error_code code, bool outcome_unknown = false) { return error(code, "create", "/l", {}, outcome_unknown); }
+error failure(std::error_code code, bool outcome_unknown = false) {
+    return error(code, "create", "/l", {}, outcome_unknown);
+}
 
 }  // namespace
 
@@ -66,7 +68,8 @@ TEST_CASE("queue: what follows for the head", "[queue]") {
     }
 }
 
-TEST_CASE("queue: who was not to wait is refused when the head has to wait, and not before that is known (G36)", "[queue]") {
+TEST_CASE("queue: who was not to wait is refused when the head has to wait, and not before that is known (G36)",
+          "[queue]") {
     for (const verdict v : {verdict::granted, verdict::unknown, verdict::local}) {
         queue_situation s = with_head(v);
         s.try_acquires_wait = true;

@@ -21,8 +21,8 @@ struct acquire_request {
     /// A reader that does not wait for writers who only wait themselves, see shared_mutex_options::prefer_readers().
     bool join_readers = false;
     std::shared_ptr<observation> observed;
-    /// Set for one of several locks that are worth something only together. It is told of every loss, and a waiter whose node an
-    /// operator deletes is refused (decision::displaced) instead of queueing again.
+    /// Set for one of several locks that are worth something only together. It is told of every loss, and a waiter
+    /// whose node an operator deletes is refused (acquire_outcome::displaced) instead of queueing again.
     std::shared_ptr<loss_report> lost;
 };
 

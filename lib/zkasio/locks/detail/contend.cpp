@@ -33,7 +33,8 @@ asio::awaitable<Result> contend_as(client zk, acquire_request what, lock_owner o
     const std::string key = zk.options().servers() + ' ' + what.spec->names.exclusive() + ' ' + what.spec->directory;
     const std::string& path = what.spec->directory;
     std::function<asio::awaitable<claim_ptr>()> anew = [&] { return contend<claim_ptr>(zk, what); };
-    if (what.when_contended == if_contended::give_up) co_return as<Result>(co_await owner.try_acquire(zk, key, path, what.kind, anew));
+    if (what.when_contended == if_contended::give_up)
+        co_return as<Result>(co_await owner.try_acquire(zk, key, path, what.kind, anew));
     co_return as<Result>(co_await owner.acquire(zk, key, path, what.kind, anew));
 }
 
@@ -42,13 +43,17 @@ std::string directory_of(const acquire_request& what) { return what.spec ? what.
 
 // Whoever waits keeps the frame of contend(): what is needed only before and after has functions of its own.
 
-std::shared_ptr<queue_claim> place_now(const client& zk, const acquire_request& what, const asio::any_io_executor& from) {
+std::shared_ptr<queue_claim> place_now(const client& zk, const acquire_request& what,
+                                       const asio::any_io_executor& from) {
     acquire_request asked = what;
-    if (asked.observed) asked.observed = std::make_shared<observation>(what.observed->tell);  // that of an earlier attempt is over
+    if (asked.observed)
+        asked.observed = std::make_shared<observation>(what.observed->tell);  // that of an earlier attempt is over
     return std::make_shared<queue_claim>(zk.session_now(), std::move(asked), from);
 }
 
-asio::awaitable<void> connected(const client& zk, const acquire_request& what) { return zk.connected("acquire", directory_of(what)); }
+asio::awaitable<void> connected(const client& zk, const acquire_request& what) {
+    return zk.connected("acquire", directory_of(what));
+}
 
 // Its frame is small, too: Asio gives the memory to whoever waits next.
 asio::awaitable<std::shared_ptr<queue_claim>> take_place(const client& zk, const acquire_request& what) {

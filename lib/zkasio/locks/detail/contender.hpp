@@ -24,8 +24,8 @@ class lock_queue;
 struct contender;
 using contender_ptr = std::shared_ptr<contender>;
 
-/// A contender of our session: it wants the lock, waits for it, or has it. Lives on the client's strand. The thread of its coroutine may
-/// look at `outcome`, `failed`, `path`, `czxid` and `hold` once `decided` has fired.
+/// A contender of our session: it wants the lock, waits for it, or has it. Lives on the client's strand. The thread of
+/// its coroutine may look at `outcome`, `failed`, `path`, `czxid` and `hold` once `decided` has fired.
 struct contender {
     contender(const session& on, acquire_request w) : asked(std::move(w)), decided(on.make_one_shot_event()) {}
 
@@ -53,7 +53,7 @@ struct contender {
 
     one_shot_event decided;
     acquire_outcome outcome = acquire_outcome::undecided;  // written before `decided` is fired
-    bool node_deleted = false;                             // somebody has deleted its node while it was an owner, at whichever stage
+    bool node_deleted = false;  // somebody has deleted its node while it was an owner, at whichever stage
     std::exception_ptr failed;  // to get the lock; or, of one that has had it, to remove its node
 
     /// Of an owner that has left.
@@ -63,8 +63,8 @@ struct contender {
     };
     std::unique_ptr<departure> leaving;
 
-    /// In a catch block. The coroutine of a contender that never had the lock may be looking at `failed` meanwhile: hence only
-    /// for one whose departure somebody waits for.
+    /// In a catch block. The coroutine of a contender that never had the lock may be looking at `failed` meanwhile:
+    /// hence only for one whose departure somebody waits for.
     void removal_failed() noexcept {
         if (leaving && leaving->gone) failed = std::current_exception();
     }

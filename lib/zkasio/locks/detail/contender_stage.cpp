@@ -1,29 +1,46 @@
 #include <zkasio/locks/detail/contender_stage.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
+#include <iterator>
 
 namespace zkasio::lock_detail {
 namespace {
 
-constexpr std::array<std::string_view, 16> names{
-    "outside",          "joining",            "creating",            "creation_lost", "creation_found",    "throttled", "waiting_for_directory",
-    "replacing_writer", "abandoned_creating", "abandoned_searching", "waiting",       "owner_unconfirmed", "owner",     "downgrading",
-    "downgrading_abandoned", "left"};
+// In the order of the enumerators.
+constexpr std::string_view names[] = {
+    "outside",
+    "joining",
+    "creating",
+    "creation_lost",
+    "creation_found",
+    "throttled",
+    "waiting_for_directory",
+    "replacing_writer",
+    "abandoned_creating",
+    "abandoned_searching",
+    "waiting",
+    "owner_unconfirmed",
+    "owner",
+    "downgrading",
+    "downgrading_abandoned",
+    "left",
+};
 
 using enum stage;
 
 constexpr stage_transition table[] = {
     {outside, creating},
     {outside, joining},
-    {outside, waiting},           // one of several locks, whose nodes were created in one transaction
+    {outside, waiting},  // one of several locks, whose nodes were created in one transaction
     {outside, replacing_writer},
-    {outside, left},              // refused at once
+    {outside, left},  // refused at once
+
     {joining, owner},
-    {joining, creating},          // no reader holds the lock whom it could join
+    {joining, creating},  // no reader holds the lock
     {joining, abandoned_searching},
     {joining, left},
+
     {creating, waiting},
     {creating, creation_lost},
     {creating, throttled},
@@ -31,45 +48,50 @@ constexpr stage_transition table[] = {
     {creating, abandoned_creating},
     {creating, left},
     {creation_lost, creation_found},
-    {creation_lost, creating},    // there was no node
+    {creation_lost, creating},  // there was no node
     {creation_lost, abandoned_searching},
     {creation_lost, left},
     {creation_found, waiting},
-    {creation_found, creating},   // somebody has deleted it since
+    {creation_found, creating},  // somebody has deleted the node since
     {creation_found, abandoned_creating},
     {creation_found, left},
     {throttled, creating},
     {throttled, left},
     {waiting_for_directory, creating},
     {waiting_for_directory, left},
+
     {replacing_writer, owner},
     {replacing_writer, abandoned_searching},
     {replacing_writer, left},
+
     {abandoned_creating, left},
     {abandoned_searching, left},
+
     {waiting, owner},
     {waiting, owner_unconfirmed},
-    {waiting, creating},          // somebody has deleted its node: at the end of the queue again
+    {waiting, creating},  // somebody has deleted its node: at the end of the queue again
     {waiting, left},
+
     {owner_unconfirmed, owner},
     {owner_unconfirmed, left},
     {owner, downgrading},
     {owner, left},
-    {downgrading, owner},         // the downgrade has failed
+    {downgrading, owner},  // the downgrade has failed
     {downgrading, downgrading_abandoned},
-    {downgrading, left},          // the reader is the owner now
+    {downgrading, left},  // the reader is the owner now
     {downgrading_abandoned, owner},
     {downgrading_abandoned, left},
 };
 
 }  // namespace
 
-std::string_view to_string(stage s) noexcept { return names.at(static_cast<std::size_t>(s)); }
+std::string_view to_string(stage s) noexcept { return names[static_cast<std::size_t>(s)]; }
 
 std::span<const stage_transition> stage_transitions() noexcept { return table; }
 
 bool may_follow(stage from, stage to) noexcept {
-    return std::any_of(std::begin(table), std::end(table), [&](const stage_transition& t) { return t.from == from && t.to == to; });
+    return std::any_of(std::begin(table), std::end(table),
+                       [&](const stage_transition& t) { return t.from == from && t.to == to; });
 }
 
 stage after_giving_up(stage s) noexcept {

@@ -18,7 +18,9 @@ asio::awaitable<void> make_directory(session on, std::string path, acl entries) 
         try {
             co_await on.create(path, bytes(), options);
         } catch (const error& e) {
-            if (e.code() == errc::not_connected || (e.code() != zk_errc::node_exists && e.code() != condition::retryable)) throw;
+            if (e.code() == errc::not_connected ||
+                (e.code() != zk_errc::node_exists && e.code() != condition::retryable))
+                throw;
             failed = e.code();
         }
         if (failed != condition::retryable) co_return;

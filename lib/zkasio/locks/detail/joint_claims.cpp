@@ -53,7 +53,8 @@ private:
 };
 
 // The paths of the new nodes; empty: try again.
-asio::awaitable<std::vector<std::string>> create_all(session on, std::vector<acquire_request> requests, back_off& pauses) {
+asio::awaitable<std::vector<std::string>> create_all(session on, std::vector<acquire_request> requests,
+                                                     back_off& pauses) {
     uncertain_nodes nodes(on);
     transaction steps;
     for (const acquire_request& w : requests) {
@@ -108,8 +109,8 @@ asio::awaitable<joint_claims> contend_for_all(session on, std::vector<acquire_re
             co_return;
         }
     };
-    // Who loses one place has to leave all: a new one at the end of one queue, and the old ones in the others, and two who have the
-    // same locks in different orders wait for each other.
+    // Who loses one place has to leave all: a new one at the end of one queue, and the old ones in the others, and two
+    // who have the same locks in different orders wait for each other.
     const bool decided = co_await lost->happened.run_until(std::move(decide));
     joint_claims result;
     if (decided && refused) co_return result;

@@ -20,8 +20,8 @@ struct joint_claims {
     std::string lost;  ///< without claims: the node of the one that was lost before all were ours; "": refused
 };
 
-/// Enters several queues in one transaction and waits until all locks are ours. When one place or one lock is lost meanwhile, all
-/// are given up at once, and it is for the caller to start over. All locks have one token.
+/// Enters several queues in one transaction and waits until all locks are ours. When one place or one lock is lost
+/// meanwhile, all are given up at once, and it is for the caller to start over. All locks have one token.
 asio::awaitable<joint_claims> contend_for_all(session on, std::vector<acquire_request> requests);
 
 }  // namespace zkasio::lock_detail

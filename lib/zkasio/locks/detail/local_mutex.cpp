@@ -11,28 +11,29 @@
 namespace zkasio::lock_detail {
 
 struct local_mutex::claim::state {
-    state(const session& on, std::string p) : path(std::move(p)), free(on.make_one_shot_event()), placed(on.make_one_shot_event()) {}
+    state(const session& on, std::string p)
+        : path(std::move(p)), free(on.make_one_shot_event()), placed(on.make_one_shot_event()) {}
     std::string path;
     one_shot_event free;
-    one_shot_event placed;                  // queued
+    one_shot_event placed;            // queued
     std::error_code over;             // read after `free` has fired
     bool first = false;               // when it was placed, of those who are not leaving
     bool leaving = false;             // strand
     running_bodies bodies;            // strand
-    std::shared_ptr<local_mutex> of;    // strand
+    std::shared_ptr<local_mutex> of;  // strand
 };
 
 local_mutex::claim::claim(session on, std::string path, asio::any_io_executor from)
     : on_(std::move(on)), state_(std::make_shared<state>(on_, std::move(path))) {
     asio::dispatch(on_.get_executor(), [on = on_, s = state_, from = std::move(from)] {
-        s->of = std::static_pointer_cast<local_mutex>(on.local("local mutex " + s->path, [] { return std::make_shared<local_mutex>(); }));
+        s->of = std::static_pointer_cast<local_mutex>(
+            on.local("local mutex " + s->path, [] { return std::make_shared<local_mutex>(); }));
         auto& queue = s->of->queue_;
         s->first = std::all_of(queue.begin(), queue.end(), [](const state* ahead) { return ahead->leaving; });
         queue.push_back(s.get());
         s->over = s->of->over_;
-        const bool itself = std::any_of(queue.begin(), queue.end(), [&](const state* ahead) {
-            return !ahead->leaving && ahead->bodies.on(from);
-        });
+        const bool itself = std::any_of(queue.begin(), queue.end(),
+                                        [&](const state* ahead) { return !ahead->leaving && ahead->bodies.on(from); });
         if (itself && !s->over) s->over = errc::would_deadlock;
         if (s->over || queue.size() == 1) s->free.fire();
         s->placed.fire();

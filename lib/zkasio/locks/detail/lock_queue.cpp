@@ -9,8 +9,14 @@
 namespace zkasio::lock_detail {
 
 lock_queue::lock_queue(session on, std::string directory, queue_names names)
-    : on_(std::move(on)), directory_(std::move(directory)), names_(std::move(names)), order_(names_), creation_(*this),
-      listing_(*this), predecessor_(*this), positions_(*this) {}
+    : on_(std::move(on)),
+      directory_(std::move(directory)),
+      names_(std::move(names)),
+      order_(names_),
+      creation_(*this),
+      listing_(*this),
+      predecessor_(*this),
+      positions_(*this) {}
 
 std::shared_ptr<lock_queue> lock_queue::of(const session& on, const lock_spec& lock) {
     const auto make = [&] { return std::make_shared<lock_queue>(on, lock.directory, lock.names); };
@@ -74,8 +80,8 @@ void lock_queue::entered(const contender_ptr& c, const created& node) {
     } else {
         go_to(c, stage::waiting);
     }
-    // G32: right behind readers of ours who hold the lock, a reader owns it without a listing. That proves something only if their
-    // first node is known to have been in this directory when the newcomer's was created.
+    // G32: right behind readers of ours who hold the lock, a reader owns it without a listing. That proves something
+    // only if their first node is known to have been in this directory when the newcomer's was created.
     if (const contender_ptr reader = reader_joined_by(c->asked.kind))
         if (!reader->hold || !reader->hold->held() || !reader->hold->nodes_watched()) order_.forget_before(c->asked_at);
     reconsider();
@@ -116,7 +122,9 @@ void lock_queue::refuse(const contender_ptr& c, acquire_outcome how, std::except
     decide(c, how, std::move(why));
 }
 
-void lock_queue::fail(const contender_ptr& c, std::exception_ptr why) { refuse(c, acquire_outcome::failed, std::move(why)); }
+void lock_queue::fail(const contender_ptr& c, std::exception_ptr why) {
+    refuse(c, acquire_outcome::failed, std::move(why));
+}
 
 // Tells its coroutine; once.
 void lock_queue::decide(const contender_ptr& c, acquire_outcome how, std::exception_ptr why) {
@@ -144,7 +152,8 @@ void lock_queue::deleted(const contender_ptr& c) {
 void lock_queue::lose_node(const contender_ptr& owner) {
     owner->node_deleted = true;
     if (owner->hold) owner->hold->lose(loss_reason::node_deleted);
-    if (owner->now() == stage::owner_unconfirmed) become_owner(owner);  // G29: it is told, finds no lease, and starts over
+    if (owner->now() == stage::owner_unconfirmed)
+        become_owner(owner);  // G29: it is told, finds no lease, and starts over
 }
 
 void lock_queue::fail_waiting(const std::exception_ptr& why) {
@@ -168,7 +177,8 @@ queue_situation lock_queue::situation() const {
 }
 
 bool lock_queue::may_be_ours(const std::string& name) const {
-    return !claimed_.empty() && claimed_.contains(name.substr(0, name.size() - names_.digits(name).size()));
+    return !expected_nodes_.empty() &&
+           expected_nodes_.contains(name.substr(0, name.size() - names_.digits(name).size()));
 }
 
 void lock_queue::reconsider() {
@@ -213,7 +223,8 @@ void lock_queue::refuse_try_acquires() {
     }
 }
 
-// So that the grant costs no round trip, and the head learns when somebody deletes its node; far behind nobody needs that.
+// So that the grant costs no round trip, and the head learns when somebody deletes its node; far behind nobody needs
+// that.
 void lock_queue::start_lease_of_next_in_line(const contender_ptr& head) {
     if (head->hold && head->hold->reason() == loss_reason::none) return;
     head->hold.emplace(on_.hold(head->path));

@@ -28,11 +28,13 @@
 
 namespace zkasio::lock_detail {
 
-/// The contenders of one session for one lock: their nodes, who is next, and what the first who waits (the head) waits for.
+/// The contenders of one session for one lock: their nodes, who is next, and what the first who waits (the head) waits
+/// for.
 ///
-/// Lives on the client's strand. Whatever happens ends in reconsider(): it puts together what there is, asks decide_next_step() and
-/// carries that out. What is known of the queue is queue_order's. The parts send requests of their own and tell what comes of them.
-/// The rules that keep a lock from having two owners are G1, G2 ... in docs/architecture.md.
+/// Lives on the client's strand. Whatever happens ends in reconsider(): it puts together what there is, asks
+/// decide_next_step() and carries that out. What is known of the queue is queue_order's. The parts send requests of
+/// their own and tell what comes of them. The rules that keep a lock from having two owners are G1, G2 ... in
+/// docs/architecture.md.
 class lock_queue final : public session_local, public std::enable_shared_from_this<lock_queue> {
 public:
     lock_queue(session on, std::string directory, queue_names names);
@@ -68,7 +70,8 @@ public:
     /// `c` has a node. Its place follows; or, when it was given up meanwhile, the node's removal.
     void entered(const contender_ptr& c, const created& node);
     /// `c` gets no place in the queue, or loses the one that it has.
-    void refuse(const contender_ptr& c, acquire_outcome how = acquire_outcome::refused, std::exception_ptr why = nullptr);
+    void refuse(const contender_ptr& c, acquire_outcome how = acquire_outcome::refused,
+                std::exception_ptr why = nullptr);
     void fail(const contender_ptr& c, std::exception_ptr why);
     void fail_waiting(const std::exception_ptr& why);
     /// Nobody else of ours is there, or about to come.
@@ -80,9 +83,10 @@ public:
     void listed(const std::vector<std::string>& names, std::uint64_t number);
     void listing_failed(const std::exception_ptr& why);
     void predecessor_gone(const std::string& name);
-    /// A node whose name begins like this, up to its number, may turn out to be ours: until end_claiming() nobody follows it.
-    void begin_claiming(std::string prefix) { claimed_.insert(std::move(prefix)); }
-    void end_claiming(const std::string& prefix) { claimed_.erase(prefix); }
+    /// A node whose name begins like this, up to its number, may turn out to be ours: until stop_expecting_node()
+    /// nobody follows it.
+    void expect_node(std::string prefix) { expected_nodes_.insert(std::move(prefix)); }
+    void stop_expecting_node(const std::string& prefix) { expected_nodes_.erase(prefix); }
     /// Looks at what there is, and does what is missing.
     void reconsider();
 
@@ -104,8 +108,10 @@ private:
     void release(const contender_ptr& c);
     std::vector<contender_ptr> grant_to_successors();
     void remove(const contender_ptr& c, const std::vector<contender_ptr>& successors = {});
-    void removal_answered(const contender_ptr& c, const pending_removal& removal, const std::vector<contender_ptr>& successors);
-    void removed(const contender_ptr& c, const std::vector<contender_ptr>& successors, bool found, const std::exception_ptr& no_session);
+    void removal_answered(const contender_ptr& c, const pending_removal& removal,
+                          const std::vector<contender_ptr>& successors);
+    void removed(const contender_ptr& c, const std::vector<contender_ptr>& successors, bool found,
+                 const std::exception_ptr& no_session);
     static std::vector<contender_ptr> still_relying_on(std::vector<contender_ptr> successors);
     void confirm(const std::vector<contender_ptr>& successors, const std::exception_ptr& no_session);
 
@@ -131,8 +137,9 @@ private:
     position_reports positions_;
 
     std::size_t entering_ = 0;
-    std::set<std::string> claimed_;
-    // Of those who wait, the ones who would rather give up: there may be very many others, whom most of what happens does not concern.
+    std::set<std::string> expected_nodes_;
+    // Of those who wait, the ones who would rather give up: there may be very many others, whom most of what happens
+    // does not concern.
     std::map<queue_key, contender_ptr> try_acquires_;
 };
 

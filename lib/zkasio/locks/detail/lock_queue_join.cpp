@@ -7,8 +7,9 @@
 
 namespace zkasio::lock_detail {
 
-// G31: a reader that does not wait for writers who only wait gets a node at the place of a reader who holds the lock, so that the
-// writers behind that place see it like any other. That the holder is still there is checked in the same transaction.
+// G31: a reader that does not wait for writers who only wait gets a node at the place of a reader who holds the lock,
+// so that the writers behind that place see it like any other. That the holder is still there is checked in the same
+// transaction.
 asio::awaitable<void> lock_queue::join_readers(std::shared_ptr<lock_queue> self, contender_ptr c) {
     std::exception_ptr failed;
     bool joined = false;
@@ -55,7 +56,8 @@ void lock_queue::downgrade(const contender_ptr& from, const contender_ptr& to) {
     on_.run_in_background(replace_writer(shared_from_this(), from, to));
 }
 
-asio::awaitable<void> lock_queue::replace_writer(std::shared_ptr<lock_queue> self, contender_ptr from, contender_ptr to) {
+asio::awaitable<void> lock_queue::replace_writer(std::shared_ptr<lock_queue> self, contender_ptr from,
+                                                 contender_ptr to) {
     std::exception_ptr failed;
     std::optional<created> node;
     try {
@@ -95,10 +97,11 @@ void lock_queue::writer_replaced(const contender_ptr& from, const contender_ptr&
 }
 
 // Creates a reader's node with the number of `holder`. Nothing: the holder is gone, or the node already.
-asio::awaitable<std::optional<created>> lock_queue::create_node_at(contender_ptr c, std::string holder, beside_or_instead how) {
+asio::awaitable<std::optional<created>> lock_queue::create_node_at(contender_ptr c, std::string holder,
+                                                                   beside_or_instead how) {
     const std::string prefix = names_.prefix(names_.new_id(), lock_kind::shared);
     const std::string path = join_path(directory_, prefix + std::string(names_.digits(holder)));
-    begin_claiming(prefix);  // G17
+    expect_node(prefix);  // G17
     std::optional<created> node;
     std::exception_ptr failed;
     try {
@@ -106,7 +109,7 @@ asio::awaitable<std::optional<created>> lock_queue::create_node_at(contender_ptr
     } catch (...) {
         failed = std::current_exception();
     }
-    end_claiming(prefix);
+    stop_expecting_node(prefix);
     if (!node) reconsider();  // whoever has seen the node in a listing, and did not follow it, looks again
     if (failed) std::rethrow_exception(failed);
     co_return node;

@@ -44,15 +44,16 @@ void lock_queue::release(const contender_ptr& c) {
     remove(c, successors);
     for (const contender_ptr& s : successors) {
         start_lease(s);
-        // G30: in a cut, with suspension_policy::lose, nobody has the lock. A successor that was told only now would lose its place
-        // along with the lock. It has not relied on it yet, so it keeps its place, and hears of the lock after the cut.
+        // G30: in a cut, with suspension_policy::lose, nobody has the lock. A successor that was told only now would
+        // lose its place along with the lock. It has not relied on it yet, so it keeps its place, and hears of the lock
+        // after the cut.
         if (s->hold->reason() != loss_reason::suspended) become_owner(s);
     }
     reconsider();
 }
 
-// They own the lock as soon as the removal of their predecessor's node is sent: requests of a session are served in order, and nobody
-// stands between the two.
+// They own the lock as soon as the removal of their predecessor's node is sent: requests of a session are served in
+// order, and nobody stands between the two.
 std::vector<contender_ptr> lock_queue::grant_to_successors() {
     std::vector<contender_ptr> successors;
     std::size_t bytes = 0;
@@ -77,7 +78,8 @@ void lock_queue::remove(const contender_ptr& c, const std::vector<contender_ptr>
     for (const contender_ptr& s : successors) must_exist.push_back(s->path);
     try {
         const pending_removal removal = on_.ensure_removed(c->path, std::move(must_exist));
-        removal.then([self = shared_from_this(), c, removal, successors] { self->removal_answered(c, removal, successors); });
+        removal.then(
+            [self = shared_from_this(), c, removal, successors] { self->removal_answered(c, removal, successors); });
     } catch (...) {  // out of memory: the node goes with the session
         c->removal_failed();
         c->tell_gone();
@@ -95,12 +97,14 @@ void lock_queue::removal_answered(const contender_ptr& c, const pending_removal&
     } catch (const error& e) {
         switch (answer_of_removal(e, over())) {
             case removal_answer::successor_missing:
-                // G24: that successor's node was deleted while it waited. The old node is still there, and keeps everybody else out
-                // until the successor has been told.
+                // G24: that successor's node was deleted while it waited. The old node is still there, and keeps
+                // everybody else out until the successor has been told.
                 for (const contender_ptr& s : successors)
                     if (s->path == e.path()) lose_node(s);
                 return remove(c, still_relying_on(successors));
-            case removal_answer::session_over: no_session = std::make_exception_ptr(error(e.code(), "acquire", directory_)); break;
+            case removal_answer::session_over:
+                no_session = std::make_exception_ptr(error(e.code(), "acquire", directory_));
+                break;
             case removal_answer::failed: c->removal_failed(); break;
         }
     }
@@ -112,8 +116,8 @@ void lock_queue::removed(const contender_ptr& c, const std::vector<contender_ptr
     const bool waited_for = order_.waits_for_departure();
     order_.departed(c->at);
     c->tell_gone();
-    // G27: perhaps the node had been gone for long, together with the whole directory. Then the nodes of those who came after it, among
-    // them its successors, are in a new directory, where somebody else may stand before them.
+    // G27: perhaps the node had been gone for long, together with the whole directory. Then the nodes of those who came
+    // after it, among them its successors, are in a new directory, where somebody else may stand before them.
     const bool in_doubt = !over_ && !found;
     if (in_doubt) {
         order_.doubt_owners();
@@ -124,7 +128,8 @@ void lock_queue::removed(const contender_ptr& c, const std::vector<contender_ptr
     if (waited_for || in_doubt) reconsider();  // G16, G27
 }
 
-// G24: of those who were handed the lock, by its old owner or by each other, the ones who have it now and do not know of a loss.
+// G24: of those who were handed the lock, by its old owner or by each other, the ones who have it now and do not know
+// of a loss.
 std::vector<contender_ptr> lock_queue::still_relying_on(std::vector<contender_ptr> successors) {
     std::vector<contender_ptr> owners;
     while (!successors.empty()) {
@@ -139,7 +144,8 @@ std::vector<contender_ptr> lock_queue::still_relying_on(std::vector<contender_pt
     return owners;
 }
 
-// G30: the removal that has made them owners is answered. @param no_session it was not carried out: the session is over.
+// G30: the removal that has made them owners is answered. @param no_session it was not carried out: the session is
+// over.
 void lock_queue::confirm(const std::vector<contender_ptr>& successors, const std::exception_ptr& no_session) {
     for (const contender_ptr& c : successors) {
         if (c->now() != stage::owner_unconfirmed) continue;

@@ -14,7 +14,7 @@ std::string lost_creates::prefix_of(const lost& l) const { return queue_.names()
 void lost_creates::add(const contender_ptr& c, std::string id) {
     if (!has_given_up(c->now())) queue_.go_to(c, stage::creation_lost);
     lost l{c, std::move(id)};
-    queue_.begin_claiming(prefix_of(l));
+    queue_.expect_node(prefix_of(l));  // G17
     waiting_.push_back(std::move(l));
     if (!std::exchange(searching_, true)) queue_.on().run_in_background(search(queue_.shared_from_this()));
 }
@@ -73,7 +73,8 @@ asio::awaitable<bool> lost_creates::search_once() {
     co_return complete;
 }
 
-// Nobody else uses such an id: a node with one is ours. Only a look at it tells its token; a contender that has given up needs none.
+// Nobody else uses such an id: a node with one is ours. Only a look at it tells its token; a contender that has given
+// up needs none.
 std::vector<lost_creates::look> lost_creates::look_at_found(const std::vector<lost>& round,
                                                             const std::multimap<std::string, std::string>& names,
                                                             const std::exception_ptr& failed) {
@@ -98,9 +99,9 @@ std::vector<lost_creates::look> lost_creates::look_at_found(const std::vector<lo
 
 void lost_creates::found(const lost& l, const created& node) {
     if (queue_.over()) return not_found(l, nullptr);
-    queue_.end_claiming(prefix_of(l));
-    // When the create was carried out is not known: so its node counts as asked for only now, and whoever stood before it until now
-    // may have left since.
+    queue_.stop_expecting_node(prefix_of(l));
+    // G18: when the create was carried out is not known: so its node counts as asked for only now, and whoever stood
+    // before it until now may have left since.
     l.who->asked_at = queue_.order().begin_create();
     queue_.order().forget();
     queue_.entered(l.who, node);
@@ -109,8 +110,8 @@ void lost_creates::found(const lost& l, const created& node) {
 // There is none; or, with `failed`, that could not be found out.
 void lost_creates::not_found(const lost& l, const std::exception_ptr& failed) {
     const contender_ptr& c = l.who;
-    queue_.end_claiming(prefix_of(l));
-    if (failed && !queue_.over() && !c->path.empty()) queue_.on().ensure_removed(c->path);
+    queue_.stop_expecting_node(prefix_of(l));
+    if (failed && !queue_.over() && !c->path.empty()) queue_.on().ensure_removed(c->path);  // G37
     c->path.clear();
     queue_.creation().go_on(c, queue_.over() ? queue_.ended("acquire", queue_.directory()) : copy_of(failed));
     queue_.reconsider();  // whoever has seen the node in a listing, and did not follow it, looks again

@@ -17,8 +17,9 @@ namespace zkasio::lock_detail {
 
 class lock_queue;
 
-/// Part of a lock_queue: looks for the nodes of creates whose answers were lost. One cut may lose thousands of them, so one search
-/// serves all that were lost before it began; also those that were given up meanwhile, whose nodes have to be removed. On the strand.
+/// Part of a lock_queue: looks for the nodes of creates whose answers were lost. One cut may lose thousands of them, so
+/// one search serves all that were lost before it began; also those that were given up meanwhile, whose nodes have to
+/// be removed. On the strand.
 class lost_creates {
 public:
     explicit lost_creates(lock_queue& queue) : queue_(queue) {}
@@ -35,7 +36,8 @@ private:
     using look = std::pair<lost, pending_data>;
     asio::awaitable<void> search(std::shared_ptr<lock_queue> keeps_this_alive);
     asio::awaitable<bool> search_once();
-    std::vector<look> look_at_found(const std::vector<lost>& round, const std::multimap<std::string, std::string>& names,
+    std::vector<look> look_at_found(const std::vector<lost>& round,
+                                    const std::multimap<std::string, std::string>& names,
                                     const std::exception_ptr& failed);
     void found(const lost& l, const created& node);
     void not_found(const lost& l, const std::exception_ptr& failed);

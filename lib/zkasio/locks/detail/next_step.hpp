@@ -19,8 +19,8 @@ struct queue_situation {
 /// What has to be done.
 struct next_step {
     enum class what {
-        nothing,              ///< nobody waits
-        grant,                ///< the head owns the lock; then look again
+        nothing,  ///< nobody waits
+        grant,    ///< the head owns the lock; then look again
         ask_for_listing,
         refuse_try_acquires,  ///< the head waits, and with it all behind it; then look again
         wait,
@@ -34,7 +34,8 @@ struct next_step {
 next_step decide_next_step(const queue_situation& s) noexcept;
 
 /// The node that the head was waiting for is gone. Whether only a listing can tell what follows.
-/// @param now what follows for the head, as far as is known. @param own_node_proven its own node is known to have been there since.
+/// @param now what follows for the head, as far as is known. @param own_node_proven its own node is known to have been
+/// there since.
 bool needs_listing(queue_order::verdict now, bool has_readers, bool own_node_proven) noexcept;
 
 }  // namespace zkasio::lock_detail

@@ -14,8 +14,10 @@ namespace zkasio::lock_detail {
 node_creation::node_creation(lock_queue& queue) : queue_(queue), pauses_(queue.on().make_back_off()), lost_(queue) {}
 
 void node_creation::begin(const contender_ptr& c) {
-    // Should somebody have deleted that reader's node, and the directory, its watch tells before the create is answered.
-    if (const contender_ptr reader = queue_.reader_joined_by(c->asked.kind); reader && reader->hold) reader->hold->watch_nodes();
+    // G32: should somebody have deleted that reader's node, and the directory, then its watch tells before the create
+    // is answered.
+    const contender_ptr reader = queue_.reader_joined_by(c->asked.kind);
+    if (reader && reader->hold) reader->hold->watch_nodes();
     queue_.go_to(c, stage::creating);
     // Nobody of ours is there whose place would tell the newcomer's: then the listing leaves together with the create.
     const bool alone = queue_.only_one_entering();
@@ -37,7 +39,7 @@ void node_creation::begin(const contender_ptr& c) {
 
 void node_creation::go_on(const contender_ptr& c, std::exception_ptr failed) {
     if (failed) return queue_.fail(c, std::move(failed));
-    if (has_given_up(c->now())) return queue_.refuse(c);
+    if (has_given_up(c->now())) return queue_.refuse(c);  // G39: its create is not sent again
     begin(c);
 }
 
@@ -95,7 +97,8 @@ asio::awaitable<void> node_creation::make_directory_for_all(std::shared_ptr<lock
 
 std::vector<contender_ptr> node_creation::take_waiting() {
     std::vector<contender_ptr> all = std::exchange(without_directory_, {});
-    for (auto& others : {std::exchange(throttled_, {}), lost_.take_waiting()}) all.insert(all.end(), others.begin(), others.end());
+    for (auto& others : {std::exchange(throttled_, {}), lost_.take_waiting()})
+        all.insert(all.end(), others.begin(), others.end());
     return all;
 }
 

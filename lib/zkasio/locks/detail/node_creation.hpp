@@ -14,7 +14,8 @@ namespace zkasio::lock_detail {
 
 class lock_queue;
 
-/// Part of a lock_queue: gets a contender its node, by whatever detours. Ends in lock_queue::entered(), or in fail(). On the strand.
+/// Part of a lock_queue: gets a contender its node, by whatever detours. Ends in lock_queue::entered(), or in fail().
+/// On the strand.
 class node_creation {
 public:
     explicit node_creation(lock_queue& queue);

@@ -29,7 +29,8 @@ owned_node::owned_node(session on, std::string directory, const std::string& nam
     : on_(std::move(on)), directory_(std::move(directory)), id_(new_protection_id()) {
     create_options options;
     options.mode(create_mode::ephemeral_sequential).acl(std::move(entries));
-    creating_.emplace(on_.start_create(join_path(directory_, protection_prefix(id_) + name), bytes(std::move(data)), options));
+    creating_.emplace(
+        on_.start_create(join_path(directory_, protection_prefix(id_) + name), bytes(std::move(data)), options));
 }
 
 owned_node::owned_node(owned_node&& other) noexcept

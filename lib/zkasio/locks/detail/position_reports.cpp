@@ -69,9 +69,10 @@ void position_reports::tell(const contender_ptr& c, queue_order::insight where) 
     if (observed->told == position) return;
     observed->told = position;
     // The observer is a user's: it is called by itself, not in the middle of a change here.
-    asio::post(queue_.on().get_executor(), [queue = queue_.shared_from_this(), observed, position = std::move(position)] {
+    auto tell_it = [queue = queue_.shared_from_this(), observed, position = std::move(position)] {
         call(*queue, *observed, position);
-    });
+    };
+    asio::post(queue_.on().get_executor(), std::move(tell_it));
 }
 
 }  // namespace zkasio::lock_detail

@@ -16,8 +16,10 @@ void predecessor_watch::follow(const std::string& name) {
     name_ = name;
     const std::uint64_t round = ++round_;
     // get, and not exists: it leaves no watch behind on a node that is gone (CURATOR-107).
-    request_ = std::make_shared<pending_watched_data>(queue_.on().start_get_and_watch(join_path(queue_.directory(), name)));
-    request_->then([this, weak = queue_.weak_from_this(), asked = std::weak_ptr<pending_watched_data>(request_), round] {
+    const std::string path = join_path(queue_.directory(), name);
+    request_ = std::make_shared<pending_watched_data>(queue_.on().start_get_and_watch(path));
+    const std::weak_ptr<pending_watched_data> asked = request_;
+    request_->then([this, weak = queue_.weak_from_this(), asked, round] {
         const auto alive = weak.lock();
         const auto request = asked.lock();
         if (alive && request) answered(request, round);

@@ -13,8 +13,8 @@ namespace zkasio::lock_detail {
 
 class lock_queue;
 
-/// Part of a lock_queue: the watch on the one node that the first of those who wait has to see removed. Whatever it learns ends in
-/// lock_queue::predecessor_gone(), fail_waiting() or reconsider(). On the strand.
+/// Part of a lock_queue: the watch on the one node that the first of those who wait has to see removed. Whatever it
+/// learns ends in lock_queue::predecessor_gone(), fail_waiting() or reconsider(). On the strand.
 class predecessor_watch {
 public:
     explicit predecessor_watch(lock_queue& queue);

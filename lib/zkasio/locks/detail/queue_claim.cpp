@@ -9,9 +9,11 @@
 
 namespace zkasio::lock_detail {
 
-queue_claim::queue_claim(session on, acquire_request what) : on_(std::move(on)), who_(std::make_shared<contender>(on_, std::move(what))) {}
+queue_claim::queue_claim(session on, acquire_request what)
+    : on_(std::move(on)), who_(std::make_shared<contender>(on_, std::move(what))) {}
 
-queue_claim::queue_claim(session on, acquire_request what, asio::any_io_executor from) : queue_claim(std::move(on), std::move(what)) {
+queue_claim::queue_claim(session on, acquire_request what, asio::any_io_executor from)
+    : queue_claim(std::move(on), std::move(what)) {
     asio::dispatch(on_.get_executor(), [on = on_, who = who_, from = std::move(from)] {
         who->where = lock_queue::of(on, *who->asked.spec);
         who->where->enter(who, from);

@@ -45,7 +45,8 @@ public:
     /// Once it is decided: refused because its place was lost, see acquire_request::lost.
     bool displaced() const noexcept { return who_->outcome == acquire_outcome::displaced; }
 
-    /// A claim at the same place that shares the lock, and shows as `as` says; this one is given up when that is granted.
+    /// A claim at the same place that shares the lock, and shows as `as` says; this one is given up when that is
+    /// granted.
     asio::awaitable<std::shared_ptr<queue_claim>> downgrade(lock_spec_ptr as);
 
 private:

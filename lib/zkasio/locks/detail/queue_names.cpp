@@ -36,7 +36,8 @@ queue_names::parsed queue_names::parse(std::string_view name) const {
         if (const auto sequence = sequence_of(name, shared_)) return {*sequence, lock_kind::shared};
     std::string hint = "child \"" + std::string(name) + "\" is not named ..." + exclusive_ + "<sequence>";
     if (!shared_.empty()) hint += " or ..." + shared_ + "<sequence>";
-    throw error(errc::foreign_child, "lock", directory_, hint + ": use a directory of its own, and one name_scheme for all");
+    throw error(errc::foreign_child, "lock", directory_,
+                hint + ": use a directory of its own, and one name_scheme for all");
 }
 
 std::string queue_names::prefix(const std::string& id, lock_kind kind) const {
@@ -69,7 +70,8 @@ std::vector<queue_names::contender_name> queue_names::in_order(std::vector<std::
     for (std::string& name : children) {
         const parsed p = parse(name);
         if (all.empty()) base = static_cast<std::uint32_t>(p.sequence);
-        all.push_back({static_cast<std::int32_t>(static_cast<std::uint32_t>(p.sequence) - base), {std::move(name), p.kind}});
+        all.push_back(
+            {static_cast<std::int32_t>(static_cast<std::uint32_t>(p.sequence) - base), {std::move(name), p.kind}});
     }
     std::sort(all.begin(), all.end(), [](const numbered& a, const numbered& b) {
         return a.number != b.number ? a.number < b.number : a.what.kind < b.what.kind;

@@ -8,8 +8,8 @@
 namespace zkasio::lock_detail {
 namespace {
 
-// Of two with the same number the exclusive one is first: a writer that becomes a reader by Curator's downgrade has two nodes for a
-// moment.
+// Of two with the same number the exclusive one is first: a writer that becomes a reader by Curator's downgrade has two
+// nodes for a moment.
 constexpr queue_key first_at(std::int64_t number) { return {number, lock_kind::exclusive, 0}; }
 
 template <class Map>
@@ -50,7 +50,8 @@ private:
 
 std::int64_t queue_order::unwrap(std::int32_t sequence) {
     if (!base_) return *(base_ = sequence);
-    const auto distance = static_cast<std::int32_t>(static_cast<std::uint32_t>(sequence) - static_cast<std::uint32_t>(*base_));
+    const auto distance =
+        static_cast<std::int32_t>(static_cast<std::uint32_t>(sequence) - static_cast<std::uint32_t>(*base_));
     const std::int64_t number = *base_ + distance;
     base_ = std::max(*base_, number);
     return number;
@@ -71,16 +72,16 @@ bool queue_order::left_since(std::uint64_t time) const {
 }
 
 // Whether the directory has had a node of ours in it ever since that time.
-bool queue_order::present_since(std::uint64_t time) const {
-    return !empty() || left_since(time);
-}
+bool queue_order::present_since(std::uint64_t time) const { return !empty() || left_since(time); }
 
-// G7: a session's creates are carried out in the order in which they are sent. A node whose number is not larger than that of one that
-// we asked for earlier is in another directory of the same name: an operator has deleted the old one, with our nodes in it.
+// G7: a session's creates are carried out in the order in which they are sent. A node whose number is not larger than
+// that of one that we asked for earlier is in another directory of the same name: an operator has deleted the old one,
+// with our nodes in it.
 bool queue_order::numbers_begin_anew(std::int64_t number, std::uint64_t asked) const {
     if (asked > time_) return false;  // a reader beside another one has that one's number
     const auto older_at_or_behind = [&](const auto& those) {
-        return std::any_of(those.lower_bound(first_at(number)), those.end(), [&](const auto& one) { return one.second.since < asked; });
+        return std::any_of(those.lower_bound(first_at(number)), those.end(),
+                           [&](const auto& one) { return one.second.since < asked; });
     };
     return older_at_or_behind(waiting_) || older_at_or_behind(owners_) || older_at_or_behind(departing_);
 }
@@ -97,8 +98,8 @@ queue_key queue_order::enter(std::string_view name, contender_ptr who, std::uint
     const queue_names::parsed parsed = names_.parse(name);
     // G5: without a node of ours in it, the directory may have been removed as an empty container, and made again.
     if (!present_since(asked)) drop();
-    // G14: with none of ours in its way, it would be granted the lock at once. But while its predecessor left, an operator may have
-    // deleted the new node.
+    // G14: with none of ours in its way, it would be granted the lock at once. But while its predecessor left, an
+    // operator may have deleted the new node.
     if (!excludes(parsed.kind) && left_since(asked)) forget();
     const queue_key p{unwrap(parsed.sequence), parsed.kind, ++next_id_};
     if (numbers_begin_anew(p.number, asked)) {
@@ -122,8 +123,8 @@ void queue_order::leave(const queue_key& p) {
     departing_.emplace(p, departure{node.mapped().name, ++time_, node.mapped().since});
     departed_at_.insert(time_);
     changed(p.number);
-    // G11: others may have joined this reader at its number. G12: it is not known whether the readers behind a writer that gives up still
-    // have their nodes, and they would be granted the lock at once.
+    // G11: others may have joined this reader at its number. G12: it is not known whether the readers behind a writer
+    // that gives up still have their nodes, and they would be granted the lock at once.
     if (p.kind == lock_kind::shared || (waited && names_.has_shared())) forget();
     // G13: a listing that is under way does not tell whether those behind this place still have their nodes now.
     if (!waiting_.empty() && p < waiting_.begin()->first) first_listing_ = time_ + 1;
@@ -208,11 +209,12 @@ queue_order::local* queue_order::find(std::int64_t number, const std::string& na
     return nullptr;
 }
 
-// G27: nobody who excludes an owner ever comes to stand before it. Only where there is a doubt: without one it may be a node of ours
-// whose removal a server has refused.
+// G27: nobody who excludes an owner ever comes to stand before it. Only where there is a doubt: without one it may be a
+// node of ours whose removal a server has refused.
 std::vector<contender_ptr> queue_order::overtaken(std::uint64_t number_of_listing) const {
     std::vector<contender_ptr> all;
-    const auto writer = std::find_if(remotes_.begin(), remotes_.end(), [](const remote& r) { return r.kind == lock_kind::exclusive; });
+    const auto writer =
+        std::find_if(remotes_.begin(), remotes_.end(), [](const remote& r) { return r.kind == lock_kind::exclusive; });
     for (const auto& [p, l] : owners_) {
         const auto first = p.kind == lock_kind::exclusive ? remotes_.begin() : writer;
         if (l.granted < number_of_listing && first != remotes_.end() && first->number < p.number) all.push_back(l.who);
@@ -220,7 +222,8 @@ std::vector<contender_ptr> queue_order::overtaken(std::uint64_t number_of_listin
     return all;
 }
 
-const std::pair<const queue_key, queue_order::departure>* queue_order::find_departing(std::int64_t number, const std::string& name) const {
+const std::pair<const queue_key, queue_order::departure>* queue_order::find_departing(std::int64_t number,
+                                                                                      const std::string& name) const {
     for (auto it = departing_.lower_bound(first_at(number)); it != departing_.end() && it->first.number == number; ++it)
         if (it->second.name == name) return &*it;
     return nullptr;
@@ -248,7 +251,7 @@ queue_order::findings queue_order::listed(const std::vector<std::string>& names,
     for (const auto* locals : {&waiting_, &owners_})
         for (const auto& [p, l] : *locals)
             if (l.since < number_of_listing && l.seen != number_of_listing) found.missing.push_back(l.who);  // G4
-    if (number_of_listing < first_listing_) return found;  // G10, G13
+    if (number_of_listing < first_listing_) return found;                                                    // G10, G13
     remotes_ = std::move(others);
     horizon_ = latest;
     known_since_ = number_of_listing;
@@ -256,7 +259,8 @@ queue_order::findings queue_order::listed(const std::vector<std::string>& names,
     changed(everywhere);
     departing_shown_ = departing_ahead;
     if (std::exchange(owners_doubted_, false)) found.overtaken = overtaken(number_of_listing);  // G27
-    // G15: that removal had to be sent again. Whether those behind that node still have theirs when it goes, this listing does not tell.
+    // G15: that removal had to be sent again. Whether those behind that node still have theirs when it goes, this
+    // listing does not tell.
     if (departing_ahead) drop();
     return found;
 }
@@ -269,7 +273,8 @@ void queue_order::removed(const std::string& name) {
 }
 
 void queue_order::erase_remote(std::int64_t number, std::string_view name) {
-    auto it = std::lower_bound(remotes_.begin(), remotes_.end(), number, [](const remote& r, std::int64_t n) { return r.number < n; });
+    auto it = std::lower_bound(remotes_.begin(), remotes_.end(), number,
+                               [](const remote& r, std::int64_t n) { return r.number < n; });
     for (; it != remotes_.end() && it->number == number; ++it)
         if (it->name == name) {
             remotes_.erase(it);
@@ -318,9 +323,11 @@ std::vector<queue_order::insight> queue_order::look_at(const std::vector<queue_k
     for (const queue_key& p : sorted) {
         owners.go_on_to(p);
         waiting.go_on_to(p);
-        const auto remote_end = std::lower_bound(remotes_.begin(), remotes_.end(), p.number,
-                                                 [](const remote& r, std::int64_t number) { return r.number < number; });
-        insight i{owners.count() + waiting.count() + static_cast<std::size_t>(remote_end - remotes_.begin()), {}, knows(p)};
+        const auto remote_end =
+            std::lower_bound(remotes_.begin(), remotes_.end(), p.number,
+                             [](const remote& r, std::int64_t number) { return r.number < number; });
+        insight i{
+            owners.count() + waiting.count() + static_cast<std::size_t>(remote_end - remotes_.begin()), {}, knows(p)};
         std::string_view nearest;
         std::int64_t number = everywhere;
         for (const auto* ahead : {owners.nearest(), waiting.nearest()})
@@ -328,7 +335,8 @@ std::vector<queue_order::insight> queue_order::look_at(const std::vector<queue_k
                 nearest = ahead->second.name;
                 number = ahead->first.number;
             }
-        if (remote_end != remotes_.begin() && std::prev(remote_end)->number >= number) nearest = std::prev(remote_end)->name;
+        if (remote_end != remotes_.begin() && std::prev(remote_end)->number >= number)
+            nearest = std::prev(remote_end)->name;
         i.predecessor = nearest;
         all.push_back(std::move(i));
     }

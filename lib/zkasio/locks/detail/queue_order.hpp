@@ -25,9 +25,9 @@ using contender_ptr = std::shared_ptr<contender>;
 /// listing tells. Sequence numbers of one directory are consecutive, so the knowledge of one listing extends to every
 /// local contender that comes right behind what is known: nobody else can stand between them.
 ///
-/// Whoever is granted the lock stands behind nobody that excludes it; a later contender is never granted the lock before an earlier
-/// one. So of all local waiters only the first, the head, needs to be looked after. G1, G2 ... are the rules in
-/// docs/architecture.md.
+/// Whoever is granted the lock stands behind nobody that excludes it; a later contender is never granted the lock
+/// before an earlier one. So of all local waiters only the first, the head, needs to be looked after. G1, G2 ... are
+/// the rules in docs/architecture.md.
 class queue_order {
 public:
     explicit queue_order(queue_names names) : names_(std::move(names)) {}
@@ -38,15 +38,16 @@ public:
     /// A node of ours was created. `name` has to stay valid until departed(). Throws as queue_names::parse().
     /// @param asked when that was sent, at the earliest.
     queue_key enter(std::string_view name, contender_ptr who, std::uint64_t asked = ~std::uint64_t{0});
-    /// The removal of its node was, or is just being, sent. A session's requests are served in order: for whatever we send from now
-    /// on, the node is not there any more. Until departed() the contender is departing.
+    /// The removal of its node was, or is just being, sent. A session's requests are served in order: for whatever we
+    /// send from now on, the node is not there any more. Until departed() the contender is departing.
     void leave(const queue_key& p);
     /// That removal was answered.
     void departed(const queue_key& p);
     /// Somebody else has removed the node.
     void node_deleted(const queue_key& p);
     void grant(const queue_key& p);
-    /// An owner goes on as `who`, which shares the lock: its node has given way to the one of that name, at the same place.
+    /// An owner goes on as `who`, which shares the lock: its node has given way to the one of that name, at the same
+    /// place.
     queue_key downgrade(const queue_key& p, std::string_view name, contender_ptr who);
 
     /// The first who waits; null when nobody does.
@@ -62,7 +63,8 @@ public:
             return (newcomer == lock_kind::exclusive || o.first.kind == lock_kind::exclusive) && claim(*o.second.who);
         });
     }
-    /// No listing can be had that would show whether the doubted owners were let in rightly. They are doubted no longer: they are lost.
+    /// No listing can be had that would show whether the doubted owners were let in rightly. They are doubted no
+    /// longer: they are lost.
     std::vector<contender_ptr> take_doubted_owners();
     std::vector<contender_ptr> clear();
     bool empty() const noexcept { return waiting_.empty() && owners_.empty(); }
@@ -93,8 +95,8 @@ public:
         owners_doubted_ = !owners_.empty();
     }
     bool owners_doubted() const noexcept { return owners_doubted_; }
-    /// The latest listing shows a departing contender ahead of all who wait: until its removal is answered, another listing tells no
-    /// more.
+    /// The latest listing shows a departing contender ahead of all who wait: until its removal is answered, another
+    /// listing tells no more.
     bool waits_for_departure() const noexcept { return departing_shown_; }
 
     // ---------------------------------------------------------------------------------------- what follows
@@ -106,8 +108,10 @@ public:
     };
     struct step {
         verdict what;
-        const std::string* blocker = nullptr;  ///< remote: the name of the nearest one's node; valid until the next change
-        bool last = false;                     ///< remote: no other remote contender is in the way
+        /// remote: the name of the nearest one's node; valid until the next change.
+        const std::string* blocker = nullptr;
+        /// remote: no other remote contender is in the way.
+        bool last = false;
     };
     /// For the head. There has to be one.
     step next() const;
@@ -161,16 +165,16 @@ private:
     std::map<queue_key, local> waiting_, owners_;
     std::size_t exclusive_waiting_ = 0, exclusive_owners_ = 0;
     std::map<queue_key, departure> departing_;
-    std::set<std::uint64_t> departed_at_;   // departure::time of these
-    std::vector<remote> remotes_;           // in order
-    std::optional<std::int64_t> horizon_;   // up to this number every node is known
-    bool departing_shown_ = false;          // see waits_for_departure()
+    std::set<std::uint64_t> departed_at_;  // departure::time of these
+    std::vector<remote> remotes_;          // in order
+    std::optional<std::int64_t> horizon_;  // up to this number every node is known
+    bool departing_shown_ = false;         // see waits_for_departure()
     bool owners_doubted_ = false;
     std::optional<std::int64_t> changed_from_;
-    std::optional<std::int64_t> base_;      // the largest number seen
-    std::uint64_t known_since_ = 0;         // the number of the listing that `remotes_` is from
-    std::uint64_t first_listing_ = 0;       // listings with smaller numbers do not count any more
-    std::uint64_t time_ = 0;                // counts what was sent: creates, listings, removals
+    std::optional<std::int64_t> base_;  // the largest number seen
+    std::uint64_t known_since_ = 0;     // the number of the listing that `remotes_` is from
+    std::uint64_t first_listing_ = 0;   // listings with smaller numbers do not count any more
+    std::uint64_t time_ = 0;            // counts what was sent: creates, listings, removals
     std::uint64_t next_id_ = 0;
 };
 

@@ -12,7 +12,8 @@ namespace zkasio::lock_detail {
 
 // Lives on the strand.
 struct revocation_watch::state : std::enable_shared_from_this<state> {
-    explicit state(std::shared_ptr<lock_claim> c) : claim(std::move(c)), on(claim->on()), decided(on.make_one_shot_event()) {}
+    explicit state(std::shared_ptr<lock_claim> c)
+        : claim(std::move(c)), on(claim->on()), decided(on.make_one_shot_event()) {}
 
     void read(std::size_t i, const std::string& path) {
         if (over) return;
@@ -78,7 +79,8 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
     std::atomic<bool> stopped{false};
 };
 
-revocation_watch::revocation_watch(std::shared_ptr<lock_claim> claim) : state_(std::make_shared<state>(std::move(claim))) {
+revocation_watch::revocation_watch(std::shared_ptr<lock_claim> claim)
+    : state_(std::make_shared<state>(std::move(claim))) {
     asio::dispatch(state_->on.get_executor(), [s = state_] {
         const std::vector<std::string>& paths = s->claim->paths();
         s->requests.resize(paths.size());

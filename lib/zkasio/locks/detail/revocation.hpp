@@ -21,7 +21,8 @@ public:
     revocation_watch& operator=(const revocation_watch&) = delete;
     ~revocation_watch();
 
-    /// *Completes when* it was written. *Fails with* errc::lock_lost when a node goes, and what else reading fails with.
+    /// *Completes when* it was written. *Fails with* errc::lock_lost when a node goes, and what else reading fails
+    /// with.
     asio::awaitable<void> asked() const;
 
     /// Fired `grace` after it was written; never when a node goes first.

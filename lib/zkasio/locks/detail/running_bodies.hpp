@@ -11,8 +11,8 @@
 
 namespace zkasio::lock_detail {
 
-/// Where the work under a lock runs, see lock_claim::body_begins(). Several bodies may run at a time, or one within another; most often
-/// there is none, or one, and there may be very many who have such a list.
+/// Where the work under a lock runs, see lock_claim::body_begins(). Several bodies may run at a time, or one within
+/// another; most often there is none, or one, and there may be very many who have such a list.
 class running_bodies {
 public:
     void begin(asio::any_io_executor e) { on_.push_front(std::move(e)); }
@@ -23,7 +23,8 @@ public:
                 return;
             }
     }
-    /// One of them runs there, or what runs there was begun by one: the strand of a body is over the executor that it was begun on.
+    /// One of them runs there, or what runs there was begun by one: the strand of a body is over the executor that it
+    /// was begun on.
     bool on(const asio::any_io_executor& e) const noexcept {
         if (on_.empty()) return false;
         if (std::find(on_.begin(), on_.end(), e) != on_.end()) return true;

@@ -7,9 +7,9 @@ namespace zkasio::lock_detail {
 
 enum class create_answer {
     created,
-    lost,          ///< there may be a node
+    lost,  ///< there may be a node
     no_directory,
-    throttled,     ///< there is none, and the server asks for a pause
+    throttled,  ///< there is none, and the server asks for a pause
     failed,
 };
 create_answer answer_of_create(const error& e) noexcept;

@@ -16,7 +16,8 @@ transaction steps_of(const lock_spec& as, const std::string& path, const std::st
 }
 
 // Whether the node is there, after whatever was sent before.
-asio::awaitable<std::optional<node_stat>> find(session on, std::string directory, std::string path, bool sync_first, back_off& pauses) {
+asio::awaitable<std::optional<node_stat>> find(session on, std::string directory, std::string path, bool sync_first,
+                                               back_off& pauses) {
     for (;;) {
         try {
             if (sync_first) co_await on.sync(directory);  // a server that lags behind does not show it yet
@@ -30,8 +31,8 @@ asio::awaitable<std::optional<node_stat>> find(session on, std::string directory
 
 }  // namespace
 
-asio::awaitable<std::optional<created>> create_shared_node(session on, lock_spec_ptr as, std::string path, std::string holder,
-                                                           beside_or_instead how) {
+asio::awaitable<std::optional<created>> create_shared_node(session on, lock_spec_ptr as, std::string path,
+                                                           std::string holder, beside_or_instead how) {
     const transaction steps = steps_of(*as, path, holder, how);
     back_off pauses = on.make_back_off();
     for (;;) {

@@ -15,9 +15,10 @@ enum class beside_or_instead {
     instead,  ///< the new one takes the place of the old one
 };
 
-/// Creates a reader's node, `path`, in one transaction with a check that the node `holder`, of somebody who holds the lock and has the
-/// same sequence number, is there. Goes on until that is certain. Nothing: the holder's node is gone, or the new one is already.
-asio::awaitable<std::optional<created>> create_shared_node(session on, lock_spec_ptr as, std::string path, std::string holder,
-                                                           beside_or_instead how);
+/// Creates a reader's node, `path`, in one transaction with a check that the node `holder`, of somebody who holds the
+/// lock and has the same sequence number, is there. Goes on until that is certain. Nothing: the holder's node is gone,
+/// or the new one is already.
+asio::awaitable<std::optional<created>> create_shared_node(session on, lock_spec_ptr as, std::string path,
+                                                           std::string holder, beside_or_instead how);
 
 }  // namespace zkasio::lock_detail

@@ -10,13 +10,14 @@ time_limit time_limit::after(std::chrono::nanoseconds duration) noexcept {
     return {duration > boot_clock::time_point::max() - now ? boot_clock::time_point::max() : now + duration, false};
 }
 
-asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string operation, std::string path, time_limit limit,
-                                                          lock_attempt attempt) {
+asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string operation, std::string path,
+                                                          time_limit limit, lock_attempt attempt) {
     if (limit.negative()) throw error(errc::invalid_argument, operation, path, "a time limit is not negative");
     if (limit.end() <= boot_clock::now()) {
         const session_state now = zk.state();
         if (now == session_state::connecting || now == session_state::suspended)
-            throw error(errc::not_connected, operation, path, "there is no connection to " + zk.options().servers() + ", and no time to wait for one");
+            throw error(errc::not_connected, operation, path,
+                        "there is no connection to " + zk.options().servers() + ", and no time to wait for one");
         co_return co_await attempt(if_contended::give_up);
     }
     std::optional<lock_guard> guard;
@@ -29,7 +30,8 @@ asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string
     co_await run_with_deadline(limit.end(), std::move(body));
     // A very short limit may pass before we have even looked: that says nothing about the connection.
     if (!guard && !had_connection && zk.state() != session_state::connected)
-        throw error(errc::not_connected, operation, path, "no connection to " + zk.options().servers() + " within the time limit");
+        throw error(errc::not_connected, operation, path,
+                    "no connection to " + zk.options().servers() + " within the time limit");
     co_return guard;
 }
 

@@ -30,10 +30,10 @@ private:
     bool negative_;
 };
 
-/// What the try_acquire_for() and try_acquire_until() members of all locks do, see mutex::try_acquire_for(): `attempt`, which waits
-/// and is cancelled at the limit; or, when that has passed already, one that does not wait.
+/// What the try_acquire_for() and try_acquire_until() members of all locks do, see mutex::try_acquire_for(): `attempt`,
+/// which waits and is cancelled at the limit; or, when that has passed already, one that does not wait.
 using lock_attempt = std::function<asio::awaitable<std::optional<lock_guard>>(if_contended)>;
-asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string operation, std::string path, time_limit limit,
-                                                          lock_attempt attempt);
+asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string operation, std::string path,
+                                                          time_limit limit, lock_attempt attempt);
 
 }  // namespace zkasio::lock_detail
