@@ -25,6 +25,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <future>
 #include <iostream>
 #include <optional>
 #include <stdexcept>
@@ -304,6 +305,30 @@ void cancelled_from_outside(std::string servers) {
 }
 // [/cancel]
 
+// [tokens]
+// On any thread but the loop's, which must go on.
+std::string settings_for_a_thread(asio::any_io_executor loop, zkasio::client zk) {
+    std::future<zkasio::node_data> read = asio::co_spawn(loop, zk.get("/using/settings"), asio::use_future);
+    return read.get().data;  // throws what the operation has failed with
+}
+
+void settings_for_a_callback(asio::any_io_executor loop, zkasio::client zk) {
+    asio::co_spawn(loop, zk.get("/using/settings"), [](std::exception_ptr failed, zkasio::node_data read) {
+        if (!failed) std::cout << read.data << "\n";
+    });
+}
+// [/tokens]
+
+void from_another_thread(std::string servers) {
+    asio::thread_pool threads(1);
+    const zkasio::client zk(threads.get_executor(), zkasio::client_options(servers).session_timeout(10s));
+    const std::string read = settings_for_a_thread(threads.get_executor(), zk);
+    expect(read == "quiet", "the last settings are there");
+    settings_for_a_callback(threads.get_executor(), zk);
+    asio::co_spawn(threads, zk.close(), asio::use_future).get();
+    threads.join();
+}
+
 // [limit]
 asio::awaitable<bool> update(zkasio::mutex lock) {
     const auto guard = co_await lock.try_acquire_for(2s);
@@ -409,6 +434,7 @@ void all(std::string servers) {
     asio::co_spawn(io, log_outages(zk), rethrow);
     asio::co_spawn(io, in_coroutines(zk), rethrow);
     io.run();
+    from_another_thread(servers);
 }
 
 }  // namespace

@@ -25,15 +25,17 @@ enum class session_renewal {
     none,       ///< the client stays expired; every operation fails with errc::session_expired
 };
 
-/// Enough to take over a session that another client, or an earlier process, has opened.
+/// Enough to take over a session that another client, or an earlier process, has opened. Made without arguments it is of no
+/// session: its id is 0, and `client`'s constructor refuses to resume() it.
 class session_credentials {
 public:
+    session_credentials() = default;
     session_credentials(std::int64_t id, std::string password) : id_(id), password_(std::move(password)) {}
     std::int64_t id() const noexcept { return id_; }
     const std::string& password() const noexcept { return password_; }  ///< 16 bytes
 
 private:
-    std::int64_t id_;
+    std::int64_t id_ = 0;
     std::string password_;
 };
 

@@ -31,9 +31,11 @@ struct hold;
 /// As long as one exists, the session proves at short intervals, with a write of the whole ensemble, that it lives and
 /// that the nodes are there (see docs/architecture.md, "The lease"). The nodes themselves are not touched. Move-only; ends when
 /// destroyed. `held()` and `held_until()` may be called from any thread. The coroutines that it returns take along what they need: they
-/// may be awaited when it is gone. One that was moved from counts as ended: errc::lock_released, loss_reason::released.
+/// may be awaited when it is gone. One that was made without arguments, or moved from, counts as ended: errc::lock_released,
+/// loss_reason::released.
 class ZKASIO_EXPORT session_hold {
 public:
+    session_hold() noexcept = default;
     session_hold(std::shared_ptr<detail::core> core, std::shared_ptr<detail::hold> hold) noexcept
         : core_(std::move(core)), hold_(std::move(hold)) {}
     session_hold(session_hold&&) noexcept = default;
@@ -89,9 +91,11 @@ private:
 };
 
 /// One ZooKeeper session, from its opening to its end. Operations through this object run on this session or fail with
-/// errc::session_expired, whatever the client has opened since. One that was moved from is over().
+/// errc::session_expired, whatever the client has opened since. One that was made without
+/// arguments, or moved from, is over(), and everything else fails with errc::invalid_argument.
 class ZKASIO_EXPORT session : public operations {
 public:
+    session() noexcept : operations(nullptr, nullptr) {}
     session(std::shared_ptr<detail::core> core, std::shared_ptr<detail::session_record> record)
         : operations(std::move(core), std::move(record)) {}
 

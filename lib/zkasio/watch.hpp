@@ -28,9 +28,10 @@ struct watch_event {
 ///
 /// Every change after the read that returned it makes it fire, also a change that happens while the connection is lost.
 /// Watches of one node share one watch of the server; it is removed there when the last of them is destroyed. Move-only. One that was
-/// moved from answers errc::invalid_argument, and its path() is empty.
+/// made without arguments, or moved from, answers errc::invalid_argument, and its path() is empty.
 class ZKASIO_EXPORT watch {
 public:
+    watch() noexcept = default;
     watch(std::shared_ptr<detail::core> core, std::shared_ptr<detail::watch_state> state);
     watch(watch&& other) noexcept : use_(std::move(other.use_)) {}
     watch& operator=(watch&& other) noexcept {
@@ -58,8 +59,8 @@ private:
 /// What was read, and the watch that fires when it is not true any more.
 template <class T>
 struct watched {
-    T value;
-    watch changes;
+    T value{};
+    watch changes{};
 };
 
 }  // namespace zkasio

@@ -1,27 +1,17 @@
 #include "support/dead_handle.hpp"
+#include "unit/awaitable_members.hpp"
 #include "unit/error_of.hpp"
 #include "unit/rig.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <optional>
-#include <regex>
 #include <set>
-#include <sstream>
 
 using namespace zkasio;
 using namespace zkasio::detail;
 using namespace zkasio::test;
 
 namespace {
-
-std::string read_file(const std::filesystem::path& path) {
-    std::ifstream in(path);
-    std::ostringstream text;
-    text << in.rdbuf();
-    return text.str();
-}
 
 // Completes when the session is over, that is when the test is.
 asio::awaitable<void> session_ends(session s) {
@@ -163,19 +153,11 @@ TEST_CASE("every public member that returns an awaitable is tried without its ob
     const std::string tried = read_file(root / "tests/unit/dead_handles_test.cpp") + read_file(root / "tests/integration/dead_handles_test.cpp");
     const std::set<std::string> kept_by_their_callers{"lock_claim.hpp gone"};
 
-    const std::regex declaration(R"(\n +(?:virtual )?asio::awaitable<[^(]*> (\w+)\()");
-    std::size_t found = 0;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "lib/zkasio")) {
-        const std::filesystem::path& path = entry.path();
-        if (path.extension() != ".hpp" || path.parent_path().filename() == "detail") continue;
-        const std::string text = read_file(path);
-        for (std::sregex_iterator m(text.begin(), text.end(), declaration), end; m != end; ++m) {
-            const std::string name = path.filename().string() + ' ' + (*m)[1].str();
-            if (kept_by_their_callers.contains(name)) continue;
-            ++found;
-            INFO(name);
-            CHECK(has(tried, "when_dead(\"" + name + '"'));
-        }
+    const std::vector<std::string> members = public_awaitable_members();
+    for (const std::string& name : members) {
+        if (kept_by_their_callers.contains(name)) continue;
+        INFO(name);
+        CHECK(has(tried, "when_dead(\"" + name + '"'));
     }
-    CHECK(found > 60);
+    CHECK(members.size() > 60);
 }

@@ -28,14 +28,16 @@ class client;
 /// ensemble that was wiped, or restored from a backup, gives numbers out again that it has given out before. Send it along
 /// with what the lock protects, and let the receiver refuse smaller ones: then a holder that was paused and has lost the
 /// lock without noticing does no harm. It is the czxid of the lock's node (of several: the largest).
+/// One that is made without arguments is 0, which is smaller than that of any grant.
 class fencing_token {
 public:
+    fencing_token() noexcept = default;
     explicit fencing_token(std::int64_t value) noexcept : value_(value) {}
     std::int64_t value() const noexcept { return value_; }
     friend auto operator<=>(const fencing_token&, const fencing_token&) = default;
 
 private:
-    std::int64_t value_;
+    std::int64_t value_ = 0;
 };
 
 /// A lock, of whichever kind, that is held. Move-only; releases when destroyed.
@@ -106,7 +108,7 @@ private:
     std::shared_ptr<lock_claim> give_up() noexcept;
 
     std::shared_ptr<lock_claim> claim_;
-    fencing_token token_{0};
+    fencing_token token_;
     std::atomic<bool> released_{false};  // or moved from
 };
 

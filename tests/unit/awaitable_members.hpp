@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace zkasio::test {
+
+inline std::string read_file(const std::filesystem::path& path) {
+    std::ifstream in(path);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+/// The public members that return an awaitable, as the headers declare them: "client.hpp connected". For tests that have to try each.
+inline std::vector<std::string> public_awaitable_members() {
+    const std::filesystem::path root = ZKASIO_SOURCE_DIR;
+    const std::regex declaration(R"(\n +(?:virtual )?asio::awaitable<[^(]*> (\w+)\()");
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "lib/zkasio")) {
+        const std::filesystem::path& path = entry.path();
+        if (path.extension() != ".hpp" || path.parent_path().filename() == "detail") continue;
+        const std::string text = read_file(path);
+        for (std::sregex_iterator m(text.begin(), text.end(), declaration), end; m != end; ++m)
+            found.push_back(path.filename().string() + ' ' + (*m)[1].str());
+    }
+    return found;
+}
+
+}  // namespace zkasio::test
