@@ -357,6 +357,16 @@ asio::awaitable<void> read_or_write(zkasio::shared_mutex lock, bool write) {
 }
 // [/no_ternary]
 
+// [body_value]
+asio::awaitable<std::string> read_under_lock(zkasio::client zk, zkasio::mutex lock) {
+    auto body = [&](zkasio::lock_guard&) -> asio::awaitable<std::string> {
+        const zkasio::node_data read = co_await zk.get("/using/settings");
+        co_return read.data;
+    };
+    co_return co_await lock.with_lock(body);  // what the body returns
+}
+// [/body_value]
+
 // [scope]
 asio::awaitable<void> answer_requests() {
     asio::steady_timer never(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
@@ -407,6 +417,8 @@ asio::awaitable<void> in_coroutines(zkasio::client zk) {
     co_await rename(zk, lock, "quiet");
     const std::string now = co_await settings(zk);
     expect(now == "quiet", "what was committed is there");
+    const std::string locked = co_await read_under_lock(zk, lock);
+    expect(locked == now, "the body returns what it has read");
     const zkasio::shared_mutex shared(zk, "/using/shared");
     co_await read_or_write(shared, true);
     co_await read_or_write(shared, false);

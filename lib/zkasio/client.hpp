@@ -2,8 +2,8 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client_options.hpp>
-#include <zkasio/coroutine_safety.hpp>
 #include <zkasio/export.hpp>
+#include <zkasio/kept_body.hpp>
 #include <zkasio/operations.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/session_event.hpp>
@@ -102,10 +102,11 @@ public:
     /// Runs `body(session)`, a coroutine, for as long as the current session is certain to live: when it expires, when
     /// its lease ends, when the connection is lost with suspension_policy::lose, or when the client is closed, the body receives a terminal cancellation, and when the body has
     /// really ended, this throws errc::session_expired; what the body has thrown is nested in it, if it is more than a
-    /// cancellation. Otherwise it completes when the body does.
+    /// cancellation. Otherwise it completes when the body does, with what the body returns.
+    /// *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
-    asio::awaitable<void> with_session(Body&& body) const {
-        return run_with_session(core_, detail::safe_function<std::function<asio::awaitable<void>(session)>>(std::forward<Body>(body)));
+    asio::awaitable<detail::body_value<Body, session>> with_session(Body&& body) const {
+        return detail::run_kept(std::forward<Body>(body), &run_with_session, core_);
     }
 
     /// Ends the session. Operations that are under way may finish, for up to client_options::close_timeout; everything
@@ -114,7 +115,7 @@ public:
     asio::awaitable<close_result> close() const;
 
 private:
-    static asio::awaitable<void> run_with_session(std::shared_ptr<detail::core> core, std::function<asio::awaitable<void>(session)> body);
+    static asio::awaitable<void> run_with_session(std::function<asio::awaitable<void>(session)> body, std::shared_ptr<detail::core> core);
 
     std::shared_ptr<void> last_handle_;  // closes the core when the last copy goes
 };

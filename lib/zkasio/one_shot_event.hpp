@@ -1,8 +1,8 @@
 #pragma once
 
 #include <zkasio/asio_version.hpp>
-#include <zkasio/coroutine_safety.hpp>
 #include <zkasio/export.hpp>
+#include <zkasio/kept_body.hpp>
 
 #include <asio/awaitable.hpp>
 
@@ -35,14 +35,16 @@ public:
     /// really ended: with true when it ended by itself. The body runs on the caller's executor if that is an
     /// asio::strand<asio::any_io_executor>, else on a strand over it; the caller's own cancellation, of whichever type it has
     /// enabled, reaches it too, and what it throws otherwise is passed on.
+    /// A body that returns a value: with that value in a std::optional, which is empty when the body was ended. *Lifetime* of the body:
+    /// see kept_body.hpp.
     template <class Body>
-    asio::awaitable<bool> run_until(Body&& body) const {
-        return run_body(core_, state_, detail::safe_function<std::function<asio::awaitable<void>()>>(std::forward<Body>(body)));
+    asio::awaitable<detail::unless_stopped<detail::body_value<Body>>> run_until(Body&& body) const {
+        return detail::run_kept(std::forward<Body>(body), &run_body, core_, state_);
     }
 
 private:
-    static asio::awaitable<bool> run_body(std::shared_ptr<detail::core> core, std::shared_ptr<detail::one_shot_state> state,
-                                          std::function<asio::awaitable<void>()> body);
+    static asio::awaitable<bool> run_body(std::function<asio::awaitable<void>()> body, std::shared_ptr<detail::core> core,
+                                          std::shared_ptr<detail::one_shot_state> state);
 
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<detail::one_shot_state> state_;

@@ -2,8 +2,8 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/clock.hpp>
-#include <zkasio/coroutine_safety.hpp>
 #include <zkasio/export.hpp>
+#include <zkasio/kept_body.hpp>
 #include <zkasio/loss_reason.hpp>
 #include <zkasio/operations.hpp>
 #include <zkasio/session_local.hpp>
@@ -58,11 +58,11 @@ public:
     asio::awaitable<loss_reason> lost() const;
 
     /// Runs `body()`, a coroutine, on a strand over the caller's executor. When this is lost, the body receives a terminal
-    /// cancellation. *Completes when* the body has really ended. *Fails with* what the body throws.
-    /// *Cancellation* is passed on to the body.
+    /// cancellation. *Completes when* the body has really ended, with what it returns. *Fails with* what the body
+    /// throws. *Cancellation* is passed on to the body. *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
-    asio::awaitable<void> run(Body&& body) const {
-        return run_body(core_, hold_, detail::safe_function<std::function<asio::awaitable<void>()>>(std::forward<Body>(body)));
+    asio::awaitable<detail::body_value<Body>> run(Body&& body) const {
+        return detail::run_kept(std::forward<Body>(body), &run_body, core_, hold_);
     }
 
     /// For state machines that live on the client's strand: `f` is called there, once, when it is over for another reason
@@ -83,8 +83,8 @@ public:
 
 private:
     friend class session;
-    static asio::awaitable<void> run_body(std::shared_ptr<detail::core> core, std::shared_ptr<detail::hold> hold,
-                                          std::function<asio::awaitable<void>()> body);
+    static asio::awaitable<void> run_body(std::function<asio::awaitable<void>()> body, std::shared_ptr<detail::core> core,
+                                          std::shared_ptr<detail::hold> hold);
 
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<detail::hold> hold_;

@@ -57,7 +57,7 @@ asio::awaitable<std::exception_ptr> run_limited(boot_clock::time_point deadline,
 
 }  // namespace
 
-asio::awaitable<bool> run_until_deadline(boot_clock::time_point deadline, std::function<asio::awaitable<void>()> body) {
+asio::awaitable<bool> run_until_deadline(std::function<asio::awaitable<void>()> body, boot_clock::time_point deadline) {
     if (!body) throw error(errc::invalid_argument, "run_with_deadline", {}, "the body is empty");
     const std::exception_ptr aborted = co_await run_limited(deadline, std::move(body), body_strand::own);
     co_return !aborted;

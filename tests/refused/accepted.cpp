@@ -7,6 +7,8 @@
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/task_scope.hpp>
 
+#include <memory>
+#include <optional>
 #include <string>
 
 using namespace zkasio;
@@ -52,6 +54,14 @@ task all(client zk, mutex m, shared_mutex rw, semaphore permits, unfair_mutex fl
     co_await with_task_scope(in_scope);
     co_await with_task_scope(moved(in_scope));
     co_await zk.with_session(moved(in_session));
+    auto move_only = [p = std::make_unique<int>(7)](auto&&...) -> asio::awaitable<int> { co_return *p; };
+    const int under_mutex = co_await m.with_lock(move_only);
+    const int under_shared = co_await rw.with_shared_lock(moved(move_only));
+    const int under_permit = co_await permits.with_permit(move_only);
+    const int under_flag = co_await flag.with_lock(move_only);
+    const int under_several = co_await several.with_lock(move_only);
+    const std::optional<int> in_time = co_await run_with_deadline(soon, moved(move_only));
+    const bool ended = co_await stop.run_until(body);
     co_await with_lock(m.acquire(), locked);
     co_await m.with_lock(locked, revocation_policy::cancel_after(std::chrono::seconds(1)));
     co_await rw.with_lock(writing ? lock_kind::exclusive : lock_kind::shared, locked);

@@ -22,7 +22,7 @@ struct traced {
     ~traced() { ++destroyed; }
 };
 
-// Awaits `run(body)`, with the body's name and moved from it: each closure that was made is destroyed, once, and no more are made than needed.
+// Awaits `run(body)`, with the body's name, which is referred to, and moved from it: each closure that was made is destroyed, once.
 template <class Run, class Body>
 asio::awaitable<void> counted(const char* what, Run run, Body body) {
     traced::reset();
@@ -31,8 +31,7 @@ asio::awaitable<void> counted(const char* what, Run run, Body body) {
         co_await std::move(result);
     }
     INFO(what);
-    CHECK(traced::copied == 1);
-    CHECK(traced::destroyed == traced::copied + traced::moved);
+    CHECK(traced::copied + traced::moved + traced::destroyed == 0);
     traced::reset();
     {
         auto result = run(moved(body));
@@ -56,7 +55,7 @@ asio::awaitable<void> nothing_with(acquire_options) { co_return; }
 
 }  // namespace
 
-TEST_CASE("a named callable is copied once, a moved one never, and each is destroyed once", "[closures]") {
+TEST_CASE("a named body is referred to and a moved one is destroyed once", "[closures]") {
     rig r;
     auto body = [&](client zk) -> asio::awaitable<void> {
         const session s = co_await zk.current_session();

@@ -2,8 +2,8 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/clock.hpp>
-#include <zkasio/coroutine_safety.hpp>
 #include <zkasio/export.hpp>
+#include <zkasio/kept_body.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/transaction.hpp>
 
@@ -79,9 +79,10 @@ public:
     /// Runs `body()`, a coroutine, until it ends; when the lock is lost it receives a terminal cancellation, and when it has really
     /// ended, this throws errc::lock_lost; what the body has thrown is nested in it (std::nested_exception), if it is more than a
     /// cancellation. The lock is not released.
+    /// Returns what the body returns. *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
-    asio::awaitable<void> run(Body&& body) const {
-        return run_body(claim_, is_released(), detail::safe_function<std::function<asio::awaitable<void>()>>(std::forward<Body>(body)));
+    asio::awaitable<detail::body_value<Body>> run(Body&& body) const {
+        return detail::run_kept(std::forward<Body>(body), &run_body, claim_, is_released());
     }
 
     /// *Completes when* somebody asks for the lock back (see revoke()). Nothing follows from it by itself: whoever asks
@@ -104,7 +105,7 @@ public:
 
 private:
     bool is_released() const noexcept { return released_.load(std::memory_order_acquire); }
-    static asio::awaitable<void> run_body(std::shared_ptr<lock_claim> claim, bool released, std::function<asio::awaitable<void>()> body);
+    static asio::awaitable<void> run_body(std::function<asio::awaitable<void>()> body, std::shared_ptr<lock_claim> claim, bool released);
     std::shared_ptr<lock_claim> give_up() noexcept;
 
     std::shared_ptr<lock_claim> claim_;
@@ -138,14 +139,21 @@ using lock_body = std::function<asio::awaitable<void>(lock_guard&)>;
 namespace lock_detail {
 /// @param path of the lock, for messages.
 ZKASIO_EXPORT asio::awaitable<void> run_with_lock(
-    std::string path, asio::awaitable<lock_guard> acquiring, lock_body body, revocation_policy policy);
+    lock_body body, std::string path, asio::awaitable<lock_guard> acquiring, revocation_policy policy);
+
+/// What the with_lock() members of the locks do.
+template <class Body>
+asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock_of(std::string path, asio::awaitable<lock_guard> acquiring, Body&& body,
+                                                                    revocation_policy policy) {
+    return detail::run_kept(std::forward<Body>(body), &run_with_lock, std::move(path), std::move(acquiring), policy);
+}
 }  // namespace lock_detail
 
 /// Acquires, runs `body(guard)`, a coroutine, and releases; what the with_lock() members of the locks do. See mutex::with_lock().
 template <class Body>
-asio::awaitable<void> with_lock(asio::awaitable<lock_guard> acquiring, Body&& body,
-                                revocation_policy policy = revocation_policy::ignore()) {
-    return lock_detail::run_with_lock({}, std::move(acquiring), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
+asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(asio::awaitable<lock_guard> acquiring, Body&& body,
+                                                                 revocation_policy policy = revocation_policy::ignore()) {
+    return lock_detail::with_lock_of({}, std::move(acquiring), std::forward<Body>(body), policy);
 }
 
 }  // namespace zkasio

@@ -77,8 +77,9 @@ public:
 
     /// See mutex::with_lock().
     template <class Body>
-    asio::awaitable<void> with_lock(Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
-        return lock_detail::run_with_lock(path(), acquire(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
+    asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(Body&& body,
+                                                                     revocation_policy policy = revocation_policy::ignore()) const {
+        return lock_detail::with_lock_of(path(), acquire(), std::forward<Body>(body), policy);
     }
 
     /// Of all, in order, separated by commas: for messages.

@@ -85,10 +85,11 @@ public:
 
     /// Acquires, runs `body(guard)`, a coroutine, and releases. When the lock is lost meanwhile, the body receives a
     /// terminal cancellation; when it has really ended, this throws errc::lock_lost, see lock_guard::run(). A body may release the
-    /// guard itself.
+    /// guard itself. Returns what the body returns. *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
-    asio::awaitable<void> with_lock(Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
-        return lock_detail::run_with_lock(path_, acquire(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
+    asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(Body&& body,
+                                                                     revocation_policy policy = revocation_policy::ignore()) const {
+        return lock_detail::with_lock_of(path_, acquire(), std::forward<Body>(body), policy);
     }
 
     /// Who holds the lock and who waits for it, in order, the holder first.

@@ -89,8 +89,9 @@ public:
 
     /// Acquires one permit, runs `body(guard)`, and releases. See mutex::with_lock().
     template <class Body>
-    asio::awaitable<void> with_permit(Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
-        return lock_detail::run_with_lock(path_, acquire(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
+    asio::awaitable<detail::body_value<Body, lock_guard&>> with_permit(Body&& body,
+                                                                       revocation_policy policy = revocation_policy::ignore()) const {
+        return lock_detail::with_lock_of(path_, acquire(), std::forward<Body>(body), policy);
     }
 
     /// The permits that are out, one entry each, in the order in which they were given; the last few may still be waiting.

@@ -103,16 +103,19 @@ public:
 
     /// See mutex::with_lock().
     template <class Body>
-    asio::awaitable<void> with_lock(Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
-        return lock_detail::run_with_lock(path_, acquire(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
+    asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(Body&& body,
+                                                                     revocation_policy policy = revocation_policy::ignore()) const {
+        return lock_detail::with_lock_of(path_, acquire(), std::forward<Body>(body), policy);
     }
     template <class Body>
-    asio::awaitable<void> with_shared_lock(Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
-        return lock_detail::run_with_lock(path_, acquire_shared(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
+    asio::awaitable<detail::body_value<Body, lock_guard&>> with_shared_lock(Body&& body,
+                                                                            revocation_policy policy = revocation_policy::ignore()) const {
+        return lock_detail::with_lock_of(path_, acquire_shared(), std::forward<Body>(body), policy);
     }
     template <class Body>
-    asio::awaitable<void> with_lock(lock_kind kind, Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
-        return lock_detail::run_with_lock(path_, acquire(kind), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
+    asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(lock_kind kind, Body&& body,
+                                                                     revocation_policy policy = revocation_policy::ignore()) const {
+        return lock_detail::with_lock_of(path_, acquire(kind), std::forward<Body>(body), policy);
     }
 
     /// Who holds the lock and who waits for it, readers and writers, in the order in which they came.

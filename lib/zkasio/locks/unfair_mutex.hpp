@@ -62,8 +62,9 @@ public:
 
     /// See mutex::with_lock().
     template <class Body>
-    asio::awaitable<void> with_lock(Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
-        return lock_detail::run_with_lock(path_, acquire(), detail::safe_function<lock_body>(std::forward<Body>(body)), policy);
+    asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(Body&& body,
+                                                                     revocation_policy policy = revocation_policy::ignore()) const {
+        return lock_detail::with_lock_of(path_, acquire(), std::forward<Body>(body), policy);
     }
 
     /// Who has it; nothing when nobody does.
