@@ -10,6 +10,7 @@
 
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
+#include <asio/execution_context.hpp>
 
 #include <chrono>
 #include <functional>
@@ -58,6 +59,12 @@ public:
     /// reached is not an error here, see connected().
     client(asio::any_io_executor executor, client_options options);
 
+    /// The same on the executor of `context`, an asio::io_context or an asio::thread_pool: `client zk(io, options)`.
+    template <class Context>
+        requires std::is_convertible_v<Context&, asio::execution_context&>
+    client(Context& context, client_options options)
+        : client(asio::any_io_executor(context.get_executor()), std::move(options)) {}
+
     /// For tests: over another backend.
     explicit client(std::shared_ptr<detail::core> core);
 
@@ -100,10 +107,10 @@ public:
     asio::awaitable<void> set_servers(std::string servers) const;
 
     /// Runs `body(session)`, a coroutine, for as long as the current session is certain to live: when it expires, when
-    /// its lease ends, when the connection is lost with suspension_policy::lose, or when the client is closed, the body receives a terminal cancellation, and when the body has
-    /// really ended, this throws errc::session_expired; what the body has thrown is nested in it, if it is more than a
-    /// cancellation. Otherwise it completes when the body does, with what the body returns.
-    /// *Lifetime* of the body: see kept_body.hpp.
+    /// its lease ends, when the connection is lost with suspension_policy::lose, or when the client is closed, the body
+    /// receives a terminal cancellation, and when the body has really ended, this throws errc::session_expired; what
+    /// the body has thrown is nested in it, if it is more than a cancellation. Otherwise it completes when the body
+    /// does, with what the body returns. *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
     asio::awaitable<detail::body_value<Body, session>> with_session(Body&& body) const {
         return detail::run_kept(std::forward<Body>(body), &run_with_session, core_);
@@ -115,7 +122,8 @@ public:
     asio::awaitable<close_result> close() const;
 
 private:
-    static asio::awaitable<void> run_with_session(std::function<asio::awaitable<void>(session)> body, std::shared_ptr<detail::core> core);
+    static asio::awaitable<void> run_with_session(std::function<asio::awaitable<void>(session)> body,
+                                                  std::shared_ptr<detail::core> core);
 
     std::shared_ptr<void> last_handle_;  // closes the core when the last copy goes
 };

@@ -25,8 +25,8 @@ enum class session_renewal {
     none,       ///< the client stays expired; every operation fails with errc::session_expired
 };
 
-/// Enough to take over a session that another client, or an earlier process, has opened. Made without arguments it is of no
-/// session: its id is 0, and `client`'s constructor refuses to resume() it.
+/// Enough to take over a session that another client, or an earlier process, has opened. Made without arguments it is
+/// of no session: its id is 0, and `client`'s constructor refuses to resume() it.
 class session_credentials {
 public:
     session_credentials() = default;

@@ -19,10 +19,10 @@
 /// Safe are: whatever has a name, also `std::move(name)`; lambdas that capture by reference, or only what has no destructor;
 /// strings and classes with constructors of their own; what a function returns.
 ///
-/// Functions of zkasio that take a callable and return an awaitable refuse, when they are compiled with g++ 12, every callable
-/// without a name whose destructor does something. They cannot see whether there is a `co_await` around, nor tell `std::move(name)`
-/// from a lambda: pass `name`, or zkasio::moved(name). What becomes of it says kept_body.hpp for functions that run a body; the others
-/// copy a name once.
+/// Functions of zkasio that take a callable and return an awaitable refuse, when they are compiled with g++ 12, every
+/// callable without a name whose destructor does something. They cannot see whether there is a `co_await` around, nor
+/// tell `std::move(name)` from a lambda: pass `name`, or zkasio::moved(name). What becomes of it says kept_body.hpp for
+/// functions that run a body; the others copy a name once.
 namespace zkasio {
 
 /// A callable that has a name, to be moved from. To be used as an argument only.

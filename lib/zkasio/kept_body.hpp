@@ -15,10 +15,12 @@
 ///
 /// A body is a callable that returns an asio::awaitable.
 ///   - One with a name is not copied: the function refers to it, and it has to live until the function completes.
-///   - Any other one, and zkasio::moved(name), is moved into the coroutine of the function, and lives as long as that. It may be move-only.
-///   - What it returns is what the function returns; where the body may be ended early by something that is no error, as
-///     in run_until(), a std::optional of it, which is empty then.
-///   - A std::function or a function pointer that is empty is refused with errc::invalid_argument when the function is awaited.
+///   - Any other one, and zkasio::moved(name), is moved into the coroutine of the function, and lives as long as that.
+///     It may be move-only.
+///   - What it returns is what the function returns; where the body may be ended early by something that is no error,
+///     as in run_until(), a std::optional of it, which is empty then.
+///   - A std::function or a function pointer that is empty is refused with errc::invalid_argument when the function is
+///     awaited.
 ///
 /// The name must not be destroyed, nor be moved from, between the call and the co_await either.
 namespace zkasio::detail {
@@ -57,7 +59,8 @@ using body_value = typename called<typename plain_body<Body>::type, Args...>::ty
 
 /// What run_until() and its like return for a body that returns T: whether it has ended by itself, and with what.
 template <class T>
-using unless_stopped = std::conditional_t<std::is_void_v<T>, bool, std::optional<std::conditional_t<std::is_void_v<T>, bool, T>>>;
+using unless_stopped =
+    std::conditional_t<std::is_void_v<T>, bool, std::optional<std::conditional_t<std::is_void_v<T>, bool, T>>>;
 
 template <class Body>
 bool is_empty_body(const Body& body) {
@@ -67,8 +70,8 @@ bool is_empty_body(const Body& body) {
         return false;
 }
 
-/// Keeps the body and its result in this coroutine's frame, and has `run` call it. `Body` is a reference where the caller has a name for
-/// the body. An empty body is left to `run`, which knows what to say.
+/// Keeps the body and its result in this coroutine's frame, and has `run` call it. `Body` is a reference where the
+/// caller has a name for the body. An empty body is left to `run`, which knows what to say.
 template <class Body, class T, class Ended, class... Args, class... Bound>
 asio::awaitable<std::conditional_t<std::is_void_v<Ended>, T, unless_stopped<T>>> keep_body(
     Body body, asio::awaitable<Ended> (*run)(std::function<asio::awaitable<void>(Args...)>, Bound...), Bound... bound) {

@@ -28,7 +28,8 @@ asio::awaitable<void> fail() {
 // No coroutine of its own: there may be very many who wait.
 asio::awaitable<void> one_shot_event::wait() const { return core_ ? detail::wait_for_or_throw(core_, state_) : fail(); }
 
-asio::awaitable<bool> one_shot_event::run_body(std::function<asio::awaitable<void>()> body, detail::core_ptr core, detail::one_shot_ptr state) {
+asio::awaitable<bool> one_shot_event::run_body(std::function<asio::awaitable<void>()> body, detail::core_ptr core,
+                                               detail::one_shot_ptr state) {
     if (!core) moved_from();
     if (!body) throw error(errc::invalid_argument, "run_until", {}, "the body is empty");
     const auto stopped = std::make_shared<std::atomic<bool>>(false);

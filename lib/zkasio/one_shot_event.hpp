@@ -31,19 +31,20 @@ public:
     /// closed first, errc::forked in a child process. *Cancellation*: ends the wait only.
     asio::awaitable<void> wait() const;
 
-    /// Runs `body()`, a coroutine; when this is fired meanwhile, the body receives a terminal cancellation. *Completes when* the body has
-    /// really ended: with true when it ended by itself. The body runs on the caller's executor if that is an
-    /// asio::strand<asio::any_io_executor>, else on a strand over it; the caller's own cancellation, of whichever type it has
-    /// enabled, reaches it too, and what it throws otherwise is passed on.
-    /// A body that returns a value: with that value in a std::optional, which is empty when the body was ended. *Lifetime* of the body:
-    /// see kept_body.hpp.
+    /// Runs `body()`, a coroutine; when this is fired meanwhile, the body receives a terminal cancellation. *Completes
+    /// when* the body has really ended: with true when it ended by itself. The body runs on the caller's executor if
+    /// that is an asio::strand<asio::any_io_executor>, else on a strand over it; the caller's own cancellation, of
+    /// whichever type it has enabled, reaches it too, and what it throws otherwise is passed on. A body that returns a
+    /// value: with that value in a std::optional, which is empty when the body was ended. *Lifetime* of the body: see
+    /// kept_body.hpp.
     template <class Body>
     asio::awaitable<detail::unless_stopped<detail::body_value<Body>>> run_until(Body&& body) const {
         return detail::run_kept(std::forward<Body>(body), &run_body, core_, state_);
     }
 
 private:
-    static asio::awaitable<bool> run_body(std::function<asio::awaitable<void>()> body, std::shared_ptr<detail::core> core,
+    static asio::awaitable<bool> run_body(std::function<asio::awaitable<void>()> body,
+                                          std::shared_ptr<detail::core> core,
                                           std::shared_ptr<detail::one_shot_state> state);
 
     std::shared_ptr<detail::core> core_;

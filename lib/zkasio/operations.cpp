@@ -165,6 +165,13 @@ pending_removal operations::ensure_removed(std::string path, std::vector<std::st
 asio::awaitable<created> operations::create(std::string path, bytes data, create_options options) const {
     return impl::create(*this, std::move(path), std::move(data), std::move(options));
 }
+asio::awaitable<std::optional<created>> operations::create_unless_exists(std::string path, bytes data,
+                                                                         create_options options) const {
+    return impl::create_unless_exists(*this, std::move(path), std::move(data), std::move(options));
+}
+asio::awaitable<node_stat> operations::create_or_set(std::string path, bytes data, create_options options) const {
+    return impl::create_or_set(*this, std::move(path), std::move(data), std::move(options));
+}
 asio::awaitable<void> operations::remove_recursive(std::string path) const { return impl::remove_recursive(*this, std::move(path)); }
 
 asio::awaitable<std::vector<step_result>> operations::multi(transaction steps) const {

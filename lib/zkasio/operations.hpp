@@ -57,6 +57,26 @@ public:
     static constexpr std::size_t max_request = 1024 * 1024 - 1024;  ///< bytes
 
     asio::awaitable<created> create(std::string path, bytes data = bytes(), create_options options = create_options()) const;
+
+    /// Creates the node unless there is one: returns nothing when there is, whoever has created it, and leaves it as it
+    /// is. *Fails with* errc::invalid_argument for a sequential mode and for protection: such a node has a new name
+    /// each time.
+    ///
+    /// When the answer is lost (error::outcome_unknown()), this call may have created the node. A second call then
+    /// returns nothing, although nobody else was there. Who has to know writes something of its own into the data, and
+    /// reads it.
+    asio::awaitable<std::optional<created>> create_unless_exists(std::string path, bytes data = bytes(),
+                                                                 create_options options = create_options()) const;
+
+    /// Sets the data of the node, or creates the node with `options` when there is none. An existing node keeps its
+    /// mode and its ACL. *Fails with* errc::invalid_argument as create_unless_exists(); with zk_errc::node_exists when
+    /// others go on creating and removing the node between the two requests.
+    ///
+    /// When the answer is lost (error::outcome_unknown()), the data may have been written. A second call does no harm,
+    /// unless somebody else has written meanwhile: it overwrites that. Use set() with a version where that matters.
+    asio::awaitable<node_stat> create_or_set(std::string path, bytes data,
+                                             create_options options = create_options()) const;
+
     asio::awaitable<node_data> get(std::string path) const;
     asio::awaitable<node_stat> set(std::string path, bytes data, std::int32_t version = any_version) const;
     asio::awaitable<std::optional<node_stat>> exists(std::string path) const;

@@ -116,6 +116,51 @@ asio::awaitable<created> operations::impl::create_protected(operations on, std::
     }
 }
 
+// ------------------------------------------------------------------------------------------- nodes that may exist
+
+namespace {
+
+void check_name_is_fixed(std::string_view operation, const std::string& path, const create_options& options) {
+    if (is_sequential(options.mode()) || options.is_protected())
+        throw error(errc::invalid_argument, operation, path, "a sequential or protected node has a new name each time");
+}
+
+}  // namespace
+
+asio::awaitable<std::optional<created>> operations::impl::create_unless_exists(operations on, std::string path,
+                                                                               bytes data, create_options options) {
+    check_name_is_fixed("create_unless_exists", path, options);
+    try {
+        created made = co_await on.create(path, std::move(data), std::move(options));
+        co_return std::optional<created>(std::move(made));
+    } catch (const error& e) {
+        if (e.code() != zk_errc::node_exists) throw;
+    }
+    co_return std::nullopt;
+}
+
+asio::awaitable<node_stat> operations::impl::create_or_set(operations on, std::string path, bytes data,
+                                                           create_options options) {
+    check_name_is_fixed("create_or_set", path, options);
+    // What is wrong with the options is told also when there is a node.
+    prepare(on, make_create(path, std::string(data.view()), options));
+    // The node may be created, and removed again, between the two requests.
+    for (int attempt = 0;; ++attempt) {
+        try {
+            node_stat now = co_await on.set(path, data);
+            co_return now;
+        } catch (const error& e) {
+            if (e.code() != zk_errc::no_node) throw;
+        }
+        try {
+            created made = co_await on.create(path, data, options);
+            co_return made.stat;
+        } catch (const error& e) {
+            if (e.code() != zk_errc::node_exists || attempt == 10) throw;
+        }
+    }
+}
+
 // -------------------------------------------------------------------------------------------- finding them again
 
 asio::awaitable<std::multimap<std::string, std::string>> operations::impl::find_all_protected(operations on, std::string parent,

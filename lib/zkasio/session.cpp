@@ -118,7 +118,8 @@ asio::awaitable<std::error_code> until_over(core_ptr core, detail::session_recor
 asio::awaitable<void> session_hold::confirmed() const { return until_confirmed(core_, hold_); }
 asio::awaitable<loss_reason> session_hold::lost() const { return until_lost(core_, hold_); }
 
-asio::awaitable<void> session_hold::run_body(std::function<asio::awaitable<void>()> body, core_ptr core, hold_ptr hold) {
+asio::awaitable<void> session_hold::run_body(std::function<asio::awaitable<void>()> body, core_ptr core,
+                                             hold_ptr hold) {
     there(hold, "run");
     if (!body) throw error(errc::invalid_argument, "run", named_node(hold), "the body is empty");
     detail::arm_function arm = [core, hold](const std::shared_ptr<detail::body_run>& run) {

@@ -29,10 +29,10 @@ struct hold;
 /// Relies on a session, and on nodes of it, from its creation to its end: what locks are made of.
 ///
 /// As long as one exists, the session proves at short intervals, with a write of the whole ensemble, that it lives and
-/// that the nodes are there (see docs/architecture.md, "The lease"). The nodes themselves are not touched. Move-only; ends when
-/// destroyed. `held()` and `held_until()` may be called from any thread. The coroutines that it returns take along what they need: they
-/// may be awaited when it is gone. One that was made without arguments, or moved from, counts as ended: errc::lock_released,
-/// loss_reason::released.
+/// that the nodes are there (see docs/architecture.md, "The lease"). The nodes themselves are not touched. Move-only;
+/// ends when destroyed. `held()` and `held_until()` may be called from any thread. The coroutines that it returns take
+/// along what they need: they may be awaited when it is gone. One that was made without arguments, or moved from,
+/// counts as ended: errc::lock_released, loss_reason::released.
 class ZKASIO_EXPORT session_hold {
 public:
     session_hold() noexcept = default;
@@ -57,9 +57,9 @@ public:
     /// *Completes when* it is over, with the reason.
     asio::awaitable<loss_reason> lost() const;
 
-    /// Runs `body()`, a coroutine, on a strand over the caller's executor. When this is lost, the body receives a terminal
-    /// cancellation. *Completes when* the body has really ended, with what it returns. *Fails with* what the body
-    /// throws. *Cancellation* is passed on to the body. *Lifetime* of the body: see kept_body.hpp.
+    /// Runs `body()`, a coroutine, on a strand over the caller's executor. When this is lost, the body receives a
+    /// terminal cancellation. *Completes when* the body has really ended, with what it returns. *Fails with* what the
+    /// body throws. *Cancellation* is passed on to the body. *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
     asio::awaitable<detail::body_value<Body>> run(Body&& body) const {
         return detail::run_kept(std::forward<Body>(body), &run_body, core_, hold_);
@@ -83,8 +83,8 @@ public:
 
 private:
     friend class session;
-    static asio::awaitable<void> run_body(std::function<asio::awaitable<void>()> body, std::shared_ptr<detail::core> core,
-                                          std::shared_ptr<detail::hold> hold);
+    static asio::awaitable<void> run_body(std::function<asio::awaitable<void>()> body,
+                                          std::shared_ptr<detail::core> core, std::shared_ptr<detail::hold> hold);
 
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<detail::hold> hold_;

@@ -27,8 +27,9 @@ struct watch_event {
 /// A one-shot watch on a node, as it was returned together with what was read.
 ///
 /// Every change after the read that returned it makes it fire, also a change that happens while the connection is lost.
-/// Watches of one node share one watch of the server; it is removed there when the last of them is destroyed. Move-only. One that was
-/// made without arguments, or moved from, answers errc::invalid_argument, and its path() is empty.
+/// Watches of one node share one watch of the server; it is removed there when the last of them is destroyed.
+/// Move-only. One that was made without arguments, or moved from, answers errc::invalid_argument, and its path() is
+/// empty.
 class ZKASIO_EXPORT watch {
 public:
     watch() noexcept = default;

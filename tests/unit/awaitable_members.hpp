@@ -16,7 +16,8 @@ inline std::string read_file(const std::filesystem::path& path) {
     return text.str();
 }
 
-/// The public members that return an awaitable, as the headers declare them: "client.hpp connected". For tests that have to try each.
+/// The public members that return an awaitable, as the headers declare them: "client.hpp connected". For tests that
+/// have to try each.
 inline std::vector<std::string> public_awaitable_members() {
     const std::filesystem::path root = ZKASIO_SOURCE_DIR;
     const std::regex declaration(R"(\n +(?:virtual )?asio::awaitable<[^(]*> (\w+)\()");

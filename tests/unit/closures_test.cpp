@@ -22,7 +22,8 @@ struct traced {
     ~traced() { ++destroyed; }
 };
 
-// Awaits `run(body)`, with the body's name, which is referred to, and moved from it: each closure that was made is destroyed, once.
+// Awaits `run(body)`, with the body's name, which is referred to, and moved from it: each closure that was made is
+// destroyed, once.
 template <class Run, class Body>
 asio::awaitable<void> counted(const char* what, Run run, Body body) {
     traced::reset();

@@ -83,7 +83,8 @@ TEST_CASE("create_or_set: a node that comes and goes between the requests", "[op
     settable_tree nodes;
     int creates = 0;
     r.server.answer = [&](const request& what) -> reply {
-        if (std::holds_alternative<create_request>(what) && (++creates < 4 || forever_so)) return refusal(zk_errc::node_exists);
+        if (std::holds_alternative<create_request>(what) && (++creates < 4 || forever_so))
+            return refusal(zk_errc::node_exists);
         return nodes(what);
     };
     auto body = [&](client zk) -> asio::awaitable<void> {
@@ -114,7 +115,8 @@ TEST_CASE("create_or_set and create_unless_exists: a lost answer is told and not
     r.run(body);
 }
 
-TEST_CASE("create_or_set and create_unless_exists: what makes no sense is refused before anything is sent", "[operations]") {
+TEST_CASE("create_or_set and create_unless_exists: what makes no sense is refused before anything is sent",
+          "[operations]") {
     rig r;
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await zk.connected();
@@ -128,8 +130,9 @@ TEST_CASE("create_or_set and create_unless_exists: what makes no sense is refuse
             CHECK(unless == errc::invalid_argument);
             CHECK(set == errc::invalid_argument);
         }
-        co_await expect_message(zk.create_or_set("/a", "", numbered),
-                                "create_or_set /a: invalid argument (a sequential or protected node has a new name each time)");
+        co_await expect_message(
+            zk.create_or_set("/a", "", numbered),
+            "create_or_set /a: invalid argument (a sequential or protected node has a new name each time)");
         co_await expect_code(zk.create_unless_exists("no slash"), errc::invalid_path);
         client from = zk;
         const client to = std::move(from);

@@ -56,6 +56,10 @@ TEST_CASE("operations may be awaited when what they were called on is gone", "[d
             co_await when_dead("operations.hpp create", on, [](ops& o) { return o.create("/a", "data"); });
             co_await when_dead("operations.hpp create", on, [&](ops& o) { return o.create("/a/b", "data", parents); });
             co_await when_dead("operations.hpp create", on, [&](ops& o) { return o.create("/a/b-", "data", protected_one); });
+            co_await when_dead("operations.hpp create_unless_exists", on,
+                               [](ops& o) { return o.create_unless_exists("/a"); });
+            co_await when_dead("operations.hpp create_or_set", on,
+                               [](ops& o) { return o.create_or_set("/a", "data"); });
             co_await when_dead("operations.hpp get", on, [](ops& o) { return o.get("/a"); });
             co_await when_dead("operations.hpp set", on, [](ops& o) { return o.set("/a", "data"); });
             co_await when_dead("operations.hpp exists", on, [](ops& o) { return o.exists("/a"); });

@@ -129,12 +129,15 @@ TEST_CASE("bodies: none is copied and what it returns is returned", "[bodies]") 
         const lock_guard guard = granted_on(s);
         co_await keeps_bodies("hold.run", [&](auto&& f) { return hold.run(std::forward<decltype(f)>(f)); });
         co_await keeps_bodies("run_until", [&](auto&& f) { return stop.run_until(std::forward<decltype(f)>(f)); });
-        co_await keeps_bodies("deadline", [&](auto&& f) { return run_with_deadline(later, std::forward<decltype(f)>(f)); });
+        co_await keeps_bodies("deadline",
+                              [&](auto&& f) { return run_with_deadline(later, std::forward<decltype(f)>(f)); });
         co_await keeps_bodies("guard.run", [&](auto&& f) { return guard.run(std::forward<decltype(f)>(f)); });
         co_await keeps_bodies("with_session", [&](auto&& f) { return zk.with_session(std::forward<decltype(f)>(f)); });
-        co_await keeps_bodies("with_lock", [&](auto&& f) { return with_lock(granting_on(s), std::forward<decltype(f)>(f)); });
+        co_await keeps_bodies("with_lock",
+                              [&](auto&& f) { return with_lock(granting_on(s), std::forward<decltype(f)>(f)); });
         const auto revocable = revocation_policy::cancel_after(1h);
-        co_await keeps_bodies("revocable", [&](auto&& f) { return with_lock(granting_on(s), std::forward<decltype(f)>(f), revocable); });
+        co_await keeps_bodies(
+            "revocable", [&](auto&& f) { return with_lock(granting_on(s), std::forward<decltype(f)>(f), revocable); });
     };
     r.run(body);
 }

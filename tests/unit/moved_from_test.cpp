@@ -44,6 +44,8 @@ asio::awaitable<void> refuses_all(operations o) {
     const std::string text = co_await message_of(o.get("/a"));
     CHECK(text == "get /a: invalid argument (this object was moved from)");
     co_await refuses("create", o.create("/a"));
+    co_await refuses("create_unless_exists", o.create_unless_exists("/a"));
+    co_await refuses("create_or_set", o.create_or_set("/a", ""));
     co_await refuses("get", o.get("/a"));
     co_await refuses("set", o.set("/a", ""));
     co_await refuses("exists", o.exists("/a"));
@@ -265,6 +267,39 @@ TEST_CASE("what is wrong with the arguments of an operation is told through the 
         co_await refuses("acquire", multi_mutex(zk).acquire());
     };
     r.run(body);
+}
+
+TEST_CASE("results that are made without arguments are as ones that were moved from", "[moved]") {
+    test_loop loop;
+    auto body = []() -> asio::awaitable<void> {
+        const session no_session;
+        co_await refuses_all(no_session);
+        co_await refuses("ended", no_session.ended());
+        CHECK(no_session.over());
+        CHECK(no_session.id() == 0);
+        CHECK(code_thrown_by([&] { no_session.hold("/a"); }) == errc::invalid_argument);
+
+        const watched<node_data> not_watched;
+        co_await refuses("changed", not_watched.changes.changed());
+        CHECK(not_watched.changes.path().empty());
+
+        session_hold no_hold;
+        co_await refuses("confirmed", no_hold.confirmed(), errc::lock_released);
+        co_await refuses("run", no_hold.run(nothing), errc::lock_released);
+        CHECK(no_hold.reason() == loss_reason::released);
+        CHECK_FALSE(no_hold.held());
+        no_hold.end();
+        no_hold = session_hold();
+
+        CHECK(session_credentials().id() == 0);
+        CHECK(session_credentials().password().empty());
+        CHECK(fencing_token() < fencing_token(1));
+        CHECK(fencing_token().value() == 0);
+        CHECK_FALSE(lock_guard().sequence());
+    };
+    loop.run(body());
+    const auto nobody = client_options("127.0.0.1:1").resume(session_credentials());
+    CHECK(code_thrown_by([&] { const client zk(loop.context(), nobody); }) == errc::invalid_argument);
 }
 
 TEST_CASE("a guard that never held anything is as one that was released", "[moved]") {

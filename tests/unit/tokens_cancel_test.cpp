@@ -15,7 +15,11 @@ using asio::cancellation_type;
 namespace {
 
 // What a coroutine lets through: co_spawn's default, or what it has asked for by reset_cancellation_state().
-enum class lets_through { co_spawn_default, partial, total };
+enum class lets_through {
+    co_spawn_default,
+    partial,
+    total
+};
 
 using operation_maker = std::function<asio::awaitable<void>()>;
 
@@ -25,8 +29,10 @@ asio::awaitable<void> without_result(asio::awaitable<T> operation) {
 }
 
 asio::awaitable<void> letting_through(lets_through which, asio::awaitable<void> operation) {
-    if (which == lets_through::partial) co_await asio::this_coro::reset_cancellation_state(asio::enable_partial_cancellation());
-    if (which == lets_through::total) co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+    if (which == lets_through::partial)
+        co_await asio::this_coro::reset_cancellation_state(asio::enable_partial_cancellation());
+    if (which == lets_through::total)
+        co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
     co_await std::move(operation);
 }
 
@@ -36,7 +42,8 @@ bool expected_to_end(lets_through which, cancellation_type how) {
     return which == lets_through::total;
 }
 
-// Cancels an operation that would never end by itself, by each type: which of them end it depends on the coroutine only.
+// Cancels an operation that would never end by itself, by each type: which of them end it depends on the coroutine
+// only.
 // @param under_way completes when the operation waits.
 asio::awaitable<void> cancel_by_each_type(asio::any_io_executor loop, operation_maker make, operation_maker under_way) {
     for (const auto which : {lets_through::co_spawn_default, lets_through::partial, lets_through::total}) {
@@ -101,7 +108,9 @@ TEST_CASE("tokens: an acquire that waits is ended by every type of cancellation 
         const mutex lock(zk, "/lock");
         const lock_guard held = co_await lock.acquire();
         operation_maker acquire = [&] { return without_result(lock.acquire()); };
-        operation_maker queued = [&]() -> asio::awaitable<void> { co_await r.server.until([&] { return tree.size() == 2; }); };
+        operation_maker queued = [&]() -> asio::awaitable<void> {
+            co_await r.server.until([&] { return tree.size() == 2; });
+        };
         operation_maker acquire_in_time = [&] { return without_result(lock.try_acquire_for(1h)); };
         co_await cancel_by_each_type(r.loop.executor(), std::move(acquire), queued);
         co_await cancel_by_each_type(r.loop.executor(), std::move(acquire_in_time), queued);

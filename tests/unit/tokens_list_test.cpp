@@ -52,7 +52,8 @@ std::error_code code_in(std::exception_ptr e) {
     }
 }
 
-// An operation that fails, with each token: how often the failure has arrived. The result type is all that matters to Asio.
+// An operation that fails, with each token: how often the failure has arrived. The result type is all that matters to
+// Asio.
 template <class T>
 asio::awaitable<int> failures_by_token(asio::any_io_executor loop, asio::any_io_executor other) {
     int failed = 0;
@@ -139,6 +140,9 @@ void list_sessions(token_list& all) {
 
 void list_operations(token_list& all) {
     all.compiles<operations>("operations.hpp create", [](auto& o) { return o.create("/a"); });
+    all.compiles<operations>("operations.hpp create_unless_exists",
+                             [](auto& o) { return o.create_unless_exists("/a"); });
+    all.compiles<operations>("operations.hpp create_or_set", [](auto& o) { return o.create_or_set("/a", ""); });
     all.compiles<operations>("operations.hpp get", [](auto& o) { return o.get("/a"); });
     all.compiles<operations>("operations.hpp set", [](auto& o) { return o.set("/a", ""); });
     all.compiles<operations>("operations.hpp exists", [](auto& o) { return o.exists("/a"); });
@@ -146,7 +150,8 @@ void list_operations(token_list& all) {
     all.compiles<operations>("operations.hpp remove", [](auto& o) { return o.remove("/a"); });
     all.compiles<operations>("operations.hpp remove_recursive", [](auto& o) { return o.remove_recursive("/a"); });
     all.compiles<operations>("operations.hpp multi", [](auto& o) { return o.multi(transaction()); });
-    all.compiles<operations>("operations.hpp multi_behind", [](auto& o) { return o.multi_behind({}, transaction(), ""); });
+    all.compiles<operations>("operations.hpp multi_behind",
+                             [](auto& o) { return o.multi_behind({}, transaction(), ""); });
     all.compiles<operations>("operations.hpp sync", [](auto& o) { return o.sync(); });
     all.compiles<operations>("operations.hpp get_acl", [](auto& o) { return o.get_acl("/a"); });
     all.compiles<operations>("operations.hpp set_acl", [](auto& o) { return o.set_acl("/a", open_acl()); });
@@ -157,7 +162,8 @@ void list_operations(token_list& all) {
     all.compiles<operations>("operations.hpp config_and_watch", [](auto& o) { return o.config_and_watch(); });
     all.compiles<operations>("operations.hpp reconfigure", [](auto& o) { return o.reconfigure("", ""); });
     all.compiles<operations>("operations.hpp find_protected", [](auto& o) { return o.find_protected("/a", ""); });
-    all.compiles<operations>("operations.hpp find_all_protected", [](auto& o) { return o.find_all_protected("/a", {}); });
+    all.compiles<operations>("operations.hpp find_all_protected",
+                             [](auto& o) { return o.find_all_protected("/a", {}); });
 }
 
 // What mutex, shared_mutex, unfair_mutex and multi_mutex have in common.
@@ -179,10 +185,13 @@ void list_locks(token_list& all) {
     all.compiles<unfair_mutex>("unfair_mutex.hpp holder", [](auto& l) { return l.holder(); });
     all.compiles<shared_mutex>("shared_mutex.hpp acquire_shared", [](auto& l) { return l.acquire_shared(); });
     all.compiles<shared_mutex>("shared_mutex.hpp try_acquire_shared", [](auto& l) { return l.try_acquire_shared(); });
-    all.compiles<shared_mutex>("shared_mutex.hpp try_acquire_shared_for", [](auto& l) { return l.try_acquire_shared_for(1h); });
-    all.compiles<shared_mutex>("shared_mutex.hpp try_acquire_shared_until", [](auto& l) { return l.try_acquire_shared_until({}); });
+    all.compiles<shared_mutex>("shared_mutex.hpp try_acquire_shared_for",
+                               [](auto& l) { return l.try_acquire_shared_for(1h); });
+    all.compiles<shared_mutex>("shared_mutex.hpp try_acquire_shared_until",
+                               [](auto& l) { return l.try_acquire_shared_until({}); });
     all.compiles<shared_mutex>("shared_mutex.hpp downgrade", [](auto& l) { return l.downgrade(lock_guard()); });
-    all.compiles<shared_mutex>("shared_mutex.hpp with_shared_lock", [](auto& l) { return l.with_shared_lock(guarded_work); });
+    all.compiles<shared_mutex>("shared_mutex.hpp with_shared_lock",
+                               [](auto& l) { return l.with_shared_lock(guarded_work); });
     all.compiles<shared_mutex>("shared_mutex.hpp contenders", [](auto& l) { return l.contenders(); });
     all.compiles<semaphore>("semaphore.hpp acquire", [](auto& s) { return s.acquire(); });
     all.compiles<semaphore>("semaphore.hpp acquire_each", [](auto& s) { return s.acquire_each(2); });
@@ -198,9 +207,8 @@ void list_locks(token_list& all) {
     all.compiles<lock_guard>("lock_guard.hpp revoke_requested", [](auto& g) { return g.revoke_requested(); });
     all.compiles<lock_guard>("lock_guard.hpp release", [](auto& g) { return g.release(); });
     all.compiles<lock_claim>("lock_claim.hpp gone", [](auto& c) { return c.gone(); });
-    all.compiles<client>("lock_owner.hpp acquire", [](auto& c) {
-        return lock_owner().acquire(c, "", "", lock_kind::shared, no_claim_at_all);
-    });
+    all.compiles<client>("lock_owner.hpp acquire",
+                         [](auto& c) { return lock_owner().acquire(c, "", "", lock_kind::shared, no_claim_at_all); });
     all.compiles<client>("lock_owner.hpp try_acquire", [](auto& c) {
         return lock_owner().try_acquire(c, "", "", lock_kind::shared, no_claim_at_all);
     });

@@ -182,15 +182,18 @@ TEST_CASE("tokens: as_tuple returns the exception and redirect_error does not", 
         const auto [good, s] = co_await asio::co_spawn(loop, zk.current_session(), as_tuple(asio::use_awaitable));
         CHECK_FALSE(good);
         CHECK(s.id() == 0x1001);
-        const auto [bad, seen] = co_await asio::co_spawn(loop, zk.get_and_watch("/none"), as_tuple(asio::use_awaitable));
+        const auto [bad, seen] =
+            co_await asio::co_spawn(loop, zk.get_and_watch("/none"), as_tuple(asio::use_awaitable));
         CHECK(code_from(bad) == zk_errc::no_node);
         CHECK(seen.changes.path().empty());
 
         std::error_code redirected;
-        co_await expect_code(asio::co_spawn(loop, zk.get("/none"), asio::redirect_error(asio::use_awaitable, redirected)),
-                             zk_errc::no_node);
+        co_await expect_code(
+            asio::co_spawn(loop, zk.get("/none"), asio::redirect_error(asio::use_awaitable, redirected)),
+            zk_errc::no_node);
         CHECK_FALSE(redirected);
-        const node_data read = co_await asio::co_spawn(loop, zk.get("/a"), asio::redirect_error(asio::use_awaitable, redirected));
+        const node_data read =
+            co_await asio::co_spawn(loop, zk.get("/a"), asio::redirect_error(asio::use_awaitable, redirected));
         CHECK(read.data == "data of a");
     };
     r.run(body);

@@ -35,6 +35,10 @@ struct operations::impl {
     static asio::awaitable<std::vector<step_result>> multi(operations on, std::vector<std::string> checked, transaction steps,
                                                            std::string operation);
     static asio::awaitable<created> create(operations on, std::string path, bytes data, create_options options);
+    static asio::awaitable<std::optional<created>> create_unless_exists(operations on, std::string path, bytes data,
+                                                                        create_options options);
+    static asio::awaitable<node_stat> create_or_set(operations on, std::string path, bytes data,
+                                                    create_options options);
     static asio::awaitable<void> remove_recursive(operations on, std::string path);
     static asio::awaitable<std::optional<created>> find_protected(operations on, std::string parent, std::string protection_id);
     static asio::awaitable<std::multimap<std::string, std::string>> find_all_protected(operations on, std::string parent,

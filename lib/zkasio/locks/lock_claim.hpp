@@ -9,6 +9,7 @@
 #include <asio/awaitable.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,9 @@ public:
     virtual const std::vector<std::string>& paths() const noexcept = 0;
     virtual const session& on() const noexcept = 0;
     virtual std::int64_t token() const noexcept = 0;
+
+    /// The sequence number of the node, see lock_guard::sequence(); nothing where the recipe has none.
+    virtual std::optional<std::int32_t> sequence() const noexcept { return std::nullopt; }
 
     /// Whether the existence of the nodes proves that it is ours, so that lock_guard::commit() may rely on it.
     virtual bool proves() const noexcept { return true; }

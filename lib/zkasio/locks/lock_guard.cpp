@@ -139,7 +139,8 @@ asio::awaitable<std::vector<step_result>> lock_guard::commit(transaction steps) 
     return commit_under(claim_, is_released(), std::move(steps));
 }
 
-asio::awaitable<void> lock_guard::run_body(std::function<asio::awaitable<void>()> body, claim_ptr claim, bool released) {
+asio::awaitable<void> lock_guard::run_body(std::function<asio::awaitable<void>()> body, claim_ptr claim,
+                                           bool released) {
     return run_under(std::move(claim), released, std::move(body));
 }
 
@@ -155,8 +156,8 @@ asio::awaitable<void> revoke(client zk, std::string path) {
     }
 }
 
-asio::awaitable<void> lock_detail::run_with_lock(lock_body body, std::string path, asio::awaitable<lock_guard> acquiring,
-                                                 revocation_policy policy) {
+asio::awaitable<void> lock_detail::run_with_lock(lock_body body, std::string path,
+                                                 asio::awaitable<lock_guard> acquiring, revocation_policy policy) {
     if (!body) throw error(errc::invalid_argument, "with_lock", path, "the body is empty");
     lock_guard guard = co_await std::move(acquiring);
     std::function<asio::awaitable<void>()> bound = [&] { return body(guard); };

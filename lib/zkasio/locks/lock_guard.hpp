@@ -24,11 +24,11 @@ namespace zkasio {
 
 class client;
 
-/// A number that rises with every grant of a lock, over the whole ensemble, for as long as the servers keep their data: an
-/// ensemble that was wiped, or restored from a backup, gives numbers out again that it has given out before. Send it along
-/// with what the lock protects, and let the receiver refuse smaller ones: then a holder that was paused and has lost the
-/// lock without noticing does no harm. It is the czxid of the lock's node (of several: the largest).
-/// One that is made without arguments is 0, which is smaller than that of any grant.
+/// A number that rises with every grant of a lock, over the whole ensemble, for as long as the servers keep their data:
+/// an ensemble that was wiped, or restored from a backup, gives numbers out again that it has given out before. Send it
+/// along with what the lock protects, and let the receiver refuse smaller ones: then a holder that was paused and has
+/// lost the lock without noticing does no harm. It is the czxid of the lock's node (of several: the largest). One that
+/// is made without arguments is 0, which is smaller than that of any grant.
 class fencing_token {
 public:
     fencing_token() noexcept = default;
@@ -61,6 +61,12 @@ public:
     const std::string& path() const noexcept;
     const std::vector<std::string>& paths() const noexcept;
 
+    /// The number that the server has put at the end of the name of path(): the place in the queue, as operators see
+    /// it. Nothing for an unfair_mutex, whose node has none, for a multi_mutex, whose nodes stand in several queues,
+    /// and for an empty guard. It begins anew when the directory does, and wraps around: to compare grants, use
+    /// token().
+    std::optional<std::int32_t> sequence() const noexcept { return claim_ ? claim_->sequence() : std::nullopt; }
+
     bool held() const noexcept { return !is_released() && claim_->hold().held(); }
     boot_clock::time_point held_until() const noexcept { return is_released() ? boot_clock::time_point() : claim_->hold().held_until(); }
     /// loss_reason::none while nothing is wrong.
@@ -76,10 +82,10 @@ public:
     /// from then on.
     asio::awaitable<std::vector<step_result>> commit(transaction steps) const;
 
-    /// Runs `body()`, a coroutine, until it ends; when the lock is lost it receives a terminal cancellation, and when it has really
-    /// ended, this throws errc::lock_lost; what the body has thrown is nested in it (std::nested_exception), if it is more than a
-    /// cancellation. The lock is not released.
-    /// Returns what the body returns. *Lifetime* of the body: see kept_body.hpp.
+    /// Runs `body()`, a coroutine, until it ends; when the lock is lost it receives a terminal cancellation, and when
+    /// it has really ended, this throws errc::lock_lost; what the body has thrown is nested in it
+    /// (std::nested_exception), if it is more than a cancellation. The lock is not released. Returns what the body
+    /// returns. *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
     asio::awaitable<detail::body_value<Body>> run(Body&& body) const {
         return detail::run_kept(std::forward<Body>(body), &run_body, claim_, is_released());
@@ -105,7 +111,8 @@ public:
 
 private:
     bool is_released() const noexcept { return released_.load(std::memory_order_acquire); }
-    static asio::awaitable<void> run_body(std::function<asio::awaitable<void>()> body, std::shared_ptr<lock_claim> claim, bool released);
+    static asio::awaitable<void> run_body(std::function<asio::awaitable<void>()> body,
+                                          std::shared_ptr<lock_claim> claim, bool released);
     std::shared_ptr<lock_claim> give_up() noexcept;
 
     std::shared_ptr<lock_claim> claim_;
@@ -138,12 +145,13 @@ using lock_body = std::function<asio::awaitable<void>(lock_guard&)>;
 
 namespace lock_detail {
 /// @param path of the lock, for messages.
-ZKASIO_EXPORT asio::awaitable<void> run_with_lock(
-    lock_body body, std::string path, asio::awaitable<lock_guard> acquiring, revocation_policy policy);
+ZKASIO_EXPORT asio::awaitable<void> run_with_lock(lock_body body, std::string path,
+                                                  asio::awaitable<lock_guard> acquiring, revocation_policy policy);
 
 /// What the with_lock() members of the locks do.
 template <class Body>
-asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock_of(std::string path, asio::awaitable<lock_guard> acquiring, Body&& body,
+asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock_of(std::string path,
+                                                                    asio::awaitable<lock_guard> acquiring, Body&& body,
                                                                     revocation_policy policy) {
     return detail::run_kept(std::forward<Body>(body), &run_with_lock, std::move(path), std::move(acquiring), policy);
 }
@@ -151,8 +159,8 @@ asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock_of(std::string 
 
 /// Acquires, runs `body(guard)`, a coroutine, and releases; what the with_lock() members of the locks do. See mutex::with_lock().
 template <class Body>
-asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(asio::awaitable<lock_guard> acquiring, Body&& body,
-                                                                 revocation_policy policy = revocation_policy::ignore()) {
+asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(
+    asio::awaitable<lock_guard> acquiring, Body&& body, revocation_policy policy = revocation_policy::ignore()) {
     return lock_detail::with_lock_of({}, std::move(acquiring), std::forward<Body>(body), policy);
 }
 

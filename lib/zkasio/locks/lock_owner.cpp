@@ -24,6 +24,7 @@ public:
     const std::vector<std::string>& paths() const noexcept override { return all_->claim->paths(); }
     const session& on() const noexcept override { return all_->claim->on(); }
     std::int64_t token() const noexcept override { return all_->claim->token(); }
+    std::optional<std::int32_t> sequence() const noexcept override { return all_->claim->sequence(); }
     bool proves() const noexcept override { return all_->claim->proves(); }
     void body_begins(asio::any_io_executor e) override { all_->claim->body_begins(std::move(e)); }
     void body_ends(asio::any_io_executor e) noexcept override { all_->claim->body_ends(std::move(e)); }

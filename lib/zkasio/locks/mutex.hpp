@@ -84,11 +84,11 @@ public:
                                                                  acquire_options how = acquire_options()) const;
 
     /// Acquires, runs `body(guard)`, a coroutine, and releases. When the lock is lost meanwhile, the body receives a
-    /// terminal cancellation; when it has really ended, this throws errc::lock_lost, see lock_guard::run(). A body may release the
-    /// guard itself. Returns what the body returns. *Lifetime* of the body: see kept_body.hpp.
+    /// terminal cancellation; when it has really ended, this throws errc::lock_lost, see lock_guard::run(). A body may
+    /// release the guard itself. Returns what the body returns. *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
-    asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(Body&& body,
-                                                                     revocation_policy policy = revocation_policy::ignore()) const {
+    asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(
+        Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
         return lock_detail::with_lock_of(path_, acquire(), std::forward<Body>(body), policy);
     }
 

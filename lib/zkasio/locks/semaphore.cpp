@@ -32,7 +32,9 @@ namespace {
 using permit_nodes = std::vector<owned_node>;
 
 queue_names lock_names(const std::string& path) { return {name_scheme::curator(), "lock-", {}, join_path(path, "locks")}; }
-queue_names permit_names(const std::string& path) { return {name_scheme::curator(), "lease-", {}, join_path(path, "leases")}; }
+queue_names permit_names(const std::string& path) {
+    return {name_scheme::curator(), permit_marker, {}, join_path(path, "leases")};
+}
 
 // Curator's SharedCount: an int, the highest byte first.
 int count_in(const std::string& data, const std::string& path) {
@@ -93,7 +95,7 @@ asio::awaitable<std::optional<permit_nodes>> create_permits(session on, std::str
                                                           back_off& pauses) {
     permit_nodes nodes;
     nodes.reserve(static_cast<std::size_t>(n));
-    for (int i = 0; i < n; ++i) nodes.emplace_back(on, directory, "lease-", options.data(), options.acl());
+    for (int i = 0; i < n; ++i) nodes.emplace_back(on, directory, permit_marker, options.data(), options.acl());
     bool all = true, no_directory = false, throttled = false;
     for (owned_node& node : nodes) {
         try {

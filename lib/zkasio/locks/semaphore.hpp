@@ -89,8 +89,8 @@ public:
 
     /// Acquires one permit, runs `body(guard)`, and releases. See mutex::with_lock().
     template <class Body>
-    asio::awaitable<detail::body_value<Body, lock_guard&>> with_permit(Body&& body,
-                                                                       revocation_policy policy = revocation_policy::ignore()) const {
+    asio::awaitable<detail::body_value<Body, lock_guard&>> with_permit(
+        Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
         return lock_detail::with_lock_of(path_, acquire(), std::forward<Body>(body), policy);
     }
 

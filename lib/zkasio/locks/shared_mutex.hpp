@@ -103,18 +103,18 @@ public:
 
     /// See mutex::with_lock().
     template <class Body>
-    asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(Body&& body,
-                                                                     revocation_policy policy = revocation_policy::ignore()) const {
+    asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(
+        Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
         return lock_detail::with_lock_of(path_, acquire(), std::forward<Body>(body), policy);
     }
     template <class Body>
-    asio::awaitable<detail::body_value<Body, lock_guard&>> with_shared_lock(Body&& body,
-                                                                            revocation_policy policy = revocation_policy::ignore()) const {
+    asio::awaitable<detail::body_value<Body, lock_guard&>> with_shared_lock(
+        Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
         return lock_detail::with_lock_of(path_, acquire_shared(), std::forward<Body>(body), policy);
     }
     template <class Body>
-    asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(lock_kind kind, Body&& body,
-                                                                     revocation_policy policy = revocation_policy::ignore()) const {
+    asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(
+        lock_kind kind, Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
         return lock_detail::with_lock_of(path_, acquire(kind), std::forward<Body>(body), policy);
     }
 

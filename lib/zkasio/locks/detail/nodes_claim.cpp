@@ -1,9 +1,16 @@
 #include <zkasio/locks/detail/nodes_claim.hpp>
 
+#include <zkasio/locks/detail/queue_names.hpp>
+#include <zkasio/path.hpp>
+
 namespace zkasio::lock_detail {
 
 nodes_claim::nodes_claim(session on, std::vector<std::string> paths, std::int64_t token)
     : on_(std::move(on)), paths_(std::move(paths)), hold_(on_.hold(paths_)), token_(token) {}
+
+std::optional<std::int32_t> nodes_claim::sequence() const noexcept {
+    return sequence_of(node_name(paths_.front()), permit_marker);
+}
 
 void nodes_claim::give_up() noexcept {
     if (std::exchange(given_up_, true)) return;

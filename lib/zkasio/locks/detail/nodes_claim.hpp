@@ -8,7 +8,10 @@
 
 namespace zkasio::lock_detail {
 
-/// A claim that consists of nodes, and of nothing else.
+/// What the nodes of a semaphore's permits are called, in front of their sequence number.
+inline constexpr const char* permit_marker = "lease-";
+
+/// A claim that consists of nodes, and of nothing else: those of permits.
 class nodes_claim final : public lock_claim {
 public:
     /// @param paths of nodes that this session owns; at least one. They are removed in the end.
@@ -21,6 +24,7 @@ public:
     const std::vector<std::string>& paths() const noexcept override { return paths_; }
     const session& on() const noexcept override { return on_; }
     std::int64_t token() const noexcept override { return token_; }
+    std::optional<std::int32_t> sequence() const noexcept override;
     void give_up() noexcept override;
     asio::awaitable<void> gone() override;
 

@@ -2,6 +2,7 @@
 
 #include <zkasio/locks/detail/lock_queue.hpp>
 #include <zkasio/locks/detail/rethrow.hpp>
+#include <zkasio/path.hpp>
 
 #include <asio/dispatch.hpp>
 
@@ -33,6 +34,13 @@ bool queue_claim::granted() {
     granted_ = who_->outcome == acquire_outcome::granted;
     if (granted_) paths_.assign(1, who_->path);
     return granted_;
+}
+
+std::optional<std::int32_t> queue_claim::sequence() const noexcept {
+    const queue_names& names = who_->asked.spec->names;
+    const std::string_view name = node_name(paths_.front());
+    const auto number = sequence_of(name, names.exclusive());
+    return number || !names.has_shared() ? number : sequence_of(name, names.shared());
 }
 
 void queue_claim::give_up() noexcept {

@@ -36,6 +36,7 @@ public:
     const std::vector<std::string>& paths() const noexcept override { return paths_; }
     const session& on() const noexcept override { return on_; }
     std::int64_t token() const noexcept override { return who_->czxid; }
+    std::optional<std::int32_t> sequence() const noexcept override;
     void give_up() noexcept override;
     asio::awaitable<void> gone() override;
     void body_begins(asio::any_io_executor executor) override;
