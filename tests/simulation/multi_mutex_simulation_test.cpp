@@ -58,6 +58,7 @@ void run_mixed(const std::string& name, const faults& f) {
 
 }  // namespace
 
+// Fails without G16.
 TEST_CASE("multi_mutex in one transaction, simulated: users of all sorts", "[simulation]") {
     run_together("calm", {});
 }
@@ -94,6 +95,7 @@ TEST_CASE("multi_mutex in one transaction, simulated: sessions expire", "[simula
     run_together("expiries", f);
 }
 
+// Fails without G38.
 TEST_CASE("multi_mutex one after another, simulated: sessions expire", "[simulation]") {
     faults f;
     f.drops = f.expiries = true;
@@ -124,6 +126,7 @@ TEST_CASE("multi_mutex of several kinds, simulated: the directories are removed 
     run_mixed("containers", f);
 }
 
+// Fails without G38.
 TEST_CASE("multi_mutex in one transaction, simulated: an operator deletes nodes", "[simulation]") {
     faults f;
     f.drops = f.operator_deletes = true;

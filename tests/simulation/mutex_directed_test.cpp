@@ -144,6 +144,7 @@ TEST_CASE("mutex, simulated: an operator deletes the node of a waiter", "[simula
     }
 }
 
+// Fails without G24.
 TEST_CASE("mutex, simulated: an operator deletes the nodes of waiters who hand over to each other", "[simulation]") {
     run_few_seeds("in a row", 4 * few, [](simulation& s) {
         queue_scenario l(s, simulated_mutex);
@@ -163,6 +164,7 @@ TEST_CASE("mutex, simulated: an operator deletes the nodes of waiters who hand o
     });
 }
 
+// Fails without G5.
 TEST_CASE("mutex, simulated: the directory was removed since the last time", "[simulation]") {
     run_few_seeds("removed", few, [](simulation& s) {
         queue_scenario l(s, simulated_mutex);
@@ -193,6 +195,7 @@ TEST_CASE("mutex, simulated: the directory was removed since the last time", "[s
 }
 
 // Without its node it has kept nobody out for a while.
+// Fails without G25.
 TEST_CASE("mutex, simulated: an owner that knows of its loss hands nothing over", "[simulation]") {
     run_few_seeds("knows of its loss", few, [](simulation& s) {
         queue_scenario l(s, simulated_mutex);
@@ -217,6 +220,7 @@ TEST_CASE("mutex, simulated: an owner that knows of its loss hands nothing over"
 }
 
 // Who stood before it when it was made, and whether it is still there, is not known.
+// Fails without G10.
 TEST_CASE("mutex, simulated: the answer to the create is lost, and then an operator deletes the node", "[simulation]") {
     run_few_seeds("lost and deleted", 10 * few, [](simulation& s) {
         queue_scenario l(s, simulated_mutex);

@@ -102,6 +102,7 @@ TEST_CASE("lock: an acquire waits until the lease covers it", "[queue]") {
 
 // An operator has deleted the directory of a lock, and the owner does not know it yet. In the new directory somebody else is the
 // first, and the next of ours gets just the number that would come behind the owner's in the old one.
+// Fails without G23, G27 and G28.
 TEST_CASE("lock: whoever is handed a lock that its owner did not have any more loses it", "[queue]") {
     rig r;
     int removals = 0, listings = 0;
@@ -146,6 +147,7 @@ TEST_CASE("lock: whoever is handed a lock that its owner did not have any more l
 }
 
 // The same where the old owner had no heir: who is let in while its removal is under way, for the last one between them has gone.
+// Fails without G19 and G27.
 TEST_CASE("lock: whoever comes to a lock behind an owner that did not have it any more loses it", "[queue]") {
     const std::string between = "_c_x-lock-0000000001";
     rig r;
@@ -186,6 +188,7 @@ TEST_CASE("lock: whoever comes to a lock behind an owner that did not have it an
 }
 
 // The same with readers, who let each other in without a hand-over.
+// Fails without G32.
 TEST_CASE("lock: a reader who comes to a reader that has no node any more looks for writers", "[queue]") {
     rig r;
     numbered_nodes nodes;
@@ -241,7 +244,137 @@ TEST_CASE("lock: readers who come to a reader that has its node need no listing"
     r.run(body);
 }
 
+// Fails without G33.
+TEST_CASE("lock: after a downgrade only a listing lets in the readers behind it", "[queue]") {
+    rig r;
+    fake_tree tree;
+    r.server.answer = [&](const request& q) -> std::optional<reply> { return tree(q); };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const shared_mutex lock(zk, "/l");
+        lock_guard writing = co_await lock.acquire();
+        const auto token = writing.token();
+        std::optional<lock_guard> behind;
+        auto read = [&]() -> asio::awaitable<void> { behind.emplace(co_await lock.acquire_shared()); };
+        const running reading(r.loop.executor(), read());
+        co_await r.server.until([&] { return tree.size() == 2; });
+        co_await next_turns(r.server);
+        const auto listings = r.server.count("children /l");
+        const lock_guard reader = co_await lock.downgrade(std::move(writing));
+        CHECK(reader.token() == token);
+        co_await reading.end();
+        CHECK(behind->held());
+        CHECK(r.server.count("children /l") == listings + 1);
+    };
+    r.run(body);
+}
+
+// Fails without G26.
+TEST_CASE("lock: one hand-over lets in as many readers as a transaction has room for", "[queue]") {
+    const std::string directory = '/' + std::string(200, 'l');
+    constexpr std::size_t readers = 600;  // 150'000 bytes of paths
+    rig r;
+    fake_tree tree;
+    std::size_t most_checks = 0;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        const auto* m = std::get_if<multi_request>(&q);
+        if (m && std::holds_alternative<remove_request>(m->ops.back())) most_checks = std::max(most_checks, m->ops.size() - 1);
+        return tree(q);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const shared_mutex lock(zk, directory);
+        lock_guard writing = co_await lock.acquire();
+        std::vector<lock_guard> guards;
+        auto read = [&]() -> asio::awaitable<void> { guards.push_back(co_await lock.acquire_shared()); };
+        std::vector<running> all;
+        for (std::size_t i = 0; i < readers; ++i) all.emplace_back(r.loop.executor(), read());
+        co_await r.server.until([&] { return tree.size() == readers + 1; });
+        co_await next_turns(r.server);
+        const auto listings = r.server.count("children " + directory);
+        co_await writing.release();
+        for (const running& one : all) co_await one.end();
+        CHECK(guards.size() == readers);
+        CHECK(most_checks > 300);
+        CHECK(most_checks < 500);
+        CHECK(r.server.count("children " + directory) > listings);  // the others
+        guards.clear();
+        co_await r.server.until([&] { return tree.size() == 0; });
+    };
+    r.run(body);
+}
+
+// Fails without G16.
+TEST_CASE("lock: as long as a listing shows a node that is being removed, no other one is asked for", "[queue]") {
+    rig r;
+    fake_tree tree;
+    bool removals_take_long = true;
+    std::optional<op_id> removal;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        if (removals_take_long && std::holds_alternative<remove_request>(q)) return std::nullopt;
+        return tree(q);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const shared_mutex lock(zk, "/l");
+        lock_guard reading = co_await lock.acquire_shared();
+        std::optional<lock_guard> written;
+        auto write = [&]() -> asio::awaitable<void> { written.emplace(co_await lock.acquire()); };
+        const running writing(r.loop.executor(), write());
+        co_await r.server.until([&] { return tree.size() == 2; });
+        co_await next_turns(r.server);
+        const auto listings = r.server.count("children /l");
+        const std::string path = reading.path();
+        running releasing(r.loop.executor(), reading.release());
+        co_await r.server.until([&] { return r.server.count("children /l") > listings; });
+        for (int turns = 0; turns < 10; ++turns) co_await next_turns(r.server);
+        CHECK(r.server.count("children /l") == listings + 1);
+        CHECK_FALSE(writing.ended());
+        for (const auto& q : r.server.requests)
+            if (std::holds_alternative<remove_request>(q.what)) removal = q.id;
+        removals_take_long = false;
+        tree(remove_request{path});
+        r.server.reply_to(removal.value(), reply());
+        co_await writing.end();
+        CHECK(written->held());
+        CHECK(r.server.count("children /l") == listings + 2);
+        co_await releasing.end();
+        co_await written->release();
+    };
+    r.run(body);
+}
+
+// Fails without G6.
+TEST_CASE("lock: whoever finds no directory believes nothing of what was known of it", "[queue]") {
+    const std::string theirs = "_c_x-lock-0000000000";
+    rig r;
+    numbered_nodes nodes;
+    bool directory_is_gone = false;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        const auto* c = std::get_if<create_request>(&q);
+        if (c && c->path == "/l") {
+            directory_is_gone = false;
+            return reply();
+        }
+        if (c && directory_is_gone) return refusal(zk_errc::no_node);
+        return nodes(q).value_or(reply());
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const mutex lock(zk, "/l");
+        const lock_guard first = co_await lock.acquire();
+        directory_is_gone = nodes.first_is_gone = true;
+        nodes.others = {theirs};  // the first in the new directory: ours will have just the number that follows the old owner's
+        auto acquire = [&]() -> asio::awaitable<void> { co_await lock.acquire(); };
+        running acquiring(r.loop.executor(), acquire());
+        co_await r.server.until([&] { return nodes.created.size() == 2; });
+        for (int turns = 0; turns < 10; ++turns) co_await next_turns(r.server);
+        CHECK(r.server.watched("/l/" + theirs));
+        CHECK_FALSE(first.held());
+        acquiring.cancel();
+        co_await acquiring.end();
+    };
+    r.run(body);
+}
+
 // By then it has long been watching its own node, which for a lock without readers would be proof enough.
+// Fails without G21.
 TEST_CASE("lock: when the last node ahead of a writer goes, a reader may have come in its place", "[queue]") {
     const std::string writer = "_c_x-__WRIT__0000000001", reader = "_c_y-__READ__0000000001";
     rig r;
@@ -263,6 +396,7 @@ TEST_CASE("lock: when the last node ahead of a writer goes, a reader may have co
     r.run(body);
 }
 
+// Fails without G11, G17 and G31.
 TEST_CASE("lock: whoever waits behind a reader that is about to join another leaves its node alone until then", "[queue]") {
     rig r;
     fake_tree tree;

@@ -35,6 +35,7 @@ std::ptrdiff_t requests_named(const fake_server& s, const std::string& operation
 
 }  // namespace
 
+// Fails without G37.
 TEST_CASE("lock: after a cut one listing finds the nodes of all creates whose answers were lost", "[lock]") {
     rig r;
     fake_tree tree;
@@ -70,6 +71,7 @@ TEST_CASE("lock: after a cut one listing finds the nodes of all creates whose an
 }
 
 // To those behind it such a node is one of the others until it is found. What a watch on it told by then would be lost.
+// Fails without G17.
 TEST_CASE("lock: nobody follows a node whose create was lost before it is found", "[lock]") {
     rig r;
     fake_tree tree;
@@ -121,6 +123,7 @@ TEST_CASE("lock: nobody follows a node whose create was lost before it is found"
     r.run(body);
 }
 
+// Fails without G39.
 TEST_CASE("lock: creates that were lost without a trace are sent again, unless nobody wants them any more", "[lock]") {
     rig r;
     fake_tree tree;
@@ -177,6 +180,7 @@ TEST_CASE("lock: a search that is cut, too, is repeated, and serves those who we
     r.run(body);
 }
 
+// Fails without G39.
 TEST_CASE("lock: what a server has refused, for having too much to do, is repeated after a pause", "[lock]") {
     const std::string refused = GENERATE("create", "children", "get", "remove");
     constexpr auto pause = 60ms;
@@ -402,6 +406,7 @@ TEST_CASE("lock: a downgrade whose session ends says that the lock is lost", "[l
     r.run(body);
 }
 
+// Fails without G24, G29 and G30.
 TEST_CASE("lock: a cut takes the lock from its owner where that is wanted, and from those who wait nothing", "[lock]") {
     const bool one_gives_up = GENERATE(false, true), one_is_deleted = GENERATE(false, true);
     rig r(rig::quick().suspension(suspension_policy::lose));
@@ -455,6 +460,7 @@ TEST_CASE("lock: a cut takes the lock from its owner where that is wanted, and f
     r.run(body);
 }
 
+// Fails without G24.
 TEST_CASE("lock: of readers who are handed the lock during a cut those have it afterwards whose nodes are there", "[lock]") {
     rig r(rig::quick().suspension(suspension_policy::lose));
     fake_tree tree;
@@ -526,6 +532,7 @@ TEST_CASE("lock: who would be handed the lock during a cut fails when the sessio
     r.run(body);
 }
 
+// Fails without G22.
 TEST_CASE("lock: each who fails gets an exception of its own", "[lock]") {
     const bool expires = GENERATE(true, false);
     rig r;

@@ -32,6 +32,7 @@ error failure(std::error_code code, bool outcome_unknown = false) {
 
 }  // namespace
 
+// Fails without G19.
 TEST_CASE("queue: what follows for the head", "[queue]") {
     CHECK(decide_next_step({}).action == what::nothing);
     CHECK(decide_next_step(with_head(verdict::granted)).action == what::grant);
@@ -68,6 +69,7 @@ TEST_CASE("queue: what follows for the head", "[queue]") {
     }
 }
 
+// Fails without G36.
 TEST_CASE("queue: who was not to wait is refused when the head has to wait, and not before that is known (G36)",
           "[queue]") {
     for (const verdict v : {verdict::granted, verdict::unknown, verdict::local}) {
@@ -80,6 +82,7 @@ TEST_CASE("queue: who was not to wait is refused when the head has to wait, and 
     CHECK(decide_next_step(s).action == what::refuse_try_acquires);
 }
 
+// Fails without G20.
 TEST_CASE("queue: what the end of the predecessor proves (G20, G21, G22)", "[queue]") {
     CHECK_FALSE(needs_listing(verdict::granted, false, true));
     CHECK(needs_listing(verdict::granted, false, false));  // G20

@@ -55,6 +55,7 @@ TEST_CASE("queue order: alone", "[queue]") {
     CHECK(o.empty());
 }
 
+// Fails without G5 and G14.
 TEST_CASE("queue order: whoever comes right behind one of our own needs no listing", "[queue]") {
     queue_order o(mutex_names);
     const queue_key first = o.enter(lock(3), somebody());
@@ -80,6 +81,7 @@ TEST_CASE("queue order: whoever comes right behind one of our own needs no listi
     }
 }
 
+// Fails without G10.
 TEST_CASE("queue order: a listing from before a reason to doubt it tells nothing", "[queue]") {
     queue_order o(mutex_names);
     o.enter(lock(3), somebody());
@@ -91,6 +93,7 @@ TEST_CASE("queue order: a listing from before a reason to doubt it tells nothing
     CHECK(o.next().what == verdict::granted);
 }
 
+// Fails without G7 and G8.
 TEST_CASE("queue order: whoever is leaving an old directory fills no gap in the new one of that name", "[queue]") {
     queue_order o(mutex_names);
     const queue_key old = o.enter(lock(7), somebody(), o.begin_create());
@@ -104,6 +107,7 @@ TEST_CASE("queue order: whoever is leaving an old directory fills no gap in the 
     CHECK_FALSE(o.knows(second));  // number 7 is somebody else
 }
 
+// Fails without G9.
 TEST_CASE("queue order: whoever's node was deleted may have the next number in another directory", "[queue]") {
     queue_order o(mutex_names);
     o.grant(o.enter(lock(0), somebody(), o.begin_create()));
@@ -116,6 +120,7 @@ TEST_CASE("queue order: whoever's node was deleted may have the next number in a
     CHECK(o.knows(anew));
 }
 
+// Fails without G10.
 TEST_CASE("queue order: what is doubted for a newcomer is what was listed before its create", "[queue]") {
     queue_order o(shared_names);
     o.grant(o.enter(reader(3), somebody()));
@@ -161,6 +166,7 @@ TEST_CASE("queue order: whoever leaves at the end of the queue does not spoil a 
     CHECK(o.next().what == verdict::granted);
 }
 
+// Fails without G4.
 TEST_CASE("queue order: a listing that was sent after the create has to show the node", "[queue]") {
     queue_order o(mutex_names);
     const auto asked = o.begin_create();
@@ -170,6 +176,7 @@ TEST_CASE("queue order: a listing that was sent after the create has to show the
     CHECK(o.listed({lock(5)}, look).missing == std::vector<contender_ptr>{me});
 }
 
+// Fails without G27.
 TEST_CASE("queue order: a doubted owner does not own what somebody ahead of it excludes it from", "[queue]") {
     queue_order o(shared_names);
     const auto exclusive = somebody(), sharing = somebody();
@@ -216,6 +223,7 @@ TEST_CASE("queue order: a doubted owner does not own what somebody ahead of it e
     }
 }
 
+// Fails without G1 and G2.
 TEST_CASE("queue order: a gap means that somebody else may be there", "[queue]") {
     queue_order o(mutex_names);
     const queue_key first = o.enter(lock(3), somebody());
@@ -265,6 +273,7 @@ TEST_CASE("queue order: the nearest of several remote ones, and whether it is th
     CHECK(o.next().what == verdict::unknown);
 }
 
+// Fails without G15.
 TEST_CASE("queue order: a listing that still shows our own that have left proves nothing", "[queue]") {
     queue_order o(mutex_names);
     const queue_key first = o.enter(lock(1), somebody());
@@ -281,6 +290,7 @@ TEST_CASE("queue order: a listing that still shows our own that have left proves
     CHECK(o.next().what == verdict::granted);
 }
 
+// Fails without G4.
 TEST_CASE("queue order: a node of ours that is not listed is missed, unless it came later than the question", "[queue]") {
     queue_order o(mutex_names);
     const contender_ptr old = somebody();
@@ -294,6 +304,7 @@ TEST_CASE("queue order: a node of ours that is not listed is missed, unless it c
     CHECK(o.listed({lock(1)}, o.begin_listing()).missing.size() == 1);
 }
 
+// Fails without G3.
 TEST_CASE("queue order: what is listed before we know that it is ours", "[queue]") {
     queue_order o(mutex_names);
     o.enter(lock(6), somebody());
@@ -305,6 +316,7 @@ TEST_CASE("queue order: what is listed before we know that it is ours", "[queue]
     CHECK(o.next().what == verdict::local);
 }
 
+// Fails without G7.
 TEST_CASE("queue order: a newcomer with a smaller number than ours had before is in another directory", "[queue]") {
     queue_order o(mutex_names);
     const queue_key old = o.enter(lock(4), somebody(), o.begin_create());
@@ -400,6 +412,21 @@ TEST_CASE("queue order: a writer lets in all the readers behind it, up to the ne
     CHECK(o.excludes(lock_kind::exclusive));
 }
 
+// Fails without G12.
+TEST_CASE("queue order: whether readers behind a writer that gives up still have their nodes, a listing has to tell", "[queue]") {
+    queue_order o(shared_names);
+    o.grant(o.enter(reader(1), somebody()));
+    list(o, {reader(1)});
+    const queue_key gives_up = o.enter(writer(2), somebody());
+    o.enter(reader(3), somebody());
+    CHECK(o.next().what == verdict::local);
+    o.leave(gives_up);
+    CHECK(o.next().what == verdict::unknown);
+    o.departed(gives_up);
+    list(o, {reader(1), reader(3)});
+    CHECK(o.next().what == verdict::granted);
+}
+
 TEST_CASE("queue order: a downgrade keeps the place", "[queue]") {
     queue_order o(shared_names);
     const queue_key w = o.enter(writer(1), somebody());
@@ -447,6 +474,7 @@ TEST_CASE("queue order: a foreign child is refused", "[queue]") {
 }
 
 // Against a model that sees everything: several sessions, whatever order of events.
+// Fails without G1.
 TEST_CASE("queue order: nobody is let in whom the whole queue would keep out", "[queue]") {
     struct node {
         std::int32_t sequence;
