@@ -49,12 +49,10 @@ struct list_link {
 
 enum class task_kind { body, spawned };
 
-// A parameter of run_task(), and so in the memory of its coroutine: a task costs no other. Moving makes a new signal,
-// so a node is not moved any more when somebody has asked for its slot.
+// What a scope knows of one task. Belongs to the completion handler that co_spawn takes along: Asio 1.30 uses the slot
+// of the signal even after the task's own coroutine has ended, when that has never been suspended.
 struct task_node : list_link {
     task_node(std::shared_ptr<scope_state> s, task_kind k) noexcept : scope(std::move(s)), kind(k) {}
-    task_node(task_node&& other) noexcept
-        : list_link(std::move(other)), scope(std::move(other.scope)), kind(other.kind) {}
 
     std::shared_ptr<scope_state> scope;
     task_kind kind;
@@ -121,16 +119,16 @@ namespace {
 
 // co_spawn lets terminal cancellation through and nothing else: the task is to see all types. The reset forgets what
 // has arrived before, which is nothing as long as co_spawn on the strand begins at once.
-asio::awaitable<void> run_task(task_node node, asio::awaitable<void> task) {
+asio::awaitable<void> run_task(task_node* node, asio::awaitable<void> task) {
     std::exception_ptr failed;
     try {
         co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-        if (node.scope->cancelled()) throw std::system_error(asio::error::operation_aborted);
+        if (node->scope->cancelled()) throw std::system_error(asio::error::operation_aborted);
         co_await std::move(task);
     } catch (...) {
         failed = std::current_exception();
     }
-    node.scope->task_ended(node, std::move(failed));
+    node->scope->task_ended(*node, std::move(failed));
 }
 
 // For a completion handler that does nothing, and is not called. To keep another executor at work takes memory.
@@ -149,7 +147,8 @@ struct task_handler {
     executor_type get_executor() const noexcept { return {}; }
     void operator()(const std::exception_ptr&) const noexcept {}
 
-    asio::cancellation_slot slot;
+    std::unique_ptr<task_node> node;
+    asio::cancellation_slot slot = node->signal.slot();
 };
 
 template <class Handler>
@@ -187,14 +186,13 @@ asio::awaitable<void> run_all(const scope_body& body) {
 }  // namespace
 
 void scope_state::start(asio::awaitable<void> task, task_kind kind) {
-    task_node made(shared_from_this(), kind);
-    made.insert_before(tasks_);
-    asio::awaitable<void> run = run_task(std::move(made), std::move(task));
-    auto& node = static_cast<task_node&>(*tasks_.previous);  // has moved into the coroutine
+    auto node = std::make_unique<task_node>(shared_from_this(), kind);
+    node->insert_before(tasks_);
+    asio::awaitable<void> run = run_task(node.get(), std::move(task));
     ++running_;
     if (kind == task_kind::body) body_runs_ = true;
     try {
-        asio::co_spawn(executor_, std::move(run), task_handler{node.signal.slot()});
+        asio::co_spawn(executor_, std::move(run), task_handler{std::move(node)});
     } catch (...) {  // no memory: the task has not begun
         --running_;
         throw;
