@@ -210,8 +210,10 @@ asio::awaitable<void> until_fired(asio::steady_timer& timer) {
 }
 }  // namespace
 
-TEST_CASE("task scope: a task costs no more allocations than co_spawn with a cancellation slot", "[task_scope]") {
+// What a task has besides: the frame of run_task(), which resets the cancellation state (Asio allocates that anew), and its node.
+TEST_CASE("task scope: a task costs three allocations more than co_spawn with a cancellation slot at most", "[task_scope]") {
     constexpr int n = 1000;
+    constexpr long besides = 3 * n;
     test_loop loop;
     auto steps = [&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
@@ -233,7 +235,7 @@ TEST_CASE("task scope: a task costs no more allocations than co_spawn with a can
             co_return;
         });
         CHECK(bare >= 3 * n);
-        CHECK(in_a_scope <= bare);
+        CHECK(in_a_scope <= bare + besides);
     };
     asio::co_spawn(asio::make_strand(loop.executor()), steps(), asio::detached);
     loop.run();
