@@ -116,7 +116,7 @@ TEST_CASE("requests: a thousand are under way at most, and heartbeats do not sta
     CHECK(b.backend.submitted.size() == 1003);
 }
 
-TEST_CASE("requests: who leaves is told at once; what was sent stays until its answer, what was not is forgotten", "[requests]") {
+TEST_CASE("requests: who leaves is told at once, and what was sent stays until its answer, what was not is forgotten", "[requests]") {
     parts_bench b;
     b.connect();
     outcome sent, unsent;
@@ -229,7 +229,7 @@ TEST_CASE("requests: what the backend cannot take now waits until it can, in its
     CHECK(b.backend.submitted.size() == 2);
 }
 
-TEST_CASE("requests: without a connection they end when their time is over; those of the library itself wait on", "[requests]") {
+TEST_CASE("requests: without a connection they end when their time is over, and those of the library itself wait on", "[requests]") {
     parts_bench b(client_options("10.0.0.1").connection_timeout(std::chrono::milliseconds(10)));
     outcome a, connected;
     b.requests.submit(1, getting("/a"), a.to());

@@ -63,7 +63,7 @@ TEST_CASE("task scope: it ends when the body and all tasks have ended", "[task_s
     loop.run(steps());
 }
 
-TEST_CASE("task scope: without tasks it is its body; its result is the body's", "[task_scope]") {
+TEST_CASE("task scope: without tasks it is its body, and its result is the body's", "[task_scope]") {
     test_loop loop;
     auto steps = [&]() -> asio::awaitable<void> {
         const int number = co_await with_task_scope([](task_scope&) -> asio::awaitable<int> { co_return 7; });
