@@ -151,7 +151,7 @@ asio::awaitable<void> client::add_auth(std::string scheme, bytes credential) con
 asio::awaitable<void> client::set_servers(std::string servers) const { return use_servers(core_, std::move(servers)); }
 asio::awaitable<close_result> client::close() const { return closed(core_); }
 
-asio::awaitable<void> client::run_with_session(std::function<asio::awaitable<void>(session)> body, core_ptr c) {
+asio::awaitable<void> client::run_with_session(std::function<asio::awaitable<void>(const session&)> body, core_ptr c) {
     if (!body) throw error(errc::invalid_argument, "with_session", {}, "the body is empty");
     const session s = co_await connected_session(c, "with_session", std::string());
     const session_hold hold = s.hold("");

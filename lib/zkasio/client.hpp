@@ -106,13 +106,13 @@ public:
     /// *Completes when* the list was taken; *fails with* errc::invalid_argument.
     asio::awaitable<void> set_servers(std::string servers) const;
 
-    /// Runs `body(session)`, a coroutine, for as long as the current session is certain to live: when it expires, when
+    /// Runs `body(session)`, a coroutine, which may keep a copy or a reference, for as long as the current session is certain to live: when it expires, when
     /// its lease ends, when the connection is lost with suspension_policy::lose, or when the client is closed, the body
     /// receives a terminal cancellation, and when the body has really ended, this throws errc::session_expired; what
     /// the body has thrown is nested in it, if it is more than a cancellation. Otherwise it completes when the body
     /// does, with what the body returns. *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
-    asio::awaitable<detail::body_value<Body, session>> with_session(Body&& body) const {
+    asio::awaitable<detail::body_value<Body, const session&>> with_session(Body&& body) const {
         return detail::run_kept(std::forward<Body>(body), &run_with_session, core_);
     }
 
@@ -122,7 +122,7 @@ public:
     asio::awaitable<close_result> close() const;
 
 private:
-    static asio::awaitable<void> run_with_session(std::function<asio::awaitable<void>(session)> body,
+    static asio::awaitable<void> run_with_session(std::function<asio::awaitable<void>(const session&)> body,
                                                   std::shared_ptr<detail::core> core);
 
     std::shared_ptr<void> last_handle_;  // closes the core when the last copy goes

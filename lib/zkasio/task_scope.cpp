@@ -253,7 +253,8 @@ void scope_state::cancel_all(asio::cancellation_type how) {
         auto& node = static_cast<task_node&>(*still_to_do.next);
         node.unlink();
         node.insert_before(tasks_);
-        node.signal.emit(how);
+        // A task that ends within this may have failed, and so cancelled all: those who are still to come, too.
+        node.signal.emit(cancelled_terminally_ ? how | asio::cancellation_type::terminal : how);
     }
 }
 

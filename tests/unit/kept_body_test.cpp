@@ -200,3 +200,22 @@ TEST_CASE("bodies: one that returns a value and is empty is refused with words",
     };
     r.run(body);
 }
+
+TEST_CASE("bodies: with_session gives them a session that lives as long as they do", "[bodies]") {
+    rig r;
+    auto steps = [&](client zk) -> asio::awaitable<void> {
+        auto by_reference = [&](const session& s) -> asio::awaitable<void> {
+            co_await s.get("/a");  // suspended once: whatever the reference is bound to has to be there still
+            CHECK(s.id() != 0);
+            co_await s.get("/b");
+        };
+        co_await zk.with_session(by_reference);
+        auto by_value = [&](session s) -> asio::awaitable<std::int64_t> {
+            co_await s.get("/c");
+            co_return s.id();
+        };
+        const std::int64_t id = co_await zk.with_session(by_value);
+        CHECK(id != 0);
+    };
+    r.run(steps);
+}

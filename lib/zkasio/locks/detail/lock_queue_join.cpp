@@ -39,6 +39,7 @@ asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
 
         const auto node = co_await create_node_at(c, ordered.front().name, beside_or_instead::beside);
         if (!node) continue;
+        if (over_) co_return false;  // while the answer was on its way here; the node is gone with the session
         c->path = node->path;
         c->at = order_.enter(node_name(c->path), c);
         order_.grant(c->at);
