@@ -172,7 +172,7 @@ asio::awaitable<void> client::run_with_session(std::function<asio::awaitable<voi
 
 session_events client::events() const {
     auto s = std::make_shared<event_subscription>();
-    on_strand(there(core_, "events"), [core = core_, s] { core->sessions().subscribe(s); });
+    on_strand(there(core_, "events"), [core = core_, s] { core->sessions().subscribe(s, core->state()); });
     return {core_, s};
 }
 

@@ -66,7 +66,8 @@ void core::start() {
 }
 
 void core::ask(op_id id, command c, receiver to) {
-    const bool may_be_alone = !flush_scheduled_ && closing_ == closing::no;
+    // When we look late, the end of the connection may lie unread: the usual way reads first.
+    const bool may_be_alone = !flush_scheduled_ && closing_ == closing::no && !link_.is_late(clock::now());
     if (may_be_alone && requests_.submit_at_once(id, c, to)) return;
     requests_.submit(id, std::move(c), std::move(to));
 }
@@ -150,9 +151,10 @@ void core::on_link(link_state s) noexcept {
 
 void core::link_up() {
     const time_point now = clock::now();
-    sessions_.connected(now);
     requests_.connected(link_.backend().traits(), now);
+    sessions_.connected(now);
     holds_.lease_changed(*sessions_.current());
+    sessions_.publish_connected();
     schedule_flush();
 }
 

@@ -37,6 +37,8 @@ class core final : public std::enable_shared_from_this<core>,
 public:
     /// Throws zkasio::error for options that make no sense.
     core(asio::any_io_executor executor, client_options options, backend_factory factory);
+    /// What the backend tells when it goes, it tells while all parts are there.
+    ~core() { link_.retire(); }
 
     // ------------------------------------------------------------------------------------- from any thread
     const strand_type& strand() const noexcept { return strand_; }

@@ -17,6 +17,7 @@ void core::end_session() {
     const bool may_be_new = std::exchange(auth_.unconfirmed, 0) > 0;
     const bool final = refused && !may_be_new;
     const bool renew = !final && options_.renewal() == session_renewal::automatic && closing_ == closing::no;
+    sessions_.current()->over.store(true, std::memory_order_release);
     link_.retire();
     const session_record_ptr ended = sessions_.renew();
     // Before any callback: what these ask for belongs to the next session.

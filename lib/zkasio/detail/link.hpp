@@ -81,8 +81,9 @@ public:
     void process(bool readable, bool writable);
     /// What has arrived counts, even if we look late (fact 7): before the backend is asked what has timed out.
     void read_what_has_come();
+    bool is_late(time_point now) const noexcept { return now >= backend_deadline_; }
     void read_if_late(time_point now) {
-        if (now >= backend_deadline_) read_what_has_come();
+        if (is_late(now)) read_what_has_come();
     }
     /// Looks the servers up again, if that is due.
     void on_time(time_point now);

@@ -66,11 +66,13 @@ void request_table::enqueue(op_id id, entry e) {
     owner_.request_waits();
 }
 
-// Whether it may leave by itself: nothing waits, nothing is under way, and the send buffer of the socket is empty, for all that was sent
-// has been answered. What needs more than one step (a watch, a credential, a step of ours behind it) takes the usual way.
+// Whether it may leave by itself: nothing waits, nothing is under way, and the send buffer of the socket is empty. That is so when
+// all that was sent has been answered, also what the library itself has sent first on this connection. What needs more than one step
+// (a watch, a credential) or may be large (a transaction) takes the usual way.
 bool request_table::is_alone(const command& c) const {
     constexpr std::size_t small = 2048;  // bytes; no send buffer is smaller
-    return link_.connected() && queue_.empty() && issued_ == 0 && !c.watch && !std::holds_alternative<add_auth_request>(c.what) &&
+    const bool simple = !c.watch && !std::holds_alternative<add_auth_request>(c.what) && !std::holds_alternative<multi_request>(c.what);
+    return link_.connected() && answered_on_this_connection_ && queue_.empty() && issued_ == 0 && simple &&
            encoded_size(c.what) + link_.chroot().size() <= small && !owner_.refusal(c.pinned.get());
 }
 
@@ -209,6 +211,7 @@ void request_table::answered(op_id id, reply&& r) {
     if (node.empty()) return;
     entry& e = node.mapped();
     --issued_;
+    answered_on_this_connection_ = answered_on_this_connection_ || !r.sent;
     if (!queue_.empty()) owner_.request_waits();  // there was no room for more
     if (!r.sent && r.code != zk_errc::throttled) refused_ = 0;
     if (watch_of(*e.what).path) registration_done(e, r.code);
@@ -269,6 +272,7 @@ void request_table::connected(const backend_traits& traits, time_point now) {
     queue_.pause_again({});
     refused_ = 0;
     expiring_.clear();
+    answered_on_this_connection_ = false;
     last_sent_ = now;
     watches_.set_budget(traits.watched_path_bytes);
 }

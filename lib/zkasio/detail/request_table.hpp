@@ -165,6 +165,7 @@ private:
     std::size_t issued_ = 0;
     int refused_ = 0;  // one after another, of those that are sent again
     bool flush_when_writable_ = false;
+    bool answered_on_this_connection_ = false;
     bool unsettled_ = false;  // the backend may have something to tell of what was submitted at once
     time_point last_sent_{};
     watch_registry watches_;

@@ -63,8 +63,12 @@ void session_keeper::connected(time_point now) {
     // The handshake was sent after the attempt began, and it reached the leader.
     record_->lease.connected(link_.attempt_began(), granted, half_tick(options_.tick(), options_.session_timeout(), granted));
     check_tick(granted);
-    publish(session_state::connected,
-            "session " + hex(record_->session_id) + " on " + to.current_server() + ", timeout " + in_ms(granted));
+}
+
+void session_keeper::publish_connected() {
+    const backend& to = link_.backend();
+    publish(session_state::connected, "session " + hex(record_->session_id) + " on " + to.current_server() + ", timeout " +
+                                          in_ms(to.session_timeout()));
 }
 
 // Leases are right with such a tick, too, but what the servers have granted says that it is wrong, or that theirs is no usual

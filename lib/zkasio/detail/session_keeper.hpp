@@ -39,6 +39,7 @@ public:
 
     // ---------------------------------------------------------------------------------------- what the link tells
     void connected(time_point now);
+    void publish_connected();  ///< when the lease is known
     void disconnected(time_point now);
     void expired();
     void refused();
@@ -57,8 +58,9 @@ public:
     /// It is over, and another record is the current one. Returns the one that has ended.
     session_record_ptr renew();
 
-    void subscribe(const event_subscription_ptr& s) const {
-        events_.subscribe(s, {state(), record_->session_id, "the state when events() was called"});
+    /// @param now the state as the client tells it: in a child process it is closed.
+    void subscribe(const event_subscription_ptr& s, session_state now) const {
+        events_.subscribe(s, {now, record_->session_id, "the state when events() was called"});
     }
     void publish(session_state s, std::string reason, std::int64_t session_id);
     void publish(session_state s, std::string reason) { publish(s, std::move(reason), record_->session_id); }
