@@ -136,7 +136,7 @@ struct discarding_executor {
     template <class Function>
     void execute(Function&&) const noexcept {}
     discarding_executor require(asio::execution::blocking_t::never_t) const noexcept { return *this; }
-    friend bool operator==(const discarding_executor&, const discarding_executor&) noexcept { return true; }
+    bool operator==(const discarding_executor&) const noexcept = default;
 };
 
 // What co_spawn takes along: run_task() itself tells the scope when it ends.

@@ -182,7 +182,7 @@ TEST_CASE("what could not be sent fails, what was not tried is refused, and neit
     c.server.reset();
     if (batch) c.b->begin_batch();
     CHECK_FALSE(c.b->submit(1, get_request{"/a", false}));
-    for (const op_id id : {2, 3}) CHECK(c.b->submit(id, set_request{"/a", "x", any_version}) == not_now);
+    for (const op_id id : {2U, 3U}) CHECK(c.b->submit(id, set_request{"/a", "x", any_version}) == not_now);
     CHECK(c.seen.replies.empty());  // not from within submit()
     c.b->end_batch();
     REQUIRE(c.seen.replies.size() == 1);

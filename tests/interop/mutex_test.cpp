@@ -35,7 +35,7 @@ TEST_CASE("hand-offs: whoever waits for whom, all get the lock in the order in w
             co_await ours_first.drain();
         }
         line_up everybody(zk, dir + "/everybody");
-        for (const std::size_t i : {0, 1, 2, 1, 0, 2, 0}) {
+        for (const std::size_t i : {0U, 1U, 2U, 1U, 0U, 2U, 0U}) {
             co_await everybody.theirs(libraries_[i]);
             co_await everybody.theirs(libraries_[i]);
             co_await everybody.ours();

@@ -113,7 +113,7 @@ template <class T>
 asio::awaitable<std::error_code> code_of(asio::awaitable<T> operation) {
     std::error_code code;
     try {
-        co_await std::move(operation);
+        static_cast<void>(co_await std::move(operation));
     } catch (const std::system_error& e) {
         code = e.code();
     }
@@ -125,7 +125,7 @@ template <class T>
 asio::awaitable<std::string> message_of(asio::awaitable<T> operation) {
     std::string text;
     try {
-        co_await std::move(operation);
+        static_cast<void>(co_await std::move(operation));
     } catch (const std::exception& e) {
         text = e.what();
     }

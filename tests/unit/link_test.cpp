@@ -1,4 +1,5 @@
 #include "support/texts.hpp"
+#include "unit/error_of.hpp"
 #include "unit/fake_server.hpp"
 #include "unit/parts_bench.hpp"
 

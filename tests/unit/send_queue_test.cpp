@@ -59,7 +59,7 @@ TEST_CASE("send queue: what comes behind a pause after a refusal passes", "[send
 TEST_CASE("send queue: what is put back is the next of its lane", "[send_queue]") {
     send_queue q;
     const lane l = GENERATE(lane::urgent, lane::again, lane::normal);
-    for (const op_id id : {1, 2, 3}) q.push(l, id);
+    for (const op_id id : {1U, 2U, 3U}) q.push(l, id);
     const auto first = q.next(false, now);
     REQUIRE(first == op_id{1});
     q.put_back(l, *first);
@@ -70,7 +70,7 @@ TEST_CASE("send queue: the end of a session leaves those who wait for a connecti
     send_queue q;
     q.push(lane::urgent, 1);
     q.push(lane::again, 2);
-    for (const op_id id : {3, 4, 5}) q.push(lane::normal, id);
+    for (const op_id id : {3U, 4U, 5U}) q.push(lane::normal, id);
     q.drop_urgent_and_again();
     q.sweep([](op_id id) { return id == 4; });
     std::vector<op_id> left;

@@ -44,7 +44,7 @@ struct table {
 
 TEST_CASE("waits: all who wait get the code, and who comes later gets it at once", "[waits]") {
     table t;
-    for (const op_id id : {1, 2, 3}) t.wait(id);
+    for (const op_id id : {1U, 2U, 3U}) t.wait(id);
     CHECK(t.waits.size() == 3);
     t.waits.fire(t.event, errc::lock_lost);
     CHECK(t.seen == codes(3, errc::lock_lost));
@@ -57,8 +57,8 @@ TEST_CASE("waits: all who wait get the code, and who comes later gets it at once
 
 TEST_CASE("waits: one who is cancelled leaves, the others stay", "[waits]") {
     table t;
-    const op_id who = GENERATE(1, 2, 3);  // the first has a place of its own
-    for (const op_id id : {1, 2, 3}) t.wait(id);
+    const op_id who = GENERATE(1U, 2U, 3U);  // the first has a place of its own
+    for (const op_id id : {1U, 2U, 3U}) t.wait(id);
     CHECK(t.waits.cancel(who));
     CHECK(t.seen == codes{asio::error::operation_aborted});
     CHECK_FALSE(t.waits.cancel(who));

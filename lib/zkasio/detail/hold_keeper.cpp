@@ -125,7 +125,7 @@ void hold_keeper::heartbeat(time_point now) {
     command c;
     c.what = std::move(beat);
     c.pinned = s;
-    auto done = [this, s, checked = std::move(checked)](reply&& r) { heartbeat_answered(*s, checked, r); };
+    auto done = [this, s, nodes = std::move(checked)](reply&& r) { heartbeat_answered(*s, nodes, r); };
     requests_.submit(std::move(c), std::move(done), request_table::urgency::first);
 }
 
