@@ -5,11 +5,11 @@
 # Whether Asio 1.22 allocates with aligned_alloc depends on what was included before it, and memory travels between
 # translation units: decide it for all of them.
 set(ZkasioAsio_DEFINITIONS ASIO_STANDALONE ASIO_DISABLE_STD_ALIGNED_ALLOC)
-# Asio 1.22 looks for the coroutines of clang in <experimental/coroutine> only. With other compilers, and later versions, it
-# finds them by itself and defines the same.
+# Asio 1.22 looks for the coroutines of clang in <experimental/coroutine> only. With other compilers, and later
+# versions, it finds them by itself and defines the same.
 set(ZkasioAsio_CLANG_DEFINITIONS ASIO_HAS_CO_AWAIT=1 ASIO_HAS_STD_COROUTINE=1)
-# g++ before 14 inlines Asio's operator new for coroutine frames, but not the operator delete beside it, and warns of the
-# mismatch in whatever coroutine it happens to be: in programs that use zkasio, too.
+# g++ before 14 inlines Asio's operator new for coroutine frames, but not the operator delete beside it, and warns of
+# the mismatch in whatever coroutine it happens to be: in programs that use zkasio, too.
 set(ZkasioAsio_OPTIONS "")
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     list(APPEND ZkasioAsio_DEFINITIONS ${ZkasioAsio_CLANG_DEFINITIONS})

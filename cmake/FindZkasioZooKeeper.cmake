@@ -1,4 +1,5 @@
-# zkasio::zookeeper_st: the single-threaded ZooKeeper C client. Never the multi-threaded one: both export the same names.
+# zkasio::zookeeper_st: the single-threaded ZooKeeper C client. Never the multi-threaded one: both export the same
+# names.
 find_path(ZkasioZooKeeper_INCLUDE_DIR zookeeper/zookeeper.h)
 find_library(ZkasioZooKeeper_LIBRARY zookeeper_st)
 include(FindPackageHandleStandardArgs)

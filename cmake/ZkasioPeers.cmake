@@ -1,6 +1,7 @@
 # Programs that use other libraries' locks: for the interop tests and for the benchmarks.
 #
-# Sets ZKASIO_PEERS to those of curator, gozk, kazoo that can be built here, and ZKASIO_MISSING_PEERS to a text about the others.
+# Sets ZKASIO_PEERS to those of curator, gozk, kazoo that can be built here, and ZKASIO_MISSING_PEERS to a text about
+# the others.
 include_guard(DIRECTORY)
 
 find_program(ZKASIO_JAVA java)
@@ -38,9 +39,9 @@ list(JOIN ZKASIO_MISSING_PEERS ", " ZKASIO_MISSING_PEERS)
 
 set(zkasio_launcher "${CMAKE_CURRENT_LIST_DIR}/peer_launcher.in")
 
-# zkasio_peer(NAME SOURCE [JAVA_OPTIONS]) makes the program NAME, one of ZKASIO_PEERS, in the current binary directory. SOURCE is a
-# file of the current source directory, for Curator one that is called as its class. What has to be built for it is appended to
-# `zkasio_peer_files`.
+# zkasio_peer(NAME SOURCE [JAVA_OPTIONS]) makes the program NAME, one of ZKASIO_PEERS, in the current binary directory.
+# SOURCE is a file of the current source directory, for Curator one that is called as its class. What has to be built
+# for it is appended to `zkasio_peer_files`.
 function(zkasio_peer name source)
     set(out ${CMAKE_CURRENT_BINARY_DIR})
     set(in ${CMAKE_CURRENT_SOURCE_DIR}/${source})

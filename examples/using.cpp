@@ -197,7 +197,8 @@ void on_four_threads(std::string servers) {
     const zkasio::client zk(threads.get_executor(), zkasio::client_options(servers).session_timeout(10s));
     std::vector<std::future<void>> workers;
     for (int i = 0; i < 8; ++i)
-        workers.push_back(asio::co_spawn(asio::make_strand(threads), worker(zkasio::mutex(zk, "/using/threads")), asio::use_future));
+        workers.push_back(
+            asio::co_spawn(asio::make_strand(threads), worker(zkasio::mutex(zk, "/using/threads")), asio::use_future));
     for (std::future<void>& w : workers) w.get();
     asio::co_spawn(threads, zk.close(), asio::use_future).get();
     threads.join();
@@ -299,7 +300,8 @@ void cancelled_from_outside(std::string servers) {
         }
         asio::co_spawn(io, zk.close(), [](std::exception_ptr e, zkasio::close_result) { rethrow(e); });
     };
-    asio::co_spawn(io, take_turns(zkasio::mutex(zk, "/using/cancel")), asio::bind_cancellation_slot(stop.slot(), ended));
+    asio::co_spawn(io, take_turns(zkasio::mutex(zk, "/using/cancel")),
+                   asio::bind_cancellation_slot(stop.slot(), ended));
     asio::post(io, [&] { stop.emit(asio::cancellation_type::terminal); });
     io.run();
 }
@@ -353,7 +355,8 @@ asio::awaitable<void> rename(zkasio::client zk, zkasio::mutex lock, std::string 
 // [no_ternary]
 asio::awaitable<void> read_or_write(zkasio::shared_mutex lock, bool write) {
     const auto kind = write ? zkasio::lock_kind::exclusive : zkasio::lock_kind::shared;
-    const zkasio::lock_guard guard = co_await lock.acquire(kind);  // not: write ? co_await lock.acquire() : co_await ...
+    const zkasio::lock_guard guard =
+        co_await lock.acquire(kind);  // not: write ? co_await lock.acquire() : co_await ...
 }
 // [/no_ternary]
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Several processes with hundreds of coroutines each contend for one lock; one that holds it is killed, another one stopped
-# for longer than its session. Installs what is missing, builds, starts a throw-away ZooKeeper, and leaves nothing behind.
+# Several processes with hundreds of coroutines each contend for one lock; one that holds it is killed, another one
+# stopped for longer than its session. Installs what is missing, builds, starts a throw-away ZooKeeper, and leaves
+# nothing behind.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 

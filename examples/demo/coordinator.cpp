@@ -99,8 +99,8 @@ asio::awaitable<void> coordinator::script() {
     co_await prepare();
     for (int i = 0; i < options_.processes; ++i) co_await start_worker();
 
-    screen_.say(fmt::format("{} processes with {} coroutines each contend for {}", options_.processes, options_.coroutines,
-                            nodes_.lock()));
+    screen_.say(fmt::format("{} processes with {} coroutines each contend for {}", options_.processes,
+                            options_.coroutines, nodes_.lock()));
     began_ = clock::now();
     for (member& m : team_.members()) team_.go(m);
     asio::co_spawn(io_, refresh(), asio::detached);

@@ -21,9 +21,10 @@ std::string_view to_string(member::state s) noexcept {
     return "";
 }
 
-std::string headline(std::chrono::duration<double> elapsed, const history& all, double per_second, std::int64_t queued) {
-    return fmt::format("  {:5.1f} s {:>9} acquisitions {:>7.0f}/s   wait p50 {:>8}   in the queue {:>4}", elapsed.count(),
-                       to_text(all.size()), per_second, to_text(all.wait_percentile(0.5)), queued);
+std::string headline(std::chrono::duration<double> elapsed, const history& all, double per_second,
+                     std::int64_t queued) {
+    return fmt::format("  {:5.1f} s {:>9} acquisitions {:>7.0f}/s   wait p50 {:>8}   in the queue {:>4}",
+                       elapsed.count(), to_text(all.size()), per_second, to_text(all.wait_percentile(0.5)), queued);
 }
 
 std::vector<std::string> dashboard(std::string head, const std::deque<member>& members) {

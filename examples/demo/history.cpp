@@ -30,7 +30,8 @@ std::optional<std::string> history::disorder() const {
         const acquisition &a = sorted[i - 1], &b = sorted[i];
         if (a.position == b.position) return fmt::format("commit {} was reported twice", a.position);
         if (a.token >= b.token)
-            return fmt::format("commit {} has token {}, commit {} has token {}", a.position, a.token, b.position, b.token);
+            return fmt::format("commit {} has token {}, commit {} has token {}", a.position, a.token, b.position,
+                               b.token);
     }
     return std::nullopt;
 }

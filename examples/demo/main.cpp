@@ -14,12 +14,14 @@ int main(int argc, char** argv) {
     demo::run_options run;
     int duration = static_cast<int>(run.duration.count());
     int session_timeout = static_cast<int>(run.session_timeout.count());
-    CLI::App* const coordinate = app.add_subcommand("run", "start the processes, kill one, stop one, and compare the books");
+    CLI::App* const coordinate =
+        app.add_subcommand("run", "start the processes, kill one, stop one, and compare the books");
     coordinate->add_option("--connect", run.servers, "ZooKeeper's connect string");
     coordinate->add_option("--processes", run.processes, "how many processes")->check(CLI::Range(2, 64));
     coordinate->add_option("--coroutines", run.coroutines, "how many in each process")->check(CLI::Range(1, 10'000));
     coordinate->add_option("--duration", duration, "seconds, if nothing takes longer")->check(CLI::Range(10, 3'600));
-    coordinate->add_option("--session-timeout", session_timeout, "of the processes, in ms")->check(CLI::Range(1'000, 60'000));
+    coordinate->add_option("--session-timeout", session_timeout, "of the processes, in ms")
+        ->check(CLI::Range(1'000, 60'000));
 
     demo::worker_options worker;
     int worker_timeout = 0;

@@ -41,7 +41,8 @@ asio::awaitable<member*> team::a_holder() {
     member* const m = &*found;
     m->child.write(command::hold);
     const auto holds = [m] { return m->what == state::holding; };
-    if (!co_await until(holds, clock::now() + 30s)) throw std::runtime_error(m->name + " did not get the lock within 30 s");
+    if (!co_await until(holds, clock::now() + 30s))
+        throw std::runtime_error(m->name + " did not get the lock within 30 s");
     co_return m;
 }
 

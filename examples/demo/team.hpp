@@ -29,7 +29,12 @@ public:
     /// @param say takes what is for the reader
     /// @param lost is told when a process has ended that should not have
     team(asio::io_context& io, run_options options, nodes paths, sink say, sink lost)
-        : io_(io), options_(std::move(options)), nodes_(std::move(paths)), say_(std::move(say)), lost_(std::move(lost)), news_(io) {}
+        : io_(io),
+          options_(std::move(options)),
+          nodes_(std::move(paths)),
+          say_(std::move(say)),
+          lost_(std::move(lost)),
+          news_(io) {}
 
     /// *Completes when* the process runs and has a session; throws std::runtime_error if that takes too long.
     asio::awaitable<member*> start(std::string name);

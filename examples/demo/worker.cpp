@@ -238,7 +238,8 @@ asio::awaitable<void> worker::tell_about_session() {
             co_return;
         }
         if (stopping_) co_return;
-        if (!std::exchange(first, false)) events_.send_now(event::note, fmt::format("{}: {}", to_string(e.state), e.reason));
+        if (!std::exchange(first, false))
+            events_.send_now(event::note, fmt::format("{}: {}", to_string(e.state), e.reason));
     }
 }
 

@@ -4,11 +4,11 @@
 // What depends on the version of Asio stands here and nowhere else.
 
 #if !__has_include(<asio/version.hpp>)
-#error "zkasio needs standalone Asio 1.22 or later (Debian: libasio-dev), which is not found. Boost.Asio is another library."
+#error "zkasio needs standalone Asio 1.22 or later (Debian: libasio-dev), not found. Boost.Asio is no substitute."
 #endif
 
 #if defined(ASIO_ENABLE_BOOST) && !defined(ASIO_STANDALONE)
-#error "zkasio needs Asio without Boost, whose error codes it cannot throw: define ASIO_STANDALONE, not ASIO_ENABLE_BOOST."
+#error "zkasio needs Asio without Boost, whose error codes it cannot throw: define ASIO_STANDALONE."
 #endif
 
 #include <asio/detail/config.hpp>
@@ -19,7 +19,7 @@
 #endif
 
 #if !defined(ASIO_DISABLE_STD_ALIGNED_ALLOC)
-#error "Every file that uses zkasio needs -DASIO_DISABLE_STD_ALIGNED_ALLOC, as the library has it: Asio frees in one file \
+#error "Every file that uses zkasio needs -DASIO_DISABLE_STD_ALIGNED_ALLOC, as the library has it: Asio frees in one \
 what it has allocated in another. The CMake target zkasio::zkasio and the pkg-config file zkasio define it."
 #endif
 

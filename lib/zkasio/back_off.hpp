@@ -18,9 +18,9 @@ namespace detail {
 class core;
 }
 
-/// The pauses between the attempts of something that is tried until it succeeds, is certain, or the session is over: those of the
-/// client's retry_policy, see retry_policy::pause(). For writers of recipes; from operations::make_back_off(). Move-only; for one who
-/// tries.
+/// The pauses between the attempts of something that is tried until it succeeds, is certain, or the session is over:
+/// those of the client's retry_policy, see retry_policy::pause(). For writers of recipes; from
+/// operations::make_back_off(). Move-only; for one who tries.
 class ZKASIO_EXPORT back_off {
 public:
     explicit back_off(std::shared_ptr<detail::core> core) : core_(std::move(core)) {}
@@ -33,8 +33,8 @@ public:
     /// *Completes when* next() has passed. *Cancellation*: ends it at once.
     asio::awaitable<void> pause() { return wait(next()); }
 
-    /// For state machines: calls `f` on `executor` when next() has passed, unless this is called again or destroyed before. To be
-    /// called there. `f` must not throw.
+    /// For state machines: calls `f` on `executor` when next() has passed, unless this is called again or destroyed
+    /// before. To be called there. `f` must not throw.
     void then(const asio::any_io_executor& executor, std::function<void()> f);
 
     /// It has worked: the next pause is the first again.

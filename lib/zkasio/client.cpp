@@ -38,7 +38,8 @@ asio::any_io_executor checked(asio::any_io_executor executor) {
 client::client(asio::any_io_executor executor, client_options options)
     : client(std::make_shared<core>(checked(std::move(executor)), std::move(options), &make_c_backend)) {}
 
-client::client(std::shared_ptr<core> c) : operations(c, nullptr), last_handle_(std::make_shared<handle>(std::move(c))) {}
+client::client(std::shared_ptr<core> c)
+    : operations(c, nullptr), last_handle_(std::make_shared<handle>(std::move(c))) {}
 
 asio::any_io_executor client::get_executor() const { return there(core_, "get_executor")->strand(); }
 const client_options& client::options() const { return there(core_, "options")->options(); }
@@ -63,7 +64,8 @@ asio::awaitable<void> until_known(core_ptr c) {
         command look;
         look.what = exists_request{"/"};
         const reply r = co_await perform(c, std::move(look));
-        const bool again = r.code == errc::session_expired || (r.code == condition::retryable && r.code != errc::not_connected);
+        const bool again =
+            r.code == errc::session_expired || (r.code == condition::retryable && r.code != errc::not_connected);
         if (again) {
             co_await pauses.pause();
             continue;
@@ -164,7 +166,9 @@ asio::awaitable<void> client::run_with_session(std::function<asio::awaitable<voi
         failed = std::current_exception();
     }
     if (const loss_reason why = hold.reason(); why != loss_reason::none) {
-        const errc code = why == loss_reason::closed ? errc::client_closed : why == loss_reason::forked ? errc::forked : errc::session_expired;
+        const errc code = why == loss_reason::closed   ? errc::client_closed
+                          : why == loss_reason::forked ? errc::forked
+                                                       : errc::session_expired;
         throw_with_body_failure(error(code, "with_session", {}, to_string(why)), failed);
     }
     if (failed) std::rethrow_exception(failed);

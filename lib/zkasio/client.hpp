@@ -42,17 +42,18 @@ private:
 
 /// A connection to a ZooKeeper ensemble: one session at a time, kept alive, reconnected, and after its expiry replaced.
 ///
-/// A handle: copies share the same connection. When the last copy is destroyed, the session is closed in the background.
-/// There is no thread in here, only a strand over the executor that it was given: somebody has to run that. The
-/// executor's context must outlive all handles, recipes and guards.
+/// A handle: copies share the same connection. When the last copy is destroyed, the session is closed in the
+/// background. There is no thread in here, only a strand over the executor that it was given: somebody has to run that.
+/// The executor's context must outlive all handles, recipes and guards.
 ///
 /// May be used from any thread; several clients may live on several threads. One that was moved from answers
-/// errc::invalid_argument to everything, and its state() is session_state::closed. With g++ 12, mind what coroutine_safety.hpp says of
-/// temporaries around a `co_await`: `client both[2] = {zk, co_await other()}` destroys one client twice.
+/// errc::invalid_argument to everything, and its state() is session_state::closed. With g++ 12, mind what
+/// coroutine_safety.hpp says of temporaries around a `co_await`: `client both[2] = {zk, co_await other()}` destroys one
+/// client twice.
 ///
-/// fork(): the client and all that was made with it stay with the parent. In a child every operation fails with errc::forked,
-/// nothing is held() and nothing is sent; to destroy them is fine. A child may make clients of its own; on an inherited io_context
-/// only after `notify_fork(fork_child)`.
+/// fork(): the client and all that was made with it stay with the parent. In a child every operation fails with
+/// errc::forked, nothing is held() and nothing is sent; to destroy them is fine. A child may make clients of its own;
+/// on an inherited io_context only after `notify_fork(fork_child)`.
 class ZKASIO_EXPORT client : public operations {
 public:
     /// Starts to connect at once. Throws zkasio::error for options that make no sense; an ensemble that cannot be
@@ -89,28 +90,30 @@ public:
     /// The session of this moment, which may not be connected yet.
     session session_now() const;
 
-    /// What client_options::resume() takes, to hand the session over to another process. Not to be used by two at a time.
+    /// What client_options::resume() takes, to hand the session over to another process. Not to be used by two at a
+    /// time.
     asio::awaitable<session_credentials> credentials() const;
 
     session_events events() const;
 
-    /// Proves who we are, on this connection and on every later one. When the connection is lost before the answer has come, this waits for
-    /// another one for as long as the session lives.
-    /// *Fails with* zk_errc::auth_failed if a server refuses it. By ZooKeeper's protocol that ends the session: the client
-    /// opens a new one without this credential. (When it is one of client_options::auth() that is refused, the client
-    /// stays in session_state::auth_failed.) A wrong password is not noticed here: the digest scheme accepts any, and
-    /// the nodes' ACLs decide.
+    /// Proves who we are, on this connection and on every later one. When the connection is lost before the answer has
+    /// come, this waits for another one for as long as the session lives.
+    /// *Fails with* zk_errc::auth_failed if a server refuses it. By ZooKeeper's protocol that ends the session: the
+    /// client opens a new one without this credential. (When it is one of client_options::auth() that is refused, the
+    /// client stays in session_state::auth_failed.) A wrong password is not noticed here: the digest scheme accepts
+    /// any, and the nodes' ACLs decide.
     asio::awaitable<void> add_auth(std::string scheme, bytes credential) const;
 
     /// From now on these servers; the session stays. The chroot cannot be changed.
     /// *Completes when* the list was taken; *fails with* errc::invalid_argument.
     asio::awaitable<void> set_servers(std::string servers) const;
 
-    /// Runs `body(session)`, a coroutine, which may keep a copy or a reference, for as long as the current session is certain to live: when it expires, when
-    /// its lease ends, when the connection is lost with suspension_policy::lose, or when the client is closed, the body
-    /// receives a terminal cancellation, and when the body has really ended, this throws errc::session_expired; what
-    /// the body has thrown is nested in it, if it is more than a cancellation. Otherwise it completes when the body
-    /// does, with what the body returns. *Lifetime* of the body: see kept_body.hpp.
+    /// Runs `body(session)`, a coroutine, which may keep a copy or a reference, for as long as the current session is
+    /// certain to live: when it expires, when its lease ends, when the connection is lost with suspension_policy::lose,
+    /// or when the client is closed, the body receives a terminal cancellation, and when the body has really ended,
+    /// this throws errc::session_expired; what the body has thrown is nested in it, if it is more than a cancellation.
+    /// Otherwise it completes when the body does, with what the body returns. *Lifetime* of the body: see
+    /// kept_body.hpp.
     template <class Body>
     asio::awaitable<detail::body_value<Body, const session&>> with_session(Body&& body) const {
         return detail::run_kept(std::forward<Body>(body), &run_with_session, core_);

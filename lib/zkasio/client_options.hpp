@@ -15,7 +15,8 @@ namespace zkasio {
 
 /// What a lost connection means for locks that are held.
 enum class suspension_policy {
-    keep,  ///< nothing, until the lease ends: the connection may come back in time (Curator's SessionConnectionStateErrorPolicy)
+    keep,  ///< nothing, until the lease ends: the connection may come back in time (Curator's
+           ///< SessionConnectionStateErrorPolicy)
     lose,  ///< they are lost at once (Curator's StandardConnectionStateErrorPolicy)
 };
 
@@ -66,14 +67,15 @@ public:
 
     /// What to ask the servers for (10 s), at least 100 ms; they may grant less or more, see `session::timeout()`.
     client_options& session_timeout(duration d) { session_timeout_ = d; return *this; }
-    /// The servers' tickTime, when it is known (0: it is not). Locks then stand more of a slow link: a write renews a lease to
-    /// T - tick/2 - T/8 after its sending, instead of T - T/4 - T/8 (T: the session timeout; less a round trip and T/64).
+    /// The servers' tickTime, when it is known (0: it is not). Locks then stand more of a slow link: a write renews a
+    /// lease to T - tick/2 - T/8 after its sending, instead of T - T/4 - T/8 (T: the session timeout; less a round trip
+    /// and T/64).
     ///
-    /// Without it, T is taken to be two ticks or more. Servers see to that unless their `minSessionTimeout` is lower: *with such
-    /// servers the tick has to be given*, or a lock may be believed to be held for too long. The same where observers are fed by a
-    /// follower (`observerMasterPort`): give twice the tick there. What can be checked is checked, against the timeout that
-    /// was granted: T below two ticks is logged, and leases are short; a tick that is too short for the least timeout of the
-    /// servers is logged and not used.
+    /// Without it, T is taken to be two ticks or more. Servers see to that unless their `minSessionTimeout` is lower:
+    /// *with such servers the tick has to be given*, or a lock may be believed to be held for too long. The same where
+    /// observers are fed by a follower (`observerMasterPort`): give twice the tick there. What can be checked is
+    /// checked, against the timeout that was granted: T below two ticks is logged, and leases are short; a tick that is
+    /// too short for the least timeout of the servers is logged and not used.
     client_options& tick(duration d) { tick_ = d; return *this; }
     /// How long an operation waits for a connection before it fails with errc::not_connected (15 s).
     client_options& connection_timeout(duration d) { connection_timeout_ = d; return *this; }
@@ -83,7 +85,8 @@ public:
     client_options& retry(retry_policy p) { retry_ = p; return *this; }
     client_options& suspension(suspension_policy p) { suspension_ = p; return *this; }
     client_options& renewal(session_renewal r) { renewal_ = r; return *this; }
-    /// Presented on every connection; may be called more than once. `client`'s constructor throws for an empty scheme or one with a NUL.
+    /// Presented on every connection; may be called more than once. `client`'s constructor throws for an empty scheme
+    /// or one with a NUL.
     client_options& auth(std::string scheme, bytes credential) {
         auth_.emplace_back(std::move(scheme), std::move(credential));
         return *this;
@@ -91,8 +94,8 @@ public:
     /// Take over this session instead of opening a new one.
     client_options& resume(session_credentials c) { resume_ = {std::move(c)}; return *this; }
     /// Called with one line at a time, in order, on the client's strand, soon after what the line tells of. It may use
-    /// the client and make others; while it runs, its client does nothing else. What it throws is ignored. Nothing is logged by
-    /// default.
+    /// the client and make others; while it runs, its client does nothing else. What it throws is ignored. Nothing is
+    /// logged by default.
     client_options& log(log_sink sink) { log_ = std::move(sink); return *this; }
 
     const std::string& servers() const noexcept { return servers_; }

@@ -8,9 +8,9 @@ namespace zkasio {
 /// CLOCK_BOOTTIME: steady, and it counts the time for which the system was suspended.
 /// Leases and guards use it, because a server goes on counting while we sleep.
 ///
-/// A virtual machine that its *host* pauses, moves or restores from a snapshot does not know that it was suspended. Whether its clock
-/// has gone on meanwhile depends on the hypervisor; where it has not, a lease seems to be as long as before. Only fencing
-/// (lock_guard::token(), lock_guard::commit()) is safe from that.
+/// A virtual machine that its *host* pauses, moves or restores from a snapshot does not know that it was suspended.
+/// Whether its clock has gone on meanwhile depends on the hypervisor; where it has not, a lease seems to be as long as
+/// before. Only fencing (lock_guard::token(), lock_guard::commit()) is safe from that.
 struct boot_clock {
     using duration = std::chrono::nanoseconds;
     using rep = duration::rep;

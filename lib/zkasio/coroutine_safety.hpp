@@ -7,17 +7,19 @@
 /// What g++ 12 makes of temporaries in an expression with a `co_await`.
 ///
 /// Debian 12's g++ 12.2 runs the destructor of some of them twice (GCC bug 99576 and its relatives). It concerns
-///   - a lambda that is written there, when a capture has a destructor, whatever it is passed to and however: also within
-///     `std::function<...>(...)` or another call;
+///   - a lambda that is written there, when a capture has a destructor, whatever it is passed to and however: also
+///     within `std::function<...>(...)` or another call;
 ///   - an aggregate that is made there: `co_await f(thing{a, b})`;
-///   - a list in braces of what has a destructor: `co_await zk.set_acl(path, {acl_entry(...)})`, `for (auto& x : {a, b}) co_await ...`;
-///     often it does not even compile ("array used as initializer"). Give the list a name;
+///   - a list in braces of what has a destructor: `co_await zk.set_acl(path, {acl_entry(...)})`,
+///     `for (auto& x : {a, b}) co_await ...`; often it does not even compile
+///     ("array used as initializer"). Give the list a name;
 ///   - an array or an aggregate with a `co_await` in its braces: `client both[2] = {zk, co_await other()}`;
 ///   - `?:` whose result has a destructor, with a `co_await` in it or before it: `c ? co_await a() : co_await b()` and
-///     `co_await (c ? a() : b())`. Write an `if`, or pass what differs as an argument, as shared_mutex::acquire(lock_kind) does.
+///     `co_await (c ? a() : b())`. Write an `if`, or pass what differs as an argument, as
+///     shared_mutex::acquire(lock_kind) does.
 ///
-/// Safe are: whatever has a name, also `std::move(name)`; lambdas that capture by reference, or only what has no destructor;
-/// strings and classes with constructors of their own; what a function returns.
+/// Safe are: whatever has a name, also `std::move(name)`; lambdas that capture by reference, or only what has no
+/// destructor; strings and classes with constructors of their own; what a function returns.
 ///
 /// Functions of zkasio that take a callable and return an awaitable refuse, when they are compiled with g++ 12, every
 /// callable without a name whose destructor does something. They cannot see whether there is a `co_await` around, nor
@@ -62,7 +64,8 @@ inline constexpr bool safe_in_co_await =
 template <class Callable>
 constexpr bool refuse_unsafe() {
     static_assert(safe_in_co_await<Callable>,
-                  "in a co_await expression g++ 12 destroys this callable twice: give it a name first (auto body = [...] ...), and "
+                  "in a co_await expression g++ 12 destroys this callable twice: give it a name first (auto body = "
+                  "[...] ...), and "
                   "pass the name, or zkasio::moved(name)");
     return safe_in_co_await<Callable>;
 }

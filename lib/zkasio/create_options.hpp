@@ -26,7 +26,8 @@ public:
     create_options& ttl(std::chrono::milliseconds t) { ttl_ = t; return *this; }
     create_options& parents(missing_parents p) { parents_ = p; return *this; }
     /// Puts a random id into the name ("_c_<uuid>-name", as Curator does), by which the node is found again when the
-    /// connection is lost before the answer: the create is then certain to happen once, for as long as the session lives.
+    /// connection is lost before the answer: the create is then certain to happen once, for as long as the session
+    /// lives.
     create_options& protection(bool on = true) { protection_ = on; return *this; }
 
     create_mode mode() const noexcept { return mode_; }

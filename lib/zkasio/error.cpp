@@ -74,8 +74,8 @@ class zkasio_category_impl final : public std::error_category {
 };
 
 // Everything that a request which was handed to the C client can end with although a server may have executed it
-// (c-client fact 13): the client's own codes, but for those that a server answers. Not errc::session_expired: that is also
-// what a request ends with that was made, and never sent, when the session was over.
+// (c-client fact 13): the client's own codes, but for those that a server answers. Not errc::session_expired: that is
+// also what a request ends with that was made, and never sent, when the session was over.
 bool may_have_been_applied(const std::error_code& code) {
     if (code.category() != zookeeper_category()) return false;
     if (code == zk_errc::unimplemented || code == zk_errc::bad_arguments || code == zk_errc::new_config_no_quorum ||

@@ -60,15 +60,16 @@ enum class errc {
     would_deadlock,       ///< whoever asks for the lock holds it already, and would wait for itself
     revoked,              ///< the lock was asked back, and the work under it cancelled
     forked,               ///< in a child process: client and session belong to the parent, see client
-    timed_out,            ///< the limit of a timeout() has passed. Not condition::cancelled: the caller has cancelled nothing.
-                          ///< Not condition::retryable: whoever has set the limit decides whether to wait longer
+    timed_out,  ///< the limit of a timeout() has passed. Not condition::cancelled: the caller has cancelled nothing.
+                ///< Not condition::retryable: whoever has set the limit decides whether to wait longer
 };
 
 /// Questions that callers ask of an error code: `if (e.code() == condition::retryable)`.
 enum class condition {
     retryable = 1,    ///< the same call may succeed later on the same session
-    outcome_unknown,  ///< the request had been sent: a write may or may not have been applied. The end of the session, close() and
-                      ///< a cancellation may come before or after it was sent: then only error::outcome_unknown() knows
+    outcome_unknown,  ///< the request had been sent: a write may or may not have been applied. The end of the session,
+                      ///< close() and a cancellation may come before or after it was sent: then only
+                      ///< error::outcome_unknown() knows
     session_ended,    ///< expired, refused, closed, or left behind by fork(): nothing of this session will work again
     cancelled,        ///< the caller cancelled the operation (also asio::error::operation_aborted)
 };
@@ -96,8 +97,8 @@ public:
     const std::string& operation() const noexcept { return text_->operation; }
     const std::string& path() const noexcept { return text_->path; }
 
-    /// True when a write had been sent and its answer was not seen (connection lost, or the caller cancelled the wait): it may or
-    /// may not have been applied.
+    /// True when a write had been sent and its answer was not seen (connection lost, or the caller cancelled the wait):
+    /// it may or may not have been applied.
     bool outcome_unknown() const noexcept { return outcome_unknown_; }
 
 private:
@@ -108,8 +109,8 @@ private:
     bool outcome_unknown_;
 };
 
-/// Throws `e`. What `body` was ended by, if it is more than a cancellation, is nested in it (std::nested_exception), for
-/// std::rethrow_if_nested() to find. @param body null: it has ended by itself.
+/// Throws `e`. What `body` was ended by, if it is more than a cancellation, is nested in it (std::nested_exception),
+/// for std::rethrow_if_nested() to find. @param body null: it has ended by itself.
 [[noreturn]] ZKASIO_EXPORT void throw_with_body_failure(error e, std::exception_ptr body);
 
 }  // namespace zkasio

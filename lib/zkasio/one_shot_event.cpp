@@ -16,7 +16,9 @@ void one_shot_event::fire() const noexcept {
 
 namespace {
 
-[[noreturn]] void moved_from() { throw error(errc::invalid_argument, "one_shot_event", {}, "this object was moved from"); }
+[[noreturn]] void moved_from() {
+    throw error(errc::invalid_argument, "one_shot_event", {}, "this object was moved from");
+}
 
 asio::awaitable<void> fail() {
     moved_from();

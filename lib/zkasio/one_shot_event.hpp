@@ -17,9 +17,10 @@ class core;
 struct one_shot_state;
 }  // namespace detail
 
-/// Something that happens once, and that any number of coroutines may wait for, on any executors. A handle: copies speak of
-/// the same. What it returns may be awaited when the handle is gone. In one that was moved from, fire() does nothing, and the rest fails with
-/// errc::invalid_argument. For writers of recipes, see operations::make_one_shot_event().
+/// Something that happens once, and that any number of coroutines may wait for, on any executors. A handle: copies
+/// speak of the same. What it returns may be awaited when the handle is gone. In one that was moved from, fire() does
+/// nothing, and the rest fails with errc::invalid_argument. For writers of recipes, see
+/// operations::make_one_shot_event().
 class ZKASIO_EXPORT one_shot_event {
 public:
     explicit one_shot_event(std::shared_ptr<detail::core> core);
@@ -27,8 +28,8 @@ public:
     /// From any thread. What was written before is visible to those who were waiting.
     void fire() const noexcept;
 
-    /// *Completes when* it has been fired; at once if it already has. *Fails with* errc::client_closed when the client is
-    /// closed first, errc::forked in a child process. *Cancellation*: ends the wait only.
+    /// *Completes when* it has been fired; at once if it already has. *Fails with* errc::client_closed when the client
+    /// is closed first, errc::forked in a child process. *Cancellation*: ends the wait only.
     asio::awaitable<void> wait() const;
 
     /// Runs `body()`, a coroutine; when this is fired meanwhile, the body receives a terminal cancellation. *Completes

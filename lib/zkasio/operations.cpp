@@ -30,7 +30,8 @@ command operations::impl::prepare(const operations& on, request what, std::strin
 }
 
 template <class Result>
-asio::awaitable<Result> operations::impl::ask(operations on, request what, Result (*take)(reply&&), std::error_code expected) {
+asio::awaitable<Result> operations::impl::ask(operations on, request what, Result (*take)(reply&&),
+                                              std::error_code expected) {
     command c = prepare(on, std::move(what));
     const std::string_view name = operation_name(c.what);
     const std::string path(path_of(c.what));
@@ -54,7 +55,9 @@ asio::awaitable<watched<Result>> operations::impl::ask_and_watch(operations on, 
 
 kept_reply_ptr operations::impl::start(const operations& on, command c, request_table::repeat r) {
     auto kept = std::make_shared<kept_reply>();
-    on_strand(on.core_, [core = on.core_, c = std::move(c), kept, r]() mutable { core->requests().submit(std::move(c), kept, r); });
+    on_strand(on.core_, [core = on.core_, c = std::move(c), kept, r]() mutable {
+        core->requests().submit(std::move(c), kept, r);
+    });
     return kept;
 }
 
@@ -110,7 +113,8 @@ asio::awaitable<void> operations::set_acl(std::string path, acl entries, std::in
 asio::awaitable<node_data> operations::get_config() const { return impl::ask(*this, get_config_request{}, &take_data); }
 asio::awaitable<node_data> operations::reconfigure(std::string joining, std::string leaving, std::string members,
                                                    std::int64_t from_version) const {
-    return impl::ask(*this, reconfig_request{std::move(joining), std::move(leaving), std::move(members), from_version}, &take_data);
+    return impl::ask(*this, reconfig_request{std::move(joining), std::move(leaving), std::move(members), from_version},
+                     &take_data);
 }
 
 asio::awaitable<watched<node_data>> operations::get_and_watch(std::string path) const {
@@ -172,7 +176,9 @@ asio::awaitable<std::optional<created>> operations::create_unless_exists(std::st
 asio::awaitable<node_stat> operations::create_or_set(std::string path, bytes data, create_options options) const {
     return impl::create_or_set(*this, std::move(path), std::move(data), std::move(options));
 }
-asio::awaitable<void> operations::remove_recursive(std::string path) const { return impl::remove_recursive(*this, std::move(path)); }
+asio::awaitable<void> operations::remove_recursive(std::string path) const {
+    return impl::remove_recursive(*this, std::move(path));
+}
 
 asio::awaitable<std::vector<step_result>> operations::multi(transaction steps) const {
     return impl::multi(*this, {}, std::move(steps), "multi");
@@ -182,8 +188,8 @@ asio::awaitable<std::vector<step_result>> operations::multi_behind(std::vector<s
     return impl::multi(*this, std::move(checked), std::move(steps), std::move(operation));
 }
 
-asio::awaitable<std::vector<step_result>> operations::impl::multi(operations on, std::vector<std::string> checked, transaction steps,
-                                                                  std::string operation) {
+asio::awaitable<std::vector<step_result>> operations::impl::multi(operations on, std::vector<std::string> checked,
+                                                                  transaction steps, std::string operation) {
     there(on.core_, operation);
     transaction all;
     for (std::string& path : checked) all.check(std::move(path));
@@ -194,11 +200,12 @@ asio::awaitable<std::vector<step_result>> operations::impl::multi(operations on,
     co_return take_results(std::move(r), all, operation, checked.size());
 }
 
-asio::awaitable<std::optional<created>> operations::find_protected(std::string parent, std::string protection_id) const {
+asio::awaitable<std::optional<created>> operations::find_protected(std::string parent,
+                                                                   std::string protection_id) const {
     return impl::find_protected(*this, std::move(parent), std::move(protection_id));
 }
-asio::awaitable<std::multimap<std::string, std::string>> operations::find_all_protected(std::string parent,
-                                                                                        std::vector<std::string> ids) const {
+asio::awaitable<std::multimap<std::string, std::string>> operations::find_all_protected(
+    std::string parent, std::vector<std::string> ids) const {
     return impl::find_all_protected(*this, std::move(parent), std::move(ids));
 }
 

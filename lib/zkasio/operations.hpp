@@ -29,14 +29,16 @@ class core;
 struct session_record;
 }  // namespace detail
 
-/// The operations on nodes. `client` runs them on whichever session is current; `session` on that session or not at all.
+/// The operations on nodes. `client` runs them on whichever session is current; `session` on that session or not at
+/// all.
 ///
-/// Every operation may be awaited from any executor, and resumes there. It takes along what it needs: the object may be gone before it is
-/// awaited, and while it runs. (When the last handle of a client goes, the client closes, and what is awaited then fails with
-/// errc::client_closed.) An object that was moved from fails with errc::invalid_argument.
+/// Every operation may be awaited from any executor, and resumes there. It takes along what it needs: the object may be
+/// gone before it is awaited, and while it runs. (When the last handle of a client goes, the client closes, and what is
+/// awaited then fails with errc::client_closed.) An object that was moved from fails with errc::invalid_argument.
 ///
 /// *Completes when* the server has answered. While there is no connection it waits, for at most
-/// `client_options::connection_timeout`; what says so (ensure_removed(), client::add_auth()) for as long as the session lives, once it was sent.
+/// `client_options::connection_timeout`; what says so (ensure_removed(), client::add_auth()) for as long as the session
+/// lives, once it was sent.
 ///
 /// *Fails with* zkasio::error, whose code is
 ///   - errc::invalid_path, errc::invalid_argument, errc::too_large: found before anything was sent;
@@ -56,7 +58,8 @@ class ZKASIO_EXPORT operations {
 public:
     static constexpr std::size_t max_request = 1024 * 1024 - 1024;  ///< bytes
 
-    asio::awaitable<created> create(std::string path, bytes data = bytes(), create_options options = create_options()) const;
+    asio::awaitable<created> create(std::string path, bytes data = bytes(),
+                                    create_options options = create_options()) const;
 
     /// Creates the node unless there is one: returns nothing when there is, whoever has created it, and leaves it as it
     /// is. *Fails with* errc::invalid_argument for a sequential mode and for protection: such a node has a new name
@@ -127,8 +130,8 @@ public:
 
     /// Removes a node and does not give up until that is certain, or the session is over: it is sent again whenever
     /// its outcome is unknown. Goes on when nobody waits for it. That the node is gone already is no error.
-    /// @param must_exist other nodes that have to exist when that happens. If one does not, nothing is removed, and the result is
-    /// zk_errc::no_node with the path of the missing one.
+    /// @param must_exist other nodes that have to exist when that happens. If one does not, nothing is removed, and the
+    /// result is zk_errc::no_node with the path of the missing one.
     pending_removal ensure_removed(std::string path, std::vector<std::string> must_exist = {}) const;
 
     /// See one_shot_event.
@@ -146,11 +149,13 @@ public:
     /// @param protection_id of 8 characters or more: a shorter one might be part of anybody's name.
     asio::awaitable<std::optional<created>> find_protected(std::string parent, std::string protection_id) const;
 
-    /// The same for many ids at once, without looking at the nodes: the names of the children that carry them, by id. All who look
-    /// into one directory at a time share listings, whichever of the two they call.
-    asio::awaitable<std::multimap<std::string, std::string>> find_all_protected(std::string parent, std::vector<std::string> ids) const;
+    /// The same for many ids at once, without looking at the nodes: the names of the children that carry them, by id.
+    /// All who look into one directory at a time share listings, whichever of the two they call.
+    asio::awaitable<std::multimap<std::string, std::string>> find_all_protected(std::string parent,
+                                                                                std::vector<std::string> ids) const;
 
-    /// As multi(), behind checks that the nodes `checked` exist. Messages name `operation`, and count from the first of `steps`.
+    /// As multi(), behind checks that the nodes `checked` exist. Messages name `operation`, and count from the first of
+    /// `steps`.
     asio::awaitable<std::vector<step_result>> multi_behind(std::vector<std::string> checked, transaction steps,
                                                            std::string operation) const;
 
@@ -165,7 +170,8 @@ private:
     struct impl;
 };
 
-/// A random id for protection (RFC 4122, version 4, lower case), and the prefix "_c_<id>-" that Curator gives such nodes.
+/// A random id for protection (RFC 4122, version 4, lower case), and the prefix "_c_<id>-" that Curator gives such
+/// nodes.
 ZKASIO_EXPORT std::string new_protection_id();
 ZKASIO_EXPORT std::string protection_prefix(const std::string& id);
 

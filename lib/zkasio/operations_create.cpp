@@ -34,7 +34,8 @@ std::string protection_prefix(const std::string& id) { return "_c_" + id + '-'; 
 asio::awaitable<created> operations::impl::create(operations on, std::string path, bytes data, create_options options) {
     std::string content = std::move(data).take();
     const command c = prepare(on, make_create(path, content, options));
-    if (options.is_protected()) co_return co_await create_protected(on, std::move(path), std::move(content), std::move(options));
+    if (options.is_protected())
+        co_return co_await create_protected(on, std::move(path), std::move(content), std::move(options));
 
     // The parents may be removed again between their creation and the child's: they are containers.
     for (int attempt = 0;; ++attempt) {
@@ -56,7 +57,8 @@ asio::awaitable<void> operations::impl::create_parents(operations on, std::strin
     std::size_t i = 0;
     while (i < missing.size()) {
         command c;
-        c.what = create_request{missing[i], {}, options.acl(), containers ? create_mode::container : create_mode::persistent};
+        c.what = create_request{
+            missing[i], {}, options.acl(), containers ? create_mode::container : create_mode::persistent};
         c.pinned = on.session_;
         const reply r = co_await run(on.core_, std::move(c));
         if (r.code == zk_errc::no_node && i + 1 < missing.size()) {
@@ -79,7 +81,8 @@ void operations::impl::clean_up(const operations& on, std::string parent, std::s
     }(on, std::move(parent), std::move(id)));
 }
 
-asio::awaitable<created> operations::impl::create_protected(operations on, std::string path, std::string data, create_options options) {
+asio::awaitable<created> operations::impl::create_protected(operations on, std::string path, std::string data,
+                                                            create_options options) {
     const std::string parent(parent_path(path));
     if (!on.session_ && is_ephemeral(options.mode())) {
         // "Ours" means: of the session that created it. So it has to be one session all along.
@@ -112,7 +115,8 @@ asio::awaitable<created> operations::impl::create_protected(operations on, std::
             failed = search_failed;
         }
         if (failed != condition::session_ended) clean_up(on, parent, id);
-        throw error(failed, "create", path, search_failed ? "while looking for the node that may have been created" : "", true);
+        throw error(failed, "create", path,
+                    search_failed ? "while looking for the node that may have been created" : "", true);
     }
 }
 
@@ -163,8 +167,8 @@ asio::awaitable<node_stat> operations::impl::create_or_set(operations on, std::s
 
 // -------------------------------------------------------------------------------------------- finding them again
 
-asio::awaitable<std::multimap<std::string, std::string>> operations::impl::find_all_protected(operations on, std::string parent,
-                                                                                              std::vector<std::string> ids) {
+asio::awaitable<std::multimap<std::string, std::string>> operations::impl::find_all_protected(
+    operations on, std::string parent, std::vector<std::string> ids) {
     there(on.core_, "find_all_protected", parent);
     co_return co_await find_nodes(on.core_, on.session_, std::move(parent), std::move(ids));
 }
@@ -186,7 +190,8 @@ bool operations::impl::of_this_session(const operations& on, const node_stat& s)
     return !is_owned(s.ephemeral_owner) || s.ephemeral_owner == mine->session_id.load();
 }
 
-asio::awaitable<std::optional<created>> operations::impl::find_protected(operations on, std::string parent, std::string protection_id) {
+asio::awaitable<std::optional<created>> operations::impl::find_protected(operations on, std::string parent,
+                                                                         std::string protection_id) {
     there(on.core_, "find_protected", parent);
     std::vector<std::string> ids(1, protection_id);
     const nodes_by_id found = co_await find_nodes(on.core_, on.session_, parent, std::move(ids));

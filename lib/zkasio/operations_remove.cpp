@@ -24,7 +24,8 @@ struct operations::impl::tree {
 };
 
 // Nothing: we may not list it. Who may not do that may still be allowed to remove it: that is for its parent to say.
-asio::awaitable<std::optional<node_children>> operations::impl::certain_children(operations on, std::string path, pending_children asked) {
+asio::awaitable<std::optional<node_children>> operations::impl::certain_children(operations on, std::string path,
+                                                                                 pending_children asked) {
     for (bool again = false;; again = true) {
         std::error_code failed;
         try {
@@ -89,8 +90,10 @@ asio::awaitable<void> operations::impl::remove_recursive(operations on, std::str
         const std::string unlisted = std::move(t.unlisted);
         const bool all = co_await remove_all(on, std::move(t.paths));
         if (all) co_return;
-        if (!unlisted.empty()) throw error(zk_errc::no_auth, "remove_recursive", unlisted, "its children cannot be listed");
-        if (round == most_rounds) throw error(zk_errc::not_empty, "remove_recursive", path, "somebody keeps adding children");
+        if (!unlisted.empty())
+            throw error(zk_errc::no_auth, "remove_recursive", unlisted, "its children cannot be listed");
+        if (round == most_rounds)
+            throw error(zk_errc::not_empty, "remove_recursive", path, "somebody keeps adding children");
     }
 }
 

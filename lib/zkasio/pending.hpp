@@ -22,8 +22,8 @@ struct watch_state;
 }  // namespace detail
 
 /// A request that was started and goes on, whether somebody awaits it or not. Several that are started one after
-/// another without a co_await between them travel together and are answered after one round trip. What it returns may be awaited when the
-/// object is gone. One that was moved from fails with errc::invalid_argument.
+/// another without a co_await between them travel together and are answered after one round trip. What it returns may
+/// be awaited when the object is gone. One that was moved from fails with errc::invalid_argument.
 class ZKASIO_EXPORT pending {
 public:
     pending(std::shared_ptr<detail::core> core, std::shared_ptr<detail::kept_reply> kept_reply, std::string operation,
@@ -32,8 +32,8 @@ public:
     /// Waits until the request was answered, without looking at the answer. *Cancellation*: ends the wait only.
     asio::awaitable<void> answered() const;
 
-    /// For state machines that live on the client's strand: `f` is called there, once, when the request was answered. To be
-    /// called on the strand, in the turn that started the request. What `f` throws is logged.
+    /// For state machines that live on the client's strand: `f` is called there, once, when the request was answered.
+    /// To be called on the strand, in the turn that started the request. What `f` throws is logged.
     void then(std::function<void()> f) const;
 
 protected:
@@ -55,8 +55,8 @@ public:
     /// The same once it is answered, without waiting.
     created get() const;
 
-    /// Takes the request back, if it was not sent yet: it ends with asio::error::operation_aborted, and no node is created. To be
-    /// called on the client's strand. False: it was sent, or is answered.
+    /// Takes the request back, if it was not sent yet: it ends with asio::error::operation_aborted, and no node is
+    /// created. To be called on the client's strand. False: it was sent, or is answered.
     bool withdraw() const;
 };
 
@@ -98,8 +98,8 @@ public:
     /// *Completes when* the node is certain to be gone.
     asio::awaitable<void> result() const;
     void get() const;
-    /// Once it has succeeded: whether the node was there. False: somebody else has removed it, or this request has, on a connection
-    /// that was lost before the answer came.
+    /// Once it has succeeded: whether the node was there. False: somebody else has removed it, or this request has, on
+    /// a connection that was lost before the answer came.
     bool found() const;
 };
 

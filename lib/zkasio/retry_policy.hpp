@@ -27,8 +27,8 @@ public:
     /// @param elapsed since the first attempt; @param random in [0, 1).
     std::optional<duration> pause_before(int attempt, duration elapsed, double random) const;
 
-    /// The same for what is not given up as long as the session lives: the number of attempts and the limit do not count, and
-    /// never() pauses like exponential().
+    /// The same for what is not given up as long as the session lives: the number of attempts and the limit do not
+    /// count, and never() pauses like exponential().
     duration pause(int attempt, double random) const;
 
 private:

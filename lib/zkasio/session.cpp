@@ -53,7 +53,8 @@ bool session_hold::held() const noexcept {
 }
 
 boot_clock::time_point session_hold::held_until() const noexcept {
-    if (!hold_ || reason() != loss_reason::none || hold_->session->over) return {};  // the strand may not have seen it yet
+    if (!hold_ || reason() != loss_reason::none || hold_->session->over)
+        return {};  // the strand may not have seen it yet
     return hold_->session->leased_until();
 }
 
@@ -86,7 +87,8 @@ void there(const hold_ptr& hold, std::string_view operation) {
 
 asio::awaitable<void> until_confirmed(core_ptr core, hold_ptr hold) {
     there(hold, "hold");
-    if (hold->told.load(std::memory_order_acquire) == loss_reason::released) throw error(errc::lock_released, "hold", named_node(hold));
+    if (hold->told.load(std::memory_order_acquire) == loss_reason::released)
+        throw error(errc::lock_released, "hold", named_node(hold));
     const detail::wait_end failed = co_await detail::wait_for(core, hold->renewed);
     if (!failed.code) co_return;
     const loss_reason why = hold->reason.load(std::memory_order_acquire);
@@ -123,7 +125,8 @@ asio::awaitable<void> session_hold::run_body(std::function<asio::awaitable<void>
     there(hold, "run");
     if (!body) throw error(errc::invalid_argument, "run", named_node(hold), "the body is empty");
     detail::arm_function arm = [core, hold](const std::shared_ptr<detail::body_run>& run) {
-        return detail::stop_when(core, hold->lost, run, [](const detail::reply& r) { return r.code != errc::lock_released; });
+        return detail::stop_when(core, hold->lost, run,
+                                 [](const detail::reply& r) { return r.code != errc::lock_released; });
     };
     co_await detail::run_cancellable(std::move(body), std::move(arm), detail::body_strand::own);
 }
@@ -163,9 +166,13 @@ void session_hold::lose(loss_reason why, std::string_view path) const noexcept {
 }
 
 std::int64_t session::id() const noexcept { return session_ ? session_->session_id.load() : 0; }
-std::chrono::milliseconds session::timeout() const noexcept { return std::chrono::milliseconds(session_ ? session_->timeout_ms.load() : 0); }
+std::chrono::milliseconds session::timeout() const noexcept {
+    return std::chrono::milliseconds(session_ ? session_->timeout_ms.load() : 0);
+}
 bool session::over() const noexcept { return !session_ || session_->over || core_->forked(); }
-boot_clock::time_point session::leased_until() const noexcept { return session_ ? session_->leased_until() : boot_clock::time_point(); }
+boot_clock::time_point session::leased_until() const noexcept {
+    return session_ ? session_->leased_until() : boot_clock::time_point();
+}
 
 asio::awaitable<std::error_code> session::ended() const { return until_over(core_, session_); }
 

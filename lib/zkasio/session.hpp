@@ -51,7 +51,8 @@ public:
     std::string lost_path() const;
 
     /// *Completes when* the lease covers this hold, at once if it does already. *Fails with* errc::session_expired,
-    /// errc::client_closed or errc::forked when the session ends first, errc::lock_lost when the node goes or the lease ends.
+    /// errc::client_closed or errc::forked when the session ends first, errc::lock_lost when the node goes or the lease
+    /// ends.
     asio::awaitable<void> confirmed() const;
 
     /// *Completes when* it is over, with the reason.
@@ -65,8 +66,9 @@ public:
         return detail::run_kept(std::forward<Body>(body), &run_body, core_, hold_);
     }
 
-    /// For state machines that live on the client's strand: `f` is called there, once, when it is over for another reason
-    /// than end() (at once if it already is). To be called on the strand, at most once. What `f` throws is logged.
+    /// For state machines that live on the client's strand: `f` is called there, once, when it is over for another
+    /// reason than end() (at once if it already is). To be called on the strand, at most once. What `f` throws is
+    /// logged.
     void on_lost(std::function<void(loss_reason)> f) const;
 
     /// Watches the nodes at once, and not only when they have been held for a moment. To be called on the strand.
@@ -74,11 +76,11 @@ public:
     /// Whether the nodes exist as far as the server had got with what it has told us last. On the strand only.
     bool nodes_watched() const noexcept;
 
-    /// Ends it: reason `released`. From any thread. @param node_goes_away the caller removes the nodes next, and with them
-    /// our watches on them.
+    /// Ends it: reason `released`. From any thread. @param node_goes_away the caller removes the nodes next, and with
+    /// them our watches on them.
     void end(bool node_goes_away = false) const noexcept;
-    /// Ends it for a reason that the caller has found: held() is false from here on. From any thread. @param path of the node
-    /// that is gone: of a hold of several holds that ends the one that relies on it, and with it the whole.
+    /// Ends it for a reason that the caller has found: held() is false from here on. From any thread. @param path of
+    /// the node that is gone: of a hold of several holds that ends the one that relies on it, and with it the whole.
     void lose(loss_reason why, std::string_view path = {}) const noexcept;
 
 private:
@@ -111,12 +113,13 @@ public:
     /// zk_errc::auth_failed.
     asio::awaitable<std::error_code> ended() const;
 
-    /// Throws errc::invalid_path and errc::too_large. @param path of a node that this session owns; "": only the session matters.
+    /// Throws errc::invalid_path and errc::too_large. @param path of a node that this session owns; "": only the
+    /// session matters.
     session_hold hold(std::string path) const;
     /// Of several nodes: lost as soon as one of them is. Without any only the session matters.
     session_hold hold(std::vector<std::string> paths) const;
-    /// Of several holds of this session, at least one: over as soon as one of them is, in the same turn of the strand and for the
-    /// same reason. Does not end them. Throws errc::invalid_argument for holds of other sessions.
+    /// Of several holds of this session, at least one: over as soon as one of them is, in the same turn of the strand
+    /// and for the same reason. Does not end them. Throws errc::invalid_argument for holds of other sessions.
     session_hold hold_all(const std::vector<std::reference_wrapper<const session_hold>>& parts) const;
 
     // ------------------------------------------------------------------------------------ for writers of recipes
@@ -125,7 +128,8 @@ public:
     asio::any_io_executor get_executor() const;
 
     /// What goes by the name `key` in this session; made by `make` when there is none. On the strand only.
-    std::shared_ptr<session_local> local(const std::string& key, const std::function<std::shared_ptr<session_local>()>& make) const;
+    std::shared_ptr<session_local> local(const std::string& key,
+                                         const std::function<std::shared_ptr<session_local>()>& make) const;
 };
 
 }  // namespace zkasio

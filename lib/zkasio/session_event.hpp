@@ -28,8 +28,9 @@ struct session_event {
 
 /// What `close()` achieved.
 enum class close_result {
-    confirmed,               ///< a server has said that the session is over, or there was none: its ephemeral nodes are gone
-    session_left_to_expire,  ///< no server has said so, of this session or of one that the client gave up: they go when it times out
+    confirmed,  ///< a server has said that the session is over, or there was none: its ephemeral nodes are gone
+    session_left_to_expire,  ///< no server has said so, of this session or of one that the client gave up: they go when
+                             ///< it times out
 };
 
 }  // namespace zkasio

@@ -6,8 +6,8 @@
 
 namespace zkasio {
 
-/// What a recipe keeps once for each session: a queue of its own waiters, say, which all objects that name the same lock
-/// share. Lives on the client's strand and as long as somebody else holds it, see session::local().
+/// What a recipe keeps once for each session: a queue of its own waiters, say, which all objects that name the same
+/// lock share. Lives on the client's strand and as long as somebody else holds it, see session::local().
 class ZKASIO_EXPORT session_local {
 public:
     virtual ~session_local() = default;

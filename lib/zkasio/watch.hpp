@@ -42,12 +42,14 @@ public:
     ~watch() = default;
 
     /// *Completes when* the node has changed; at once if it already has. May be awaited again.
-    /// *Fails with* errc::session_expired, errc::client_closed, errc::forked or zk_errc::auth_failed when the session ends first.
+    /// *Fails with* errc::session_expired, errc::client_closed, errc::forked or zk_errc::auth_failed when the session
+    /// ends first.
     /// *Cancellation*: ends the wait; the watch stays. What is returned keeps the watch, too: this object may be gone.
     asio::awaitable<watch_event> changed() const;
 
-    /// For state machines that live on the client's strand: `f` is called there, once, when the node has changed (at once if
-    /// it already has), or with an error when the session ends first. To be called on the strand, at most once. What `f` throws is logged.
+    /// For state machines that live on the client's strand: `f` is called there, once, when the node has changed (at
+    /// once if it already has), or with an error when the session ends first. To be called on the strand, at most once.
+    /// What `f` throws is logged.
     void then(std::function<void(std::error_code, node_change)> f) const;
 
     const std::string& path() const noexcept;

@@ -27,7 +27,9 @@ using clock_type = std::chrono::steady_clock;
 double cpu_seconds() {
     rusage u{};
     ::getrusage(RUSAGE_SELF, &u);
-    const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6; };
+    const auto seconds = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+    };
     return seconds(u.ru_utime) + seconds(u.ru_stime);
 }
 
@@ -59,7 +61,10 @@ struct raw_run {
         int fd = -1, events = 0;
         timeval tv{};
         if (zookeeper_interest(zh, &fd, &events, &tv) != ZOK) return;
-        pollfd p{fd, static_cast<short>(((events & ZOOKEEPER_READ) ? POLLIN : 0) | ((events & ZOOKEEPER_WRITE) ? POLLOUT : 0)), 0};
+        pollfd p{
+            fd,
+            static_cast<short>(((events & ZOOKEEPER_READ) ? POLLIN : 0) | ((events & ZOOKEEPER_WRITE) ? POLLOUT : 0)),
+            0};
         ::poll(&p, 1, static_cast<int>(tv.tv_sec * 1000 + tv.tv_usec / 1000));
         if (p.revents & POLLOUT) zookeeper_process(zh, ZOOKEEPER_WRITE);
         if (p.revents & POLLIN)
@@ -108,7 +113,8 @@ result ours(const std::string& servers, int depth, std::chrono::milliseconds tim
         co_await zk.connected();
         before = cpu_seconds();
         end = clock_type::now() + time;
-        const asio::any_io_executor where = on_its_strand ? zk.get_executor() : asio::any_io_executor(io.get_executor());
+        const asio::any_io_executor where =
+            on_its_strand ? zk.get_executor() : asio::any_io_executor(io.get_executor());
         for (int i = 0; i < depth; ++i)
             asio::co_spawn(where, reader(), [](std::exception_ptr e) {
                 if (e) std::rethrow_exception(e);

@@ -1,5 +1,5 @@
-// The lock, beside a hand-written state machine over libzookeeper_st ("raw"): all against the same server, in alternating
-// rounds; what counts are the counts and the ratios. The targets are those of docs/performance.md.
+// The lock, beside a hand-written state machine over libzookeeper_st ("raw"): all against the same server, in
+// alternating rounds; what counts are the counts and the ratios. The targets are those of docs/performance.md.
 //
 //     zkasio_bench_lock 127.0.0.1:2181 [rounds] [what...]
 //
@@ -11,12 +11,12 @@
 //     100000
 //     strand           zkasio's coroutines run on the client's strand in all that follows
 //     limit=SECONDS    for one measurement in all that follows (150)
-//     peers            go-zk, kazoo and Curator take part in all that follows, up to 1000 waiters, warmed up for some seconds
+//     peers            go-zk, kazoo and Curator take part in all that follows, up to 1000 waiters, warmed up
 //
 // Everything is measured in processes of its own, forked from one that never runs a zkasio client. That one conducts:
-// it holds the lock with a node of its own until all have queued. "hand-offs/s" counts from the first create to the last
-// delete confirmed, "drain/s" from the moment when that holder goes. KiB are those of the heap while all wait,
-// for peers of resident memory.
+// it holds the lock with a node of its own until all have queued. "hand-offs/s" counts from the first create to the
+// last delete confirmed, "drain/s" from the moment when that holder goes. KiB are those of the heap while all wait, for
+// peers of resident memory.
 
 #include "raw_session.hpp"
 #include "workers.hpp"
@@ -91,7 +91,8 @@ public:
         outcome o;
         bool fine = false;
         try {
-            fine = all(message::kind::ready) && go() && (holder.empty() || (all(message::kind::queued) && let_go(holder, o))) &&
+            fine = all(message::kind::ready) && go() &&
+                   (holder.empty() || (all(message::kind::queued) && let_go(holder, o))) &&
                    all(message::kind::done, &o);
         } catch (const std::exception& e) {
             std::fprintf(stderr, "  conductor: %s\n", e.what());
@@ -204,15 +205,18 @@ struct column {
     double (*value)(const outcome&);
 };
 
-const std::vector<column> queue_columns{
-    {"hand-offs/s", "%12.0f", rate}, {"drain/s", "%9.0f", drain}, {"requests", "%10.3f", requests}, {"bytes rcvd", "%11.0f", bytes},
-    {"CPU us", "%8.1f", cpu_us}, {"KiB", "%8.2f", kib}, {"threads", "%8.0f", threads}};
-const std::vector<column> cycle_columns{
-    {"cycles/s", "%12.0f", rate}, {"requests", "%10.3f", requests}, {"bytes rcvd", "%11.0f", bytes}, {"CPU us", "%8.1f", cpu_us},
-    {"threads", "%8.0f", threads}};
-const std::vector<column> latency_columns{
-    {"p50 us", "%9.0f", p50_us}, {"p99 us", "%9.0f", p99_us}, {"requests", "%10.3f", requests}, {"bytes rcvd", "%11.0f", bytes},
-    {"CPU us", "%8.1f", cpu_us}, {"threads", "%8.0f", threads}};
+const std::vector<column> queue_columns{{"hand-offs/s", "%12.0f", rate},  {"drain/s", "%9.0f", drain},
+                                        {"requests", "%10.3f", requests}, {"bytes rcvd", "%11.0f", bytes},
+                                        {"CPU us", "%8.1f", cpu_us},      {"KiB", "%8.2f", kib},
+                                        {"threads", "%8.0f", threads}};
+const std::vector<column> cycle_columns{{"cycles/s", "%12.0f", rate},
+                                        {"requests", "%10.3f", requests},
+                                        {"bytes rcvd", "%11.0f", bytes},
+                                        {"CPU us", "%8.1f", cpu_us},
+                                        {"threads", "%8.0f", threads}};
+const std::vector<column> latency_columns{{"p50 us", "%9.0f", p50_us},      {"p99 us", "%9.0f", p99_us},
+                                          {"requests", "%10.3f", requests}, {"bytes rcvd", "%11.0f", bytes},
+                                          {"CPU us", "%8.1f", cpu_us},      {"threads", "%8.0f", threads}};
 
 int width(const column& c) { return std::atoi(c.format + 1); }
 
@@ -241,13 +245,15 @@ void ratio(const std::string& name, double value, limit how = limit::none, doubl
         return;
     }
     const bool met = how == limit::at_least ? value >= target : value <= target;
-    std::printf("ratio %-44s %9.3f  %s%g%s\n", name.c_str(), value, how == limit::at_least ? ">=" : "<=", target, met ? "" : "  MISSED");
+    std::printf("ratio %-44s %9.3f  %s%g%s\n", name.c_str(), value, how == limit::at_least ? ">=" : "<=", target,
+                met ? "" : "  MISSED");
 }
 
 void ratio(const std::string& name, const rounds& ours, const rounds& theirs, double (*value)(const outcome&),
            limit how = limit::none, double target = 0) {
     std::vector<double> v;
-    for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) v.push_back(value(ours[i]) / value(theirs[i]));
+    for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i)
+        v.push_back(value(ours[i]) / value(theirs[i]));
     ratio(name, v.empty() ? std::nan("") : median(v), how, target);
 }
 
@@ -283,8 +289,8 @@ private:
         return t;
     }
 
-    results compare(const char* title, const std::vector<variant>& variants, const std::vector<column>& columns, int processes,
-                    bool first_holder) {
+    results compare(const char* title, const std::vector<variant>& variants, const std::vector<column>& columns,
+                    int processes, bool first_holder) {
         std::printf("\n%s, %d rounds%s\n  %-26s %6s", title, rounds_, on_strand_ ? ", on the strand" : "", "", "round");
         for (const column& c : columns) std::printf("  %*s", width(c), c.title);
         std::printf("\n");
@@ -295,13 +301,16 @@ private:
                 if (failed[v.name]) continue;
                 const auto o = conductor_.measure(v.work, v.what, processes, first_holder, limit_);
                 failed[v.name] = !o;
-                if (!o) std::printf("  %-26s %6d  failed, or not done in %.0f s: left out from here on\n", v.name.c_str(), i + 1, limit_);
+                if (!o)
+                    std::printf("  %-26s %6d  failed, or not done in %.0f s: left out from here on\n", v.name.c_str(),
+                                i + 1, limit_);
                 if (!o) continue;
                 all[v.name].push_back(*o);
                 print(v.name, std::to_string(i + 1), columns, [&](const column& c) { return c.value(*o); });
             }
         for (const variant& v : variants)
-            if (!all[v.name].empty()) print(v.name, "median", columns, [&](const column& c) { return median_of(all[v.name], c.value); });
+            if (!all[v.name].empty())
+                print(v.name, "median", columns, [&](const column& c) { return median_of(all[v.name], c.value); });
         return all;
     }
     static void print(const std::string& name, const std::string& round, const std::vector<column>& columns,
@@ -321,8 +330,9 @@ private:
             variants.push_back({name, work, what});
         }
     }
-    void against_peers(const std::string& prefix, results& all, const std::string& ours, double (*value)(const outcome&),
-                       limit how = limit::none, const std::map<std::string, double>& targets = {}) const {
+    void against_peers(const std::string& prefix, results& all, const std::string& ours,
+                       double (*value)(const outcome&), limit how = limit::none,
+                       const std::map<std::string, double>& targets = {}) const {
         for (const std::string& name : peers_) {
             const auto target = targets.find(name);
             if (target == targets.end()) ratio(prefix + "_vs_" + name, all[ours], all[name], value);
@@ -364,7 +374,8 @@ private:
             ratio(prefix + "threads", median_of(r[name], threads), limit::at_most, 1);
         }
         if (n <= 1000) ratio("one_" + count + "_handoffs_vs_raw_standard", ours, r["raw standard"], rate);
-        if (n == 1000) against_peers("one_1000_handoffs", r, "zkasio", rate, limit::at_least, {{"curator", 30}, {"gozk", 12}});
+        if (n == 1000)
+            against_peers("one_1000_handoffs", r, "zkasio", rate, limit::at_least, {{"curator", 30}, {"gozk", 12}});
         else if (n < most_for_peers) against_peers("one_" + count + "_handoffs", r, "zkasio", rate);
         if (n <= most_for_peers) against_peers("one_" + count + "_drain", r, "zkasio", drain);
         if (n == 10000) {
@@ -384,15 +395,18 @@ private:
         const std::string count = std::to_string(p) + "x" + std::to_string(n);
         std::vector<variant> variants{{"raw local0", raw_local_queue, t}, {"zkasio", zkasio_queue, t}};
         if (p * n <= most_for_peers) add_peers(variants, peer_queue, t);
-        auto r = compare((std::to_string(p) + " processes with " + std::to_string(n) + " waiters each, per waiter").c_str(), variants,
-                         queue_columns, p, true);
+        auto r =
+            compare((std::to_string(p) + " processes with " + std::to_string(n) + " waiters each, per waiter").c_str(),
+                    variants, queue_columns, p, true);
         const rounds &ours = r["zkasio"], &raw = r["raw local0"];
         ratio("processes_" + count + "_handoffs_vs_raw", ours, raw, rate, limit::at_least, 0.8);
         ratio("processes_" + count + "_drain_vs_raw", ours, raw, drain, limit::at_least, 0.8);
         ratio("processes_" + count + "_cpu_vs_raw", ours, raw, cpu_us);
         ratio("processes_" + count + "_requests", median_of(ours, requests));
         ratio("processes_" + count + "_bytes_received", median_of(ours, bytes));
-        if (count == "4x25") against_peers("processes_4x25_handoffs", r, "zkasio", rate, limit::at_least, {{"curator", 6}, {"gozk", 1.5}});
+        if (count == "4x25")
+            against_peers("processes_4x25_handoffs", r, "zkasio", rate, limit::at_least,
+                          {{"curator", 6}, {"gozk", 1.5}});
         else if (p * n <= most_for_peers) against_peers("processes_" + count + "_handoffs", r, "zkasio", rate);
         if (p * n <= most_for_peers) against_peers("processes_" + count + "_drain", r, "zkasio", drain);
     }
@@ -409,7 +423,8 @@ private:
         ratio("cycle_awaited_rate_vs_raw", r["zkasio, awaited"], r["raw, awaited"], rate, limit::at_least, 0.9);
         ratio("cycle_awaited_cpu_vs_raw", r["zkasio, awaited"], r["raw, awaited"], cpu_us, limit::at_most, 1.2);
         ratio("cycle_not_awaited_rate_vs_raw", r["zkasio, not awaited"], r["raw, not awaited"], rate);
-        ratio("cycle_not_awaited_cpu_vs_raw", r["zkasio, not awaited"], r["raw, not awaited"], cpu_us, limit::at_most, 1.2);
+        ratio("cycle_not_awaited_cpu_vs_raw", r["zkasio, not awaited"], r["raw, not awaited"], cpu_us, limit::at_most,
+              1.2);
         against_best_peer("cycle_awaited_rate", r, "zkasio, awaited", 1.4);
         against_best_peer("cycle_not_awaited_rate", r, "zkasio, not awaited", 2.5);
     }
@@ -453,14 +468,17 @@ void conductor_link::done(const report& result) const { send(fd_, {message::kind
 
 int main(int argc, char** argv) {
     if (argc < 2) {
-        std::fprintf(stderr, "usage: %s ADDRESS:PORT [ROUNDS] [N|PxN|cycle|handoff|strand|limit=SECONDS|peers...]\n", argv[0]);
+        std::fprintf(stderr, "usage: %s ADDRESS:PORT [ROUNDS] [N|PxN|cycle|handoff|strand|limit=SECONDS|peers...]\n",
+                     argv[0]);
         return 2;
     }
     zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
     try {
         bench::bench b(argv[1], argc > 2 ? std::max(1, std::atoi(argv[2])) : 5);
         std::vector<std::string> what(argv + std::min(argc, 3), argv + argc);
-        const auto measures_nothing = [](const std::string& w) { return w == "strand" || w == "peers" || w.starts_with("limit="); };
+        const auto measures_nothing = [](const std::string& w) {
+            return w == "strand" || w == "peers" || w.starts_with("limit=");
+        };
         if (std::all_of(what.begin(), what.end(), measures_nothing))
             what.insert(what.end(), {"100", "1000", "10000", "cycle", "4x25", "3x1000", "handoff"});
         for (const std::string& w : what) b.run(w);

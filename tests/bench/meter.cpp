@@ -123,13 +123,15 @@ void latencies::write_to(report& r) {
 
 meter::counts meter::count() const {
     const sockaddr_in server = address_of(server_);
-    std::map<std::uint16_t, double> sockets;  // local port -> bytes; a client may have several descriptors of one socket
+    std::map<std::uint16_t, double>
+        sockets;  // local port -> bytes; a client may have several descriptors of one socket
     const borrowed_descriptors borrowed(child_);
     for (const int fd : child_ ? borrowed.all() : own_descriptors()) {
         sockaddr_in6 peer{}, local{};  // has the port where sockaddr_in has it; Java's sockets are of this kind
         socklen_t n = sizeof peer, m = sizeof local;
         if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &n) != 0) continue;
-        if ((peer.sin6_family != AF_INET && peer.sin6_family != AF_INET6) || peer.sin6_port != server.sin_port) continue;
+        if ((peer.sin6_family != AF_INET && peer.sin6_family != AF_INET6) || peer.sin6_port != server.sin_port)
+            continue;
         ::getsockname(fd, reinterpret_cast<sockaddr*>(&local), &m);
         tcp_info info{};
         socklen_t length = sizeof info;
@@ -142,7 +144,8 @@ meter::counts meter::count() const {
         c.bytes += bytes;
         const auto line = text.find(std::string(":").append(std::to_string(port)).append("["));
         const auto number = line == std::string::npos ? line : text.find("recved=", line);
-        if (number == std::string::npos) throw std::runtime_error("the server does not answer \"cons\": see 4lw.commands.whitelist");
+        if (number == std::string::npos)
+            throw std::runtime_error("the server does not answer \"cons\": see 4lw.commands.whitelist");
         c.requests += std::atof(text.c_str() + number + 7);
     }
     return c;

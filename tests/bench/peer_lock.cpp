@@ -1,4 +1,5 @@
-// The same lock in other libraries, each in a program of its own (peers/README.md). What they cost is measured from outside.
+// The same lock in other libraries, each in a program of its own (peers/README.md). What they cost is measured from
+// outside.
 
 #include "raw_session.hpp"
 #include "workers.hpp"
@@ -70,7 +71,8 @@ public:
         for (int c; (c = std::getc(answers_)) != EOF && c != '\n';) line += static_cast<char>(c);
         std::istringstream words(line);
         std::string word;
-        if (!(words >> word) || word != first) throw std::runtime_error("the peer says \"" + line + "\" instead of " + first);
+        if (!(words >> word) || word != first)
+            throw std::runtime_error("the peer says \"" + line + "\" instead of " + first);
         asked_ = false;
         return words;
     }

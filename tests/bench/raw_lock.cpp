@@ -1,4 +1,5 @@
-// The lock as a hand-written state machine over libzookeeper_st: what any client built on that library can reach at best.
+// The lock as a hand-written state machine over libzookeeper_st: what any client built on that library can reach at
+// best.
 
 #include "raw_session.hpp"
 #include "workers.hpp"
@@ -76,7 +77,8 @@ private:
         for (std::size_t i = 0; i < n; ++i) {
             waiter& w = waiters_.emplace_back(this, i);
             const std::string path = what_.directory + "/" + new_node_name();
-            check(zoo_acreate(session_.handle(), path.c_str(), "", 0, &ZOO_OPEN_ACL_UNSAFE, ZOO_EPHEMERAL_SEQUENTIAL, &on_created, &w));
+            check(zoo_acreate(session_.handle(), path.c_str(), "", 0, &ZOO_OPEN_ACL_UNSAFE, ZOO_EPHEMERAL_SEQUENTIAL,
+                              &on_created, &w));
             if (standard_) list(w);
             else if (i == 0) list_together();
         }
@@ -174,7 +176,8 @@ public:
     void acquire() {
         queued = owned = false;
         const std::string path = directory_ + "/" + new_node_name();
-        check(zoo_acreate(session.handle(), path.c_str(), "", 0, &ZOO_OPEN_ACL_UNSAFE, ZOO_EPHEMERAL_SEQUENTIAL, &on_created, this));
+        check(zoo_acreate(session.handle(), path.c_str(), "", 0, &ZOO_OPEN_ACL_UNSAFE, ZOO_EPHEMERAL_SEQUENTIAL,
+                          &on_created, this));
         check(zoo_aget_children(session.handle(), directory_.c_str(), 0, &on_list, this));
     }
     void release() {
@@ -264,7 +267,8 @@ void raw_hand_offs(const task& what, const conductor_link& conductor) {
         until(waiter->queued);
         for (int k = 0; k < settling_round_trips; ++k) waiter->session.children(what.directory);
         const double idle_until = now() + what.idle_ms * 1e-3;
-        for (double left; (left = idle_until - now()) > 0;) turn({&a.session, &b.session}, -1, static_cast<int>(left * 1e3) + 1);
+        for (double left; (left = idle_until - now()) > 0;)
+            turn({&a.session, &b.session}, -1, static_cast<int>(left * 1e3) + 1);
         const double start = now();
         holder->release();
         until(waiter->owned);

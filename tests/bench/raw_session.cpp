@@ -95,7 +95,10 @@ bool turn(std::initializer_list<raw_session*> sessions, int fd, int ms) {
         }
         const int limit = static_cast<int>(tv.tv_sec * 1000 + tv.tv_usec / 1000);
         ms = ms < 0 ? limit : std::min(ms, limit);
-        polled[n++] = {socket, static_cast<short>(((events & ZOOKEEPER_READ) ? POLLIN : 0) | ((events & ZOOKEEPER_WRITE) ? POLLOUT : 0)), 0};
+        polled[n++] = {
+            socket,
+            static_cast<short>(((events & ZOOKEEPER_READ) ? POLLIN : 0) | ((events & ZOOKEEPER_WRITE) ? POLLOUT : 0)),
+            0};
     }
     polled[n] = {fd, POLLIN, 0};
     ::poll(polled.data(), n + 1, ms);

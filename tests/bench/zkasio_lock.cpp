@@ -121,7 +121,8 @@ void zkasio_cycles(const task& what, const conductor_link& conductor) {
 void zkasio_hand_offs(const task& what, const conductor_link& conductor) {
     loop here;
     const std::array<zkasio::client, 2> clients{here.connect(what), here.connect(what)};
-    const std::array<zkasio::mutex, 2> locks{zkasio::mutex(clients[0], what.directory), zkasio::mutex(clients[1], what.directory)};
+    const std::array<zkasio::mutex, 2> locks{zkasio::mutex(clients[0], what.directory),
+                                             zkasio::mutex(clients[1], what.directory)};
     std::array<std::optional<zkasio::lock_guard>, 2> guards;
     asio::steady_timer granted(here.io, asio::steady_timer::time_point::max()), idle(here.io);
     double granted_at = 0;
@@ -147,7 +148,8 @@ void zkasio_hand_offs(const task& what, const conductor_link& conductor) {
         for (int i = 0; i < what.hand_offs; ++i) {
             const std::size_t waiter = 1 - holder;
             asio::co_spawn(here.executor(what, clients[waiter]), take(waiter), rethrow);
-            // Its session's requests are answered in order, so after some round trips the waiter has listed and watches.
+            // Its session's requests are answered in order, so after some round trips the waiter has listed and
+            // watches.
             int queued = 0;
             for (int k = 0; k < settling_round_trips || queued < 2; ++k, ++own_exists)
                 queued = co_await children(clients[waiter], what.directory);

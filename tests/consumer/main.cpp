@@ -10,7 +10,8 @@
 // Compiles, links and runs against what was installed. Nobody listens where it connects to.
 asio::awaitable<void> consume() {
     const auto executor = co_await asio::this_coro::executor;
-    const zkasio::client zk(executor, zkasio::client_options("127.0.0.1:1").connection_timeout(std::chrono::milliseconds(50)));
+    const zkasio::client zk(executor,
+                            zkasio::client_options("127.0.0.1:1").connection_timeout(std::chrono::milliseconds(50)));
     const zkasio::mutex lock(zk, "/lock");
     bool refused = false;
     try {

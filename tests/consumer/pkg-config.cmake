@@ -1,4 +1,5 @@
-# pkg-config finds an installed zkasio, wherever it was moved to, and says all that a compiler needs; with --static, too.
+# pkg-config finds an installed zkasio, wherever it was moved to, and says all that a compiler needs; with --static,
+# too.
 include(${CMAKE_CURRENT_LIST_DIR}/common.cmake)
 find_program(PKG_CONFIG NAMES pkgconf pkg-config REQUIRED)
 consumer_begin(pkg-config)

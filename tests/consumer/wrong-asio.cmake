@@ -27,7 +27,8 @@ expect("Asio without Boost" -std=c++20 -DASIO_ENABLE_BOOST -DASIO_DISABLE_STD_AL
 expect("-DASIO_DISABLE_STD_ALIGNED_ALLOC" -std=c++20 -DASIO_STANDALONE)
 expect("compile as C++20" -std=c++17 -DASIO_STANDALONE -DASIO_DISABLE_STD_ALIGNED_ALLOC)
 
-# That works only where this header comes before Asio's, in each public header; and what depends on the version stays in it.
+# That works only where this header comes before Asio's, in each public header; and what depends on the version stays in
+# it.
 file(GLOB_RECURSE headers ${PROJECT_DIR}/lib/*.hpp ${PROJECT_DIR}/lib/*.cpp)
 foreach(header ${headers})
     file(READ ${header} text)

@@ -1,4 +1,5 @@
-// Every way in which a connection fails is told for what it is: by the errors of operations, by the session's events, in the log.
+// Every way in which a connection fails is told for what it is: by the errors of operations, by the session's events,
+// in the log.
 
 #include "support/fault_proxy.hpp"
 #include "support/impostor.hpp"
@@ -25,7 +26,8 @@ public:
             fill_.back().open(tcp::v4());
             fill_.back().native_non_blocking(true);
             const tcp::endpoint to = hole_.local_endpoint();
-            (void)!::connect(fill_.back().native_handle(), to.data(), static_cast<socklen_t>(to.size()));  // never completes
+            (void)!::connect(fill_.back().native_handle(), to.data(),
+                             static_cast<socklen_t>(to.size()));  // never completes
         }
     }
     std::string address() const { return "127.0.0.1:" + std::to_string(hole_.local_endpoint().port()); }
@@ -54,8 +56,8 @@ void check_reason(const std::string& servers, const std::string& why, std::chron
     for (const std::string& line : lines) {  // nothing else
         if (line.find("Exceeded deadline") != std::string::npos) continue;  // the machine is busy
         CAPTURE(line);
-        CHECK((line.starts_with("cannot connect: " + why) || line.starts_with("connecting: ") || line.starts_with("closed: ") ||
-               line.starts_with("resolve ")));
+        CHECK((line.starts_with("cannot connect: " + why) || line.starts_with("connecting: ") ||
+               line.starts_with("closed: ") || line.starts_with("resolve ")));
     }
 }
 
@@ -81,7 +83,8 @@ TEST_CASE("reasons: no connection is made") {
     }
     SECTION("accepted, and never answered") {
         const listener silent(false);
-        const std::string why = ": accepts the connection and does not answer (not a ZooKeeper server, or one that hangs)";
+        const std::string why =
+            ": accepts the connection and does not answer (not a ZooKeeper server, or one that hangs)";
         check_reason(silent.address(), silent.address() + why, patience);
     }
     SECTION("no route") {
@@ -101,7 +104,8 @@ TEST_CASE("reasons: no connection is made") {
         check_reason(peer.address(), peer.address() + ": expects TLS", patience);
     }
     SECTION("another protocol") {
-        const impostor peer("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", impostor::then::hang_up);
+        const impostor peer("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+                            impostor::then::hang_up);
         check_reason(peer.address(), peer.address() + ": not a ZooKeeper server", patience);
     }
     SECTION("half of a handshake") {
@@ -133,19 +137,23 @@ TEST_CASE("reasons: a connection is lost") {
     };
     const std::string other = "localhost" + first_server().substr(first_server().rfind(':'));
     const std::vector<loss_case> cases{
-        {"closed by the server", [&](client) -> asio::awaitable<void> {
+        {"closed by the server",
+         [&](client) -> asio::awaitable<void> {
              proxy.cut_all(fault_proxy::end::fin);
              co_return;
          }},
-        {"Connection reset by peer", [&](client) -> asio::awaitable<void> {
+        {"Connection reset by peer",
+         [&](client) -> asio::awaitable<void> {
              proxy.cut_all(fault_proxy::end::rst);
              co_return;
          }},
-        {"no answer for two thirds of the session timeout", [&](client) -> asio::awaitable<void> {
+        {"no answer for two thirds of the session timeout",
+         [&](client) -> asio::awaitable<void> {
              proxy.silence(true);
              co_return;
          }},
-        {"left, for it is not in the new list of servers", [&](client zk) -> asio::awaitable<void> { co_await zk.set_servers(other); }},
+        {"left, for it is not in the new list of servers",
+         [&](client zk) -> asio::awaitable<void> { co_await zk.set_servers(other); }},
     };
     for (const loss_case& c : cases) {
         auto body = [&](client zk) -> asio::awaitable<void> {

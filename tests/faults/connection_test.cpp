@@ -14,7 +14,8 @@ using namespace zkasio;
 using namespace zkasio::test;
 using asio::ip::tcp;
 
-TEST_CASE("cut at every byte of request and reply: an operation completes once, and a create is never lost or doubled") {
+TEST_CASE(
+    "cut at every byte of request and reply: an operation completes once, and a create is never lost or doubled") {
     fault_proxy proxy(first_server());
     // A handshake is 49 bytes there and 41 back; the create that follows is about 110 there and 120 back.
     struct where {
@@ -50,7 +51,8 @@ TEST_CASE("cut at every byte of request and reply: an operation completes once, 
                 ++unknown;
             }
             const auto there = co_await zk.exists(name);
-            INFO("cut " << (cut.requests ? "requests" : "replies") << " after " << cut.after << ": " << failed.message());
+            INFO("cut " << (cut.requests ? "requests" : "replies") << " after " << cut.after << ": "
+                        << failed.message());
             if (!failed) CHECK(there);
             if (failed) CHECK(maybe);
             create_options sequential;
@@ -88,7 +90,8 @@ TEST_CASE("cut at every byte: a protected create exists exactly once") {
                 return p;
             });
             proxy.cut_all();
-            constexpr std::array kinds{create_mode::ephemeral_sequential, create_mode::container, create_mode::persistent_sequential_ttl};
+            constexpr std::array kinds{create_mode::ephemeral_sequential, create_mode::container,
+                                       create_mode::persistent_sequential_ttl};
             create_options o;
             o.mode(kinds[n / 2 % kinds.size()]).protection();
             if (has_ttl(o.mode())) o.ttl(60s);
@@ -240,7 +243,8 @@ TEST_CASE("a peer that is no ZooKeeper is passed over, and named when there is n
     for (const impostor* peer : {&web, &echo, &zeros, &ones}) {
         auto alone = [&](client zk) -> asio::awaitable<void> {
             const std::string text = co_await message_of(zk.connected());
-            CHECK(text == "connect " + peer->address() + ": not connected (" + peer->address() + ": not a ZooKeeper server)");
+            CHECK(text ==
+                  "connect " + peer->address() + ": not connected (" + peer->address() + ": not a ZooKeeper server)");
             CHECK(zk.state() == session_state::connecting);
         };
         with_client(options(peer->address()).connection_timeout(300ms), alone);

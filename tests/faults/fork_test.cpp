@@ -16,7 +16,8 @@ using namespace zkasio::test;
 
 namespace {
 
-// Forks, and runs `f` in the child: no Catch2 in there, it would report what the parent does. f returns what is wrong, or nothing.
+// Forks, and runs `f` in the child: no Catch2 in there, it would report what the parent does. f returns what is wrong,
+// or nothing.
 pid_t fork_child(const std::function<std::string()>& f) {
     const pid_t pid = ::fork();
     if (pid != 0) return pid;
@@ -87,7 +88,9 @@ std::string fails_with_forked(asio::io_context& io, asio::awaitable<T> operation
             co_await std::move(operation);
             wrong = std::string(name) + " succeeds";
         } catch (const error& e) {
-            wrong = e.code() == errc::forked && e.code() == condition::session_ended ? "" : std::string(name) + ": " + e.what();
+            wrong = e.code() == errc::forked && e.code() == condition::session_ended
+                        ? ""
+                        : std::string(name) + ": " + e.what();
         }
     };
     asio::co_spawn(io, task(), [](std::exception_ptr) {});
@@ -157,7 +160,8 @@ std::string own_client_works(asio::io_context& io) {
 }
 
 // @param child is given the parent's things, and the mutex.
-void fork_with_lock_held(const std::function<std::string(std::unique_ptr<parent>&, std::optional<mutex>&)>& child, bool notify) {
+void fork_with_lock_held(const std::function<std::string(std::unique_ptr<parent>&, std::optional<mutex>&)>& child,
+                         bool notify) {
     auto p = std::make_unique<parent>();
     std::string dir;
     std::optional<mutex> lock;

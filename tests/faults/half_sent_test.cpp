@@ -1,5 +1,6 @@
-// The C library keeps what it could not send for the next connection, and sends it there: requests whose callers have got an
-// error are executed, and the rest of a half-sent one is taken for a packet. Over a server that is scripted byte by byte.
+// The C library keeps what it could not send for the next connection, and sends it there: requests whose callers have
+// got an error are executed, and the rest of a half-sent one is taken for a packet. Over a server that is scripted byte
+// by byte.
 
 #include "support/catch.hpp"
 
@@ -82,7 +83,8 @@ public:
         }
         asio::write(socket_, asio::buffer(text, bytes));
     }
-    // "No such node", to the request with this number in its connection; they are numbered by the library, from somewhere.
+    // "No such node", to the request with this number in its connection; they are numbered by the library, from
+    // somewhere.
     void refuse_next() {
         const packet asked = read_packet();
         answer(asked.xid, -101);
@@ -273,7 +275,8 @@ TEST_CASE("a handshake whose last byte comes alone") {
     c.connect();
 }
 
-TEST_CASE("a server that is added takes some of the clients from the others, and nothing from the program's random numbers") {
+TEST_CASE(
+    "a server that is added takes some of the clients from the others, and nothing from the program's random numbers") {
     ::srand48(1);
     const double first = ::drand48();
     bool left = false, stayed = false;

@@ -34,8 +34,8 @@ asio::awaitable<std::vector<std::string>> ephemeral_nodes(client zk, std::string
     co_return found;
 }
 
-// Ten coroutines of two clients; every few grants all connections are cut, at the grant and at any other moment. `acquire` tells how many
-// places the grant takes, of `places`.
+// Ten coroutines of two clients; every few grants all connections are cut, at the grant and at any other moment.
+// `acquire` tells how many places the grant takes, of `places`.
 struct grant {
     lock_guard guard;
     int takes;
@@ -83,7 +83,8 @@ void survives_cuts(const std::string& name, int places, bool proves, acquire_fun
         const std::error_code ignored = co_await code_of(observer.create(dir + "-mark"));
         CHECK((!ignored || ignored == zk_errc::node_exists));
         std::vector<running> tasks;
-        for (unsigned i = 0; i < 10; ++i) tasks.emplace_back(co_await asio::this_coro::executor, task(i % 2 ? a : b, i));
+        for (unsigned i = 0; i < 10; ++i)
+            tasks.emplace_back(co_await asio::this_coro::executor, task(i % 2 ? a : b, i));
         const running cutting(co_await asio::this_coro::executor, cut());
         std::exception_ptr failed;
         for (const running& t : tasks) {
@@ -109,7 +110,9 @@ void survives_cuts(const std::string& name, int places, bool proves, acquire_fun
 
 }  // namespace
 
-TEST_CASE("a lock that is taken after an idle time survives round trips of 15 % of T and 0.3 T of silence at its first heartbeat") {
+TEST_CASE(
+    "a lock that is taken after an idle time survives round trips of 15 % of T and 0.3 T of silence at its first "
+    "heartbeat") {
     constexpr auto T = 4s;
     const bool silent = GENERATE(false, true);
     fault_proxy proxy(first_server());
@@ -128,7 +131,9 @@ TEST_CASE("a lock that is taken after an idle time survives round trips of 15 % 
             auto heartbeat = [&]() -> asio::awaitable<bool> { co_return boot_clock::now() > began + T / 4 - 20ms; };
             co_await eventually(heartbeat);
             proxy.silence(true);
-            auto over = [&, from = boot_clock::now()]() -> asio::awaitable<bool> { co_return boot_clock::now() > from + T * 3 / 10; };
+            auto over = [&, from = boot_clock::now()]() -> asio::awaitable<bool> {
+                co_return boot_clock::now() > from + T * 3 / 10;
+            };
             co_await eventually(over);
             proxy.silence(false);
         }
@@ -140,22 +145,24 @@ TEST_CASE("a lock that is taken after an idle time survives round trips of 15 % 
 }
 
 TEST_CASE("readers and writers under cuts: a writer is alone, nobody waits for ever, nothing is left") {
-    survives_cuts("cut-shared", 100, true, [](client zk, std::string dir, std::uint32_t random) -> asio::awaitable<grant> {
-        const shared_mutex lock(zk, dir);
-        const bool write = random % 3 == 0;
-        asio::awaitable<lock_guard> acquiring = write ? lock.acquire() : lock.acquire_shared();
-        lock_guard guard = co_await std::move(acquiring);
-        co_return grant{std::move(guard), write ? 100 : 1};
-    });
+    survives_cuts("cut-shared", 100, true,
+                  [](client zk, std::string dir, std::uint32_t random) -> asio::awaitable<grant> {
+                      const shared_mutex lock(zk, dir);
+                      const bool write = random % 3 == 0;
+                      asio::awaitable<lock_guard> acquiring = write ? lock.acquire() : lock.acquire_shared();
+                      lock_guard guard = co_await std::move(acquiring);
+                      co_return grant{std::move(guard), write ? 100 : 1};
+                  });
 }
 
 TEST_CASE("a semaphore under cuts: never more permits than there are, nobody waits for ever, nothing is left") {
-    survives_cuts("cut-semaphore", 3, true, [](client zk, std::string dir, std::uint32_t random) -> asio::awaitable<grant> {
-        const semaphore sem(zk, dir, permits::fixed(3));
-        const int n = 1 + static_cast<int>(random % 3);
-        lock_guard guard = co_await sem.acquire(n);
-        co_return grant{std::move(guard), n};
-    });
+    survives_cuts("cut-semaphore", 3, true,
+                  [](client zk, std::string dir, std::uint32_t random) -> asio::awaitable<grant> {
+                      const semaphore sem(zk, dir, permits::fixed(3));
+                      const int n = 1 + static_cast<int>(random % 3);
+                      lock_guard guard = co_await sem.acquire(n);
+                      co_return grant{std::move(guard), n};
+                  });
 }
 
 TEST_CASE("several locks at once under cuts: all or none, nobody waits for ever, nothing is left") {
@@ -178,12 +185,15 @@ TEST_CASE("the simple lock under cuts: one holder at a time, nobody waits for ev
     });
 }
 
-TEST_CASE("locks of every kind whose connection is cut within any answer, twice in quick succession: one contender, nothing is left") {
+TEST_CASE(
+    "locks of every kind whose connection is cut within any answer, twice in quick succession: one contender, nothing "
+    "is left") {
     test_server servers(3);
     fault_proxy first(servers.address(0) + ':' + std::to_string(servers.port(0)));
     fault_proxy second(servers.address(1) + ':' + std::to_string(servers.port(1)));
     test_loop loop(300s);
-    const auto patient = options(first.address() + ',' + second.address()).session_timeout(20s).retry(retry_policy::forever());
+    const auto patient =
+        options(first.address() + ',' + second.address()).session_timeout(20s).retry(retry_policy::forever());
     const test_client zk(loop.executor(), patient);
     const test_client observer(loop.executor(), options(servers.connect_string()).session_timeout(20s));
     using acquire_kind = std::function<asio::awaitable<lock_guard>(client on, std::string dir)>;
@@ -191,7 +201,9 @@ TEST_CASE("locks of every kind whose connection is cut within any answer, twice 
         [](client on, std::string dir) { return mutex(on, dir).acquire(); },
         [](client on, std::string dir) { return shared_mutex(on, dir).acquire(); },
         [](client on, std::string dir) { return semaphore(on, dir, permits::fixed(2)).acquire(2); },
-        [](client on, std::string dir) { return multi_mutex(on).add(mutex(on, dir + "/a")).add(mutex(on, dir + "/b")).acquire(); },
+        [](client on, std::string dir) {
+            return multi_mutex(on).add(mutex(on, dir + "/a")).add(mutex(on, dir + "/b")).acquire();
+        },
         [](client on, std::string dir) { return unfair_mutex(on, dir + "/flag").acquire(); },
     };
     auto body = [&]() -> asio::awaitable<void> {
@@ -215,7 +227,9 @@ TEST_CASE("locks of every kind whose connection is cut within any answer, twice 
                 second.cut_all();
                 taker one(co_await asio::this_coro::executor, kinds[kind](zk, dir));
                 if (ahead) {
-                    auto asked = [&]() -> asio::awaitable<bool> { co_return first.connections() + second.connections() > before; };
+                    auto asked = [&]() -> asio::awaitable<bool> {
+                        co_return first.connections() + second.connections() > before;
+                    };
                     co_await eventually(asked);
                     CHECK_FALSE(one.ended());
                     co_await ahead->release();
@@ -224,7 +238,8 @@ TEST_CASE("locks of every kind whose connection is cut within any answer, twice 
                 co_await observer.sync(dir);
                 std::vector<std::string> expected = one.guard().paths();
                 std::sort(expected.begin(), expected.end());
-                auto only_these = [&]() -> asio::awaitable<bool> {  // what the semaphore asked with goes in the background
+                auto only_these =
+                    [&]() -> asio::awaitable<bool> {  // what the semaphore asked with goes in the background
                     const std::vector<std::string> there = co_await ephemeral_nodes(observer, dir);
                     co_return there == expected;
                 };

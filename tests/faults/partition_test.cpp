@@ -1,5 +1,5 @@
-// A client whose server is cut off from the majority is never told: reads and pings are answered as ever. It has to give its locks up by
-// itself, before the majority gives them to others.
+// A client whose server is cut off from the majority is never told: reads and pings are answered as ever. It has to
+// give its locks up by itself, before the majority gives them to others.
 
 #include "support/lock_checks.hpp"
 #include "support/networked_ensemble.hpp"
@@ -28,7 +28,8 @@ asio::awaitable<void> sleep_until(time_point t) {
 
 // Holds a lock through the server that is to be cut off.
 struct holder {
-    holder(asio::any_io_executor executor, client_options o, std::string lock) : zk(std::move(executor), std::move(o)), path(std::move(lock)) {}
+    holder(asio::any_io_executor executor, client_options o, std::string lock)
+        : zk(std::move(executor), std::move(o)), path(std::move(lock)) {}
     test_client zk;
     std::string path;
     bool inside = false;     // the body of with_lock
@@ -74,7 +75,8 @@ asio::awaitable<void> take_over(client other, holder& from, result& r) {
     r.smallest_reserve = std::min(r.smallest_reserve, granted - std::max(from.held_until, from.left));
 }
 
-asio::awaitable<void> cut(networked_ensemble& servers, std::chrono::milliseconds timeout, std::mt19937& random, result& r) {
+asio::awaitable<void> cut(networked_ensemble& servers, std::chrono::milliseconds timeout, std::mt19937& random,
+                          result& r) {
     constexpr int locks = 4;
     const auto executor = co_await asio::this_coro::executor;
     const auto up_to = [&](duration d) { return std::uniform_int_distribution<duration::rep>(0, d.count())(random); };
@@ -98,8 +100,10 @@ asio::awaitable<void> cut(networked_ensemble& servers, std::chrono::milliseconds
     co_await code_of(other.create(dir));
     std::vector<std::unique_ptr<holder>> holders;
     for (int i = 0; i < locks; ++i) {
-        const client_options o =
-            options(servers.server(victim)).session_timeout(timeout).renewal(session_renewal::none).close_timeout(300ms);
+        const client_options o = options(servers.server(victim))
+                                     .session_timeout(timeout)
+                                     .renewal(session_renewal::none)
+                                     .close_timeout(300ms);
         holders.push_back(std::make_unique<holder>(executor, o, dir + "/" + std::to_string(i)));
         // Also when it was cut off the last time, it is one of them again once this is answered.
         const create_options own = create_options().mode(create_mode::ephemeral_sequential);
@@ -150,8 +154,8 @@ void cut_again_and_again(std::chrono::milliseconds tick, std::chrono::millisecon
     };
     loop.run(all());
     CHECK(r.locks >= cuts);
-    std::cout << "ticks of " << tick.count() << " ms, T = " << timeout.count() << " ms: " << r.cuts << " cuts, " << r.locks
-              << " locks, smallest reserve " << ms(r.smallest_reserve) << " ms\n";
+    std::cout << "ticks of " << tick.count() << " ms, T = " << timeout.count() << " ms: " << r.cuts << " cuts, "
+              << r.locks << " locks, smallest reserve " << ms(r.smallest_reserve) << " ms\n";
 }
 
 }  // namespace

@@ -168,9 +168,12 @@ TEST_CASE("an ensemble of three: locks survive the death of the server that one 
     with_client_for(120s, options(servers.connect_string()).session_timeout(15s), body);
 }
 
-TEST_CASE("an ensemble of three whose servers die in turn: never more permits of a semaphore than there are, and nobody waits for ever") {
+TEST_CASE(
+    "an ensemble of three whose servers die in turn: never more permits of a semaphore than there are, and nobody "
+    "waits for ever") {
     test_server servers(3);
-    const auto patient = options(servers.connect_string()).session_timeout(20s).connection_timeout(60s).retry(retry_policy::forever());
+    const auto patient =
+        options(servers.connect_string()).session_timeout(20s).connection_timeout(60s).retry(retry_policy::forever());
     auto body = [&](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "semaphore-ensemble");
         const auto executor = co_await asio::this_coro::executor;

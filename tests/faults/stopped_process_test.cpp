@@ -32,7 +32,8 @@ asio::awaitable<int> hold_and_write(client zk, int ready) {
         told = true;
         if (why != loss_reason::lease_ended && why != loss_reason::session_expired) result |= wrong_reason;
     };
-    // Whenever the process is stopped, an answer is about to come: it waits in the socket meanwhile, and must not count.
+    // Whenever the process is stopped, an answer is about to come: it waits in the socket meanwhile, and must not
+    // count.
     auto read = [&]() -> asio::awaitable<void> {
         while (!told) co_await code_of(zk.get(record));
     };
@@ -88,7 +89,9 @@ int run_holder(int ready) {
 
 }  // namespace
 
-TEST_CASE("a process that is stopped for two session timeouts does not hold its lock any more, and none of its writes passes commit") {
+TEST_CASE(
+    "a process that is stopped for two session timeouts does not hold its lock any more, and none of its writes passes "
+    "commit") {
     auto prepare = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "stopped");
         co_await zk.create(record);

@@ -1,4 +1,5 @@
-// Many short waits for one lock, on a server that is slow, over a connection that is cut again and again: what comes afterwards.
+// Many short waits for one lock, on a server that is slow, over a connection that is cut again and again: what comes
+// afterwards.
 
 #include "support/fault_proxy.hpp"
 #include "support/lock_checks.hpp"
@@ -54,7 +55,9 @@ double resident_megabytes() {
     return static_cast<double>(resident * ::sysconf(_SC_PAGESIZE)) / 1e6;
 }
 
-double seconds_since(boot_clock::time_point begin) { return std::chrono::duration<double>(boot_clock::now() - begin).count(); }
+double seconds_since(boot_clock::time_point begin) {
+    return std::chrono::duration<double>(boot_clock::now() - begin).count();
+}
 
 // $ZKASIO_STORM_SECONDS also has the figures printed.
 std::chrono::seconds storm_length() {
@@ -64,7 +67,8 @@ std::chrono::seconds storm_length() {
 
 }  // namespace
 
-TEST_CASE("a storm of short waits, a slow server and cuts: grants are back at once, nothing is left, memory stays small") {
+TEST_CASE(
+    "a storm of short waits, a slow server and cuts: grants are back at once, nothing is left, memory stays small") {
     test_server server;
     fault_proxy proxy(server.address() + ':' + std::to_string(server.port()));
     test_loop loop(240s);
@@ -132,7 +136,8 @@ TEST_CASE("a storm of short waits, a slow server and cuts: grants are back at on
         co_await eventually(all_served, 120s);
         const double normal = seconds_since(calm);
         INFO(granted_in_storm << " grants in the storm; then " << nodes << " nodes, first grant after " << first_grant
-                              << " s, nothing left after " << normal << " s; memory " << before << " MB before, " << most << " MB at most");
+                              << " s, nothing left after " << normal << " s; memory " << before << " MB before, "
+                              << most << " MB at most");
         if (std::getenv("ZKASIO_STORM_SECONDS")) WARN("as asked for");
         CHECK(zk.session_now().id() == session);
         CHECK(first_grant < 3);

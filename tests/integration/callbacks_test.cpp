@@ -1,5 +1,5 @@
-// What users give to be called back: observers of a queue and log sinks. Nothing of zkasio, and nothing of its C library, may be in
-// the middle of something then.
+// What users give to be called back: observers of a queue and log sinks. Nothing of zkasio, and nothing of its C
+// library, may be in the middle of something then.
 
 #include "support/lock_checks.hpp"
 #include "support/test_client.hpp"
@@ -59,7 +59,8 @@ TEST_CASE("callbacks: an observer may make a client and a lock") {
 TEST_CASE("callbacks: a log sink may make a client and a lock") {
     made_in_callback made;
     asio::any_io_executor executor;
-    // Before each connection that succeeds stands one that is refused, of which the C library tells in the middle of its work.
+    // Before each connection that succeeds stands one that is refused, of which the C library tells in the middle of
+    // its work.
     const std::string servers = "127.0.0.1:" + std::to_string(free_port()) + "," + first_server();
     auto sink = [&](std::string_view line) {
         if (line.find("refused") != line.npos) made.make(executor, "/test-callbacks-sink/lock");
@@ -132,7 +133,8 @@ TEST_CASE("callbacks: an observer that throws is logged, and its acquire goes on
         how.on_position([](const queue_position&) { throw std::runtime_error("thrown by the observer"); });
         taker waiter(executor, lock.acquire(how));
         auto logged = [&]() -> asio::awaitable<bool> {
-            co_return std::count(lines.begin(), lines.end(), "in the background: on_position of " + dir + ": thrown by the observer") > 0;
+            co_return std::count(lines.begin(), lines.end(),
+                                 "in the background: on_position of " + dir + ": thrown by the observer") > 0;
         };
         co_await eventually(logged);
         co_await holder.release();

@@ -22,7 +22,8 @@ asio::awaitable<void> try_multi_mutex(multi_mutex all) {
     co_await when_dead("multi_mutex.hpp acquire", all, [](several& l) { return l.acquire(); });
     co_await when_dead("multi_mutex.hpp try_acquire", all, [](several& l) { return l.try_acquire(); });
     co_await when_dead("multi_mutex.hpp try_acquire_for", all, [](several& l) { return l.try_acquire_for(1h); });
-    co_await when_dead("multi_mutex.hpp try_acquire_until", all, [&](several& l) { return l.try_acquire_until(limit); });
+    co_await when_dead("multi_mutex.hpp try_acquire_until", all,
+                       [&](several& l) { return l.try_acquire_until(limit); });
     co_await when_dead("multi_mutex.hpp with_lock", all, [](several& l) { return l.with_lock(under_lock); });
 }
 
@@ -36,7 +37,8 @@ TEST_CASE("what locks return may be awaited when the lock object is gone") {
 
         const mutex m(zk, dir + "/mutex");
         co_await when_dead("mutex.hpp acquire", m, [](mutex& l) { return l.acquire(); });
-        co_await when_dead("mutex.hpp acquire", m, [](mutex& l) { return l.acquire(acquire_options().owner(lock_owner())); });
+        co_await when_dead("mutex.hpp acquire", m,
+                           [](mutex& l) { return l.acquire(acquire_options().owner(lock_owner())); });
         co_await when_dead("mutex.hpp try_acquire", m, [](mutex& l) { return l.try_acquire(); });
         co_await when_dead("mutex.hpp try_acquire_for", m, [](mutex& l) { return l.try_acquire_for(1h); });
         co_await when_dead("mutex.hpp try_acquire_until", m, [&](mutex& l) { return l.try_acquire_until(limit); });
@@ -48,24 +50,30 @@ TEST_CASE("what locks return may be awaited when the lock object is gone") {
         co_await when_dead("shared_mutex.hpp acquire", rw, [](rw_lock& l) { return l.acquire(); });
         co_await when_dead("shared_mutex.hpp acquire_shared", rw, [](rw_lock& l) { return l.acquire_shared(); });
         co_await when_dead("shared_mutex.hpp try_acquire", rw, [](rw_lock& l) { return l.try_acquire(); });
-        co_await when_dead("shared_mutex.hpp try_acquire_shared", rw, [](rw_lock& l) { return l.try_acquire_shared(); });
+        co_await when_dead("shared_mutex.hpp try_acquire_shared", rw,
+                           [](rw_lock& l) { return l.try_acquire_shared(); });
         co_await when_dead("shared_mutex.hpp try_acquire_for", rw, [](rw_lock& l) { return l.try_acquire_for(1h); });
-        co_await when_dead("shared_mutex.hpp try_acquire_until", rw, [&](rw_lock& l) { return l.try_acquire_until(limit); });
-        co_await when_dead("shared_mutex.hpp try_acquire_shared_for", rw, [](rw_lock& l) { return l.try_acquire_shared_for(1h); });
+        co_await when_dead("shared_mutex.hpp try_acquire_until", rw,
+                           [&](rw_lock& l) { return l.try_acquire_until(limit); });
+        co_await when_dead("shared_mutex.hpp try_acquire_shared_for", rw,
+                           [](rw_lock& l) { return l.try_acquire_shared_for(1h); });
         co_await when_dead("shared_mutex.hpp try_acquire_shared_until", rw,
                                        [&](rw_lock& l) { return l.try_acquire_shared_until(limit); });
         co_await when_dead("shared_mutex.hpp with_lock", rw, [](rw_lock& l) { return l.with_lock(under_lock); });
-        co_await when_dead("shared_mutex.hpp with_shared_lock", rw, [](rw_lock& l) { return l.with_shared_lock(under_lock); });
+        co_await when_dead("shared_mutex.hpp with_shared_lock", rw,
+                           [](rw_lock& l) { return l.with_shared_lock(under_lock); });
         co_await when_dead("shared_mutex.hpp contenders", rw, [](rw_lock& l) { return l.contenders(); });
         lock_guard writing = co_await rw.acquire();
-        co_await when_dead("shared_mutex.hpp downgrade", rw, [&](rw_lock& l) { return l.downgrade(std::move(writing)); });
+        co_await when_dead("shared_mutex.hpp downgrade", rw,
+                           [&](rw_lock& l) { return l.downgrade(std::move(writing)); });
 
         const semaphore s(zk, dir + "/semaphore", permits::fixed(3));
         co_await when_dead("semaphore.hpp acquire", s, [](semaphore& l) { return l.acquire(2); });
         co_await when_dead("semaphore.hpp acquire_each", s, [](semaphore& l) { return l.acquire_each(2); });
         co_await when_dead("semaphore.hpp try_acquire", s, [](semaphore& l) { return l.try_acquire(2); });
         co_await when_dead("semaphore.hpp try_acquire_for", s, [](semaphore& l) { return l.try_acquire_for(1h, 2); });
-        co_await when_dead("semaphore.hpp try_acquire_until", s, [&](semaphore& l) { return l.try_acquire_until(limit, 2); });
+        co_await when_dead("semaphore.hpp try_acquire_until", s,
+                           [&](semaphore& l) { return l.try_acquire_until(limit, 2); });
         co_await when_dead("semaphore.hpp with_permit", s, [](semaphore& l) { return l.with_permit(under_lock); });
         co_await when_dead("semaphore.hpp holders", s, [](semaphore& l) { return l.holders(); });
         co_await when_dead("semaphore.hpp waiting", s, [](semaphore& l) { return l.waiting(); });
@@ -75,7 +83,8 @@ TEST_CASE("what locks return may be awaited when the lock object is gone") {
         co_await when_dead("unfair_mutex.hpp acquire", u, [](simple& l) { return l.acquire(); });
         co_await when_dead("unfair_mutex.hpp try_acquire", u, [](simple& l) { return l.try_acquire(); });
         co_await when_dead("unfair_mutex.hpp try_acquire_for", u, [](simple& l) { return l.try_acquire_for(1h); });
-        co_await when_dead("unfair_mutex.hpp try_acquire_until", u, [&](simple& l) { return l.try_acquire_until(limit); });
+        co_await when_dead("unfair_mutex.hpp try_acquire_until", u,
+                           [&](simple& l) { return l.try_acquire_until(limit); });
         co_await when_dead("unfair_mutex.hpp with_lock", u, [](simple& l) { return l.with_lock(under_lock); });
         co_await when_dead("unfair_mutex.hpp holder", u, [](simple& l) { return l.holder(); });
 
@@ -88,9 +97,10 @@ TEST_CASE("what locks return may be awaited when the lock object is gone") {
 
         const lock_owner me;
         co_await when_dead("lock_owner.hpp acquire", me,
-                                       [&](lock_owner& o) { return o.acquire(zk, "key", "/key", lock_kind::exclusive, refused); });
-        co_await when_dead("lock_owner.hpp try_acquire", me,
-                                       [&](lock_owner& o) { return o.try_acquire(zk, "key", "/key", lock_kind::exclusive, refused); });
+                           [&](lock_owner& o) { return o.acquire(zk, "key", "/key", lock_kind::exclusive, refused); });
+        co_await when_dead("lock_owner.hpp try_acquire", me, [&](lock_owner& o) {
+            return o.try_acquire(zk, "key", "/key", lock_kind::exclusive, refused);
+        });
     };
     with_client(body);
 }
@@ -102,13 +112,15 @@ TEST_CASE("what guards return may be awaited when the guard is gone: the lock is
         lock_guard first = co_await m.acquire();
         co_await when_dead("lock_guard.hpp lost", std::move(first), [](lock_guard& g) { return g.lost(); });
         lock_guard second = co_await m.acquire();
-        co_await when_dead("lock_guard.hpp commit", std::move(second),
-                                                          [](lock_guard& g) { return g.commit(transaction().check("/")); }, errc::lock_lost);
+        co_await when_dead(
+            "lock_guard.hpp commit", std::move(second),
+            [](lock_guard& g) { return g.commit(transaction().check("/")); }, errc::lock_lost);
         lock_guard third = co_await m.acquire();
         co_await when_dead("lock_guard.hpp run", std::move(third), [](lock_guard& g) { return g.run(nothing); });
         lock_guard fourth = co_await m.acquire();
-        co_await when_dead("lock_guard.hpp revoke_requested", std::move(fourth),
-                                                           [](lock_guard& g) { return g.revoke_requested(); }, errc::lock_released);
+        co_await when_dead(
+            "lock_guard.hpp revoke_requested", std::move(fourth), [](lock_guard& g) { return g.revoke_requested(); },
+            errc::lock_released);
         lock_guard fifth = co_await m.acquire();
         co_await when_dead("lock_guard.hpp release", std::move(fifth), [](lock_guard& g) { return g.release(); });
     };

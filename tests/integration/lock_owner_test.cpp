@@ -39,7 +39,8 @@ TEST_CASE("lock_owner: an owner has at once what it has already, and the node st
                 const std::vector<std::string> now = co_await children_of(zk, dir);
                 CHECK(now.size() == 1);
                 for (std::size_t j = 0; j < 3; ++j) {
-                    const bool released = std::find(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(i), j) != order.begin() + static_cast<std::ptrdiff_t>(i);
+                    const bool released = std::find(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(i), j) !=
+                                          order.begin() + static_cast<std::ptrdiff_t>(i);
                     CHECK(guards[j].held() == !released);
                 }
                 co_await guards[order[i]].release();
@@ -391,7 +392,9 @@ TEST_CASE("lock_owner: an acquire that is cancelled at any moment leaves no node
     with_client(body);
 }
 
-TEST_CASE("the work under a lock that asks for it again is told so, also by way of several locks at once and of the simple lock") {
+TEST_CASE(
+    "the work under a lock that asks for it again is told so, also by way of several locks at once and of the simple "
+    "lock") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "owner-itself");
         const mutex a(zk, dir + "/a"), b(zk, dir + "/b");

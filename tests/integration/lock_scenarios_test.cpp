@@ -67,11 +67,14 @@ TEST_CASE("try_acquire and time limits mean the same for locks of every kind") {
         const test_client other(co_await asio::this_coro::executor, options());
         co_await other.connected();
         const std::vector<tries> ours = tries_of_every_kind(zk, dir), theirs = tries_of_every_kind(other, dir);
-        const std::chrono::nanoseconds no_time(0), least = std::chrono::nanoseconds::min(), most = std::chrono::nanoseconds::max();
-        const auto past = boot_clock::now() - 1s, first = boot_clock::time_point::min(), last = boot_clock::time_point::max();
+        const std::chrono::nanoseconds no_time(0), least = std::chrono::nanoseconds::min(),
+                                                   most = std::chrono::nanoseconds::max();
+        const auto past = boot_clock::now() - 1s, first = boot_clock::time_point::min(),
+                   last = boot_clock::time_point::max();
         for (std::size_t i = 0; i < ours.size(); ++i) {
             const tries& t = ours[i];
-            // A free lock is had, without time and without a limit. From one attempt to the next it has to be free again.
+            // A free lock is had, without time and without a limit. From one attempt to the next it has to be free
+            // again.
             std::optional<lock_guard> guard = co_await t.now();
             CHECK((guard && guard->held()));
             if (guard) co_await guard->release();
@@ -141,7 +144,8 @@ TEST_CASE("without a connection, try_acquire waits for one, and an attempt witho
     loop.run(body());
 }
 
-TEST_CASE("the work under a lock that asks for it again is told so, also when it can be revoked, and by a multi_mutex") {
+TEST_CASE(
+    "the work under a lock that asks for it again is told so, also when it can be revoked, and by a multi_mutex") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "lock-itself");
         const mutex lock(zk, dir + "/m");
@@ -198,7 +202,8 @@ TEST_CASE("locks of every kind work below a chroot, and are the same from above 
         lock_guard writing = co_await readers.acquire();
         const lock_guard reading = co_await readers.downgrade(std::move(writing));
         const lock_guard beside = co_await writers.acquire_shared();
-        const semaphore permits_here(zk, "/permits", permits::fixed(2)), permits_there(outside, above + "/permits", permits::fixed(2));
+        const semaphore permits_here(zk, "/permits", permits::fixed(2)),
+            permits_there(outside, above + "/permits", permits::fixed(2));
         const lock_guard one = co_await permits_here.acquire(), two = co_await permits_there.acquire();
         const auto third = co_await permits_here.try_acquire();
         CHECK_FALSE(third);
@@ -335,7 +340,8 @@ TEST_CASE("a waiter whose node an operator deletes queues again, behind those wh
             REQUIRE(before.size() == 3);
             co_await zk.remove(before[1].path);
             auto back = [&]() -> asio::awaitable<bool> {
-                asio::awaitable<std::vector<contender_info>> asking = shared ? reader.contenders() : second.contenders();
+                asio::awaitable<std::vector<contender_info>> asking =
+                    shared ? reader.contenders() : second.contenders();
                 const auto now = co_await std::move(asking);
                 co_return now.size() == 3 && now[1].path == before[2].path && now[2].session_id == before[1].session_id;
             };
@@ -362,7 +368,8 @@ TEST_CASE("with the wrong password a lock of any kind is refused by name, and wi
         const std::string dir = co_await fresh_directory(zk, "lock-password");
         create_options hers;
         hers.acl(creator_all_acl());
-        for (const char* name : {"/mutex", "/shared", "/semaphore", "/unfair", "/multi"}) co_await zk.create(dir + name, "", hers);
+        for (const char* name : {"/mutex", "/shared", "/semaphore", "/unfair", "/multi"})
+            co_await zk.create(dir + name, "", hers);
         const test_client guest(co_await asio::this_coro::executor, options());
         co_await guest.add_auth("digest", "eve:wrong");
         const mutex plain(guest, dir + "/mutex"), below(guest, dir + "/mutex/deeper/lock");
@@ -451,7 +458,8 @@ TEST_CASE("the loop may be destroyed while locks are held, handed over and waite
         kinds.push_back([m = shared_mutex(*zk, dir + "/shared")] { return m.acquire(); });
         kinds.push_back([s = semaphore(*zk, dir + "/semaphore", permits::fixed(1))] { return s.acquire(); });
         kinds.push_back([u = unfair_mutex(*zk, dir + "/unfair")] { return u.acquire(); });
-        kinds.push_back([m = multi_mutex(*zk).add(mutex(*zk, dir + "/a")).add(mutex(*zk, dir + "/b"))] { return m.acquire(); });
+        kinds.push_back(
+            [m = multi_mutex(*zk).add(mutex(*zk, dir + "/a")).add(mutex(*zk, dir + "/b"))] { return m.acquire(); });
         auto work = [](std::function<asio::awaitable<lock_guard>()> acquire, bool for_ever) -> asio::awaitable<void> {
             for (;;) {
                 const lock_guard guard = co_await acquire();
@@ -459,7 +467,8 @@ TEST_CASE("the loop may be destroyed while locks are held, handed over and waite
             }
         };
         for (const auto& acquire : kinds)
-            for (const bool for_ever : {false, false, true, false}) asio::co_spawn(*io, work(acquire, for_ever), [](std::exception_ptr) {});
+            for (const bool for_ever : {false, false, true, false})
+                asio::co_spawn(*io, work(acquire, for_ever), [](std::exception_ptr) {});
         for (int i = 0; i < turns; ++i) io->run_one_for(100ms);
         kinds.clear();
         zk.reset();  // a handle must not outlive the context

@@ -35,7 +35,8 @@ multi_mutex two(client zk, const std::string& dir) {
 // The nodes of a lock's directory, in the order in which they came.
 asio::awaitable<std::vector<std::string>> in_order(client zk, std::string directory) {
     std::vector<std::string> names = co_await children_of(zk, directory);
-    std::sort(names.begin(), names.end(), [](const auto& a, const auto& b) { return a.substr(a.size() - 10) < b.substr(b.size() - 10); });
+    std::sort(names.begin(), names.end(),
+              [](const auto& a, const auto& b) { return a.substr(a.size() - 10) < b.substr(b.size() - 10); });
     for (std::string& name : names) name = directory + "/" + name;
     co_return names;
 }
@@ -174,7 +175,8 @@ TEST_CASE("multi_mutex: those who add the same locks in opposite order do not wa
                 }
             };
             std::vector<running> tasks;
-            for (int i = 0; i < 8; ++i) tasks.emplace_back(executor, task(i < 4 ? client(zk) : client(other), i % 2 == 0));
+            for (int i = 0; i < 8; ++i)
+                tasks.emplace_back(executor, task(i < 4 ? client(zk) : client(other), i % 2 == 0));
             for (const running& t : tasks) {
                 const std::exception_ptr e = co_await t.end();
                 CHECK_FALSE(e);
@@ -233,7 +235,8 @@ TEST_CASE("multi_mutex: together, it keeps its place in all queues while it wait
     with_client(body);
 }
 
-TEST_CASE("multi_mutex: one that cannot be had because of a foreign child - the others are released, no more are tried") {
+TEST_CASE(
+    "multi_mutex: one that cannot be had because of a foreign child - the others are released, no more are tried") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "multi-foreign");
         co_await zk.create(dir + "/b");
@@ -537,7 +540,8 @@ TEST_CASE("multi_mutex: whoever loses a lock of any kind while it waits for the 
             co_await until_queued(zk, dir + "/z", 0);
         };
         std::vector<running> kinds;
-        for (const char* kind : {"mutex", "owner", "readers", "semaphore", "unfair"}) kinds.emplace_back(executor, lost_first(kind));
+        for (const char* kind : {"mutex", "owner", "readers", "semaphore", "unfair"})
+            kinds.emplace_back(executor, lost_first(kind));
         for (const running& kind : kinds) {
             const std::exception_ptr e = co_await kind.end();
             if (e) std::rethrow_exception(e);

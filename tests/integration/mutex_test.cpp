@@ -246,7 +246,8 @@ TEST_CASE("an acquire that is cancelled at any moment leaves no node and no watc
     with_client(body);
 }
 
-TEST_CASE("expiry of the holder: it is told, its body is cancelled, its commit refused, and the next one gets the lock") {
+TEST_CASE(
+    "expiry of the holder: it is told, its body is cancelled, its commit refused, and the next one gets the lock") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "mutex-expiry");
         const auto executor = co_await asio::this_coro::executor;
@@ -400,8 +401,9 @@ TEST_CASE("a directory with foreign children is refused, and named") {
         const mutex lock(zk, dir);
         auto attempt = [&]() -> asio::awaitable<void> { co_await lock.acquire(); };
         const std::string text = co_await message_of(attempt());
-        CHECK(text == "lock " + dir + ": directory has children that are no contenders (child \"somebody-else\" is not named "
-                      "...lock-<sequence>: use a directory of its own, and one name_scheme for all)");
+        CHECK(text == "lock " + dir +
+                          ": directory has children that are no contenders (child \"somebody-else\" is not named "
+                          "...lock-<sequence>: use a directory of its own, and one name_scheme for all)");
         co_await until_queued(zk, dir, 1);
         const std::error_code c = co_await code_of(lock.contenders());
         CHECK(c == errc::foreign_child);

@@ -269,7 +269,8 @@ TEST_CASE("queue insight: contenders() shows kind, session, data, age and order"
         co_await until_queued(zk, dir, 4);
         const std::vector<contender_info> all = co_await ours.contenders();
         REQUIRE(all.size() == 4);
-        const std::vector<lock_kind> kinds{lock_kind::shared, lock_kind::shared, lock_kind::exclusive, lock_kind::shared};
+        const std::vector<lock_kind> kinds{lock_kind::shared, lock_kind::shared, lock_kind::exclusive,
+                                           lock_kind::shared};
         const std::vector<std::int64_t> sessions{here.id(), there.id(), there.id(), here.id()};
         const std::vector<std::string> data{"mine", "theirs", "theirs", "mine"};
         for (std::size_t i = 0; i < 4; ++i) {

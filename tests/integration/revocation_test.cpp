@@ -162,7 +162,8 @@ TEST_CASE("revocation: a cancelled revoke_requested() leaves no watch") {
             const int cancelled = co_await cancel_everywhere(ask, 60);
             CHECK(cancelled == 60);
             auto unwatched = [&]() -> asio::awaitable<bool> {
-                co_return watched_below(dir).empty() && zk.inside().watches() == 0;  // not even the lease's, which is too young
+                co_return watched_below(dir).empty() &&
+                    zk.inside().watches() == 0;  // not even the lease's, which is too young
             };
             co_await eventually(unwatched);
             CHECK(guard.held());

@@ -29,7 +29,9 @@ asio::awaitable<void> until_free(client zk, semaphore s) {
 
 // "_c_<uuid><marker><sequence>", as Curator names them.
 bool named_by_curator(const std::string& name, const std::string& marker) {
-    if (name.size() != 3 + 36 + marker.size() + 10 || !name.starts_with("_c_") || name.substr(39, marker.size()) != marker) return false;
+    if (name.size() != 3 + 36 + marker.size() + 10 || !name.starts_with("_c_") ||
+        name.substr(39, marker.size()) != marker)
+        return false;
     return std::all_of(name.end() - 10, name.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
@@ -57,7 +59,8 @@ TEST_CASE("semaphore: never more permits are out than there are") {
             }
         };
         std::vector<running> tasks;
-        for (int i = 0; i < 24; ++i) tasks.emplace_back(executor, task(clients[static_cast<std::size_t>(i % 3)], 1 + i % 2));
+        for (int i = 0; i < 24; ++i)
+            tasks.emplace_back(executor, task(clients[static_cast<std::size_t>(i % 3)], 1 + i % 2));
         // From outside: those who have theirs, and the one request (of up to 2) that is being served.
         const semaphore seen(zk, dir, permits::fixed(max));
         while (!std::all_of(tasks.begin(), tasks.end(), [](const running& r) { return r.ended(); })) {
@@ -252,10 +255,11 @@ TEST_CASE("semaphore: a place in the line that an operator deletes does not bloc
         const running second(executor, use(theirs));
         co_await until_queued(zk, locks(s), 2);
         std::vector<std::string> places = co_await children_of(zk, locks(s));
-        std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.substr(a.size() - 10) < b.substr(b.size() - 10); });
+        std::sort(places.begin(), places.end(),
+                  [](const auto& a, const auto& b) { return a.substr(a.size() - 10) < b.substr(b.size() - 10); });
         co_await zk.remove(join_path(locks(s), places[0]));
-        // The second one is let in, and most often has a lease of its own there before the first looks again: if the first kept its
-        // lease, both would wait for each other.
+        // The second one is let in, and most often has a lease of its own there before the first looks again: if the
+        // first kept its lease, both would wait for each other.
         co_await holder.release();
         for (const running* each : {&first, &second}) {
             const std::exception_ptr failed = co_await each->end();
@@ -287,7 +291,8 @@ TEST_CASE("semaphore: its directory is deleted under those who wait, again and a
             }
         };
         std::vector<running> tasks;
-        for (int i = 0; i < 6; ++i) tasks.emplace_back(executor, task(clients[static_cast<std::size_t>(i % 3)], i == 0));
+        for (int i = 0; i < 6; ++i)
+            tasks.emplace_back(executor, task(clients[static_cast<std::size_t>(i % 3)], i == 0));
         int met = 0;
         for (int i = 0; i < 15; ++i) {
             co_await turns(20);
@@ -335,9 +340,11 @@ TEST_CASE("semaphore: a waiter is cancelled partially or totally, where that is 
         const std::string dir = co_await fresh_directory(zk, "semaphore-cancel-types");
         const auto executor = co_await asio::this_coro::executor;
         co_await zk.create(dir + "/count", count(1));
-        const semaphore fixed(zk, dir + "/fixed", permits::fixed(1)), counted(zk, dir + "/counted", permits::counted_by(dir + "/count"));
+        const semaphore fixed(zk, dir + "/fixed", permits::fixed(1)),
+            counted(zk, dir + "/counted", permits::counted_by(dir + "/count"));
         for (const semaphore& s : {fixed, counted}) {
-            for (const auto how : {asio::cancellation_type::partial, asio::cancellation_type::total, asio::cancellation_type::terminal}) {
+            for (const auto how : {asio::cancellation_type::partial, asio::cancellation_type::total,
+                                   asio::cancellation_type::terminal}) {
                 auto attempt = [&]() -> asio::awaitable<void> {
                     co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
                     co_await s.acquire();
@@ -500,7 +507,8 @@ TEST_CASE("semaphore: bad arguments are refused with a clear error") {
         as_owner.owner(lock_owner());
         auto ask_as_owner = [&]() -> asio::awaitable<void> { co_await s.acquire(1, as_owner); };
         const std::string owned = co_await message_of(ask_as_owner());
-        CHECK(owned == "acquire " + dir + ": invalid argument (no lock_owner can hold permits: each request has some of its own)");
+        CHECK(owned == "acquire " + dir +
+                           ": invalid argument (no lock_owner can hold permits: each request has some of its own)");
         const std::vector<std::string> left = co_await children_of(zk, dir);
         CHECK(left.empty());  // nothing was sent
 

@@ -32,7 +32,8 @@ TEST_CASE("options that make no sense are refused at once") {
     CHECK(refused("host:99999").find("a port is a number from 1 to 65535") != std::string::npos);
     CHECK(refused("host,").find("the host is empty") != std::string::npos);
     CHECK(refused("host/a//b").find("chroot: empty node name") != std::string::npos);
-    CHECK(refused(client_options("host").session_timeout(-1s)).find("session_timeout must be positive") != std::string::npos);
+    CHECK(refused(client_options("host").session_timeout(-1s)).find("session_timeout must be positive") !=
+          std::string::npos);
     CHECK(refused(client_options("host").connection_timeout(0s)).find("connection_timeout") != std::string::npos);
     CHECK(refused(client_options("host").resume({0, ""})).find("resume()") != std::string::npos);
     io.run();
@@ -62,7 +63,8 @@ TEST_CASE("events tell the life of a client") {
     };
     loop.run(live());
     using s = session_state;
-    CHECK(seen == std::vector<s>{s::connecting, s::connected, s::suspended, s::expired, s::connecting, s::connected, s::closed});
+    CHECK(seen == std::vector<s>{s::connecting, s::connected, s::suspended, s::expired, s::connecting, s::connected,
+                                 s::closed});
 }
 
 TEST_CASE("expiry ends what belongs to the session, and a new one takes its place") {

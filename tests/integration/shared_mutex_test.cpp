@@ -74,7 +74,8 @@ TEST_CASE("readers and writers: try_acquire and time limits leave nothing behind
         const shared_mutex lock(zk, dir), theirs(other, dir);
         const auto long_ago = boot_clock::now() - 1s;
         for (const bool writing : {true, false}) {
-            asio::awaitable<std::optional<lock_guard>> acquiring = writing ? lock.try_acquire() : lock.try_acquire_shared();
+            asio::awaitable<std::optional<lock_guard>> acquiring =
+                writing ? lock.try_acquire() : lock.try_acquire_shared();
             const auto free = co_await std::move(acquiring);
             REQUIRE(free);
             for (const shared_mutex& m : {lock, theirs}) {
@@ -175,7 +176,8 @@ TEST_CASE("eight clients, a hundred operations each, one in ten writes: writers 
                 most_readers = std::max(most_readers, readers);
                 CHECK((write ? writers == 1 && readers == 0 : writers == 0));
                 CHECK(guard.held());
-                asio::steady_timer moment(co_await asio::this_coro::executor, std::chrono::microseconds(random() % 500));
+                asio::steady_timer moment(co_await asio::this_coro::executor,
+                                          std::chrono::microseconds(random() % 500));
                 co_await moment.async_wait(asio::use_awaitable);
                 (write ? writers : readers) -= 1;
                 if (random() % 2) co_await guard.release();
@@ -318,7 +320,8 @@ TEST_CASE("what cannot be downgraded says so, and is released") {
         code = co_await code_of(lock.downgrade(std::move(elsewhere)));
         CHECK(code == errc::invalid_argument);
         co_await until_queued(zk, dir + "/b", 0);
-        // The names of kazoo's let a mutex share the directory of readers and writers, but they do not tell it what a reader is.
+        // The names of kazoo's let a mutex share the directory of readers and writers, but they do not tell it what a
+        // reader is.
         const mutex plain(zk, dir + "/c", mutex_options().names(name_scheme::kazoo()));
         const shared_mutex rw(zk, dir + "/c", shared_mutex_options().names(name_scheme::kazoo()));
         lock_guard unshared = co_await plain.acquire();
@@ -385,7 +388,8 @@ TEST_CASE("who prefers readers joins those who read, whoever waits, and keeps wr
             CHECK(sequence_of(joined) == sequence_of(first));
             CHECK(joined_here.held());
             {
-                const auto tried = co_await eager.try_acquire_shared(), tried_here = co_await eager_here.try_acquire_shared();
+                const auto tried = co_await eager.try_acquire_shared(),
+                           tried_here = co_await eager_here.try_acquire_shared();
                 CHECK(tried);
                 CHECK(tried_here);
             }
@@ -400,7 +404,8 @@ TEST_CASE("who prefers readers joins those who read, whoever waits, and keeps wr
             co_await third.release();
             co_await until_granted(writer);
             // A writer who holds is respected.
-            const auto nothing = co_await eager.try_acquire_shared(), nothing_here = co_await eager_here.try_acquire_shared();
+            const auto nothing = co_await eager.try_acquire_shared(),
+                       nothing_here = co_await eager_here.try_acquire_shared();
             CHECK_FALSE(nothing);
             CHECK_FALSE(nothing_here);
             holder late;

@@ -184,7 +184,8 @@ TEST_CASE("an acquire that is cancelled does not end while another thread is in 
     std::thread clients_thread([&] { io.run(); });
 
     const auto spawn = [](auto& context, asio::awaitable<void> task, asio::cancellation_signal& signal, auto done) {
-        asio::co_spawn(context, std::move(task), asio::bind_cancellation_slot(signal.slot(), [done](std::exception_ptr) { done(); }));
+        asio::co_spawn(context, std::move(task),
+                       asio::bind_cancellation_slot(signal.slot(), [done](std::exception_ptr) { done(); }));
     };
     asio::cancellation_signal stop_next, stop;
     auto hold = [&]() -> asio::awaitable<void> { first.set_value(co_await lock.acquire()); };
@@ -201,7 +202,8 @@ TEST_CASE("an acquire that is cancelled does not end while another thread is in 
         if (where.ahead == 2) behind_two.set_value();
         if (where.ahead != 1) return;
         told_again.set_value();
-        for (const auto enough = boot_clock::now() + 100ms; !ended && boot_clock::now() < enough;) std::this_thread::yield();
+        for (const auto enough = boot_clock::now() + 100ms; !ended && boot_clock::now() < enough;)
+            std::this_thread::yield();
         late = ended.load();
     });
     auto observed = [&]() -> asio::awaitable<void> {

@@ -115,7 +115,9 @@ TEST_CASE("a cancelled wait leaves the watch, a cancelled read leaves nothing") 
         co_await turn.async_wait(asio::use_awaitable);
         reading.cancel();
         co_await reading.end();
-        auto none = [&]() -> asio::awaitable<bool> { co_return zk.inside().watches() == 1 && watched_below(other).empty(); };
+        auto none = [&]() -> asio::awaitable<bool> {
+            co_return zk.inside().watches() == 1 && watched_below(other).empty();
+        };
         co_await eventually(none);
 
         co_await zk.set(dir, "x");

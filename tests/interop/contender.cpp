@@ -3,7 +3,8 @@
 namespace zkasio::test {
 namespace {
 
-asio::awaitable<void> wait_for(std::function<asio::awaitable<lock_guard>()> acquire, std::shared_ptr<std::optional<lock_guard>> guard) {
+asio::awaitable<void> wait_for(std::function<asio::awaitable<lock_guard>()> acquire,
+                               std::shared_ptr<std::optional<lock_guard>> guard) {
     lock_guard ours = co_await acquire();
     guard->emplace(std::move(ours));
 }

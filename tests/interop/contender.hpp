@@ -23,7 +23,8 @@ public:
     virtual asio::awaitable<void> release() = 0;
 };
 
-/// *Completes when* whatever this client had been told of `path` before has had its effect: for "still nobody else has it".
+/// *Completes when* whatever this client had been told of `path` before has had its effect: for "still nobody else has
+/// it".
 asio::awaitable<void> told_all(client zk, std::string path);
 
 /// One of ours.
@@ -49,7 +50,9 @@ private:
 class peer_contender : public contender {
 public:
     peer_contender(peer& process, std::string id, std::string kind, std::string path, std::string argument = {})
-        : process_(process), id_(std::move(id)), what_(std::move(kind) + " " + std::move(path) + " " + std::move(argument)) {}
+        : process_(process),
+          id_(std::move(id)),
+          what_(std::move(kind) + " " + std::move(path) + " " + std::move(argument)) {}
     void join() override { process_.send(id_ + " acquire " + what_); }
     asio::awaitable<std::string> acquired() override { return process_.acquired(id_); }
     bool has_it() const override { return process_.answered(id_); }

@@ -37,7 +37,8 @@ struct all_peers {
 
 /// Those that can share a directory with Curator: kazoo takes part with Curator's names.
 inline std::vector<library> libraries(all_peers& all) {
-    return {library(all.curator, "mutex", true), library(all.gozk, "lock", false), library(all.kazoo, "curator-names", true)};
+    return {library(all.curator, "mutex", true), library(all.gozk, "lock", false),
+            library(all.kazoo, "curator-names", true)};
 }
 
 }  // namespace zkasio::test

@@ -51,7 +51,8 @@ asio::awaitable<int> load_all(client zk, client second, std::string dir, std::ve
         ours.emplace_back(executor, load(zk, lock, rounds, record, violations));
         ours.emplace_back(executor, load(second, again, rounds, record, violations));
         for (const library& t : theirs)
-            t.process.send("load" + std::to_string(i) + " load " + t.kind + " " + path + " " + std::to_string(rounds) + " " + record);
+            t.process.send("load" + std::to_string(i) + " load " + t.kind + " " + path + " " + std::to_string(rounds) +
+                           " " + record);
     }
     const std::size_t contenders = tasks * (2 + theirs.size());
     co_await until_queued(zk, path, contenders + 1);

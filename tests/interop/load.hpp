@@ -14,8 +14,8 @@ namespace zkasio::test {
 asio::awaitable<int> load_all(client zk, client second, std::string dir, std::vector<library> theirs,
                               mutex_options names = mutex_options());
 
-/// One round inside, as a peer's: counts in the node `record`, as the owner of `node`. Returns whether somebody else was inside,
-/// or has been before his turn.
+/// One round inside, as a peer's: counts in the node `record`, as the owner of `node`. Returns whether somebody else
+/// was inside, or has been before his turn.
 asio::awaitable<bool> violates_record(client zk, std::string record, std::string node);
 
 }  // namespace zkasio::test

@@ -132,7 +132,8 @@ TEST_CASE("under load nobody is inside with us, or before their turn: kazoo with
     with_client_for(180s, options(), body);
 }
 
-TEST_CASE("a killed peer: who waits for it gets the lock when its session has expired, and only if nobody else holds it") {
+TEST_CASE(
+    "a killed peer: who waits for it gets the lock when its session has expired, and only if nobody else holds it") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "interop-killed");
         const auto executor = co_await asio::this_coro::executor;
@@ -162,7 +163,9 @@ TEST_CASE("a killed peer: who waits for it gets the lock when its session has ex
                 co_await last->release();
             }
         };
-        const auto ours = [&](const std::string& path) { return std::make_unique<our_contender>(executor, mutex(zk, path)); };
+        const auto ours = [&](const std::string& path) {
+            return std::make_unique<our_contender>(executor, mutex(zk, path));
+        };
         std::vector<line> held(3), behind_peer(3), behind_ours(3);
         for (std::size_t i = 0; i < 3; ++i) {
             const auto victim = [&](const std::string& id, const std::string& path) {

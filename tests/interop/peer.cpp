@@ -143,7 +143,8 @@ asio::awaitable<std::string> peer::expect(std::string id) {
 
 asio::awaitable<std::string> peer::acquired(std::string id) {
     const std::string answer = co_await expect(id);
-    if (!answer.starts_with("acquired ")) throw std::runtime_error("the " + state_->name + " peer: " + id + " " + answer);
+    if (!answer.starts_with("acquired "))
+        throw std::runtime_error("the " + state_->name + " peer: " + id + " " + answer);
     co_return answer.substr(9);
 }
 

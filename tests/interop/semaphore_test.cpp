@@ -16,7 +16,9 @@ our_contender ours(semaphore s, asio::any_io_executor executor, int n = 1) {
     return our_contender(std::move(executor), [s, n] { return s.acquire(n); });
 }
 
-asio::awaitable<void> until_leases(client zk, std::string path, std::size_t n) { return until_queued(std::move(zk), path + "/leases", n); }
+asio::awaitable<void> until_leases(client zk, std::string path, std::size_t n) {
+    return until_queued(std::move(zk), path + "/leases", n);
+}
 
 // The leases of those who have permits are the first ones; behind them, the request that is being served.
 asio::awaitable<bool> within(client zk, semaphore s, std::string node, std::size_t max) {
@@ -170,7 +172,8 @@ TEST_CASE("Curator's semaphore: under load never more permits are out than there
                 CHECK(first);
                 // As a rule until all are out, and somebody waits.
                 std::size_t leases = 0;
-                for (int looks = 0; looks < 15 && leases <= max; ++looks) leases = co_await count_children(outside, dir + "/leases");
+                for (int looks = 0; looks < 15 && leases <= max; ++looks)
+                    leases = co_await count_children(outside, dir + "/leases");
                 inside -= n;
                 co_await who.release();
             }
@@ -185,7 +188,8 @@ TEST_CASE("Curator's semaphore: under load never more permits are out than there
             all.push_back(std::make_unique<our_contender>(ours(there, executor)));
             tasks.emplace_back(executor, load(*all.back(), 1));
             for (const std::string more : {"x", "y"}) {
-                all.push_back(std::make_unique<peer_contender>(curator, more + std::to_string(i), "semaphore", dir, std::to_string(max)));
+                all.push_back(std::make_unique<peer_contender>(curator, more + std::to_string(i), "semaphore", dir,
+                                                               std::to_string(max)));
                 tasks.emplace_back(executor, load(*all.back(), 1));
             }
         }

@@ -14,12 +14,17 @@ namespace zkasio::test {
 
 constexpr lock_kind reads = lock_kind::shared, writes = lock_kind::exclusive;
 
-/// Readers and writers of ours and of one peer who come one after another, and have to get the lock in that order: each writer
-/// alone, the readers between two writers together.
+/// Readers and writers of ours and of one peer who come one after another, and have to get the lock in that order: each
+/// writer alone, the readers between two writers together.
 class shared_line_up {
 public:
     shared_line_up(client zk, peer& process, std::string path, shared_mutex_options o = shared_mutex_options())
-        : zk_(std::move(zk)), process_(process), path_(std::move(path)), lock_(zk_, path_, o), options_(std::move(o)), ours_{zk_} {}
+        : zk_(std::move(zk)),
+          process_(process),
+          path_(std::move(path)),
+          lock_(zk_, path_, o),
+          options_(std::move(o)),
+          ours_{zk_} {}
 
     asio::awaitable<void> ours(lock_kind kind) { return ours(kind, zk_); }
     asio::awaitable<void> ours(lock_kind kind, client zk) {

@@ -17,7 +17,8 @@ namespace zkasio::test {
 /// Load on the lock `path`, from two clients of ours and a peer: its writers do what `load` in peers/README.md
 /// does.
 struct shared_load {
-    shared_load(std::string p, shared_mutex_options o) : path(std::move(p)), record(path + "-record"), names(std::move(o)) {}
+    shared_load(std::string p, shared_mutex_options o)
+        : path(std::move(p)), record(path + "-record"), names(std::move(o)) {}
     std::string path, record;
     shared_mutex_options names;
     int violations = 0, readers = 0, most_readers = 0;
@@ -73,7 +74,8 @@ struct shared_load {
             tasks.emplace_back(executor, write(on));
             tasks.emplace_back(executor, read(on, reader(on), 2 * rounds));
             tasks.emplace_back(executor, peer_writes(process, "w" + std::to_string(i)));
-            if (i < their_readers) tasks.emplace_back(executor, read(on, reader(process, "r" + std::to_string(i)), rounds));
+            if (i < their_readers)
+                tasks.emplace_back(executor, read(on, reader(process, "r" + std::to_string(i)), rounds));
         }
         for (const running& t : tasks) {
             const std::exception_ptr failed = co_await t.end();

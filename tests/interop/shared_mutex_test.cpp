@@ -133,7 +133,8 @@ TEST_CASE("our downgrade lets Curator's readers in, and its writer when we have 
         const shared_mutex lock(zk, dir);
         for (int round = 0; round < 3; ++round) {
             lock_guard writing = co_await lock.acquire();
-            for (const char* waiter : {"r1 acquire read ", "r2 acquire read ", "w acquire write ", "late acquire read "}) {
+            for (const char* waiter :
+                 {"r1 acquire read ", "r2 acquire read ", "w acquire write ", "late acquire read "}) {
                 const std::size_t there = co_await count_children(zk, dir);
                 curator.send(waiter + dir);
                 co_await until_queued(zk, dir, there + 1);
@@ -203,8 +204,8 @@ TEST_CASE("Curator's downgrade lets our reader in, and a writer who comes later 
     with_client(body);
 }
 
-// CURATOR-621: before 5.5 the reader's node is a new one, behind those who wait. So their writer, and ours, is granted the lock
-// while Curator still believes that it reads: by the order of the nodes it is the writer's turn.
+// CURATOR-621: before 5.5 the reader's node is a new one, behind those who wait. So their writer, and ours, is granted
+// the lock while Curator still believes that it reads: by the order of the nodes it is the writer's turn.
 TEST_CASE("Curator's downgrade while our writer waits: we go by the order of the nodes") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "interop-their-downgrade-waiting");
@@ -261,7 +262,8 @@ TEST_CASE("the downgrade of Curator 5.5: for a moment both nodes have the same n
             create_options ephemeral, sequential;
             ephemeral.mode(create_mode::ephemeral);
             sequential.mode(create_mode::ephemeral_sequential);
-            const created w = co_await theirs.create(dir + "/_c_6dd3aa8c-2c94-4c5c-a7cb-6a4e7fa8dc4a-__WRIT__", "", sequential);
+            const created w =
+                co_await theirs.create(dir + "/_c_6dd3aa8c-2c94-4c5c-a7cb-6a4e7fa8dc4a-__WRIT__", "", sequential);
             our_contender reader(executor, [lock] { return lock.acquire_shared(); });
             our_contender writer(executor, [lock] { return lock.acquire(); });
             if (reader_waits) {

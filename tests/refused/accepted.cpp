@@ -18,7 +18,8 @@ using task = asio::awaitable<void>;
 task plain() { co_return; }
 task under_lock(lock_guard&) { co_return; }
 
-task all(client zk, mutex m, shared_mutex rw, semaphore permits, unfair_mutex flag, multi_mutex several, lock_owner owner, bool writing) {
+task all(client zk, mutex m, shared_mutex rw, semaphore permits, unfair_mutex flag, multi_mutex several,
+         lock_owner owner, bool writing) {
     const std::string s;
     const session_hold hold = zk.session_now().hold("");
     const one_shot_event stop = zk.make_one_shot_event();
@@ -69,7 +70,8 @@ task all(client zk, mutex m, shared_mutex rw, semaphore permits, unfair_mutex fl
     co_await permits.with_permit(locked);
     co_await flag.with_lock(locked);
     co_await owner.acquire(zk, s, s, lock_kind::shared, moved(claim));
-    const lock_guard guard = co_await rw.acquire(writing ? lock_kind::exclusive : lock_kind::shared, acquire_options().on_position(at));
+    const lock_guard guard =
+        co_await rw.acquire(writing ? lock_kind::exclusive : lock_kind::shared, acquire_options().on_position(at));
     co_await guard.run(moved(body));
     co_await m.acquire(acquire_options().on_position({}));
 }

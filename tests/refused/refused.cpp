@@ -1,4 +1,5 @@
-// Each line that is marked so has to be refused by the compiler, with words that say what to do: g++ 12 would destroy the closure twice.
+// Each line that is marked so has to be refused by the compiler, with words that say what to do: g++ 12 would destroy
+// the closure twice.
 #include <zkasio/deadline.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
@@ -13,7 +14,8 @@ using namespace zkasio;
 
 using task = asio::awaitable<void>;
 
-task all(client zk, mutex m, shared_mutex rw, semaphore permits, unfair_mutex flag, multi_mutex several, lock_owner owner) {
+task all(client zk, mutex m, shared_mutex rw, semaphore permits, unfair_mutex flag, multi_mutex several,
+         lock_owner owner) {
     const std::string s;
     const session_hold hold = zk.session_now().hold("");
     const one_shot_event stop = zk.make_one_shot_event();
@@ -33,8 +35,11 @@ task all(client zk, mutex m, shared_mutex rw, semaphore permits, unfair_mutex fl
     co_await permits.with_permit([s](lock_guard&) -> task { co_return; });                             // refused
     co_await flag.with_lock([s](lock_guard&) -> task { co_return; });                                  // refused
     co_await several.with_lock([s](lock_guard&) -> task { co_return; });                               // refused
-    co_await owner.acquire(zk, s, s, any, [s]() -> asio::awaitable<std::shared_ptr<lock_claim>> { co_return nullptr; });      // refused
-    co_await owner.try_acquire(zk, s, s, any, [s]() -> asio::awaitable<std::shared_ptr<lock_claim>> { co_return nullptr; });  // refused
-    const lock_guard guard = co_await m.acquire(acquire_options().on_position([s](const queue_position&) {}));             // refused
+    co_await owner.acquire(zk, s, s, any,
+                           [s]() -> asio::awaitable<std::shared_ptr<lock_claim>> { co_return nullptr; });  // refused
+    co_await owner.try_acquire(
+        zk, s, s, any, [s]() -> asio::awaitable<std::shared_ptr<lock_claim>> { co_return nullptr; });  // refused
+    const lock_guard guard =
+        co_await m.acquire(acquire_options().on_position([s](const queue_position&) {}));              // refused
     co_await guard.run([s]() -> task { co_return; });                                                  // refused
 }

@@ -1,5 +1,5 @@
-# cmake -DCXX=compiler "-DFLAGS=..." -P run.cmake: accepted.cpp compiles, and in refused.cpp each line that is marked fails with our words.
-# Only g++ 12 and older refuse anything.
+# cmake -DCXX=compiler "-DFLAGS=..." -P run.cmake: accepted.cpp compiles, and in refused.cpp each line that is marked
+# fails with our words. Only g++ 12 and older refuse anything.
 separate_arguments(flags UNIX_COMMAND "${FLAGS}")
 set(here ${CMAKE_CURRENT_LIST_DIR})
 set(compile ${CXX} -std=c++20 -fsyntax-only -w ${flags})

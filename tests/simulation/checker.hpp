@@ -12,8 +12,8 @@ namespace zkasio::test {
 
 struct lock_under_test;
 
-/// Watches locks from outside: what their users are told, and what happens in the tree. Throws `violation` when the two do not
-/// add up. Who asks for a lock writes the id of the attempt into its nodes.
+/// Watches locks from outside: what their users are told, and what happens in the tree. Throws `violation` when the two
+/// do not add up. Who asks for a lock writes the id of the attempt into its nodes.
 class checker {
 public:
     virtual ~checker() = default;
@@ -38,7 +38,8 @@ public:
     virtual void check_end() const = 0;    ///< everybody is done
 
     virtual bool busy(int client) const = 0;  ///< one of its contenders asks or holds
-    /// A client that only a heartbeat would tell that a node of its is gone, and that somebody may wait for; nothing: none is left.
+    /// A client that only a heartbeat would tell that a node of its is gone, and that somebody may wait for; nothing:
+    /// none is left.
     virtual std::optional<int> waits_for_a_heartbeat() const { return std::nullopt; }
     virtual std::size_t nodes_alive() const = 0;
     virtual std::string nth_node(std::size_t n) const = 0;  ///< path; "" when there are not so many

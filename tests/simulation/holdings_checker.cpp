@@ -67,7 +67,8 @@ void holdings_checker::committed(const sim_txn& txn) {
             n.alive = false;
             const bool by_another = txn.session != 0 && txn.session != n.owner;
             // Who looks whose node it is and then removes it may be mistaken when an operator removes his in between.
-            if (by_another && !operator_was_here_) throw violation("the node of " + n.attempt + " was removed by another client");
+            if (by_another && !operator_was_here_)
+                throw violation("the node of " + n.attempt + " was removed by another client");
             n.taken_away = txn.ends_session || txn.session == 0 || by_another;
         }
     }
@@ -102,7 +103,8 @@ int holdings_checker::weight(const attempt& a, const std::string& of) const {
 void holdings_checker::check_amounts(whom counts) const {
     std::vector<std::map<std::string, attempt>::const_iterator> holders;
     for (auto it = attempts_.begin(); it != attempts_.end(); ++it)
-        if (it->second.now == attempt::state::holding && it->second.guard->held() && (counts == whom::all || !it->second.doubted))
+        if (it->second.now == attempt::state::holding && it->second.guard->held() &&
+            (counts == whom::all || !it->second.doubted))
             holders.push_back(it);
     if (holders.size() < 2) return;
     for (const auto& [of, all] : there_is_) {
@@ -128,15 +130,15 @@ void holdings_checker::check() const {
     check_amounts(whom::but_doubted);
 }
 
-// An operator has taken a node of its away, no watch has told, and it did not find out by itself: then there would be another one
-// in its place.
+// An operator has taken a node of its away, no watch has told, and it did not find out by itself: then there would be
+// another one in its place.
 bool holdings_checker::has_unknown_loss(const std::string& id) const {
     for (std::size_t lost = 0; lost < nodes_.size(); ++lost) {
         const node& n = nodes_[lost];
         if (n.attempt != id || !n.taken_away || n.told || !ensemble_.alive(n.owner)) continue;
-        const bool replaced = std::any_of(nodes_.begin() + static_cast<std::ptrdiff_t>(lost) + 1, nodes_.end(), [&](const node& later) {
-            return later.attempt == id && parent_path(later.path) == parent_path(n.path);
-        });
+        const bool replaced = std::any_of(
+            nodes_.begin() + static_cast<std::ptrdiff_t>(lost) + 1, nodes_.end(),
+            [&](const node& later) { return later.attempt == id && parent_path(later.path) == parent_path(n.path); });
         if (!replaced) return true;
     }
     return false;
@@ -146,7 +148,8 @@ bool holdings_checker::has_unknown_loss(const std::string& id) const {
 bool holdings_checker::may_be_given_in_vain(const std::string& id) const {
     const attempt& a = attempts_.at(id);
     return std::any_of(nodes_.begin(), nodes_.end(), [&](const node& n) {
-        if (n.attempt == id || !n.taken_away || n.told || n.over || attempts_.at(n.attempt).client != a.client) return false;
+        if (n.attempt == id || !n.taken_away || n.told || n.over || attempts_.at(n.attempt).client != a.client)
+            return false;
         const std::string of = locked_by(n.path);
         return std::any_of(a.shares.begin(), a.shares.end(), [&](const share& s) { return s.of == of; });
     });
@@ -164,7 +167,8 @@ bool holdings_checker::somebody_holds(const std::string& waiter) const {
     std::vector<std::string> next{waiter};
     const auto meet = [](const attempt& a, const attempt& b) {
         return std::any_of(a.shares.begin(), a.shares.end(), [&](const share& one) {
-            return std::any_of(b.shares.begin(), b.shares.end(), [&](const share& other) { return one.of == other.of; });
+            return std::any_of(b.shares.begin(), b.shares.end(),
+                               [&](const share& other) { return one.of == other.of; });
         });
     };
     while (!next.empty()) {
@@ -173,7 +177,8 @@ bool holdings_checker::somebody_holds(const std::string& waiter) const {
         const attempt& a = attempts_.at(id);
         if (a.now == attempt::state::holding || has_unknown_loss(id)) return true;
         for (const auto& [other_id, other] : attempts_)
-            if (other.now != attempt::state::gone && meet(a, other) && seen.insert(other_id).second) next.push_back(other_id);
+            if (other.now != attempt::state::gone && meet(a, other) && seen.insert(other_id).second)
+                next.push_back(other_id);
     }
     return false;
 }
@@ -183,7 +188,8 @@ void holdings_checker::check_quiet() {
     for (auto& [id, a] : attempts_) a.doubted = false;
     for (node& n : nodes_) n.over = n.over || (!n.alive && attempts_.at(n.attempt).now == attempt::state::gone);
     for (const node* n : alive())
-        if (attempts_.at(n->attempt).now == attempt::state::gone) throw violation("the node of " + n->attempt + " is left");
+        if (attempts_.at(n->attempt).now == attempt::state::gone)
+            throw violation("the node of " + n->attempt + " is left");
     for (const auto& [id, a] : attempts_) {
         if (a.now == attempt::state::asking && !a.patient) throw violation(id + " waits, and should not");
         if (a.now == attempt::state::asking && !somebody_holds(id)) throw violation(id + " waits for nobody");
@@ -201,8 +207,9 @@ void holdings_checker::check_end() const {
 }
 
 bool holdings_checker::busy(int client) const {
-    return std::any_of(attempts_.begin(), attempts_.end(),
-                       [&](const auto& a) { return a.second.client == client && a.second.now != attempt::state::gone; });
+    return std::any_of(attempts_.begin(), attempts_.end(), [&](const auto& a) {
+        return a.second.client == client && a.second.now != attempt::state::gone;
+    });
 }
 
 std::vector<const holdings_checker::node*> holdings_checker::alive() const {

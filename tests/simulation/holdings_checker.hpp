@@ -11,14 +11,14 @@
 
 namespace zkasio::test {
 
-/// Watches any kinds of locks together, by what they have in common: a grant is a number of nodes, and of everything that is
-/// locked there is so much, of which each node takes its weight. A mutex is 1, and its node weighs 1; a semaphore is its number of
-/// permits. The nodes are children of what is locked, or the one node of that name.
+/// Watches any kinds of locks together, by what they have in common: a grant is a number of nodes, and of everything
+/// that is locked there is so much, of which each node takes its weight. A mutex is 1, and its node weighs 1; a
+/// semaphore is its number of permits. The nodes are children of what is locked, or the one node of that name.
 ///
-/// Never more is held than there is; a grant is everything that was asked for; nobody holds what he was told to be lost;
-/// nobody waits unless somebody holds who stands, maybe through others who wait, in the way; nothing is left behind. Who has lost
-/// a node and will only know from a heartbeat may stand in the way, too, until then. Who is handed something by one who had lost it,
-/// and could not know, may believe to hold it until the servers have answered.
+/// Never more is held than there is; a grant is everything that was asked for; nobody holds what he was told to be
+/// lost; nobody waits unless somebody holds who stands, maybe through others who wait, in the way; nothing is left
+/// behind. Who has lost a node and will only know from a heartbeat may stand in the way, too, until then. Who is handed
+/// something by one who had lost it, and could not know, may believe to hold it until the servers have answered.
 class holdings_checker final : public checker {
 public:
     holdings_checker(const sim_ensemble& ensemble, std::map<std::string, int> there_is)

@@ -8,7 +8,8 @@
 
 namespace zkasio::test {
 
-lock_scenario::lock_scenario(simulation& simulated, std::span<const lock_under_test> locks, std::unique_ptr<checker> watching)
+lock_scenario::lock_scenario(simulation& simulated, std::span<const lock_under_test> locks,
+                             std::unique_ptr<checker> watching)
     : s(simulated), locks_(locks), watching_(std::move(watching)) {
     s.ensemble.on_commit = [this](const sim_txn& txn) {
         if (txn.ends_session)
@@ -17,12 +18,15 @@ lock_scenario::lock_scenario(simulation& simulated, std::span<const lock_under_t
         if (txn.session == 0 && !txn.changes.empty()) locks_are_lost_ = true;
         watching_->committed(txn);
     };
-    s.ensemble.on_told_removed = [this](int client, const std::string& path, std::int64_t czxid) { watching_->told_removed(client, path, czxid); };
+    s.ensemble.on_told_removed = [this](int client, const std::string& path, std::int64_t czxid) {
+        watching_->told_removed(client, path, czxid);
+    };
     s.on_idle = [this] { watching_->check(); };
     s.on_quiet = [this] {
         watching_->check_quiet();
         for (int n = 0; n < s.clients(); ++n)
-            if (!watching_->busy(n) && s.inside(n).watches() > 0) throw violation("a watch is left at client " + std::to_string(n));
+            if (!watching_->busy(n) && s.inside(n).watches() > 0)
+                throw violation("a watch is left at client " + std::to_string(n));
     };
 }
 
@@ -90,8 +94,8 @@ void lock_scenario::expect(int client, const std::string& id, std::exception_ptr
     }
 }
 
-void lock_scenario::cancel_later(std::size_t steps, asio::cancellation_type how, const running& what, const std::string& id,
-                                 std::shared_ptr<bool> cancelled) {
+void lock_scenario::cancel_later(std::size_t steps, asio::cancellation_type how, const running& what,
+                                 const std::string& id, std::shared_ptr<bool> cancelled) {
     s.after(steps, [this, how, task = what, cancelled, id]() mutable {
         if (task.ended()) return;
         s.note("cancel ", id);
@@ -148,7 +152,8 @@ asio::awaitable<void> lock_scenario::asking_and_holding(int number, plan p) {
     if (p.end == ending::awaited && why == loss_reason::none) watching_->released(id);
 }
 
-asio::awaitable<void> lock_scenario::ask_for_downgrade(lock_scenario& self, client zk, std::string id, guard_ptr guard, plan p) {
+asio::awaitable<void> lock_scenario::ask_for_downgrade(lock_scenario& self, client zk, std::string id, guard_ptr guard,
+                                                       plan p) {
     lock_guard writing = std::move(**guard);
     guard->reset();
     lock_guard reading = co_await self.locks_[p.what].downgrade(zk, id, std::move(writing));
@@ -199,7 +204,8 @@ lock_scenario::plan lock_scenario::random_plan(const faults& f) {
     if (!f.all_sorts_of_users) return p;
     if (s.chance(10)) p.end = ending::in_the_body;
     p.commit = s.chance(30);
-    p.how_to_cancel = std::array{asio::cancellation_type::terminal, asio::cancellation_type::partial, asio::cancellation_type::total}[s.pick(3)];
+    p.how_to_cancel = std::array{asio::cancellation_type::terminal, asio::cancellation_type::partial,
+                                 asio::cancellation_type::total}[s.pick(3)];
     return p;
 }
 
@@ -239,7 +245,8 @@ void lock_scenario::delete_directory_of(const std::string& path) {
 
 void lock_scenario::run_at_random(const faults& f) {
     const std::size_t clients = 2 + s.pick(3);
-    for (std::size_t n = 0; n < clients; ++n) s.add_client(f.drops_lose ? suspension_policy::lose : suspension_policy::keep);
+    for (std::size_t n = 0; n < clients; ++n)
+        s.add_client(f.drops_lose ? suspension_policy::lose : suspension_policy::keep);
     locks_are_lost_ = f.drops_lose;
     before_random_run();
     const std::size_t workers = 3 + s.pick(s.chance(80) ? 8 : 28);

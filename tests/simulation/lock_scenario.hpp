@@ -45,7 +45,8 @@ struct faults {
     bool all_sorts_of_users = false;  ///< who commit, release in the work under the lock, or cancel in unusual ways
 };
 
-/// Many coroutines of some clients want one of some locks, over and over. All the checker's checks are made after each step.
+/// Many coroutines of some clients want one of some locks, over and over. All the checker's checks are made after each
+/// step.
 class lock_scenario {
 public:
     enum class ending {
@@ -99,7 +100,8 @@ private:
     asio::awaitable<void> asking_and_holding(int client, plan p);
     asio::awaitable<bool> go_on_as_reader(int client, std::string& id, guard_ptr guard, const plan& p);
     asio::awaitable<void> commit(int client, std::string id, guard_ptr guard);
-    static asio::awaitable<void> ask_for_downgrade(lock_scenario& self, client zk, std::string id, guard_ptr guard, plan p);
+    static asio::awaitable<void> ask_for_downgrade(lock_scenario& self, client zk, std::string id, guard_ptr guard,
+                                                   plan p);
     void cancel_later(std::size_t steps, asio::cancellation_type how, const running& what, const std::string& id,
                       std::shared_ptr<bool> cancelled);
     static asio::awaitable<void> ask(lock_scenario& self, client zk, std::string id, plan p, guard_ptr got);

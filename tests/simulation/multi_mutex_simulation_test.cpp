@@ -25,13 +25,19 @@ lock_under_test several(std::vector<std::string> paths, multi_mutex_options o) {
     });
 }
 
-things mutexes(multi_mutex_options o) { return {alone(a), alone(b), several({a, b}, o), several({b, c}, o), several({c, a, b}, o)}; }
+things mutexes(multi_mutex_options o) {
+    return {alone(a), alone(b), several({a, b}, o), several({b, c}, o), several({c, a, b}, o)};
+}
 
 shared_mutex readable_of(client zk, std::string id) {
     return {std::move(zk), readable, shared_mutex_options().data(std::move(id))};
 }
-multi_mutex permits_and_mutex(client zk, std::string id) { return multi_mutex(zk).add(pool_of(zk, id), 2).add(mutex_at(zk, a, id)); }
-multi_mutex permit_and_reader(client zk, std::string id) { return multi_mutex(zk).add(pool_of(zk, id)).add_shared(readable_of(zk, id)); }
+multi_mutex permits_and_mutex(client zk, std::string id) {
+    return multi_mutex(zk).add(pool_of(zk, id), 2).add(mutex_at(zk, a, id));
+}
+multi_mutex permit_and_reader(client zk, std::string id) {
+    return multi_mutex(zk).add(pool_of(zk, id)).add_shared(readable_of(zk, id));
+}
 multi_mutex three_kinds(client zk, std::string id) {
     return multi_mutex(zk).add(simple_of(zk, id)).add(readable_of(zk, id)).add(mutex_at(zk, a, id));
 }
@@ -41,7 +47,8 @@ void run_together(const std::string& name, const faults& f) {
 }
 
 void run_one_by_one(const std::string& name, const faults& f) {
-    run_holdings("one by one, " + name, mutexes(multi_mutex_options().one_after_another()), {{a, 1}, {b, 1}, {c, 1}}, f);
+    run_holdings("one by one, " + name, mutexes(multi_mutex_options().one_after_another()), {{a, 1}, {b, 1}, {c, 1}},
+                 f);
 }
 
 void run_mixed(const std::string& name, const faults& f) {
@@ -53,7 +60,8 @@ void run_mixed(const std::string& name, const faults& f) {
         thing({n_permits(1), {readable}}, permit_and_reader),
         thing({{readable, 1, everybody}, {simple}, {a}}, three_kinds),
     };
-    run_holdings("mixed, " + name, locks, {{a, 1}, {readable, everybody}, {permits_of_pool, most_permits}, {simple, 1}}, f);
+    run_holdings("mixed, " + name, locks, {{a, 1}, {readable, everybody}, {permits_of_pool, most_permits}, {simple, 1}},
+                 f);
 }
 
 }  // namespace
@@ -108,7 +116,8 @@ TEST_CASE("multi_mutex of several kinds, simulated: sessions expire", "[simulati
     run_mixed("expiries", f);
 }
 
-TEST_CASE("multi_mutex in one transaction, simulated: the directories are removed when they are empty", "[simulation]") {
+TEST_CASE("multi_mutex in one transaction, simulated: the directories are removed when they are empty",
+          "[simulation]") {
     faults f;
     f.containers = f.drops = true;
     run_together("containers", f);

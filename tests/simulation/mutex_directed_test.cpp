@@ -18,7 +18,8 @@ lock_scenario::plan holding(std::size_t steps) {
     return p;
 }
 
-/// Runs `begin(scenario)` and lets `strike(scenario)` happen before step 0, then before step 1 ... until it has ended before.
+/// Runs `begin(scenario)` and lets `strike(scenario)` happen before step 0, then before step 1 ... until it has ended
+/// before.
 void strike_at_every_step(const std::string& name, const std::function<void(queue_scenario&)>& begin,
                           const std::function<void(queue_scenario&)>& strike) {
     bool ended_before = false;
@@ -126,21 +127,22 @@ TEST_CASE("mutex, simulated: the answer to the create is lost", "[simulation]") 
 
 TEST_CASE("mutex, simulated: an operator deletes the node of a waiter", "[simulation]") {
     for (const int predecessor : {0, 1}) {
-        run_few_seeds(predecessor == 0 ? "behind one of the same client" : "behind another client", 4 * few, [&](simulation& s) {
-            queue_scenario l(s, simulated_mutex);
-            for (int n = 0; n < 3; ++n) s.add_client();
-            l.contend(predecessor, holding(40));
-            l.run_until([&] { return l.checked.grants() == 1; });
-            l.contend(0, holding(60));
-            l.run_until([&] { return l.checked.nodes_alive() == 2; });
-            l.contend(2, holding(30));
-            l.run_until([&] { return l.checked.nodes_alive() == 3; });
-            s.ensemble.operate(detail::remove_request{l.checked.nth_node(1), any_version});
-            for (int n = 0; predecessor == 0 && l.checked.grants() == 1 && n < 1000; ++n) s.step();
-            for (int n = 0; n < 25; ++n) s.step();
-            if (!l.checked.all_told()) throw violation("it was not told that its node is gone");
-            l.finish();
-        });
+        run_few_seeds(predecessor == 0 ? "behind one of the same client" : "behind another client", 4 * few,
+                      [&](simulation& s) {
+                          queue_scenario l(s, simulated_mutex);
+                          for (int n = 0; n < 3; ++n) s.add_client();
+                          l.contend(predecessor, holding(40));
+                          l.run_until([&] { return l.checked.grants() == 1; });
+                          l.contend(0, holding(60));
+                          l.run_until([&] { return l.checked.nodes_alive() == 2; });
+                          l.contend(2, holding(30));
+                          l.run_until([&] { return l.checked.nodes_alive() == 3; });
+                          s.ensemble.operate(detail::remove_request{l.checked.nth_node(1), any_version});
+                          for (int n = 0; predecessor == 0 && l.checked.grants() == 1 && n < 1000; ++n) s.step();
+                          for (int n = 0; n < 25; ++n) s.step();
+                          if (!l.checked.all_told()) throw violation("it was not told that its node is gone");
+                          l.finish();
+                      });
     }
 }
 
@@ -173,7 +175,8 @@ TEST_CASE("mutex, simulated: the directory was removed since the last time", "[s
         // What was known of the queue is kept for as long as a guard is.
         std::optional<lock_guard> old;
         std::function<asio::awaitable<void>()> once = [&]() -> asio::awaitable<void> {
-            const mutex lock = mutex_of(s.client_number(0), l.checked.asks(0, simulated_mutex, lock_kind::exclusive, true));
+            const mutex lock =
+                mutex_of(s.client_number(0), l.checked.asks(0, simulated_mutex, lock_kind::exclusive, true));
             lock_guard guard = co_await lock.acquire();
             old.emplace(std::move(guard));
             co_await old->release();
@@ -236,7 +239,8 @@ TEST_CASE("mutex, simulated: the answer to the create is lost, and then an opera
         s.ensemble.drop_connection(0, 1, 0);
         // While the other client joins the queue, this one waits for its connection.
         const auto at_random = std::exchange(s.choose, [](const std::vector<sim_ensemble::step>& steps) {
-            const auto other = std::find_if(steps.begin(), steps.end(), [](const auto& step) { return step.client == 1; });
+            const auto other =
+                std::find_if(steps.begin(), steps.end(), [](const auto& step) { return step.client == 1; });
             return static_cast<std::size_t>(other == steps.end() ? 0 : other - steps.begin());
         });
         l.contend(1, holding(60));
@@ -245,7 +249,9 @@ TEST_CASE("mutex, simulated: the answer to the create is lost, and then an opera
         l.contend(0, holding(5));
         // About when the first lets go.
         const auto left = released > s.now() ? static_cast<std::size_t>(released - s.now()) : 0;
-        s.after(left + s.pick(3), [&s, node = l.checked.nth_node(1)] { s.ensemble.operate(detail::remove_request{node, any_version}); });
+        s.after(left + s.pick(3), [&s, node = l.checked.nth_node(1)] {
+            s.ensemble.operate(detail::remove_request{node, any_version});
+        });
         l.finish();
     });
 }

@@ -31,7 +31,8 @@ bool queue_checker::first(const node& n) const {
     return std::none_of(nodes_.begin(), nodes_.end(), [&](const auto& other) { return blocks(other.second, n); });
 }
 
-// It holds, and whatever is still there before it are places that others of its client have given up without having held.
+// It holds, and whatever is still there before it are places that others of its client have given up without having
+// held.
 bool queue_checker::owns(const node& n) const {
     if (attempts_.at(n.attempt).now != attempt::state::holding) return false;
     return std::none_of(nodes_.begin(), nodes_.end(), [&](const auto& other) {
@@ -121,8 +122,8 @@ void queue_checker::told_removed(int client, const std::string& path, std::int64
     if (it != nodes_.end() && attempts_.at(it->second.attempt).client == client) it->second.told = true;
 }
 
-// An owner that has not learned yet that its node is gone hands over what it does not have any more, to somebody who may
-// have no node either: that one learns of it from the answer.
+// An owner that has not learned yet that its node is gone hands over what it does not have any more, to somebody who
+// may have no node either: that one learns of it from the answer.
 void queue_checker::fence_successors(const node& owner) {
     std::map<std::int64_t, node*> behind;
     for (auto& [path, n] : nodes_)
@@ -138,7 +139,8 @@ void queue_checker::fence_successors(const node& owner) {
 void queue_checker::check_exclusion(const std::string& id, const attempt& a) const {
     for (const auto& [other_id, other] : attempts_) {
         if (other_id == id || other.now != attempt::state::holding || !conflict(a.kind, other.kind)) continue;
-        if (other.guard->held() && !nodes_.at(other.path).fenced) throw violation(id + " and " + other_id + " both hold");
+        if (other.guard->held() && !nodes_.at(other.path).fenced)
+            throw violation(id + " and " + other_id + " both hold");
     }
 }
 
@@ -164,8 +166,8 @@ void queue_checker::check() const {
     }
 }
 
-// A client learns of an operator's removal some time later, at the latest from a heartbeat: too late for the simulation. And
-// its other contenders wait until an owner whose node was removed lets go of its guard.
+// A client learns of an operator's removal some time later, at the latest from a heartbeat: too late for the
+// simulation. And its other contenders wait until an owner whose node was removed lets go of its guard.
 bool queue_checker::behind_deleted(const attempt& waiter) const {
     return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& other) {
         const attempt& a = attempts_.at(other.second.attempt);
@@ -187,7 +189,8 @@ void queue_checker::check_quiet() {
             throw violation(n.attempt + " is the first, and is left waiting");
     }
     for (const auto& [id, a] : attempts_)
-        if (a.now == attempt::state::asking && nodes_alive() == 0 && !behind_deleted(a)) throw violation(id + " waits for nobody");
+        if (a.now == attempt::state::asking && nodes_alive() == 0 && !behind_deleted(a))
+            throw violation(id + " waits for nobody");
 }
 
 void queue_checker::check_end() const {
@@ -197,8 +200,9 @@ void queue_checker::check_end() const {
 }
 
 bool queue_checker::busy(int client) const {
-    return std::any_of(attempts_.begin(), attempts_.end(),
-                       [&](const auto& a) { return a.second.client == client && a.second.now != attempt::state::gone; });
+    return std::any_of(attempts_.begin(), attempts_.end(), [&](const auto& a) {
+        return a.second.client == client && a.second.now != attempt::state::gone;
+    });
 }
 
 bool queue_checker::all_told() const {
@@ -217,7 +221,8 @@ std::string queue_checker::nth_node(std::size_t wanted) const {
 }
 
 std::size_t queue_checker::nodes_alive() const {
-    return static_cast<std::size_t>(std::count_if(nodes_.begin(), nodes_.end(), [](const auto& n) { return n.second.alive; }));
+    return static_cast<std::size_t>(
+        std::count_if(nodes_.begin(), nodes_.end(), [](const auto& n) { return n.second.alive; }));
 }
 
 }  // namespace zkasio::test

@@ -8,11 +8,12 @@
 
 namespace zkasio::test {
 
-/// Watches one lock that has a queue: also that nobody overtakes anybody, and that a node that was deleted while it waited
-/// never makes an owner.
+/// Watches one lock that has a queue: also that nobody overtakes anybody, and that a node that was deleted while it
+/// waited never makes an owner.
 class queue_checker final : public checker {
 public:
-    queue_checker(const sim_ensemble& ensemble, std::string directory) : ensemble_(ensemble), directory_(std::move(directory)) {}
+    queue_checker(const sim_ensemble& ensemble, std::string directory)
+        : ensemble_(ensemble), directory_(std::move(directory)) {}
 
     std::string asks(int client, const lock_under_test& what, lock_kind kind, bool patient) override;
     void granted(const std::string& id, const lock_guard& guard) override;

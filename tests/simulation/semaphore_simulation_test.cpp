@@ -7,7 +7,9 @@ namespace {
 
 const things permits_only{from_pool(1), from_pool(1), from_pool(2), from_pool(most_permits)};
 
-void run_semaphore(const std::string& name, const faults& f) { run_holdings(name, permits_only, {{permits_of_pool, most_permits}}, f); }
+void run_semaphore(const std::string& name, const faults& f) {
+    run_holdings(name, permits_only, {{permits_of_pool, most_permits}}, f);
+}
 
 }  // namespace
 

@@ -98,7 +98,8 @@ TEST_CASE("shared_mutex, simulated: a cancelled downgrade lets nobody in too ear
             l.contend(0, waiting(lock_kind::exclusive, 12));
             l.run_until([&] { return l.checked.nodes_alive() == 2; });
             for (std::size_t n = 0; n < 12; ++n) {
-                s.after(20 + s.pick(15), [&l, n] { l.contend(static_cast<int>(n % 2), waiting(lock_kind::shared, 6)); });
+                s.after(20 + s.pick(15),
+                        [&l, n] { l.contend(static_cast<int>(n % 2), waiting(lock_kind::shared, 6)); });
             }
             l.finish();
         });
@@ -146,8 +147,11 @@ TEST_CASE("shared_mutex, simulated: an operator deletes nodes", "[simulation]") 
 TEST_CASE("shared_mutex, simulated: an operator deletes the directory", "[simulation]") {
     constexpr int everybody = 100;
     const std::string rw = "/locks/rw";
-    const auto both = [=](client zk, std::string id) { return shared_mutex(std::move(zk), rw, shared_mutex_options().data(std::move(id))); };
-    const lock_under_test reader = thing({{rw}}, both, lock_kind::shared), writer = thing({{rw, 1, everybody}}, both, lock_kind::exclusive);
+    const auto both = [=](client zk, std::string id) {
+        return shared_mutex(std::move(zk), rw, shared_mutex_options().data(std::move(id)));
+    };
+    const lock_under_test reader = thing({{rw}}, both, lock_kind::shared),
+                          writer = thing({{rw, 1, everybody}}, both, lock_kind::exclusive);
     faults f;
     f.directory_deletes = true;
     run_holdings("directories", {reader, reader, writer}, {{rw, everybody}}, f);

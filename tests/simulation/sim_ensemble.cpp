@@ -44,8 +44,8 @@ bool sim_ensemble::drop_connection(int client, std::size_t applied, std::size_t 
     sim_link* l = link_of(client);
     if (!l || !l->attached()) return false;
     if (on_log)
-        on_log("drop " + std::to_string(client) + ", " + std::to_string(applied) + " applied, " + std::to_string(delivered) +
-               " delivered");
+        on_log("drop " + std::to_string(client) + ", " + std::to_string(applied) + " applied, " +
+               std::to_string(delivered) + " delivered");
     l->drop(applied, delivered);
     return true;
 }
@@ -83,7 +83,8 @@ void sim_ensemble::remove_empty_containers() {
 // --------------------------------------------------------------------------------------------- what there is
 
 sim_link* sim_ensemble::link_of(int client) const {
-    const auto it = std::find_if(links_.begin(), links_.end(), [&](const sim_link* l) { return l->client() == client; });
+    const auto it =
+        std::find_if(links_.begin(), links_.end(), [&](const sim_link* l) { return l->client() == client; });
     return it == links_.end() ? nullptr : *it;
 }
 
@@ -104,7 +105,8 @@ std::size_t sim_ensemble::watches() const {
 }
 
 std::size_t sim_ensemble::sessions() const {
-    return static_cast<std::size_t>(std::count_if(sessions_.begin(), sessions_.end(), [](const auto& s) { return s.second; }));
+    return static_cast<std::size_t>(
+        std::count_if(sessions_.begin(), sessions_.end(), [](const auto& s) { return s.second; }));
 }
 
 std::size_t sim_ensemble::requests_under_way(int client) const {

@@ -15,12 +15,12 @@ namespace zkasio::test {
 
 class sim_link;
 
-/// A ZooKeeper in memory, for any number of clients on one thread. Nothing happens by itself: whatever may happen next is one
-/// of steps(), and who drives it chooses one and takes it.
+/// A ZooKeeper in memory, for any number of clients on one thread. Nothing happens by itself: whatever may happen next
+/// is one of steps(), and who drives it chooses one and takes it.
 ///
-/// Kept as ZooKeeper keeps it: the requests of a session are applied in order; answers and watch events of a session arrive
-/// in order, an event before the answer to any later read; writes are ordered among all sessions; each session talks to a
-/// server of its own, which, if `lagging`, learns of the others' writes later.
+/// Kept as ZooKeeper keeps it: the requests of a session are applied in order; answers and watch events of a session
+/// arrive in order, an event before the answer to any later read; writes are ordered among all sessions; each session
+/// talks to a server of its own, which, if `lagging`, learns of the others' writes later.
 class sim_ensemble {
 public:
     /// A choice of what may happen next.

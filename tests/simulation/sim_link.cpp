@@ -29,7 +29,8 @@ void sim_link::open(const open_params& p) {
     begin_connecting();
 }
 
-// Also right after a loss: that no attempt fails keeps the client's pauses, which are random and take time, out of this.
+// Also right after a loss: that no attempt fails keeps the client's pauses, which are random and take time, out of
+// this.
 void sim_link::begin_connecting() {
     state_ = state::connecting;
     ++connection_;
@@ -137,7 +138,8 @@ void sim_link::handle(arrival&& a) {
 
 void sim_link::handle(answered&& a) {
     last_seen_ = std::max(last_seen_, a.zxid);
-    const auto it = std::find_if(outstanding_.begin(), outstanding_.end(), [&](const auto& o) { return o.first == a.id; });
+    const auto it =
+        std::find_if(outstanding_.begin(), outstanding_.end(), [&](const auto& o) { return o.first == a.id; });
     const request what = std::move(it->second);
     outstanding_.erase(it);
     register_watch(what, a.what.code);
@@ -176,7 +178,8 @@ std::string sim_link::next_request() const {
     std::string text = std::string(operation_name(r)) + ' ' + std::string(path_of(r));
     if (const auto* m = std::get_if<multi_request>(&r))
         for (const multi_op& op : m->ops)
-            text += (std::holds_alternative<check_op>(op) ? " if " : " ") + std::visit([](const auto& one) { return one.path; }, op);
+            text += (std::holds_alternative<check_op>(op) ? " if " : " ") +
+                    std::visit([](const auto& one) { return one.path; }, op);
     return text;
 }
 
@@ -184,7 +187,8 @@ std::string sim_link::next_answer() const {
     if (outgoing_.empty()) return {};
     const arrival& a = outgoing_.front();
     if (const auto* r = std::get_if<answered>(&a)) {
-        const auto it = std::find_if(outstanding_.begin(), outstanding_.end(), [&](const auto& o) { return o.first == r->id; });
+        const auto it =
+            std::find_if(outstanding_.begin(), outstanding_.end(), [&](const auto& o) { return o.first == r->id; });
         const std::string what = it == outstanding_.end() ? "?" : std::string(operation_name(it->second));
         std::string text = what + ' ' + r->what.path + (r->what.code ? ' ' + r->what.code.message() : std::string());
         for (const std::string& name : r->what.children) text += ' ' + name;
@@ -259,8 +263,9 @@ void sim_link::drop(std::size_t applied, std::size_t delivered) {
     requests_.clear();
     armed_.clear();
     // A session that its client has never heard of expires some time.
-    const bool known = session_ == server_session_ ||
-                       std::any_of(outgoing_.begin(), outgoing_.end(), [](const arrival& a) { return std::holds_alternative<up>(a); });
+    const bool known =
+        session_ == server_session_ ||
+        std::any_of(outgoing_.begin(), outgoing_.end(), [](const arrival& a) { return std::holds_alternative<up>(a); });
     if (!known) ensemble_.end_session(server_session_);
     outgoing_.emplace_back(lost{});
 }
@@ -310,7 +315,8 @@ void sim_link::fire(const sim_change& c) {
     fire(node_event::children_changed, parent, 0, {watch_kind::children});
 }
 
-void sim_link::fire(node_event e, const std::string& path, std::int64_t czxid, std::initializer_list<watch_kind> kinds) {
+void sim_link::fire(node_event e, const std::string& path, std::int64_t czxid,
+                    std::initializer_list<watch_kind> kinds) {
     bool armed = false;
     for (const watch_kind kind : kinds) armed = armed_.erase({path, kind}) > 0 || armed;
     if (armed) outgoing_.emplace_back(event{e, path, czxid});

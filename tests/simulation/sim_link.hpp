@@ -107,7 +107,8 @@ private:
     detail::reply write(const detail::request& r);
     void restore(const set_watches& w);
     void fire(const sim_change& c);
-    void fire(detail::node_event e, const std::string& path, std::int64_t czxid, std::initializer_list<detail::watch_kind> kinds);
+    void fire(detail::node_event e, const std::string& path, std::int64_t czxid,
+              std::initializer_list<detail::watch_kind> kinds);
 
     sim_ensemble& ensemble_;
     const int client_;

@@ -49,7 +49,8 @@ inline unfair_mutex simple_of(client zk, std::string id) {
 inline lock_under_test simple_lock() { return thing({{simple}}, simple_of); }
 
 /// Random runs of all sorts of users.
-inline void run_holdings(const std::string& name, const things& locks, const std::map<std::string, int>& there_is, faults f) {
+inline void run_holdings(const std::string& name, const things& locks, const std::map<std::string, int>& there_is,
+                         faults f) {
     f.all_sorts_of_users = true;
     run_seeds(name, 300, [&](simulation& s) {
         s.ensemble.lagging = s.chance(50);

@@ -6,7 +6,9 @@
 
 namespace zkasio::test {
 
-inline mutex mutex_of(client zk, std::string id) { return {std::move(zk), lock_directory, mutex_options().data(std::move(id))}; }
+inline mutex mutex_of(client zk, std::string id) {
+    return {std::move(zk), lock_directory, mutex_options().data(std::move(id))};
+}
 
 inline asio::awaitable<lock_guard> acquire_mutex(client zk, std::string id, lock_kind) {
     const mutex lock = mutex_of(zk, id);

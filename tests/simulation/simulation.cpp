@@ -54,7 +54,8 @@ std::size_t simulation::pick(std::size_t below) { return static_cast<std::size_t
 
 client simulation::add_client(suspension_policy when_suspended) {
     const int number = clients();
-    cores_.push_back(std::make_shared<detail::core>(executor(), patient().suspension(when_suspended), ensemble.factory(number)));
+    cores_.push_back(
+        std::make_shared<detail::core>(executor(), patient().suspension(when_suspended), ensemble.factory(number)));
     clients_.emplace_back(cores_.back());
     return clients_.back();
 }
@@ -66,7 +67,9 @@ void simulation::spawn(asio::awaitable<void> task) {
     });
 }
 
-void simulation::after(std::size_t steps, std::function<void()> what) { events_.emplace(now_ + steps, std::move(what)); }
+void simulation::after(std::size_t steps, std::function<void()> what) {
+    events_.emplace(now_ + steps, std::move(what));
+}
 
 asio::awaitable<void> simulation::pause(std::size_t steps) {
     const auto timer = std::make_shared<asio::steady_timer>(io_, asio::steady_timer::time_point::max());
@@ -77,7 +80,8 @@ asio::awaitable<void> simulation::pause(std::size_t steps) {
 
 void simulation::write_down(std::string line) {
     constexpr std::size_t id_length = 40;  // "_c_<uuid>-" is of no interest
-    for (std::size_t at; (at = line.find("_c_")) != std::string::npos && at + id_length <= line.size();) line.erase(at, id_length);
+    for (std::size_t at; (at = line.find("_c_")) != std::string::npos && at + id_length <= line.size();)
+        line.erase(at, id_length);
     log_.push_back(std::to_string(now_) + ' ' + std::move(line));
     if (log_.size() > log_lines) log_.pop_front();
 }
@@ -115,7 +119,8 @@ bool simulation::step() {
     // Several answers may reach a client in one turn of its loop.
     clients_run_ = chosen.what == sim_ensemble::step::kind::deliver;
     if (clients_run_)
-        for (std::size_t more = pick(3); more > 0 && ensemble.answers_under_way(chosen.client) > 0; --more) ensemble.take(chosen);
+        for (std::size_t more = pick(3); more > 0 && ensemble.answers_under_way(chosen.client) > 0; --more)
+            ensemble.take(chosen);
     return true;
 }
 

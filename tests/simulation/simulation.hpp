@@ -28,8 +28,8 @@ public:
     using std::logic_error::logic_error;
 };
 
-/// Clients on one event loop, an ensemble in memory, and a scheduler: whenever the loop has nothing to do, a number from the
-/// seed decides what happens next. The same seed, the same run.
+/// Clients on one event loop, an ensemble in memory, and a scheduler: whenever the loop has nothing to do, a number
+/// from the seed decides what happens next. The same seed, the same run.
 class simulation {
 public:
     enum class logging {
@@ -98,8 +98,8 @@ private:
     std::exception_ptr failed_;
 };
 
-/// Runs `scenario(simulation)` with this seed. When it fails, runs it once more to have a log, and says with which command one
-/// sees it again.
+/// Runs `scenario(simulation)` with this seed. When it fails, runs it once more to have a log, and says with which
+/// command one sees it again.
 void run_seed(const std::string& name, std::uint64_t seed, const std::function<void(simulation&)>& scenario);
 
 /// With so many seeds from $ZKASIO_SIM_FIRST_SEED (1) on, or only with $ZKASIO_SIM_SEED.

@@ -37,7 +37,8 @@ asio::awaitable<void> impostor::serve() {
 asio::awaitable<void> impostor::talk(tcp::socket s) {
     constexpr std::size_t handshake = 49;  // the C client sends it in two parts
     std::array<char, 1024> request;
-    std::size_t n = co_await asio::async_read(s, asio::buffer(request), asio::transfer_at_least(handshake), asio::use_awaitable);
+    std::size_t n =
+        co_await asio::async_read(s, asio::buffer(request), asio::transfer_at_least(handshake), asio::use_awaitable);
     for (;;) {
         const std::string reply = answer_.value_or(std::string(request.data(), n));
         co_await asio::async_write(s, asio::buffer(reply), asio::use_awaitable);

@@ -10,13 +10,14 @@
 
 namespace zkasio::test {
 
-/// A peer on the loopback that is no ZooKeeper, or behaves like none. It serves any number of connections, on a thread of its own.
+/// A peer on the loopback that is no ZooKeeper, or behaves like none. It serves any number of connections, on a thread
+/// of its own.
 class impostor {
 public:
     enum class then { go_on, hang_up, reset };
 
-    /// Answers a handshake, and whatever it is sent afterwards, with `answer` (none: with what it was sent), and then does what
-    /// `next` says.
+    /// Answers a handshake, and whatever it is sent afterwards, with `answer` (none: with what it was sent), and then
+    /// does what `next` says.
     explicit impostor(std::optional<std::string> answer, then next = then::go_on);
     ~impostor();
     impostor(const impostor&) = delete;

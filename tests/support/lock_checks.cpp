@@ -57,7 +57,8 @@ std::vector<std::string> watched_below(const std::string& directory) {
 
 asio::awaitable<void> until_quiet(test_client zk, std::string directory) {
     auto quiet = [&]() -> asio::awaitable<bool> {
-        co_return zk.inside().watches() == 0 && zk.inside().pending_operations() == 0 && watched_below(directory).empty();
+        co_return zk.inside().watches() == 0 && zk.inside().pending_operations() == 0 &&
+            watched_below(directory).empty();
     };
     co_await eventually(quiet);
 }
@@ -66,7 +67,8 @@ long requests_of(const session& s) {
     char id[20];
     std::snprintf(id, sizeof id, "0x%llx", static_cast<unsigned long long>(s.id()));
     for (const std::string& line : lines_of(ask_all("cons")))
-        if (line.find(std::string("sid=") + id + ",") != std::string::npos) return std::stol(line.substr(line.find("recved=") + 7));
+        if (line.find(std::string("sid=") + id + ",") != std::string::npos)
+            return std::stol(line.substr(line.find("recved=") + 7));
     return -1;
 }
 

@@ -32,8 +32,8 @@ std::int32_t sequence_of(const lock_guard& guard);
 /// Lets the event loop turn `n` times, the network included.
 asio::awaitable<void> turns(int n);
 
-/// Starts `attempt` again and again, at most `most` times, and cancels it after more and more steps of the event loop, until it
-/// ended by itself three times. How often it was cancelled.
+/// Starts `attempt` again and again, at most `most` times, and cancels it after more and more steps of the event loop,
+/// until it ended by itself three times. How often it was cancelled.
 asio::awaitable<int> cancel_everywhere(std::function<asio::awaitable<void>()> attempt, int most = 200);
 
 /// Acquires in a coroutine of its own, and keeps the guard.

@@ -115,8 +115,9 @@ networked_ensemble::networked_ensemble(std::chrono::milliseconds tick) : hosts_(
         ::setenv("TICK", std::to_string(tick.count()).c_str(), 1);
         for (int i = 0; i < size; ++i) {
             const std::string n = std::to_string(i);
-            std::vector<std::string> args{"setpriv", "--pdeathsig", "KILL", ZKASIO_SOURCE_DIR "/scripts/zookeeper_server.sh",
-                                          dir_ + "/" + n, "10.213." + n + ".2", "2181", std::to_string(i + 1)};
+            std::vector<std::string> args{
+                "setpriv",      "--pdeathsig",        "KILL", ZKASIO_SOURCE_DIR "/scripts/zookeeper_server.sh",
+                dir_ + "/" + n, "10.213." + n + ".2", "2181", std::to_string(i + 1)};
             for (int k = 0; k < size; ++k)
                 args.push_back("server." + std::to_string(k + 1) + "=" + peer_address(k) + ":2888:3888");
             enter(hosts_[static_cast<std::size_t>(i)].network);
@@ -127,7 +128,8 @@ networked_ensemble::networked_ensemble(std::chrono::milliseconds tick) : hosts_(
         const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
         for (int i = 0; i < size; ++i)
             while (mode(i) != "leader" && mode(i) != "follower") {
-                if (std::chrono::steady_clock::now() > give_up) throw std::runtime_error("the ensemble does not get up");
+                if (std::chrono::steady_clock::now() > give_up)
+                    throw std::runtime_error("the ensemble does not get up");
                 ::poll(nullptr, 0, 50);
             }
     } catch (...) {
@@ -189,7 +191,8 @@ void networked_ensemble::cut_off(int i, direction how) {
 
 void networked_ensemble::heal(int i) {
     const auto deaf = deaf_[static_cast<std::size_t>(i)], mute = mute_[static_cast<std::size_t>(i)];
-    if (deaf || mute) route_between(i, deaf && mute ? direction::both : deaf ? direction::incoming : direction::outgoing, "del");
+    if (deaf || mute)
+        route_between(i, deaf && mute ? direction::both : deaf ? direction::incoming : direction::outgoing, "del");
     deaf_[static_cast<std::size_t>(i)] = mute_[static_cast<std::size_t>(i)] = false;
 }
 

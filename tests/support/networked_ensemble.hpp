@@ -11,9 +11,10 @@ namespace zkasio::test {
 /// An ensemble of three real ZooKeeper servers, each in a network namespace of its own, that can be cut off from each
 /// other. For tests of what a partitioned client believes.
 ///
-/// The calling thread moves to a fourth namespace, from which it reaches all three, whatever is cut; it returns with the end of this object.
-/// The namespaces have no names and nothing outside of them is touched: they are gone with the last process in them, and the
-/// servers are killed when the thread that has made them ends for whatever reason. Needs root, and `ip`.
+/// The calling thread moves to a fourth namespace, from which it reaches all three, whatever is cut; it returns with
+/// the end of this object. The namespaces have no names and nothing outside of them is touched: they are gone with the
+/// last process in them, and the servers are killed when the thread that has made them ends for whatever reason. Needs
+/// root, and `ip`.
 class networked_ensemble {
 public:
     static constexpr int size = 3;

@@ -140,7 +140,8 @@ asio::awaitable<void> eventually(Condition condition, std::chrono::seconds patie
     for (;;) {
         const bool reached = co_await condition();
         if (reached) co_return;
-        if (std::chrono::steady_clock::now() > give_up) throw std::runtime_error("the condition was not reached in time");
+        if (std::chrono::steady_clock::now() > give_up)
+            throw std::runtime_error("the condition was not reached in time");
         timer.expires_after(10ms);
         co_await timer.async_wait(asio::use_awaitable);
     }

@@ -94,7 +94,8 @@ void test_server::wait_until_serving(int server) const {
         int status = 0;
         if (::waitpid(nodes_[static_cast<std::size_t>(server)].pid, &status, WNOHANG) > 0)
             throw std::runtime_error("the ZooKeeper server ended; see " + dir_);
-        if (std::chrono::steady_clock::now() > give_up) throw std::runtime_error("the ZooKeeper server does not answer");
+        if (std::chrono::steady_clock::now() > give_up)
+            throw std::runtime_error("the ZooKeeper server does not answer");
         ::poll(nullptr, 0, 20);
     }
 }

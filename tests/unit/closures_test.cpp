@@ -72,10 +72,14 @@ TEST_CASE("a named body is referred to and a moved one is destroyed once", "[clo
 
         co_await counted("hold.run", [&](auto&& f) { return hold.run(std::forward<decltype(f)>(f)); }, work);
         co_await counted("run_until", [&](auto&& f) { return stop.run_until(std::forward<decltype(f)>(f)); }, work);
-        co_await counted("run_with_deadline", [&](auto&& f) { return run_with_deadline(later, std::forward<decltype(f)>(f)); }, work);
+        co_await counted(
+            "run_with_deadline", [&](auto&& f) { return run_with_deadline(later, std::forward<decltype(f)>(f)); },
+            work);
         co_await counted("guard.run", [&](auto&& f) { return guard.run(std::forward<decltype(f)>(f)); }, work);
-        co_await counted("with_session", [&](auto&& f) { return zk.with_session(std::forward<decltype(f)>(f)); }, in_session);
-        co_await counted("with_lock", [&](auto&& f) { return with_lock(acquired(s), std::forward<decltype(f)>(f)); }, locked);
+        co_await counted(
+            "with_session", [&](auto&& f) { return zk.with_session(std::forward<decltype(f)>(f)); }, in_session);
+        co_await counted(
+            "with_lock", [&](auto&& f) { return with_lock(acquired(s), std::forward<decltype(f)>(f)); }, locked);
     };
     r.run(body);
 }
@@ -130,10 +134,12 @@ TEST_CASE("an empty body is refused, through the awaitable", "[closures]") {
         said.push_back(co_await message_of(guard.run(empty)));
         said.push_back(co_await message_of(zk.with_session(no_session)));
         said.push_back(co_await message_of(with_lock(acquired(s), no_lock)));
-        CHECK(said == std::vector<std::string>{
-                          "run /node: invalid argument (the body is empty)", "run_until: invalid argument (the body is empty)",
-                          "run_with_deadline: invalid argument (the body is empty)", "run /lock: invalid argument (the body is empty)",
-                          "with_session: invalid argument (the body is empty)", "with_lock: invalid argument (the body is empty)"});
+        CHECK(said == std::vector<std::string>{"run /node: invalid argument (the body is empty)",
+                                               "run_until: invalid argument (the body is empty)",
+                                               "run_with_deadline: invalid argument (the body is empty)",
+                                               "run /lock: invalid argument (the body is empty)",
+                                               "with_session: invalid argument (the body is empty)",
+                                               "with_lock: invalid argument (the body is empty)"});
     };
     r.run(body);
 }

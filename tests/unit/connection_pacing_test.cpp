@@ -52,7 +52,8 @@ TEST_CASE("pacing: a look-up that failed concerns all servers", "[pacing]") {
     CHECK(p.look_up_pause(middle) == 50ms);
 }
 
-TEST_CASE("pacing: an attempt has its share of a third of the session timeout, and more when no server answers", "[pacing]") {
+TEST_CASE("pacing: an attempt has its share of a third of the session timeout, and more when no server answers",
+          "[pacing]") {
     connection_pacing p;
     p.set_servers(2);
     CHECK(p.attempt_limit(12s) == 2s);

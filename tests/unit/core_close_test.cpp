@@ -82,7 +82,8 @@ TEST_CASE("core: a server that hangs up instead of answering the goodbye has not
     r.run(body);
 }
 
-TEST_CASE("core: a session that was given up may live: closing says so, until the servers must have ended it", "[core][close]") {
+TEST_CASE("core: a session that was given up may live: closing says so, until the servers must have ended it",
+          "[core][close]") {
     rig r;
     r.server.session_timeout = 150ms;
     const int connections = GENERATE(0, 1, 2);

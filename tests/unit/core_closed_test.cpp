@@ -133,7 +133,8 @@ TEST_CASE("core: a background task that fails is logged", "[core][close]") {
     r.server.answer = [](const request&) { return refusal(zk_errc::no_auth); };
     auto body = [&](client zk) -> asio::awaitable<void> {
         zk.run_in_background(get(zk, "/a"));
-        co_await r.server.until([&] { return !lines.empty() && lines.back().starts_with("in the background: get /a: no permission"); });
+        co_await r.server.until(
+            [&] { return !lines.empty() && lines.back().starts_with("in the background: get /a: no permission"); });
     };
     r.run(body);
 }

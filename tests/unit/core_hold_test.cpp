@@ -167,7 +167,8 @@ TEST_CASE("core: releasing a hold", "[core][hold]") {
     r.run(body);
 }
 
-TEST_CASE("core: a hold of several is over as soon as one of them is, in the same turn and for the same reason", "[core][hold]") {
+TEST_CASE("core: a hold of several is over as soon as one of them is, in the same turn and for the same reason",
+          "[core][hold]") {
     rig r;
     auto body = [&](client zk) -> asio::awaitable<void> {
         const session s = co_await zk.current_session();
@@ -208,7 +209,8 @@ TEST_CASE("core: a hold of several is over as soon as one of them is, in the sam
     r.run(body);
 }
 
-TEST_CASE("core: who finds that the node of one of several is gone tells that at once, wherever he runs", "[core][hold]") {
+TEST_CASE("core: who finds that the node of one of several is gone tells that at once, wherever he runs",
+          "[core][hold]") {
     rig r;
     auto body = [&](client zk) -> asio::awaitable<void> {
         const session s = co_await zk.current_session();
@@ -242,7 +244,8 @@ TEST_CASE("core: a hold of several costs no heartbeat more, and a deleted node e
         reply gone = refusal(zk_errc::no_node);
         gone.results.resize(beat->ops.size());
         for (std::size_t i = 0; i < beat->ops.size(); ++i)
-            gone.results[i].code = std::get<check_op>(beat->ops[i]).path == "/b" ? zk_errc::no_node : zk_errc::runtime_inconsistency;
+            gone.results[i].code =
+                std::get<check_op>(beat->ops[i]).path == "/b" ? zk_errc::no_node : zk_errc::runtime_inconsistency;
         return gone;
     };
     auto body = [&](client zk) -> asio::awaitable<void> {

@@ -207,7 +207,8 @@ TEST_CASE("core: a send that fails is told at once, and what comes behind it is 
         co_await second.result();
         r.server.send_fails = true;
         auto on_the_clients_strand = [&]() -> asio::awaitable<void> {  // all of this leaves together
-            const pending_children c = zk.start_children("/c"), d = zk.start_children("/d"), e = zk.start_children("/e");
+            const pending_children c = zk.start_children("/c"), d = zk.start_children("/d"),
+                                   e = zk.start_children("/e");
             const running authenticating(zk.get_executor(), zk.add_auth("digest", "a:b"));
             auto seen = co_await zk.children_and_watch("/f");
             const std::error_code of_c = co_await code_of(c.result());
@@ -256,7 +257,8 @@ TEST_CASE("core: an event loop that stands still is told from one that has nothi
         co_await next_turns(r.server);
     };
     r.run(body);
-    const auto told = std::count_if(lines.begin(), lines.end(), [](const std::string& l) { return has(l, "the event loop did not run for"); });
+    const auto told = std::count_if(lines.begin(), lines.end(),
+                                    [](const std::string& l) { return has(l, "the event loop did not run for"); });
     CHECK(told == blocked);
 }
 
@@ -299,8 +301,10 @@ TEST_CASE("core: what a log sink or a callback throws ends nothing", "[core][ses
     }));
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await zk.connected();
-        asio::post(zk.get_executor(), [zk] { zk.start_children("/a").then([] { throw std::runtime_error("thrown by then"); }); });
-        co_await r.server.until([&] { return !lines.empty() && lines.back() == "a callback has thrown: thrown by then"; });
+        asio::post(zk.get_executor(),
+                   [zk] { zk.start_children("/a").then([] { throw std::runtime_error("thrown by then"); }); });
+        co_await r.server.until(
+            [&] { return !lines.empty() && lines.back() == "a callback has thrown: thrown by then"; });
         co_await zk.get("/b");
     };
     r.run(body);
@@ -310,7 +314,9 @@ TEST_CASE("core: what a log sink or a callback throws ends nothing", "[core][ses
 TEST_CASE("core: what a callback throws that is called at once is logged, too", "[core][session]") {
     std::vector<std::string> lines;
     rig r(rig::quick().log([&](std::string_view line) { lines.emplace_back(line); }));
-    const auto logged = [&](const std::string& line) { return std::count(lines.begin(), lines.end(), "a callback has thrown: " + line) == 1; };
+    const auto logged = [&](const std::string& line) {
+        return std::count(lines.begin(), lines.end(), "a callback has thrown: " + line) == 1;
+    };
     auto body = [&](client zk) -> asio::awaitable<void> {
         const session first = co_await zk.current_session();
         const watched<node_data> seen = co_await zk.get_and_watch("/a");

@@ -115,7 +115,8 @@ TEST_CASE("core: a hold that ends while its watch is being set leaves no watch",
 }
 
 // What happened during the break is told after it, but not in the order in which it happened.
-TEST_CASE("core: a watch on a held node proves nothing any more after a loss of the connection", "[core][hold][watch]") {
+TEST_CASE("core: a watch on a held node proves nothing any more after a loss of the connection",
+          "[core][hold][watch]") {
     rig r;
     auto body = [&](client zk) -> asio::awaitable<void> {
         const session s = co_await zk.current_session();

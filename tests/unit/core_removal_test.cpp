@@ -160,7 +160,8 @@ TEST_CASE("core: what was asked of a request that was only started", "[core][rem
     r.run(body);
 }
 
-TEST_CASE("core: a removal that a server refuses, for having too much to do, is sent again after a pause", "[core][removal]") {
+TEST_CASE("core: a removal that a server refuses, for having too much to do, is sent again after a pause",
+          "[core][removal]") {
     constexpr auto pause = 60ms;
     rig r(rig::quick().retry(retry_policy::n_times(1, pause)));
     r.server.answer = removals_end_with({refusal(zk_errc::throttled), refusal(zk_errc::throttled)});
@@ -177,7 +178,8 @@ TEST_CASE("core: a removal that a server refuses, for having too much to do, is 
     r.run(body);
 }
 
-TEST_CASE("core: no more requests are under way than a server takes, also of those that are sent again", "[core][removal]") {
+TEST_CASE("core: no more requests are under way than a server takes, also of those that are sent again",
+          "[core][removal]") {
     rig r;
     r.server.session_timeout = 800ms;
     r.server.answer = [](const request&) { return std::nullopt; };
@@ -251,9 +253,12 @@ TEST_CASE("core: a create that was only started can be taken back before it is s
     r.run(body);
 }
 
-TEST_CASE("operations: the node of a protected create whose answer was lost is found, whatever the server calls its owner", "[operations]") {
+TEST_CASE(
+    "operations: the node of a protected create whose answer was lost is found, whatever the server calls its owner",
+    "[operations]") {
     // A container, and a node with a time to live of a second: EphemeralType of the servers.
-    const std::int64_t owner = GENERATE(std::int64_t{0}, std::numeric_limits<std::int64_t>::min(), std::int64_t{-0x00fffffffffffc18});
+    const std::int64_t owner =
+        GENERATE(std::int64_t{0}, std::numeric_limits<std::int64_t>::min(), std::int64_t{-0x00fffffffffffc18});
     rig r;
     r.server.nodes_are_ours = false;
     std::string name;

@@ -84,8 +84,8 @@ TEST_CASE("seam: the order of calls for one request", "[core][seam]") {
     s.allow_turns();
     trompeloeil::sequence order;
     REQUIRE_CALL(s.mock, open(_))
-        .WITH(_1.servers == std::vector<server_address>{server_address{"10.0.0.1", "10.0.0.1", 2181}} && _1.session_timeout == 10s &&
-              _1.session_id == 0)
+        .WITH(_1.servers == std::vector<server_address>{server_address{"10.0.0.1", "10.0.0.1", 2181}} &&
+              _1.session_timeout == 10s && _1.session_id == 0)
         .IN_SEQUENCE(order)
         .LR_SIDE_EFFECT(s.connect());
     FORBID_CALL(s.mock, begin_batch());  // one is no batch
@@ -152,7 +152,10 @@ TEST_CASE("seam: what has arrived is read also when a request comes before the t
     ALLOW_CALL(s.mock, open(_)).LR_SIDE_EFFECT(s.connect());
     ALLOW_CALL(s.mock, next_interest()).LR_SIDE_EFFECT(calls.push_back("interest")).LR_RETURN(s.now_waits_for);
     ALLOW_CALL(s.mock, process(_, _)).LR_SIDE_EFFECT(calls.push_back("read")).LR_RETURN(s.turn());
-    ALLOW_CALL(s.mock, submit(_, _)).LR_SIDE_EFFECT(calls.push_back("submit")).LR_SIDE_EFFECT(s.answer(_1)).RETURN(std::error_code());
+    ALLOW_CALL(s.mock, submit(_, _))
+        .LR_SIDE_EFFECT(calls.push_back("submit"))
+        .LR_SIDE_EFFECT(s.answer(_1))
+        .RETURN(std::error_code());
     ALLOW_CALL(s.mock, end_batch());
     ALLOW_CALL(s.mock, send_goodbye()).RETURN(false);
     const auto core = s.make_core();

@@ -66,7 +66,8 @@ TEST_CASE("core: options that make no sense are refused", "[core][session]") {
     }
     CHECK(code_thrown_by([&] { client(asio::any_io_executor(), good()); }) == errc::invalid_argument);
     // Of 1 ms the C client makes 0 ms for the answer to its handshake; a few more are a matter of luck.
-    for (const auto short_one : {1ms, 99ms}) CHECK(code_for(good().session_timeout(short_one)) == errc::invalid_argument);
+    for (const auto short_one : {1ms, 99ms})
+        CHECK(code_for(good().session_timeout(short_one)) == errc::invalid_argument);
     CHECK(code_for(good().session_timeout(100ms).connection_timeout(24h)) == std::error_code());
     CHECK(code_for(good().resume(session_credentials(0, "0123456789abcdef"))) == errc::invalid_argument);
     CHECK(code_for(good().resume(session_credentials(1, "short"))) == errc::invalid_argument);

@@ -26,9 +26,11 @@ TEST_CASE("what a client returns may be awaited when the client is gone", "[dead
         co_await when_dead("client.hpp connected", zk, [](client& c) { return c.connected(); });
         co_await when_dead("client.hpp current_session", zk, [](client& c) { return c.current_session(); });
         co_await when_dead("client.hpp credentials", zk, [](client& c) { return c.credentials(); });
-        co_await when_dead("client.hpp add_auth", zk, [](client& c) { return c.add_auth("digest", "somebody:secret"); });
+        co_await when_dead("client.hpp add_auth", zk,
+                           [](client& c) { return c.add_auth("digest", "somebody:secret"); });
         co_await when_dead("client.hpp set_servers", zk, [](client& c) { return c.set_servers("10.0.0.2:2181"); });
-        co_await when_dead("client.hpp with_session", zk, [](client& c) { return c.with_session([](session) { return nothing(); }); });
+        co_await when_dead("client.hpp with_session", zk,
+                           [](client& c) { return c.with_session([](session) { return nothing(); }); });
         co_await when_dead("client.hpp next", zk.events(), [](session_events& e) { return e.next(); });
         co_await when_dead("client.hpp close", zk, [](client& c) { return c.close(); });
     };
@@ -40,7 +42,8 @@ TEST_CASE("what the last handle of a client returns may be awaited: the client i
     rig r;
     auto body = [&](client zk) -> asio::awaitable<void> {
         const auto inside = std::make_shared<core>(zk.get_executor(), rig::quick(), other.factory());
-        co_await when_dead("client.hpp connected", client(inside), [](client& c) { return c.connected(); }, errc::client_closed);
+        co_await when_dead(
+            "client.hpp connected", client(inside), [](client& c) { return c.connected(); }, errc::client_closed);
     };
     r.run(body);
 }
@@ -55,7 +58,8 @@ TEST_CASE("operations may be awaited when what they were called on is gone", "[d
             const create_options parents = create_options().parents(missing_parents::create_persistent);
             co_await when_dead("operations.hpp create", on, [](ops& o) { return o.create("/a", "data"); });
             co_await when_dead("operations.hpp create", on, [&](ops& o) { return o.create("/a/b", "data", parents); });
-            co_await when_dead("operations.hpp create", on, [&](ops& o) { return o.create("/a/b-", "data", protected_one); });
+            co_await when_dead("operations.hpp create", on,
+                               [&](ops& o) { return o.create("/a/b-", "data", protected_one); });
             co_await when_dead("operations.hpp create_unless_exists", on,
                                [](ops& o) { return o.create_unless_exists("/a"); });
             co_await when_dead("operations.hpp create_or_set", on,
@@ -75,13 +79,16 @@ TEST_CASE("operations may be awaited when what they were called on is gone", "[d
             co_await when_dead("operations.hpp set_acl", on, [](ops& o) { return o.set_acl("/a", open_acl()); });
             co_await when_dead("operations.hpp get_and_watch", on, [](ops& o) { return o.get_and_watch("/a"); });
             co_await when_dead("operations.hpp exists_and_watch", on, [](ops& o) { return o.exists_and_watch("/a"); });
-            co_await when_dead("operations.hpp children_and_watch", on, [](ops& o) { return o.children_and_watch("/a"); });
+            co_await when_dead("operations.hpp children_and_watch", on,
+                               [](ops& o) { return o.children_and_watch("/a"); });
             co_await when_dead("operations.hpp get_config", on, [](ops& o) { return o.get_config(); });
             co_await when_dead("operations.hpp config_and_watch", on, [](ops& o) { return o.config_and_watch(); });
             co_await when_dead("operations.hpp reconfigure", on, [](ops& o) { return o.reconfigure("4", ""); });
-            co_await when_dead("operations.hpp find_protected", on, [](ops& o) { return o.find_protected("/a", "dead-handle"); });
+            co_await when_dead("operations.hpp find_protected", on,
+                               [](ops& o) { return o.find_protected("/a", "dead-handle"); });
             const std::vector<std::string> ids(2, "dead-handle");
-            co_await when_dead("operations.hpp find_all_protected", on, [&](ops& o) { return o.find_all_protected("/a", ids); });
+            co_await when_dead("operations.hpp find_all_protected", on,
+                               [&](ops& o) { return o.find_all_protected("/a", ids); });
         };
         co_await try_all(zk);
         co_await try_all(zk.session_now());
@@ -95,7 +102,8 @@ TEST_CASE("what sessions and holds return may be awaited when they are gone", "[
         const session s = co_await zk.current_session();
         r.loop.spawn(session_ends(s));
         // A hold that is destroyed has ended.
-        co_await when_dead("session.hpp confirmed", s.hold("/a"), [](session_hold& h) { return h.confirmed(); }, errc::lock_released);
+        co_await when_dead(
+            "session.hpp confirmed", s.hold("/a"), [](session_hold& h) { return h.confirmed(); }, errc::lock_released);
         co_await when_dead("session.hpp lost", s.hold("/a"), [](session_hold& h) { return h.lost(); });
         co_await when_dead("session.hpp run", s.hold("/a"), [](session_hold& h) { return h.run(nothing); });
     };
@@ -108,16 +116,19 @@ TEST_CASE("what watches, one-shots and pending requests return may be awaited wh
         one_shot_event fired = zk.make_one_shot_event();
         fired.fire();
         co_await when_dead("one_shot_event.hpp wait", fired, [](one_shot_event& o) { return o.wait(); });
-        co_await when_dead("one_shot_event.hpp run_until", zk.make_one_shot_event(), [](one_shot_event& o) { return o.run_until(nothing); });
+        co_await when_dead("one_shot_event.hpp run_until", zk.make_one_shot_event(),
+                           [](one_shot_event& o) { return o.run_until(nothing); });
 
         co_await when_dead("back_off.hpp pause", zk.make_back_off(), [](back_off& b) { return b.pause(); });
 
         co_await when_dead("pending.hpp answered", zk.start_get("/a"), [](pending& p) { return p.answered(); });
         co_await when_dead("pending.hpp result", zk.start_create("/a", "", create_options()),
                                        [](pending_create& p) { return p.result(); });
-        co_await when_dead("pending.hpp result", zk.start_children("/a"), [](pending_children& p) { return p.result(); });
+        co_await when_dead("pending.hpp result", zk.start_children("/a"),
+                           [](pending_children& p) { return p.result(); });
         co_await when_dead("pending.hpp result", zk.start_get("/a"), [](pending_data& p) { return p.result(); });
-        co_await when_dead("pending.hpp result", zk.ensure_removed("/a"), [](pending_removal& p) { return p.result(); });
+        co_await when_dead("pending.hpp result", zk.ensure_removed("/a"),
+                           [](pending_removal& p) { return p.result(); });
 
         auto seen = co_await zk.get_and_watch("/a");
         r.server.fire(node_event::data_changed, "/a");
@@ -151,10 +162,12 @@ TEST_CASE("a watch stays as long as somebody may await it", "[dead]") {
     r.run(body);
 }
 
-// Whoever adds a member that returns an awaitable adds it to the tests here, or in tests/integration/dead_handles_test.cpp.
+// Whoever adds a member that returns an awaitable adds it to the tests here, or in
+// tests/integration/dead_handles_test.cpp.
 TEST_CASE("every public member that returns an awaitable is tried without its object", "[dead]") {
     const std::filesystem::path root = ZKASIO_SOURCE_DIR;
-    const std::string tried = read_file(root / "tests/unit/dead_handles_test.cpp") + read_file(root / "tests/integration/dead_handles_test.cpp");
+    const std::string tried = read_file(root / "tests/unit/dead_handles_test.cpp") +
+                              read_file(root / "tests/integration/dead_handles_test.cpp");
     const std::set<std::string> kept_by_their_callers{"lock_claim.hpp gone"};
 
     const std::vector<std::string> members = public_awaitable_members();

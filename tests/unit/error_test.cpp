@@ -98,13 +98,15 @@ TEST_CASE("error: outcome_unknown is what a request that was sent can end with u
     // Fact 13: most of -1 to -15, closing, session expired, auth failed; everything else is a server's answer.
     std::set<int> unknown{-112, -115, -116};
     for (int v = -15; v <= -1; ++v) unknown.insert(v);
-    for (const zk_errc answered : {zk_errc::unimplemented, zk_errc::bad_arguments, zk_errc::new_config_no_quorum, zk_errc::reconfig_in_progress})
+    for (const zk_errc answered :
+         {zk_errc::unimplemented, zk_errc::bad_arguments, zk_errc::new_config_no_quorum, zk_errc::reconfig_in_progress})
         unknown.erase(static_cast<int>(answered));
     for (int v = -140; v <= 5; ++v) {
         INFO(v);
         CHECK((std::error_code(v, zookeeper_category()) == condition::outcome_unknown) == (unknown.count(v) == 1));
     }
-    CHECK(those_that_are(all_codes, condition::outcome_unknown).empty());  // only error::outcome_unknown() knows, see there
+    CHECK(those_that_are(all_codes, condition::outcome_unknown)
+              .empty());  // only error::outcome_unknown() knows, see there
     // The same numbers of other categories mean other things.
     CHECK(std::error_code(-4, std::generic_category()) != condition::outcome_unknown);
     CHECK(std::error_code() != condition::outcome_unknown);
@@ -122,7 +124,8 @@ TEST_CASE("error: retryable", "[error]") {
 TEST_CASE("error: session_ended", "[error]") {
     CHECK(those_that_are(all_zk_codes, condition::session_ended) ==
           codes{zk_errc::session_expired, zk_errc::auth_failed, zk_errc::closing, zk_errc::session_requires_sasl});
-    CHECK(those_that_are(all_codes, condition::session_ended) == codes{errc::session_expired, errc::client_closed, errc::forked});
+    CHECK(those_that_are(all_codes, condition::session_ended) ==
+          codes{errc::session_expired, errc::client_closed, errc::forked});
     CHECK(std::error_code() != condition::session_ended);
 }
 
@@ -195,7 +198,10 @@ TEST_CASE("error: a copy does not throw, and shares the text", "[error]") {
 }
 
 TEST_CASE("a reason that is the same as the code is told once", "[error]") {
-    CHECK(std::string(error(errc::session_expired, "hold", "/a", "session expired").what()) == "hold /a: session expired");
-    CHECK(std::string(error(errc::client_closed, "with_session", {}, "client closed").what()) == "with_session: client closed");
-    CHECK(std::string(error(errc::lock_lost, "hold", "/a", "node deleted").what()) == "hold /a: lock lost (node deleted)");
+    CHECK(std::string(error(errc::session_expired, "hold", "/a", "session expired").what()) ==
+          "hold /a: session expired");
+    CHECK(std::string(error(errc::client_closed, "with_session", {}, "client closed").what()) ==
+          "with_session: client closed");
+    CHECK(std::string(error(errc::lock_lost, "hold", "/a", "node deleted").what()) ==
+          "hold /a: lock lost (node deleted)");
 }

@@ -108,7 +108,8 @@ public:
             return {};
         }
         if (auto answered = server_.answer(r)) {
-            if (server_.nodes_are_ours && answered->stat.ephemeral_owner == 0) answered->stat.ephemeral_owner = session_;
+            if (server_.nodes_are_ours && answered->stat.ephemeral_owner == 0)
+                answered->stat.ephemeral_owner = session_;
             post([id, a = std::move(*answered)](connection& c) { c.reply_to(id, a); }, server_.delay);
         }
         return {};

@@ -76,7 +76,7 @@ public:
     std::vector<std::string> log;                        ///< "open", "begin", "get /a", "end", "goodbye", "close" ...
     std::vector<detail::open_params> opened;             ///< one for each backend
     std::vector<std::vector<detail::server_address>> server_lists;  ///< of set_servers()
-    std::size_t own_reads = 0;                           ///< of the core's, see hold_keeper::read_when_idle(): in no other list
+    std::size_t own_reads = 0;  ///< of the core's, see hold_keeper::read_when_idle(): in no other list
     std::size_t turns = 0;                               ///< calls of process()
     std::size_t connections = 0;                         ///< established
     std::size_t backends_alive = 0;

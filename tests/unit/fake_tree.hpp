@@ -10,8 +10,8 @@
 
 namespace zkasio::test {
 
-/// Nodes behind a fake_server, as far as locks need them: one directory, sequence numbers, czxids. Answers everything; what a test wants
-/// to be different, it does before or instead.
+/// Nodes behind a fake_server, as far as locks need them: one directory, sequence numbers, czxids. Answers everything;
+/// what a test wants to be different, it does before or instead.
 class fake_tree {
 public:
     detail::reply operator()(const detail::request& r) {
@@ -56,12 +56,15 @@ private:
     detail::reply answer(const detail::remove_request& r) {
         return nodes_.erase(r.path) > 0 ? detail::reply() : refusal(zk_errc::no_node);
     }
-    detail::reply answer(const detail::check_op& r) { return has(r.path) ? detail::reply() : refusal(zk_errc::no_node); }
+    detail::reply answer(const detail::check_op& r) {
+        return has(r.path) ? detail::reply() : refusal(zk_errc::no_node);
+    }
     detail::reply answer(const detail::get_request& r) { return missing(r.path); }
     detail::reply answer(const detail::exists_request& r) { return missing(r.path); }
     detail::reply answer(const detail::children_request& r) {
         detail::reply all;
-        for (auto it = nodes_.lower_bound(r.path + '/'); it != nodes_.end() && it->first.starts_with(r.path + '/'); ++it)
+        for (auto it = nodes_.lower_bound(r.path + '/'); it != nodes_.end() && it->first.starts_with(r.path + '/');
+             ++it)
             all.children.push_back(it->first.substr(r.path.size() + 1));
         return all;
     }
@@ -79,7 +82,8 @@ private:
                 },
                 m.ops[i]);
             if (!refused) continue;
-            r.code = r.results[i].code = std::holds_alternative<detail::create_request>(m.ops[i]) ? zk_errc::node_exists : zk_errc::no_node;
+            r.code = r.results[i].code =
+                std::holds_alternative<detail::create_request>(m.ops[i]) ? zk_errc::node_exists : zk_errc::no_node;
             return r;
         }
         for (std::size_t i = 0; i < m.ops.size(); ++i)

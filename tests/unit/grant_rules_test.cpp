@@ -1,4 +1,5 @@
-// The rules of docs/architecture.md, "The grant rules", the places that carry them out, and the tests that fail without them.
+// The rules of docs/architecture.md, "The grant rules", the places that carry them out, and the tests that fail without
+// them.
 
 #include "support/catch.hpp"
 

@@ -282,8 +282,8 @@ TEST_CASE("lease: random histories against the rule itself", "[lease]") {
 
 // ------------------------------------------------------------------------------------------------- the ensemble
 //
-// A leader, the follower that the client is connected to, and the client, in virtual time: what the rule is derived from, packet
-// by packet. Whenever the lease grows, it must be covered by what the leader has been told by then.
+// A leader, the follower that the client is connected to, and the client, in virtual time: what the rule is derived
+// from, packet by packet. Whenever the lease grows, it must be covered by what the leader has been told by then.
 
 namespace {
 
@@ -314,7 +314,9 @@ public:
     bool lost = false;
     std::string wrong;
 
-    duration up_to(duration d) { return duration(static_cast<duration::rep>(random() % static_cast<std::uint64_t>(d.count() + 1))); }
+    duration up_to(duration d) {
+        return duration(static_cast<duration::rep>(random() % static_cast<std::uint64_t>(d.count() + 1)));
+    }
 
     void at(time_point t, std::function<void()> what) { events_.push({std::max(t, now), order_++, std::move(what)}); }
 
@@ -409,8 +411,8 @@ private:
 
     void check_end() {
         if (l.end() > expires)
-            wrong = "at " + std::to_string(after_start(now).count()) + " the lease ends " + std::to_string((l.end() - expires).count()) +
-                    " ns too late";
+            wrong = "at " + std::to_string(after_start(now).count()) + " the lease ends " +
+                    std::to_string((l.end() - expires).count()) + " ns too late";
     }
 
     void ping() {
@@ -433,7 +435,9 @@ private:
                 if (expired || on != connection_) return;
                 cross(to_follower, [this, on] {
                     if (on != connection_) return;
-                    std::find_if(unanswered_.begin(), unanswered_.end(), [](const auto& u) { return !u.second; })->second = true;
+                    std::find_if(unanswered_.begin(), unanswered_.end(), [](const auto& u) {
+                        return !u.second;
+                    })->second = true;
                     answer();
                 });
             });
@@ -503,12 +507,14 @@ TEST_CASE("lease: an ensemble in which everything is random, and what the leader
         if (chance(50)) e.known_half_tick = e.half_tick;
         if (chance(10)) e.known_half_tick = e.half_tick = half + e.up_to(half);  // a custom minSessionTimeout
         // Two ticks at least, unless the client knows better.
-        const duration shortest = with_reconnects ? std::max<duration>(e.known_half_tick > 0s ? 0s : 4 * e.half_tick, T / 4) : T;
+        const duration shortest =
+            with_reconnects ? std::max<duration>(e.known_half_tick > 0s ? 0s : 4 * e.half_tick, T / 4) : T;
         const duration latest = shortest / 64;
         e.ping_late = e.up_to(latest / 2);
         e.to_follower = {e.up_to(T / 20), e.up_to(latest / 2)};
         e.to_leader = {e.up_to(T / 20), e.up_to(T / 50)};
-        const duration away = chance(50) ? T / 10 : T / 2000;  // from far away, the round trip hides what is too short by less
+        const duration away =
+            chance(50) ? T / 10 : T / 2000;  // from far away, the round trip hides what is too short by less
         e.to_server = {e.up_to(away), e.up_to(chance(50) ? away : away / 20)};
         e.to_client = {e.up_to(away), e.up_to(chance(50) ? away : away / 20)};
         if (chance(50)) {  // each ping as late as it may be
@@ -529,9 +535,12 @@ TEST_CASE("lease: an ensemble in which everything is random, and what the leader
             e.at(start + 1ms + e.up_to(6 * T), [&e, write] { e.send(write); });
         }
         if (chance(70)) e.at(start + 1ms + e.up_to(2 * T), [&] { e.hold(); });
-        for (int reconnects = with_reconnects ? 1 + static_cast<int>(e.random() % 3) : 0; reconnects > 0; --reconnects) {
-            const unsigned part = static_cast<unsigned>(e.random() % 5);  // never more than before: the C library asks for what it has
-            e.at(start + 1ms + e.up_to(5 * T), [&e, shortest, part] { e.reconnect(shortest + (e.granted - shortest) * part / 4); });
+        for (int reconnects = with_reconnects ? 1 + static_cast<int>(e.random() % 3) : 0; reconnects > 0;
+             --reconnects) {
+            const unsigned part =
+                static_cast<unsigned>(e.random() % 5);  // never more than before: the C library asks for what it has
+            e.at(start + 1ms + e.up_to(5 * T),
+                 [&e, shortest, part] { e.reconnect(shortest + (e.granted - shortest) * part / 4); });
         }
         for (int stalls = chance(50) ? static_cast<int>(e.random() % 5) : 0; stalls > 0; --stalls) {
             const duration d = e.up_to(T / 2);
@@ -546,7 +555,8 @@ TEST_CASE("lease: an ensemble in which everything is random, and what the leader
     CHECK(grown > histories * 2 / 3);  // the rule does give leases
 }
 
-TEST_CASE("lease: with followers whose ticks are at their longest, every phase of reads, pings and the first write", "[lease]") {
+TEST_CASE("lease: with followers whose ticks are at their longest, every phase of reads, pings and the first write",
+          "[lease]") {
     const auto round_trip = GENERATE(as<duration>{}, T / 1000, T / 20, T * 15 / 100);
     for (int phase = 0; phase < 400; ++phase) {
         ensemble e(static_cast<std::uint64_t>(phase));

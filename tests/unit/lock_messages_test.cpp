@@ -28,7 +28,9 @@ std::optional<reply> second_in_line(const request& what, std::string& ours) {
     return r;
 }
 
-asio::awaitable<void> note(std::string& text, asio::awaitable<lock_guard> acquiring) { text = co_await message_of(std::move(acquiring)); }
+asio::awaitable<void> note(std::string& text, asio::awaitable<lock_guard> acquiring) {
+    text = co_await message_of(std::move(acquiring));
+}
 
 }  // namespace
 
@@ -49,8 +51,9 @@ TEST_CASE("what is asked of a lock after the client was closed names the lock", 
         said.push_back(co_await message_of(s.acquire()));
         said.push_back(co_await message_of(u.acquire()));
         said.push_back(co_await message_of(both.acquire()));
-        CHECK(said == std::vector<std::string>{"acquire /m: client closed", "acquire /rw: client closed", "acquire /s/locks: client closed",
-                                               "acquire /u: client closed", "acquire /m,/m2: client closed"});
+        CHECK(said == std::vector<std::string>{"acquire /m: client closed", "acquire /rw: client closed",
+                                               "acquire /s/locks: client closed", "acquire /u: client closed",
+                                               "acquire /m,/m2: client closed"});
         const std::string timed = co_await message_of(m.try_acquire_for(1h));
         CHECK(timed == "try_acquire_for /m: client closed");
         const std::string shared = co_await message_of(rw.try_acquire_shared_for(1h));
@@ -69,7 +72,9 @@ TEST_CASE("a limit that passes without a connection names the servers", "[messag
     auto body = [&](client zk) -> asio::awaitable<void> {
         const mutex m(zk, "/m");
         const std::string none = co_await message_of(m.try_acquire_for(0ns));
-        CHECK(none == "try_acquire_for /m: not connected (there is no connection to 10.0.0.1:2181, and no time to wait for one)");
+        CHECK(
+            none ==
+            "try_acquire_for /m: not connected (there is no connection to 10.0.0.1:2181, and no time to wait for one)");
         const std::string little = co_await message_of(m.try_acquire_for(20ms));
         CHECK(little == "try_acquire_for /m: not connected (no connection to 10.0.0.1:2181 within the time limit)");
     };

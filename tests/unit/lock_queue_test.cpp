@@ -17,7 +17,8 @@ using namespace zkasio::test;
 
 namespace {
 
-/// Plays the directory of a lock in which we are the last: a create makes our node, a listing shows `others` and that one.
+/// Plays the directory of a lock in which we are the last: a create makes our node, a listing shows `others` and that
+/// one.
 class directory {
 public:
     directory(fake_server& server, std::string our_number) : number_(std::move(our_number)) {
@@ -46,7 +47,8 @@ private:
     std::string number_;
 };
 
-/// Plays a directory that numbers our nodes from 0 on, and in which `others` may stand. An operator may delete our first.
+/// Plays a directory that numbers our nodes from 0 on, and in which `others` may stand. An operator may delete our
+/// first.
 struct numbered_nodes {
     std::vector<std::string> created, others;
     bool first_is_gone = false;
@@ -100,9 +102,9 @@ TEST_CASE("lock: an acquire waits until the lease covers it", "[queue]") {
     r.run(body);
 }
 
-// An operator has deleted the directory of a lock, and the owner does not know it yet. In the new directory somebody else is the
-// first, and the next of ours gets just the number that would come behind the owner's in the old one.
-// Fails without G23, G27 and G28.
+// An operator has deleted the directory of a lock, and the owner does not know it yet. In the new directory somebody
+// else is the first, and the next of ours gets just the number that would come behind the owner's in the old one. Fails
+// without G23, G27 and G28.
 TEST_CASE("lock: whoever is handed a lock that its owner did not have any more loses it", "[queue]") {
     rig r;
     int removals = 0, listings = 0;
@@ -114,7 +116,8 @@ TEST_CASE("lock: whoever is handed a lock that its owner did not have any more l
         if (std::holds_alternative<children_request>(q)) {
             ++listings;
             if (!readable && removals > 0) a.code = zk_errc::no_auth;
-        } else if (const auto* m = std::get_if<multi_request>(&q); m && std::holds_alternative<remove_request>(m->ops.back())) {
+        } else if (const auto* m = std::get_if<multi_request>(&q);
+                   m && std::holds_alternative<remove_request>(m->ops.back())) {
             ++removals;
             nodes.first_is_gone = true;
             if (overtaken) nodes.others = {"_c_x-lock-0000000000"};
@@ -146,8 +149,8 @@ TEST_CASE("lock: whoever is handed a lock that its owner did not have any more l
     r.run(body);
 }
 
-// The same where the old owner had no heir: who is let in while its removal is under way, for the last one between them has gone.
-// Fails without G19 and G27.
+// The same where the old owner had no heir: who is let in while its removal is under way, for the last one between them
+// has gone. Fails without G19 and G27.
 TEST_CASE("lock: whoever comes to a lock behind an owner that did not have it any more loses it", "[queue]") {
     const std::string between = "_c_x-lock-0000000001";
     rig r;
@@ -277,7 +280,8 @@ TEST_CASE("lock: one hand-over lets in as many readers as a transaction has room
     std::size_t most_checks = 0;
     r.server.answer = [&](const request& q) -> std::optional<reply> {
         const auto* m = std::get_if<multi_request>(&q);
-        if (m && std::holds_alternative<remove_request>(m->ops.back())) most_checks = std::max(most_checks, m->ops.size() - 1);
+        if (m && std::holds_alternative<remove_request>(m->ops.back()))
+            most_checks = std::max(most_checks, m->ops.size() - 1);
         return tree(q);
     };
     auto body = [&](client zk) -> asio::awaitable<void> {
@@ -360,7 +364,8 @@ TEST_CASE("lock: whoever finds no directory believes nothing of what was known o
         const mutex lock(zk, "/l");
         const lock_guard first = co_await lock.acquire();
         directory_is_gone = nodes.first_is_gone = true;
-        nodes.others = {theirs};  // the first in the new directory: ours will have just the number that follows the old owner's
+        nodes.others = {
+            theirs};  // the first in the new directory: ours will have just the number that follows the old owner's
         auto acquire = [&]() -> asio::awaitable<void> { co_await lock.acquire(); };
         running acquiring(r.loop.executor(), acquire());
         co_await r.server.until([&] { return nodes.created.size() == 2; });
@@ -385,7 +390,8 @@ TEST_CASE("lock: when the last node ahead of a writer goes, a reader may have co
         const shared_mutex lock(zk, "/l");
         auto acquire = [&]() -> asio::awaitable<void> { co_await lock.acquire(); };
         running acquiring(r.loop.executor(), acquire());
-        co_await r.server.until([&] { return !d.ours.empty() && r.server.watched(d.ours) && r.server.watched("/l/" + writer); });
+        co_await r.server.until(
+            [&] { return !d.ours.empty() && r.server.watched(d.ours) && r.server.watched("/l/" + writer); });
         d.others = {reader};
         r.server.fire(node_event::removed, "/l/" + writer);
         co_await r.server.until([&] { return r.server.watched("/l/" + reader) || acquiring.ended(); });
@@ -397,7 +403,8 @@ TEST_CASE("lock: when the last node ahead of a writer goes, a reader may have co
 }
 
 // Fails without G11, G17 and G31.
-TEST_CASE("lock: whoever waits behind a reader that is about to join another leaves its node alone until then", "[queue]") {
+TEST_CASE("lock: whoever waits behind a reader that is about to join another leaves its node alone until then",
+          "[queue]") {
     rig r;
     fake_tree tree;
     std::string joined;
@@ -466,7 +473,8 @@ TEST_CASE("lock: an observer is told where it stands also when the acquire start
     std::string first;
     bool sent = false;
     r.server.answer = [&](const request& q) -> std::optional<reply> {
-        if (is_heartbeat(q) && !tree.has(other)) {  // it has the lock, without a lease yet, and an operator deletes its node
+        if (is_heartbeat(q) &&
+            !tree.has(other)) {  // it has the lock, without a lease yet, and an operator deletes its node
             tree(remove_request{first});
             tree.create_as(other, 77);
         }
@@ -533,7 +541,8 @@ TEST_CASE("lock: an observer is not told anything after the acquire has ended", 
     r.run(body);
 }
 
-TEST_CASE("semaphore: whoever is being served notices that its turn is over, also when the lease has ended in between", "[queue]") {
+TEST_CASE("semaphore: whoever is being served notices that its turn is over, also when the lease has ended in between",
+          "[queue]") {
     const std::string theirs = "/s/leases/_c_00000000-0000-4000-8000-000000000001-lease-0000000001";
     rig r;
     r.server.session_timeout = 300ms;
@@ -546,7 +555,8 @@ TEST_CASE("semaphore: whoever is being served notices that its turn is over, als
         if (stalled && is_heartbeat(q)) return std::nullopt;
         if (const auto* e = std::get_if<exists_request>(&q); e && e->path == turn) ++looks;
         reply a = tree(q);
-        if (const auto* c = std::get_if<create_request>(&q); c && c->path.starts_with("/s/locks/") && turn.empty()) turn = a.path;
+        if (const auto* c = std::get_if<create_request>(&q); c && c->path.starts_with("/s/locks/") && turn.empty())
+            turn = a.path;
         return a;
     };
     auto body = [&](client zk) -> asio::awaitable<void> {
@@ -558,7 +568,8 @@ TEST_CASE("semaphore: whoever is being served notices that its turn is over, als
         stalled = false;
         tree(remove_request{turn});
         r.server.fire(node_event::removed, turn);
-        co_await r.server.until([&] { return tree.size() == 3; });  // its lease is given back; in the next turn there is another
+        co_await r.server.until(
+            [&] { return tree.size() == 3; });  // its lease is given back; in the next turn there is another
         tree(remove_request{theirs});
         r.server.fire(node_event::children_changed, "/s/leases");
         const std::error_code code = co_await acquiring.code();

@@ -30,7 +30,8 @@ asio::awaitable<void> take(mutex lock) {
 }
 
 std::ptrdiff_t requests_named(const fake_server& s, const std::string& operation) {
-    return std::count_if(s.requests.begin(), s.requests.end(), [&](const auto& r) { return operation_name(r.what) == operation; });
+    return std::count_if(s.requests.begin(), s.requests.end(),
+                         [&](const auto& r) { return operation_name(r.what) == operation; });
 }
 
 }  // namespace
@@ -90,7 +91,9 @@ TEST_CASE("lock: nobody follows a node whose create was lost before it is found"
         co_await zk.connected();
         const mutex lock(zk, "/lock");
         std::optional<lock_guard> first, second;
-        auto acquire = [&](std::optional<lock_guard>& to) -> asio::awaitable<void> { to.emplace(co_await lock.acquire()); };
+        auto acquire = [&](std::optional<lock_guard>& to) -> asio::awaitable<void> {
+            to.emplace(co_await lock.acquire());
+        };
         running lost(r.loop.executor(), acquire(first));
         co_await r.server.until([&] { return tree.size() == 1; });
         r.server.drop();
@@ -187,7 +190,9 @@ TEST_CASE("lock: what a server has refused, for having too much to do, is repeat
     rig r(rig::quick().retry(retry_policy::n_times(1, pause)));
     fake_tree tree;
     tree.create_as(foreign, 77);
-    const auto counts = [&](const request& q) { return operation_name(q) == refused && (refused != "get" || path_of(q) == foreign); };
+    const auto counts = [&](const request& q) {
+        return operation_name(q) == refused && (refused != "get" || path_of(q) == foreign);
+    };
     bool once = false;
     r.server.answer = [&](const request& q) -> std::optional<reply> {
         if (counts(q) && !std::exchange(once, true)) return refusal(zk_errc::throttled);
@@ -258,7 +263,9 @@ TEST_CASE("lock: a directory that a server with too much to do does not create i
     r.run(body);
 }
 
-TEST_CASE("lock: a look at a node whose create was lost, refused by a server with too much to do, is repeated after a pause", "[lock]") {
+TEST_CASE(
+    "lock: a look at a node whose create was lost, refused by a server with too much to do, is repeated after a pause",
+    "[lock]") {
     constexpr auto pause = 60ms;
     rig r(rig::quick().retry(retry_policy::n_times(1, pause)));
     fake_tree tree;
@@ -266,7 +273,8 @@ TEST_CASE("lock: a look at a node whose create was lost, refused by a server wit
     r.server.answer = [&](const request& q) -> std::optional<reply> {
         reply a = tree(q);
         if (losing && std::holds_alternative<create_request>(q)) return std::nullopt;  // done, and not told
-        if (std::holds_alternative<exists_request>(q) && !std::exchange(refused, true)) return refusal(zk_errc::throttled);
+        if (std::holds_alternative<exists_request>(q) && !std::exchange(refused, true))
+            return refusal(zk_errc::throttled);
         return a;
     };
     auto body = [&](client zk) -> asio::awaitable<void> {
@@ -324,12 +332,15 @@ TEST_CASE("locks: a create that a server with too much to do refuses is repeated
     r.run(body);
 }
 
-TEST_CASE("multi_mutex: what is left of a lost transaction is removed everywhere, also when one directory cannot be read", "[lock]") {
+TEST_CASE(
+    "multi_mutex: what is left of a lost transaction is removed everywhere, also when one directory cannot be read",
+    "[lock]") {
     rig r;
     fake_tree tree;
     bool losing = true;
     r.server.answer = [&](const request& q) -> std::optional<reply> {
-        if (const auto* m = std::get_if<multi_request>(&q); losing && m && std::holds_alternative<create_request>(m->ops.front())) {
+        if (const auto* m = std::get_if<multi_request>(&q);
+            losing && m && std::holds_alternative<create_request>(m->ops.front())) {
             tree(q);
             return std::nullopt;
         }
@@ -461,7 +472,8 @@ TEST_CASE("lock: a cut takes the lock from its owner where that is wanted, and f
 }
 
 // Fails without G24.
-TEST_CASE("lock: of readers who are handed the lock during a cut those have it afterwards whose nodes are there", "[lock]") {
+TEST_CASE("lock: of readers who are handed the lock during a cut those have it afterwards whose nodes are there",
+          "[lock]") {
     rig r(rig::quick().suspension(suspension_policy::lose));
     fake_tree tree;
     r.server.answer = [&](const request& q) -> std::optional<reply> { return tree(q); };
@@ -567,7 +579,8 @@ TEST_CASE("lock: each who fails gets an exception of its own", "[lock]") {
                 std::rethrow_exception(kept.back());
             } catch (const error& e) {
                 objects.insert(&e);
-                CHECK(e.code() == (expires ? make_error_code(errc::session_expired) : make_error_code(errc::foreign_child)));
+                CHECK(e.code() ==
+                      (expires ? make_error_code(errc::session_expired) : make_error_code(errc::foreign_child)));
             }
         }
         CHECK(objects.size() == tasks.size());

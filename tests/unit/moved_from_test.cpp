@@ -159,7 +159,8 @@ TEST_CASE("watches, one-shots and pending requests that were moved from refuse e
         const watch kept = std::move(seen.changes);
         co_await refuses("changed", seen.changes.changed());
         CHECK(seen.changes.path().empty());
-        CHECK(code_thrown_by([&] { seen.changes.then([](std::error_code, node_change) {}); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { seen.changes.then([](std::error_code, node_change) {}); }) ==
+              errc::invalid_argument);
 
         one_shot_event o = zk.make_one_shot_event();
         const one_shot_event same = std::move(o);
@@ -233,7 +234,8 @@ TEST_CASE("what is wrong with the arguments of an operation is told through the 
         const std::string bad = "no slash";
         const auto refused = errc::invalid_path;
         co_await refuses("create", zk.create(bad), refused);
-        co_await refuses("create", zk.create(bad, "", create_options().mode(create_mode::ephemeral).protection()), refused);
+        co_await refuses("create", zk.create(bad, "", create_options().mode(create_mode::ephemeral).protection()),
+                         refused);
         co_await refuses("get", zk.get(bad), refused);
         co_await refuses("set", zk.set(bad, ""), refused);
         co_await refuses("set", zk.set("/a", "", -2));

@@ -48,7 +48,8 @@ TEST_CASE("operations: all who look for the same node at one time find it", "[op
             const auto names = co_await zk.find_all_protected("/d", twice);
             for (const auto& [of, name] : names) found.push_back("/d/" + name);
         };
-        const running first(r.loop.executor(), one()), second(r.loop.executor(), all()), third(r.loop.executor(), one());
+        const running first(r.loop.executor(), one()), second(r.loop.executor(), all()),
+            third(r.loop.executor(), one());
         co_await first.end();
         co_await second.end();
         co_await third.end();
@@ -58,7 +59,8 @@ TEST_CASE("operations: all who look for the same node at one time find it", "[op
     r.run(body);
 }
 
-TEST_CASE("operations: a node below that is gone, or may not be listed, after the connection was lost", "[operations]") {
+TEST_CASE("operations: a node below that is gone, or may not be listed, after the connection was lost",
+          "[operations]") {
     const zk_errc then = GENERATE(zk_errc::no_node, zk_errc::no_auth);
     rig r;
     int listings = 0;

@@ -125,7 +125,9 @@ private:
     const detail::session_record_ptr& current_session() const override { return session; }
     bool is_closing() const override { return closing; }
     void request_waits() override { ++waiting_told; }
-    void request_answered(const detail::request&, const detail::reply&, boot_clock::time_point) override { ++answers_told; }
+    void request_answered(const detail::request&, const detail::reply&, boot_clock::time_point) override {
+        ++answers_told;
+    }
     void later(std::function<void()> f) override { later_calls.push_back(std::move(f)); }
 
     std::shared_ptr<void> alive_ = std::make_shared<int>();

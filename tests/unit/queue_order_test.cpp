@@ -142,7 +142,8 @@ TEST_CASE("queue order: what is doubted for a newcomer is what was listed before
     }
 }
 
-TEST_CASE("queue order: a listing from before an owner left does not tell whether the next one still has its node", "[queue]") {
+TEST_CASE("queue order: a listing from before an owner left does not tell whether the next one still has its node",
+          "[queue]") {
     queue_order o(mutex_names);
     const queue_key first = o.enter(lock(3), somebody());
     list(o, {lock(3)});
@@ -291,7 +292,8 @@ TEST_CASE("queue order: a listing that still shows our own that have left proves
 }
 
 // Fails without G4.
-TEST_CASE("queue order: a node of ours that is not listed is missed, unless it came later than the question", "[queue]") {
+TEST_CASE("queue order: a node of ours that is not listed is missed, unless it came later than the question",
+          "[queue]") {
     queue_order o(mutex_names);
     const contender_ptr old = somebody();
     o.enter(lock(1), old);
@@ -413,7 +415,8 @@ TEST_CASE("queue order: a writer lets in all the readers behind it, up to the ne
 }
 
 // Fails without G12.
-TEST_CASE("queue order: whether readers behind a writer that gives up still have their nodes, a listing has to tell", "[queue]") {
+TEST_CASE("queue order: whether readers behind a writer that gives up still have their nodes, a listing has to tell",
+          "[queue]") {
     queue_order o(shared_names);
     o.grant(o.enter(reader(1), somebody()));
     list(o, {reader(1)});
@@ -520,7 +523,8 @@ TEST_CASE("queue order: nobody is let in whom the whole queue would keep out", "
             for (std::size_t i = 0; i < sessions.size(); ++i) {
                 while (sessions[i].head()) {
                     const auto step_now = sessions[i].next();
-                    const auto me = std::find_if(queue.begin(), queue.end(), [&](const node& n) { return n.session == i && !n.owner; });
+                    const auto me = std::find_if(queue.begin(), queue.end(),
+                                                 [&](const node& n) { return n.session == i && !n.owner; });
                     REQUIRE(me != queue.end());  // the head is the first of the session that waits
                     const bool free = std::none_of(queue.begin(), me, [&](const node& n) {
                         return n.kind == lock_kind::exclusive || me->kind == lock_kind::exclusive;

@@ -85,7 +85,8 @@ TEST_CASE("requests: a single one needs no batch, and yet is followed by end_bat
 
 TEST_CASE("requests: what is refused is told why, and does not stay", "[requests]") {
     parts_bench b;
-    b.refused = GENERATE(as<std::error_code>(), errc::forked, errc::client_closed, errc::session_expired, zk_errc::auth_failed);
+    b.refused =
+        GENERATE(as<std::error_code>(), errc::forked, errc::client_closed, errc::session_expired, zk_errc::auth_failed);
     outcome a;
     b.requests.submit(1, getting("/a"), a.to());
     CHECK(a.code() == b.refused);
@@ -117,7 +118,8 @@ TEST_CASE("requests: a thousand are under way at most, and heartbeats do not sta
     CHECK(b.backend.submitted.size() == 1003);
 }
 
-TEST_CASE("requests: who leaves is told at once, and what was sent stays until its answer, what was not is forgotten", "[requests]") {
+TEST_CASE("requests: who leaves is told at once, and what was sent stays until its answer, what was not is forgotten",
+          "[requests]") {
     parts_bench b;
     b.connect();
     outcome sent, unsent;
@@ -230,7 +232,8 @@ TEST_CASE("requests: what the backend cannot take now waits until it can, in its
     CHECK(b.backend.submitted.size() == 2);
 }
 
-TEST_CASE("requests: without a connection they end when their time is over, and those of the library itself wait on", "[requests]") {
+TEST_CASE("requests: without a connection they end when their time is over, and those of the library itself wait on",
+          "[requests]") {
     parts_bench b(client_options("10.0.0.1").connection_timeout(std::chrono::milliseconds(10)));
     outcome a, connected;
     b.requests.submit(1, getting("/a"), a.to());
@@ -361,7 +364,8 @@ TEST_CASE("requests: what sets a watch, presents a credential, or is large does 
     CHECK(b.backend.submitted.empty());
 }
 
-TEST_CASE("requests: when the backend has something to tell of one that left at once, it is asked in a turn", "[requests]") {
+TEST_CASE("requests: when the backend has something to tell of one that left at once, it is asked in a turn",
+          "[requests]") {
     parts_bench b;
     connect_and_ask(b);
     b.backend.settled = false;

@@ -1,4 +1,5 @@
-// What happens on the strand costs what it concerns, not what there is: four times as many take about four times as long.
+// What happens on the strand costs what it concerns, not what there is: four times as many take about four times as
+// long.
 
 #include "unit/fake_tree.hpp"
 #include "unit/rig.hpp"
@@ -68,7 +69,8 @@ double waiters(std::size_t n, const std::function<asio::awaitable<void>(client, 
             co_await r.server.until([&] { return tree.size() == n + 1; });
             co_await next_turns(r.server);
             took = processor_seconds() - began;
-            for (auto t = all.rbegin(); t != all.rend(); ++t) t->cancel();  // the last first: it changes nobody's position
+            for (auto t = all.rbegin(); t != all.rend(); ++t)
+                t->cancel();  // the last first: it changes nobody's position
         }
         co_await r.server.until([&] { return tree.size() == 1; });
     };
@@ -252,7 +254,8 @@ TEST_CASE("scaling: a queue with many who leave, and many of other clients", "[s
         std::vector<std::string> all;
         for (std::size_t i = 0; i < 3 * n; ++i) all.push_back(lock_name(i));
         const double began = processor_seconds();
-        o.listed(std::vector<std::string>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n)), o.begin_listing());
+        o.listed(std::vector<std::string>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n)),
+                 o.begin_listing());
         std::vector<queue_key> keys;
         for (std::size_t i = n; i < 2 * n; ++i) keys.push_back(o.enter(all[i], nullptr, o.begin_create()));
         for (std::size_t i = n; i > 0; --i) o.removed(all[i - 1]);

@@ -22,7 +22,8 @@ std::vector<op_id> all_of(send_queue& q, bool window_full = false) {
 
 }  // namespace
 
-TEST_CASE("send queue: what is urgent goes first, then what was sent before, then the rest as it came", "[send_queue]") {
+TEST_CASE("send queue: what is urgent goes first, then what was sent before, then the rest as it came",
+          "[send_queue]") {
     send_queue q;
     q.push(lane::normal, 5);
     q.push(lane::normal, 4);

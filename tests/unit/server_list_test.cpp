@@ -121,7 +121,8 @@ TEST_CASE("server list: a chroot follows the rules for paths", "[server_list]") 
 }
 
 TEST_CASE("server address: where it is, and what it is called", "[server_list]") {
-    const server_address v4{"10.0.0.1", "10.0.0.1", 2181}, v6{"::1", "::1", 65535}, named{"zk1.example", "10.0.0.1", 2182};
+    const server_address v4{"10.0.0.1", "10.0.0.1", 2181}, v6{"::1", "::1", 65535},
+        named{"zk1.example", "10.0.0.1", 2182};
     CHECK(endpoint_of(v4) == "10.0.0.1:2181");
     CHECK(endpoint_of(v6) == "[::1]:65535");
     CHECK(endpoint_of(named) == "10.0.0.1:2182");

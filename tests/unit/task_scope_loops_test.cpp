@@ -210,8 +210,10 @@ asio::awaitable<void> until_fired(asio::steady_timer& timer) {
 }
 }  // namespace
 
-// What a task has besides: the frame of run_task(), which resets the cancellation state (Asio allocates that anew), and its node.
-TEST_CASE("task scope: a task costs three allocations more than co_spawn with a cancellation slot at most", "[task_scope]") {
+// What a task has besides: the frame of run_task(), which resets the cancellation state (Asio allocates that anew), and
+// its node.
+TEST_CASE("task scope: a task costs three allocations more than co_spawn with a cancellation slot at most",
+          "[task_scope]") {
     constexpr int n = 1000;
     constexpr long besides = 3 * n;
     test_loop loop;

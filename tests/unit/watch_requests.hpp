@@ -21,7 +21,8 @@ inline detail::watch_ptr waiter(std::string path, detail::watch_kind kind = deta
 }
 
 /// A request that sets a watch, and its good answer.
-inline detail::watch_ptr set(detail::watch_registry& r, const std::string& path, detail::watch_kind kind = detail::watch_kind::data) {
+inline detail::watch_ptr set(detail::watch_registry& r, const std::string& path,
+                             detail::watch_kind kind = detail::watch_kind::data) {
     auto w = waiter(path, kind);
     REQUIRE(r.begin(path, kind));
     CHECK_FALSE(r.finish(path, kind, true, w));

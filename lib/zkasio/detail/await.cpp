@@ -52,8 +52,8 @@ private:
     work_type work_;
 };
 
-// `begin(core, id, receiver)` runs on the strand. It must be movable; it lives in the awaiting coroutine's frame, which may
-// be gone as soon as the strand has it.
+// `begin(core, id, receiver)` runs on the strand. It must be movable; it lives in the awaiting coroutine's frame, which
+// may be gone as soon as the strand has it.
 template <class Result, class Begin>
 class initiation {
 public:

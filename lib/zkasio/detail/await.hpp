@@ -8,8 +8,8 @@
 
 /// The bridge between a coroutine on any executor and the strand: each of these suspends the caller, does its work on
 /// the strand, and resumes the caller on the caller's own executor, exactly once. Cancelling the caller ends the wait
-/// at once, with asio::error::operation_aborted. They never throw but for lack of memory: look at `reply::code`; except for
-/// wait_for_or_throw(), which costs the least memory.
+/// at once, with asio::error::operation_aborted. They never throw but for lack of memory: look at `reply::code`; except
+/// for wait_for_or_throw(), which costs the least memory.
 namespace zkasio::detail {
 
 /// How a wait has ended: the code that it was fired with, client_closed, or operation_aborted.

@@ -53,7 +53,8 @@ struct open_params {
 /// What the backend waits for next.
 struct interest {
     int descriptor = -1;           ///< valid until the next call; -1: only the time counts
-    std::uint64_t connection = 0;  ///< another number: the descriptor is another socket, although it may have the same number
+    std::uint64_t connection =
+        0;  ///< another number: the descriptor is another socket, although it may have the same number
     bool read = false;
     bool write = false;
     std::chrono::milliseconds timeout{0};
@@ -70,14 +71,14 @@ enum class goodbye_result {
 
 /// What is peculiar to one backend, and not to ZooKeeper.
 struct backend_traits {
-    /// How many bytes of paths (chroots included) may be watched at a time: it sets all watches again in one request after a reconnect,
-    /// which a server has to accept.
+    /// How many bytes of paths (chroots included) may be watched at a time: it sets all watches again in one request
+    /// after a reconnect, which a server has to accept.
     std::size_t watched_path_bytes = std::numeric_limits<std::size_t>::max();
 };
 
 /// Driven from one strand. Listener calls come only from within process(), next_interest(), end_batch(), set_servers(),
-/// abort_connection() and close(), never from submit(). The listener may call any of these in return (what that brings is
-/// told by the outer call, in order); it must not destroy the backend.
+/// abort_connection() and close(), never from submit(). The listener may call any of these in return (what that brings
+/// is told by the outer call, in order); it must not destroy the backend.
 ///
 /// In a child process (fork()) nothing is sent, and the listener is not called any more.
 class backend {
@@ -101,34 +102,36 @@ public:
     virtual drain_result process(bool readable, bool writable) = 0;
 
     /// Sends, or refuses at once with a code; when it refuses, nothing was sent, and no reply follows.
-    /// std::errc::resource_unavailable_try_again: not now, but when the socket has become writable, or on the next connection
-    /// (this one may have ended in a submit() that end_batch() has not told of).
+    /// std::errc::resource_unavailable_try_again: not now, but when the socket has become writable, or on the next
+    /// connection (this one may have ended in a submit() that end_batch() has not told of).
     virtual std::error_code submit(op_id id, const request& r) = 0;
 
     /// After a submit() outside of a batch: whether there is nothing that end_batch() would have to tell.
     virtual bool is_settled() const { return false; }
 
-    /// Everything submitted between these two may leave in common packets. The second follows also where one submit() needs no
-    /// first: it tells what has happened meanwhile.
+    /// Everything submitted between these two may leave in common packets. The second follows also where one submit()
+    /// needs no first: it tells what has happened meanwhile.
     virtual void begin_batch() = 0;
     virtual void end_batch() = 0;
 
-    /// Drops the connection, or gives up the attempt(); the next one goes to another server. Outstanding requests end with
-    /// connection_loss.
+    /// Drops the connection, or gives up the attempt(); the next one goes to another server. Outstanding requests end
+    /// with connection_loss.
     virtual void abort_connection() = 0;
 
     /// The list from now on. A connection to one that is not in it is left.
     virtual void set_servers(const std::vector<server_address>& servers) = 0;
 
-    /// For a backend that has a table of watches of its own, and sets them again after a reconnect: it forgets this one, while there is
-    /// no connection to remove it over.
+    /// For a backend that has a table of watches of its own, and sets them again after a reconnect: it forgets this
+    /// one, while there is no connection to remove it over.
     virtual void forget_watch(const std::string&, watch_kind) {}
 
     virtual std::int64_t session_id() const = 0;
     virtual std::string session_password() const = 0;
     virtual std::chrono::milliseconds session_timeout() const = 0;
     virtual std::string last_failure() const = 0;  ///< why the last connection ended or did not begin
-    virtual std::string attempt() const { return current_server() + ": no answer"; }  ///< what the connection that is tried lacks
+    virtual std::string attempt() const {
+        return current_server() + ": no answer";
+    }                                                ///< what the connection that is tried lacks
     virtual std::string current_server() const = 0;  ///< that is connected to, or was tried last
 
     /// Asks the server to end the session. False when that cannot be sent now. Afterwards only answer_to_goodbye(),

@@ -14,7 +14,8 @@ namespace zkasio::detail {
 void background_tasks::run(asio::awaitable<void> task, std::shared_ptr<void> keep_alive, std::function<void()> ended) {
     tasks_.emplace_back();
     const auto me = std::prev(tasks_.end());
-    auto done = [this, keep_alive = std::move(keep_alive), ended = std::move(ended), me](const std::exception_ptr& failed) {
+    auto done = [this, keep_alive = std::move(keep_alive), ended = std::move(ended),
+                 me](const std::exception_ptr& failed) {
         if (failed && !cancelled_) log_failure(failed);
         // Posted: the signal is still in use while its coroutine ends.
         asio::post(strand_, [this, keep_alive, ended, me] {

@@ -38,15 +38,16 @@ class c_backend;
 // Fact 28: the library has process-wide statics (xid, log buffer, address text), so handles on different threads
 // take turns. Also tells callbacks, which carry no context but the operation's id, whose they are.
 //
-// The listener is never called while one of these exists: what it does may call the library again, for this handle or for
-// another one, or take its time.
+// The listener is never called while one of these exists: what it does may call the library again, for this handle or
+// for another one, or take its time.
 class library_call {
 public:
     explicit library_call(c_backend& b) : lock_(mutex()), outer_(current) { current = &b; }
 
     /// A child process gets the mutex free, whatever the other threads of its parent were doing.
     static void survive_fork() {
-        static const int registered = ::pthread_atfork([] { mutex().lock(); }, [] { mutex().unlock(); }, [] { mutex().unlock(); });
+        static const int registered =
+            ::pthread_atfork([] { mutex().lock(); }, [] { mutex().unlock(); }, [] { mutex().unlock(); });
         (void)registered;
     }
     ~library_call() { current = outer_; }
@@ -110,8 +111,9 @@ class c_acl {
 public:
     explicit c_acl(const acl& entries) {
         for (const acl_entry& e : entries)
-            entries_.push_back({static_cast<int32_t>(e.granted()),
-                                {const_cast<char*>(e.who().scheme().c_str()), const_cast<char*>(e.who().id().c_str())}});
+            entries_.push_back(
+                {static_cast<int32_t>(e.granted()),
+                 {const_cast<char*>(e.who().scheme().c_str()), const_cast<char*>(e.who().id().c_str())}});
         vector_ = {static_cast<int32_t>(entries_.size()), entries_.data()};
     }
     ACL_vector* get() { return &vector_; }
@@ -138,7 +140,8 @@ op_id as_id(const void* data) { return static_cast<op_id>(reinterpret_cast<std::
 // As the library wants them: IPv6 addresses without brackets.
 std::string join(const std::vector<server_address>& servers) {
     std::string hosts;
-    for (const server_address& s : servers) hosts += (hosts.empty() ? "" : ",") + s.address + ':' + std::to_string(s.port);
+    for (const server_address& s : servers)
+        hosts += (hosts.empty() ? "" : ",") + s.address + ':' + std::to_string(s.port);
     return hosts;
 }
 
@@ -158,8 +161,9 @@ struct multi_call {
     std::vector<c_acl> acls;
 };
 
-/// The library draws from drand48() whether to leave for a server that has been added, and nobody seeds that: all clients would
-/// leave at once. As long as this exists it is seeded; then the program's own sequence goes on, as if nothing had been drawn.
+/// The library draws from drand48() whether to leave for a server that has been added, and nobody seeds that: all
+/// clients would leave at once. As long as this exists it is seeded; then the program's own sequence goes on, as if
+/// nothing had been drawn.
 class seeded_drand48 {
 public:
     seeded_drand48() {
@@ -211,7 +215,8 @@ std::string with_brackets(std::string_view server) {
 constexpr int handshake_bytes = 40;  // of the shortest handshake answer (without the read-only flag)
 constexpr int longest_handshake_bytes = 41;
 
-// Of no other request: the library counts its own up from the time of day, and the protocol has given away some down to -9.
+// Of no other request: the library counts its own up from the time of day, and the protocol has given away some down to
+// -9.
 constexpr std::int32_t goodbye_xid = -100;
 constexpr std::size_t goodbye_answer_bytes = 20;  // length, xid, zxid, error
 
@@ -222,7 +227,8 @@ std::int32_t int_at(const void* bytes, std::size_t at) {
 }
 
 // What a server does that has no quorum, has maxClientCnxns connections from here already, or speaks TLS on this port.
-constexpr std::string_view hung_up = "hung up instead of answering (not serving, too many connections, or it expects TLS)";
+constexpr std::string_view hung_up =
+    "hung up instead of answering (not serving, too many connections, or it expects TLS)";
 
 }  // namespace
 
@@ -488,12 +494,14 @@ void c_backend::open(const open_params& p) {
     // Without a connection this calls nobody back.
     const library_call guard(*this);
     for (const add_auth_request& a : p.auth)
-        zoo_add_auth(zh_, a.scheme.c_str(), a.credential.data(), static_cast<int>(a.credential.size()), nullptr, nullptr);
+        zoo_add_auth(zh_, a.scheme.c_str(), a.credential.data(), static_cast<int>(a.credential.size()), nullptr,
+                     nullptr);
 }
 
 // What the user calls a server, behind where it is.
 std::string c_backend::named(const std::string& endpoint) const {
-    const auto it = std::find_if(servers_.begin(), servers_.end(), [&](const server_address& s) { return endpoint_of(s) == endpoint; });
+    const auto it = std::find_if(servers_.begin(), servers_.end(),
+                                 [&](const server_address& s) { return endpoint_of(s) == endpoint; });
     return it == servers_.end() ? endpoint : to_string(*it);
 }
 
@@ -565,7 +573,8 @@ c_backend::handshake c_backend::look_at_handshake() {
     constexpr unsigned char tls_alert = 0x15, tls_major = 3;
     if (n >= 2 && answer[0] == tls_alert && answer[1] == tls_major) return handshake::tls;
     if (n > 0 && n < handshake_bytes) return hung_up_in_between();
-    if (n == 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))) return handshake::good;  // the library notices
+    if (n == 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)))
+        return handshake::good;  // the library notices
     if (n < 0) {  // told only once: the library would take the connection for one that was closed
         read_failure_ = errno;
         return handshake::failed;
@@ -648,8 +657,8 @@ link_state c_backend::link() const {
                                                 : link_state::disconnected;
 }
 
-// Outside of the library, in the order in which it came. What the listener does about it may bring more, which is told by
-// the outermost of these calls.
+// Outside of the library, in the order in which it came. What the listener does about it may bring more, which is told
+// by the outermost of these calls.
 void c_backend::tell_news() {
     if (made_here_.forked()) return news_.clear();
     if (news_.empty() || std::exchange(telling_, true)) return;
@@ -737,9 +746,11 @@ void c_backend::set_servers(const std::vector<server_address>& servers) {
     }
     servers_ = servers;
     // It leaves also one of several, by chance, when the list has grown; and always by the way around above.
-    const bool listed = std::any_of(servers.begin(), servers.end(), [&](const server_address& s) { return endpoint_of(s) == endpoint_; });
+    const bool listed = std::any_of(servers.begin(), servers.end(),
+                                    [&](const server_address& s) { return endpoint_of(s) == endpoint_; });
     if (reported_ == link_state::connected && !connected())
-        fail(server_ + ": left, for " + (listed ? "the list of servers has changed" : "it is not in the new list of servers"));
+        fail(server_ + ": left, for " +
+             (listed ? "the list of servers has changed" : "it is not in the new list of servers"));
     cure_poison();
     fair.reset();
     report();
@@ -771,7 +782,8 @@ std::error_code c_backend::submit(op_id id, const request& r) {
     if (!zh_) return errc::client_closed;
     if (made_here_.forked()) return errc::forked;
     if (is_unrecoverable(zh_)) return errc::session_expired;  // fact 16: zoo_amulti would crash
-    // Lost by an earlier one that nobody was told of yet. The library would take this one, and keep it for the next connection.
+    // Lost by an earlier one that nobody was told of yet. The library would take this one, and keep it for the next
+    // connection.
     const std::error_code not_now = std::make_error_code(std::errc::resource_unavailable_try_again);
     if (!connected()) return not_now;
     if (const auto* auth = std::get_if<add_auth_request>(&r); auth && !auth->known) {
@@ -791,8 +803,9 @@ std::error_code c_backend::submit(op_id id, const request& r) {
     }
     if (!code) ++outstanding_;
     if (zoo_state(zh_) == ZOO_NOTCONNECTED_STATE)
-        fail(server_ + ": " + (send_failure == EPIPE || send_failure == 0 ? std::string("closed by the server")
-                                                                          : std::generic_category().message(send_failure)));
+        fail(server_ + ": " +
+             (send_failure == EPIPE || send_failure == 0 ? std::string("closed by the server")
+                                                         : std::generic_category().message(send_failure)));
     cure_poison();
     return code;
 }
@@ -844,8 +857,8 @@ std::error_code c_backend::send(op_id id, const reconfig_request& r) {
                                  &sink::on_data, as_data(id)));
 }
 std::error_code c_backend::send(op_id id, const add_auth_request& r) {
-    // The library completes all that it has added as soon as the answer to one of them arrives. A server answers in order
-    // and hangs up after a refusal; so what says that this one was accepted is the answer to a request behind it.
+    // The library completes all that it has added as soon as the answer to one of them arrives. A server answers in
+    // order and hangs up after a refusal; so what says that this one was accepted is the answer to a request behind it.
     if (!r.known) {
         const int rc = zoo_add_auth(zh_, r.scheme.c_str(), r.credential.data(), static_cast<int>(r.credential.size()),
                                     nullptr, nullptr);
@@ -866,7 +879,8 @@ std::error_code c_backend::send(op_id id, const multi_request& r) {
         const auto* c = std::get_if<create_request>(&op);
         if (c && (c->mode == create_mode::container || has_ttl(c->mode))) return zk_errc::unimplemented;
         const std::string_view path = std::visit([](const auto& step) { return std::string_view(step.path); }, op);
-        const bool good = c && is_sequential(c->mode) ? path_problem(c->path + '0').empty() : path_problem(path).empty();
+        const bool good =
+            c && is_sequential(c->mode) ? path_problem(c->path + '0').empty() : path_problem(path).empty();
         if (!good) return zk_errc::bad_arguments;
     }
 
@@ -928,7 +942,8 @@ bool c_backend::send_goodbye() {
            static_cast<ssize_t>(sizeof packet);
 }
 
-// A server hangs up behind its answer. One that hangs up without has lost its leader, or is being stopped: the session lives.
+// A server hangs up behind its answer. One that hangs up without has lost its leader, or is being stopped: the session
+// lives.
 goodbye_result c_backend::answer_to_goodbye() {
     std::array<char, 4096> scratch;
     ssize_t n = 0;

@@ -27,8 +27,9 @@ public:
     /// As many attempts as there are servers have failed, or a multiple of that.
     bool round_over() const noexcept { return failed_ % servers_ == 0; }
 
-    /// For connecting and for the answer to the handshake together. That opens a session, which is a write of the whole ensemble:
-    /// when all servers take longer than this, they get more time with each round, up to what the C library itself gives them.
+    /// For connecting and for the answer to the handshake together. That opens a session, which is a write of the whole
+    /// ensemble: when all servers take longer than this, they get more time with each round, up to what the C library
+    /// itself gives them.
     duration attempt_limit(duration session_timeout) const noexcept;
 
 private:

@@ -19,12 +19,14 @@ void check_range(client_options::duration value, const char* name) {
 }
 
 void check(const client_options& options) {
-    for (const auth_info& a : options.auth()) validate(add_auth_request{a.scheme(), a.credential()}, 0, "client options");
+    for (const auth_info& a : options.auth())
+        validate(add_auth_request{a.scheme(), a.credential()}, 0, "client options");
     check_range(options.session_timeout(), "session_timeout");
     // The C client waits 2/3 of what is asked for, in whole milliseconds, for the answer to its handshake.
     if (options.session_timeout() < std::chrono::milliseconds(100))
         throw error(errc::invalid_argument, "client options", {},
-                    "session_timeout is shorter than 100 ms: no server could answer in time (they grant 2 of their ticks at least)");
+                    "session_timeout is shorter than 100 ms: no server could answer in time (they grant 2 of their "
+                    "ticks at least)");
     check_range(options.connection_timeout(), "connection_timeout");
     check_range(options.close_timeout(), "close_timeout");
     if (options.tick() != client_options::duration::zero()) check_range(options.tick(), "tick");
@@ -51,7 +53,8 @@ core::core(asio::any_io_executor executor, client_options options, backend_facto
 // ------------------------------------------------------------------------------------------------------- asking
 
 void core::start() {
-    shutdown_ = &asio::use_service<shutdown_service>(asio::query(strand_.get_inner_executor(), asio::execution::context));
+    shutdown_ =
+        &asio::use_service<shutdown_service>(asio::query(strand_.get_inner_executor(), asio::execution::context));
     const auto let_go = [weak = weak_from_this()] {
         if (const auto self = weak.lock()) self->let_go();
     };
@@ -117,8 +120,8 @@ void core::request_waits() {
         rearm_timer(clock::now());
 }
 
-// The library may hold replies that came before we were stopped for a while; the lease was looked at when this turn began (fact 25).
-// Errors of writes are transactions too, but only success is beyond doubt.
+// The library may hold replies that came before we were stopped for a while; the lease was looked at when this turn
+// began (fact 25). Errors of writes are transactions too, but only success is beyond doubt.
 void core::request_answered(const request& what, const reply& r, time_point sent) {
     session_record& s = *sessions_.current();
     if (!r.code && is_write(what)) {
@@ -178,8 +181,9 @@ void core::begin_turn(time_point now) {
     holds_.check_lease(now);
 }
 
-// What one turn of the strand asks for leaves together: the flush runs behind everything that is queued already. And as long as
-// that brings more (a lock that is handed from one to the next, and released by each at once), behind that, too.
+// What one turn of the strand asks for leaves together: the flush runs behind everything that is queued already. And as
+// long as that brings more (a lock that is handed from one to the next, and released by each at once), behind that,
+// too.
 void core::schedule_flush() {
     if (std::exchange(flush_scheduled_, true)) return;
     post_flush(0, 0);

@@ -26,8 +26,9 @@ namespace zkasio::detail {
 
 struct node_search;
 
-/// Everything behind a client: one strand, and on it a link to the ensemble, the requests, the session with those who rely on it, and
-/// those who wait for something. This class lets them take their turns, has the one timer, and ends all of them in order.
+/// Everything behind a client: one strand, and on it a link to the ensemble, the requests, the session with those who
+/// rely on it, and those who wait for something. This class lets them take their turns, has the one timer, and ends all
+/// of them in order.
 ///
 /// All members are for the strand only, except those that say otherwise. core.cpp: turns; core_end.cpp: ends.
 class core final : public std::enable_shared_from_this<core>,
@@ -81,7 +82,8 @@ public:
     /// The context is being destroyed: nothing will ever complete.
     void let_go();
 
-    /// In a child process: ends everything here with errc::forked, and leaves the session to the parent. Whether it is one.
+    /// In a child process: ends everything here with errc::forked, and leaves the session to the parent. Whether it is
+    /// one.
     bool left_behind();
 
     // For tests: nothing is pending.

@@ -22,7 +22,8 @@ void core::end_session() {
     const session_record_ptr ended = sessions_.renew();
     // Before any callback: what these ask for belongs to the next session.
     const std::vector<op_id> over = requests_.of_this_session(renew);
-    sessions_.publish(refused ? session_state::auth_failed : session_state::expired, std::move(reason), ended->session_id);
+    sessions_.publish(refused ? session_state::auth_failed : session_state::expired, std::move(reason),
+                      ended->session_id);
     if (renew) sessions_.publish(session_state::connecting, "opening a new session");
 
     holds_.end_all(*ended, loss_reason::session_expired);
@@ -86,9 +87,10 @@ void core::finish_close(close_result how) {
     const bool given_up = how == close_result::confirmed && one_left;
     close_result_ = given_up ? close_result::session_left_to_expire : how;
     link_.retire();
-    sessions_.publish(session_state::closed, given_up                              ? "closed; an earlier session was left to expire"
-                                             : how == close_result::confirmed ? "closed"
-                                                                              : "closed without a server; the session is left to expire");
+    sessions_.publish(session_state::closed, given_up ? "closed; an earlier session was left to expire"
+                                             : how == close_result::confirmed
+                                                 ? "closed"
+                                                 : "closed without a server; the session is left to expire");
     requests_.end_all(errc::client_closed);
     waits_.end_all(errc::client_closed, closed_);
     rearm_timer(clock::now());
@@ -119,7 +121,8 @@ bool core::left_behind() {
     link_.retire();
     session_record& s = *sessions_.current();
     s.over.store(true, std::memory_order_release);
-    sessions_.publish(session_state::closed, "this is a child process; the session goes on in the one that has forked it");
+    sessions_.publish(session_state::closed,
+                      "this is a child process; the session goes on in the one that has forked it");
     holds_.end_all(s, loss_reason::forked);
     requests_.end_watches(errc::forked);
     waits_.fire(s.ended, errc::forked);

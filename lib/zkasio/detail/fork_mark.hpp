@@ -6,8 +6,8 @@ namespace zkasio::detail {
 
 /// Remembers in which process it was made: what a client owns belongs to that process, not to its forked children.
 ///
-/// Counts fork() by a handler of pthread_atfork(), which costs nothing to ask; a child of vfork(), posix_spawn() or clone() has to
-/// exec.
+/// Counts fork() by a handler of pthread_atfork(), which costs nothing to ask; a child of vfork(), posix_spawn() or
+/// clone() has to exec.
 class fork_mark {
 public:
     fork_mark() noexcept;

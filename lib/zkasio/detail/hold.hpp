@@ -15,7 +15,8 @@ namespace zkasio::detail {
 struct session_record;
 struct watch_state;
 
-/// Nodes of a session on which somebody relies, see session::hold(); or several holds of one session, see session::hold_all().
+/// Nodes of a session on which somebody relies, see session::hold(); or several holds of one session, see
+/// session::hold_all().
 struct hold {
     struct own_node {
         std::string path;

@@ -109,7 +109,8 @@ void hold_keeper::check_lease(time_point now) {
 
 hold_keeper::time_point hold_keeper::heartbeat_due(time_point now) const {
     const session_record& s = *owner_.current_session();
-    const auto allowed = s.last_heartbeat + s.lease.session_timeout() / 16;  // however they end, not more often than this
+    const auto allowed =
+        s.last_heartbeat + s.lease.session_timeout() / 16;  // however they end, not more often than this
     // Without a lease, somebody waits for one.
     return std::max(allowed, s.lease.end() > now ? s.lease.heartbeat_due() : s.lease.renewable_from());
 }
@@ -172,8 +173,9 @@ void hold_keeper::heartbeat_answered(session_record& s, const checked_nodes& che
     owner_.timer_changed();
 }
 
-// What a write is worth for the lease depends on what was answered before it. So while nothing else is sent, this is: a read that needs
-// no permission, and below a chroot no node. The library's own pings, whose times nobody knows, have nothing left to do.
+// What a write is worth for the lease depends on what was answered before it. So while nothing else is sent, this is: a
+// read that needs no permission, and below a chroot no node. The library's own pings, whose times nobody knows, have
+// nothing left to do.
 void hold_keeper::read_when_idle(time_point now) {
     if (now < own_read_due()) return;
     ++own_reads_;

@@ -11,8 +11,8 @@
 
 namespace zkasio::detail {
 
-/// Keeps up the lease of a session for those who rely on it (its holds), and tells them when it ends or when a node of theirs is gone:
-/// heartbeats, reads while nothing else is sent, watches on the nodes. On the strand.
+/// Keeps up the lease of a session for those who rely on it (its holds), and tells them when it ends or when a node of
+/// theirs is gone: heartbeats, reads while nothing else is sent, watches on the nodes. On the strand.
 class hold_keeper {
 public:
     using clock = boot_clock;
@@ -29,7 +29,8 @@ public:
         ~owner() = default;
     };
 
-    hold_keeper(owner& o, link& l, request_table& requests, wait_table& waits, const client_options& options, const logger& log)
+    hold_keeper(owner& o, link& l, request_table& requests, wait_table& waits, const client_options& options,
+                const logger& log)
         : owner_(o), link_(l), requests_(requests), waits_(waits), options_(options), log_(log) {}
 
     // ------------------------------------------------------------------------------------------------------ holds

@@ -12,13 +12,14 @@ namespace zkasio::detail {
 /// Answers prove little: a follower that is cut off from its leader goes on answering reads and pings of a session
 /// that the majority has long expired. What counts is when the *leader* last heard of us.
 ///   - The handshake goes to the leader: it heard of us no earlier than the handshake was sent.
-///   - A follower notes each request of a session, reads and pings too, before it answers, and reports what it has noted in its
-///     answer to the leader's next ping, every half tick. Writes travel the same connection in order. So the
-///     acknowledgement of a write that was sent at least half a tick after an earlier request was answered proves that
-///     the leader has heard of that request: no earlier than it was sent.
+///   - A follower notes each request of a session, reads and pings too, before it answers, and reports what it has
+///     noted in its answer to the leader's next ping, every half tick. Writes travel the same connection in order. So
+///     the acknowledgement of a write that was sent at least half a tick after an earlier request was answered proves
+///     that the leader has heard of that request: no earlier than it was sent.
 ///
-/// A request without an answer proves nothing, and neither does an answered one without a later write. Since only answers and the
-/// times at which we looked at them count, nothing has to be known about when this client was able to send.
+/// A request without an answer proves nothing, and neither does an answered one without a later write. Since only
+/// answers and the times at which we looked at them count, nothing has to be known about when this client was able to
+/// send.
 ///
 /// With a read every read_interval() in a session that is idle, a write is worth at least
 /// T - half a tick - T/8 - T/64 - one round trip from its sending on.
@@ -32,7 +33,8 @@ public:
         : timeout_(session_timeout), half_tick_(session_timeout / 4) {}
 
     /// The connection was (re-)established by a handshake that was sent at `sent` or later.
-    /// @param half_tick of the servers; zero: T/4, since T is at least two ticks unless the servers' minSessionTimeout says otherwise.
+    /// @param half_tick of the servers; zero: T/4, since T is at least two ticks unless the servers' minSessionTimeout
+    /// says otherwise.
     void connected(time_point sent, duration session_timeout, duration half_tick = duration::zero());
 
     /// A server has answered a request, with success or not. `answered` may be late, never early.
@@ -44,8 +46,8 @@ public:
     /// The session is certain to live before this time.
     time_point end() const noexcept { return end_; }
 
-    /// When the next heartbeat is due, if somebody relies on the lease. It counts from the last acknowledged write's sending, so
-    /// that on a slow link its answer still comes in time.
+    /// When the next heartbeat is due, if somebody relies on the lease. It counts from the last acknowledged write's
+    /// sending, so that on a slow link its answer still comes in time.
     time_point heartbeat_due() const noexcept { return last_write_ + timeout_ / 4; }
 
     /// From when on a write lengthens the lease; any time, when nothing that was answered could.
@@ -60,24 +62,27 @@ private:
     struct request {
         time_point sent, answered;
     };
-    time_point end_if_heard(time_point at) const noexcept { return at + timeout_ - timeout_ / 1000; }  // clocks differ by far less
-    /// The longest time between two reports of a follower: half a tick, and a little for a leader and a network that are late.
+    time_point end_if_heard(time_point at) const noexcept {
+        return at + timeout_ - timeout_ / 1000;
+    }  // clocks differ by far less
+    /// The longest time between two reports of a follower: half a tick, and a little for a leader and a network that
+    /// are late.
     duration report_interval() const noexcept { return half_tick_ + timeout_ / 64; }
 
     duration timeout_, half_tick_;
     time_point end_{};
     time_point last_write_{};
-    // Answered requests that may be what a later write proves, in order of their sending: the newest, and before it
-    // no more than are needed for gaps of T/16. Any two gaps together are longer than that, so they reach back for T/2 at least.
+    // Answered requests that may be what a later write proves, in order of their sending: the newest, and before it no
+    // more than are needed for gaps of T/16. Any two gaps together are longer than that, so they reach back for T/2 at
+    // least.
     std::array<request, 16> recent_{};
     std::size_t count_ = 0;
 };
 
 /// Half a tick for lease::connected().
 ///
-/// @param tick as configured for the client; zero: not known.
-/// Servers that grant more than was asked for have applied their minimum, which is two ticks unless they are configured otherwise: then
-/// a shorter tick is not believed.
+/// @param tick as configured for the client; zero: not known. Servers that grant more than was asked for have applied
+/// their minimum, which is two ticks unless they are configured otherwise: then a shorter tick is not believed.
 lease::duration half_tick(lease::duration tick, lease::duration asked_for, lease::duration granted) noexcept;
 
 }  // namespace zkasio::detail

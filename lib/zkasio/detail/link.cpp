@@ -11,7 +11,8 @@ namespace zkasio::detail {
 
 using namespace std::chrono_literals;
 
-link::link(owner& o, const strand_type& strand, const client_options& options, backend_factory factory, const logger& log)
+link::link(owner& o, const strand_type& strand, const client_options& options, backend_factory factory,
+           const logger& log)
     : owner_(o),
       strand_(strand),
       options_(options),
@@ -28,9 +29,9 @@ void link::start(reactor_mark reactor) {
 }
 
 void link::resolve() {
-    resolver_.resolve(owner_.keep_alive(), servers_.hosts, [this](std::vector<server_address> servers, std::string failure) {
-        resolved(std::move(servers), failure);
-    });
+    resolver_.resolve(
+        owner_.keep_alive(), servers_.hosts,
+        [this](std::vector<server_address> servers, std::string failure) { resolved(std::move(servers), failure); });
 }
 
 void link::stop_resolving() {
@@ -179,7 +180,8 @@ void link::attempt_failed(time_point now, bool was_up) {
     if (!was_up) log_.line("cannot connect: " + last_failure_);
     connect_not_before_ = now + pacing_.pause(jitter());
     // A whole round without success: the names may have moved.
-    const bool has_names = std::any_of(servers_.hosts.begin(), servers_.hosts.end(), [](const host_port& h) { return !is_numeric(h.host); });
+    const bool has_names = std::any_of(servers_.hosts.begin(), servers_.hosts.end(),
+                                       [](const host_port& h) { return !is_numeric(h.host); });
     if (pacing_.round_over() && has_names && resolve_at_ == time_point::max()) resolve_at_ = connect_not_before_;
 }
 

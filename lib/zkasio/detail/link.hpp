@@ -20,11 +20,12 @@ namespace zkasio::detail {
 
 using backend_factory = std::function<std::unique_ptr<backend>(backend_listener&)>;
 
-/// The connection to the ensemble: looks up the servers' names, opens the backend, drives it with the reactor, and tries again, at a
-/// pace, whenever a connection fails. Knows nothing of sessions and requests but what a backend has to be opened with. On the
-/// strand, except where it says otherwise.
+/// The connection to the ensemble: looks up the servers' names, opens the backend, drives it with the reactor, and
+/// tries again, at a pace, whenever a connection fails. Knows nothing of sessions and requests but what a backend has
+/// to be opened with. On the strand, except where it says otherwise.
 ///
-/// A turn (of the owner) calls process() or read_if_late(), and at its end pump(): that asks the backend what it waits for.
+/// A turn (of the owner) calls process() or read_if_late(), and at its end pump(): that asks the backend what it waits
+/// for.
 class link {
 public:
     using clock = boot_clock;
@@ -49,7 +50,8 @@ public:
     };
 
     /// Throws zkasio::error for servers that make no sense.
-    link(owner& o, const strand_type& strand, const client_options& options, backend_factory factory, const logger& log);
+    link(owner& o, const strand_type& strand, const client_options& options, backend_factory factory,
+         const logger& log);
 
     // ------------------------------------------------------------------------------------------------- servers
     void start(reactor_mark reactor);

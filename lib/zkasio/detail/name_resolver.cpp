@@ -41,7 +41,8 @@ void name_resolver::resolve(std::shared_ptr<void> keep_alive, const std::vector<
 void name_resolver::look_up(std::shared_ptr<void> keep_alive, const std::shared_ptr<round>& r, const host_port& h) {
     if (!resolver_) resolver_ = std::make_unique<asio::ip::tcp::resolver>(strand_);
     ++r->pending;
-    auto found = [this, keep_alive, r, host = h.host](std::error_code code, const asio::ip::tcp::resolver::results_type& all) {
+    auto found = [this, keep_alive, r, host = h.host](std::error_code code,
+                                                      const asio::ip::tcp::resolver::results_type& all) {
         if (code) r->failure += (r->failure.empty() ? "" : ", ") + host + ": " + code.message();
         for (const auto& entry : all) {
             const server_address s{host, entry.endpoint().address().to_string(), entry.endpoint().port()};
@@ -52,7 +53,8 @@ void name_resolver::look_up(std::shared_ptr<void> keep_alive, const std::shared_
         }
         arrived(r);
     };
-    resolver_->async_resolve(h.host, std::to_string(h.port), asio::ip::resolver_base::numeric_service, std::move(found));
+    resolver_->async_resolve(h.host, std::to_string(h.port), asio::ip::resolver_base::numeric_service,
+                             std::move(found));
 }
 
 }  // namespace zkasio::detail

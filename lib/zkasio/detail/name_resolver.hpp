@@ -24,8 +24,9 @@ public:
     /// `failure` names the hosts without an address; both may be non-empty.
     using on_resolved = std::function<void(std::vector<server_address> servers, std::string failure)>;
 
-    /// Calls back on the strand, possibly before it returns. cancel() supersedes it, and so does a later call for other hosts. One for
-    /// the same hosts waits for the look-up that is under way: that may take longer than the pause until the next call.
+    /// Calls back on the strand, possibly before it returns. cancel() supersedes it, and so does a later call for other
+    /// hosts. One for the same hosts waits for the look-up that is under way: that may take longer than the pause until
+    /// the next call.
     void resolve(std::shared_ptr<void> keep_alive, const std::vector<host_port>& hosts, on_resolved done);
     void cancel();
 

@@ -96,10 +96,13 @@ asio::awaitable<void> run(core_ptr c, session_record_ptr pinned, std::string dir
 
 }  // namespace
 
-asio::awaitable<nodes_by_id> find_nodes(core_ptr c, session_record_ptr pinned, std::string directory, std::vector<std::string> ids) {
+asio::awaitable<nodes_by_id> find_nodes(core_ptr c, session_record_ptr pinned, std::string directory,
+                                        std::vector<std::string> ids) {
     validate(children_request{directory, false}, c->chroot_length());
     for (const std::string& id : ids)
-        if (id.size() < 8) throw error(errc::invalid_argument, "find_protected", directory, "a protection id of less than 8 characters: \"" + id + '"');
+        if (id.size() < 8)
+            throw error(errc::invalid_argument, "find_protected", directory,
+                        "a protection id of less than 8 characters: \"" + id + '"');
     const auto mine = std::make_shared<node_search::wanted>();
     mine->ids = std::move(ids);
     on_strand(c, [c, pinned, directory, mine] {

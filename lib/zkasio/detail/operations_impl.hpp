@@ -13,40 +13,47 @@
 
 namespace zkasio {
 
-/// Behind the members of `operations`, which are no coroutines: what they return may be awaited when the handle is gone. These have a copy
-/// of it. operations.cpp: the single requests; operations_create.cpp, operations_remove.cpp: what takes several.
+/// Behind the members of `operations`, which are no coroutines: what they return may be awaited when the handle is
+/// gone. These have a copy of it. operations.cpp: the single requests; operations_create.cpp, operations_remove.cpp:
+/// what takes several.
 struct operations::impl {
     /// The request, for the session that `on` is bound to. Throws for one that makes no sense.
     /// @param operation what messages call it; "": its name. @param checks see detail::validate().
-    static detail::command prepare(const operations& on, detail::request what, std::string_view operation = {}, std::size_t checks = 0);
+    static detail::command prepare(const operations& on, detail::request what, std::string_view operation = {},
+                                   std::size_t checks = 0);
 
     /// Sends one request, and turns its reply into a result.
     /// @param expected a code that is no failure.
     template <class Result>
-    static asio::awaitable<Result> ask(operations on, detail::request what, Result (*take)(detail::reply&&), std::error_code expected = {});
+    static asio::awaitable<Result> ask(operations on, detail::request what, Result (*take)(detail::reply&&),
+                                       std::error_code expected = {});
     template <class Result>
-    static asio::awaitable<watched<Result>> ask_and_watch(operations on, detail::request what, Result (*take)(detail::reply&&),
+    static asio::awaitable<watched<Result>> ask_and_watch(operations on, detail::request what,
+                                                          Result (*take)(detail::reply&&),
                                                           std::error_code expected = {});
 
     /// Sends one request whose reply is kept.
     static detail::kept_reply_ptr start(const operations& on, detail::command c,
                                         detail::request_table::repeat r = detail::request_table::repeat::never);
 
-    static asio::awaitable<std::vector<step_result>> multi(operations on, std::vector<std::string> checked, transaction steps,
-                                                           std::string operation);
+    static asio::awaitable<std::vector<step_result>> multi(operations on, std::vector<std::string> checked,
+                                                           transaction steps, std::string operation);
     static asio::awaitable<created> create(operations on, std::string path, bytes data, create_options options);
     static asio::awaitable<std::optional<created>> create_unless_exists(operations on, std::string path, bytes data,
                                                                         create_options options);
     static asio::awaitable<node_stat> create_or_set(operations on, std::string path, bytes data,
                                                     create_options options);
     static asio::awaitable<void> remove_recursive(operations on, std::string path);
-    static asio::awaitable<std::optional<created>> find_protected(operations on, std::string parent, std::string protection_id);
-    static asio::awaitable<std::multimap<std::string, std::string>> find_all_protected(operations on, std::string parent,
+    static asio::awaitable<std::optional<created>> find_protected(operations on, std::string parent,
+                                                                  std::string protection_id);
+    static asio::awaitable<std::multimap<std::string, std::string>> find_all_protected(operations on,
+                                                                                       std::string parent,
                                                                                        std::vector<std::string> ids);
 
     // operations_create.cpp
     static asio::awaitable<void> create_parents(operations on, std::string path, create_options options);
-    static asio::awaitable<created> create_protected(operations on, std::string path, std::string data, create_options options);
+    static asio::awaitable<created> create_protected(operations on, std::string path, std::string data,
+                                                     create_options options);
     static void clean_up(const operations& on, std::string parent, std::string id);
     static bool of_this_session(const operations& on, const node_stat& s);
     static asio::awaitable<std::optional<node_stat>> certain_stat(operations on, std::string path);
@@ -54,7 +61,8 @@ struct operations::impl {
     // operations_remove.cpp
     struct tree;
     static asio::awaitable<tree> list_tree(operations on, std::string root);
-    static asio::awaitable<std::optional<node_children>> certain_children(operations on, std::string path, pending_children asked);
+    static asio::awaitable<std::optional<node_children>> certain_children(operations on, std::string path,
+                                                                          pending_children asked);
     static asio::awaitable<bool> remove_all(operations on, std::vector<std::string> paths);
 };
 

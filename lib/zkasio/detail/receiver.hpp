@@ -9,14 +9,16 @@
 
 namespace zkasio::detail {
 
-/// Where the outcome of an operation goes: to the executor of the coroutine that awaits it, say. Holds a `Target`, which has
-/// `void deliver(reply&&) noexcept`, in place: there are as many of these as operations, and none asks for memory. Move-only.
+/// Where the outcome of an operation goes: to the executor of the coroutine that awaits it, say. Holds a `Target`,
+/// which has `void deliver(reply&&) noexcept`, in place: there are as many of these as operations, and none asks for
+/// memory. Move-only.
 class receiver {
 public:
     receiver() noexcept = default;
     template <class Target>
     explicit receiver(Target target) noexcept : actions_(&actions_of<Target>) {
-        static_assert(sizeof(Target) <= room && alignof(Target) <= alignof(std::max_align_t), "there is no room for this");
+        static_assert(sizeof(Target) <= room && alignof(Target) <= alignof(std::max_align_t),
+                      "there is no room for this");
         static_assert(std::is_nothrow_move_constructible_v<Target>);
         ::new (static_cast<void*>(target_)) Target(std::move(target));
     }

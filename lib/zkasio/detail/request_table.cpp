@@ -61,17 +61,19 @@ void request_table::enqueue(op_id id, entry e) {
     queue_.push(lane_of(e), id);
     entries_.emplace(id, std::move(e));
     // Those that were cancelled while there was no connection.
-    if (queue_.waiting() > 2 * entries_.size() + 1000) queue_.sweep([&](op_id other) { return !entries_.contains(other); });
+    if (queue_.waiting() > 2 * entries_.size() + 1000)
+        queue_.sweep([&](op_id other) { return !entries_.contains(other); });
     if (!link_.connected() && may_expire) expiring_.push_back(id);
     owner_.request_waits();
 }
 
-// Whether it may leave by itself: nothing waits, nothing is under way, and the send buffer of the socket is empty. That is so when
-// all that was sent has been answered, also what the library itself has sent first on this connection. What needs more than one step
-// (a watch, a credential) or may be large (a transaction) takes the usual way.
+// Whether it may leave by itself: nothing waits, nothing is under way, and the send buffer of the socket is empty. That
+// is so when all that was sent has been answered, also what the library itself has sent first on this connection. What
+// needs more than one step (a watch, a credential) or may be large (a transaction) takes the usual way.
 bool request_table::is_alone(const command& c) const {
     constexpr std::size_t small = 2048;  // bytes; no send buffer is smaller
-    const bool simple = !c.watch && !std::holds_alternative<add_auth_request>(c.what) && !std::holds_alternative<multi_request>(c.what);
+    const bool simple =
+        !c.watch && !std::holds_alternative<add_auth_request>(c.what) && !std::holds_alternative<multi_request>(c.what);
     return link_.connected() && answered_on_this_connection_ && queue_.empty() && issued_ == 0 && simple &&
            encoded_size(c.what) + link_.chroot().size() <= small && !owner_.refusal(c.pinned.get());
 }
@@ -157,7 +159,8 @@ bool request_table::is_needed(op_id id, const entry& e) {
 // False: the backend takes no more now.
 bool request_table::send(op_id id, entry& e) {
     auto* const auth = std::get_if<add_auth_request>(&*e.what);
-    if (auth && auth_.knows({auth->scheme, auth->credential})) auth->known = true;  // the library presents each that it is given
+    if (auth && auth_.knows({auth->scheme, auth->credential}))
+        auth->known = true;  // the library presents each that it is given
     const std::error_code refused = link_.backend().submit(id, *e.what);
     if (refused && watch_of(*e.what).path) registration_done(e, refused);
     if (refused == std::errc::resource_unavailable_try_again) {
@@ -255,7 +258,8 @@ void request_table::conclude_removal(const entry& e, reply& r) {
             r.found = false;
         }
     } else if (r.code && r.code != zk_errc::not_empty && r.code != condition::session_ended) {
-        log_.line("remove " + removed_path(*e.what) + ": " + r.code.message());  // whoever has given up a lock may not look
+        log_.line("remove " + removed_path(*e.what) + ": " +
+                  r.code.message());  // whoever has given up a lock may not look
     }
 }
 
@@ -320,8 +324,8 @@ void request_table::registration_done(const entry& e, const std::error_code& cod
 
 void request_table::send_watch_removal(const std::string& path, watch_kind kind) {
     if (!link_.connected() || owner_.is_closing()) {
-        // The server has forgotten it together with the connection; the library must not bring it back. In a turn of its own,
-        // because this may be one of the library's callbacks.
+        // The server has forgotten it together with the connection; the library must not bring it back. In a turn of
+        // its own, because this may be one of the library's callbacks.
         return owner_.later([this, path, kind] {
             if (link_.is_open() && !link_.connected()) {
                 link_.backend().forget_watch(path, kind);

@@ -20,8 +20,8 @@
 
 namespace zkasio::detail {
 
-/// The requests that were asked for and not answered: those that wait to be sent, and those under way; and the watches that they set.
-/// Each completes exactly once. On the strand, except next_id().
+/// The requests that were asked for and not answered: those that wait to be sent, and those under way; and the watches
+/// that they set. Each completes exactly once. On the strand, except next_id().
 class request_table {
 public:
     using clock = boot_clock;
@@ -46,7 +46,8 @@ public:
         ~owner() = default;
     };
 
-    request_table(owner& o, link& l, wait_table& waits, auth_list& auth, const client_options& options, const logger& log)
+    request_table(owner& o, link& l, wait_table& waits, auth_list& auth, const client_options& options,
+                  const logger& log)
         : owner_(o), link_(l), waits_(waits), auth_(auth), options_(options), log_(log), watches_(l.chroot().size()) {}
 
     /// From any thread.
@@ -56,7 +57,8 @@ public:
     void submit(op_id id, command c, receiver to);
     enum class repeat {
         never,
-        until_certain,  ///< sent again whenever its outcome is unknown, while the session lives; "gone already" counts as removed
+        until_certain,  ///< sent again whenever its outcome is unknown, while the session lives; "gone already" counts
+                        ///< as removed
     };
     /// The reply is kept in `to`.
     void submit(command c, kept_reply_ptr to, repeat r);
@@ -66,9 +68,10 @@ public:
     /// Completes as soon as requests could be sent.
     void wait_connected(op_id id, receiver to);
 
-    /// Sends a request at once, if nothing else is under way or waits: then there is nothing that it could travel with, and no reason to
-    /// wait for a turn of its own. It has to be small, so that the socket is certain to take all of it. False: nothing was done; submit() it.
-    /// What the backend has to tell (the connection may have been lost) it tells in the turn that the owner then is asked for.
+    /// Sends a request at once, if nothing else is under way or waits: then there is nothing that it could travel with,
+    /// and no reason to wait for a turn of its own. It has to be small, so that the socket is certain to take all of
+    /// it. False: nothing was done; submit() it. What the backend has to tell (the connection may have been lost) it
+    /// tells in the turn that the owner then is asked for.
     bool submit_at_once(op_id id, command& c, receiver& to);
 
     /// Takes a request back that was not sent yet: it ends with operation_aborted. False: it was sent, or has ended.
@@ -159,8 +162,8 @@ private:
     entries entries_;
     send_queue queue_;
     std::deque<op_id> expiring_;  // while there is no connection: those that do not wait for ever, oldest first
-    /// As many as a server takes before it stops reading (globalOutstandingLimit); more would only be lost together when the
-    /// connection is.
+    /// As many as a server takes before it stops reading (globalOutstandingLimit); more would only be lost together
+    /// when the connection is.
     static constexpr std::size_t window = 1000;
     std::size_t issued_ = 0;
     int refused_ = 0;  // one after another, of those that are sent again

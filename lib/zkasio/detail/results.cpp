@@ -52,7 +52,8 @@ operations::acl_and_stat take_acl(reply&& r) {
     return a;
 }
 
-std::vector<step_result> take_results(reply&& r, const transaction& steps, const std::string& operation, std::size_t checks) {
+std::vector<step_result> take_results(reply&& r, const transaction& steps, const std::string& operation,
+                                      std::size_t checks) {
     if (r.code && !r.sent) {
         for (std::size_t i = 0; i < r.results.size(); ++i) {
             const std::error_code code = r.results[i].code;
@@ -92,7 +93,8 @@ multi_request make_multi(const transaction& t, const std::string& operation) {
         switch (s.what) {
             case transaction::kind::create:
                 if (s.options.is_protected() || s.options.parents() != missing_parents::fail)
-                    throw error(errc::invalid_argument, operation, s.path, "no parents on demand and no protection in a transaction");
+                    throw error(errc::invalid_argument, operation, s.path,
+                                "no parents on demand and no protection in a transaction");
                 r.ops.emplace_back(make_create(s.path, s.data, s.options));
                 break;
             case transaction::kind::set: r.ops.emplace_back(set_request{s.path, s.data, s.version}); break;

@@ -17,7 +17,8 @@ inline void take_nothing(reply&&) {}
 
 /// Throws zkasio::error that names the step which was refused.
 /// @param checks that many of the steps, the first, are not the caller's own: they are not counted, and have no result.
-std::vector<step_result> take_results(reply&& r, const transaction& steps, const std::string& operation, std::size_t checks);
+std::vector<step_result> take_results(reply&& r, const transaction& steps, const std::string& operation,
+                                      std::size_t checks);
 
 create_request make_create(std::string path, std::string data, const create_options& o);
 /// Throws zkasio::error for steps that a transaction cannot have.

@@ -34,8 +34,9 @@ asio::strand<asio::any_io_executor> strand_over(const asio::any_io_executor& cal
     return asio::make_strand(caller);
 }
 
-// co_spawn lets terminal cancellation through and nothing else. Which types count has been decided in the caller's coroutine; the
-// body is to see all of them. What has arrived before is forgotten by the reset, and asked for afterwards.
+// co_spawn lets terminal cancellation through and nothing else. Which types count has been decided in the caller's
+// coroutine; the body is to see all of them. What has arrived before is forgotten by the reset, and asked for
+// afterwards.
 asio::awaitable<void> begin(std::shared_ptr<body_run> run, std::function<asio::awaitable<void>()> body) {
     co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
     if (run->cancelled) throw std::system_error(asio::error::operation_aborted);
@@ -44,7 +45,8 @@ asio::awaitable<void> begin(std::shared_ptr<body_run> run, std::function<asio::a
 
 }  // namespace
 
-asio::awaitable<void> run_cancellable(std::function<asio::awaitable<void>()> body, arm_function arm, body_strand where) {
+asio::awaitable<void> run_cancellable(std::function<asio::awaitable<void>()> body, arm_function arm,
+                                      body_strand where) {
     const auto executor = co_await asio::this_coro::executor;
     const auto run = std::make_shared<body_run>(strand_over(executor, where));
 
@@ -57,12 +59,13 @@ asio::awaitable<void> run_cancellable(std::function<asio::awaitable<void>()> bod
 
         const auto disarm = std::make_shared<disarm_function>();
         auto resume_on = asio::get_associated_executor(handler);
-        auto done = [run, disarm, handler = std::move(handler),
-                     work = asio::prefer(resume_on, asio::execution::outstanding_work.tracked)](std::exception_ptr e) mutable {
-            run->ended = true;
-            if (*disarm) (*disarm)();
-            asio::post(work, [handler = std::move(handler), e]() mutable { std::move(handler)(e); });
-        };
+        auto done =
+            [run, disarm, handler = std::move(handler),
+             work = asio::prefer(resume_on, asio::execution::outstanding_work.tracked)](std::exception_ptr e) mutable {
+                run->ended = true;
+                if (*disarm) (*disarm)();
+                asio::post(work, [handler = std::move(handler), e]() mutable { std::move(handler)(e); });
+            };
         asio::post(run->strand,
                    [run, disarm, body = std::move(body), arm = std::move(arm), done = std::move(done)]() mutable {
                        *disarm = arm(run);
@@ -70,7 +73,8 @@ asio::awaitable<void> run_cancellable(std::function<asio::awaitable<void>()> bod
                                       asio::bind_cancellation_slot(run->signal.slot(), std::move(done)));
                    });
     };
-    co_await asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr)>(initiate, asio::use_awaitable);
+    co_await asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr)>(initiate,
+                                                                                           asio::use_awaitable);
 }
 
 }  // namespace zkasio::detail

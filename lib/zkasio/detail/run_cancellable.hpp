@@ -19,7 +19,8 @@ public:
     explicit body_run(asio::strand<asio::any_io_executor> s) : strand(std::move(s)) {}
 
     /// From any thread; without effect once the body has ended.
-    static void cancel(const std::shared_ptr<body_run>& run, asio::cancellation_type how = asio::cancellation_type::terminal);
+    static void cancel(const std::shared_ptr<body_run>& run,
+                       asio::cancellation_type how = asio::cancellation_type::terminal);
     /// The same on the strand.
     void cancel_now(asio::cancellation_type how = asio::cancellation_type::terminal);
 

@@ -10,8 +10,8 @@
 
 namespace zkasio::detail {
 
-/// Which request is handed to the backend next. Knows them by their ids, and not whether they have ended meanwhile: whoever asks skips
-/// those. Pure.
+/// Which request is handed to the backend next. Knows them by their ids, and not whether they have ended meanwhile:
+/// whoever asks skips those. Pure.
 class send_queue {
 public:
     using time_point = boot_clock::time_point;
@@ -36,8 +36,8 @@ public:
     /// @param window_full only what is urgent goes.
     std::optional<op_id> next(bool window_full, time_point now);
 
-    /// What is sent again after a refusal pauses. Whoever has had a node removed relies on the order: only a refusal may be
-    /// overtaken, since it is not repeated at once, and nobody shall wait for that.
+    /// What is sent again after a refusal pauses. Whoever has had a node removed relies on the order: only a refusal
+    /// may be overtaken, since it is not repeated at once, and nobody shall wait for that.
     void pause_again(time_point until) noexcept { again_not_before_ = until; }
     time_point again_not_before() const noexcept { return again_not_before_; }
 

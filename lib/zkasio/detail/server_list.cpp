@@ -14,7 +14,8 @@ namespace {
 
 host_port parse_one(std::string_view text, std::string_view operation) {
     const std::string_view all = text;
-    if (text.find_first_of(" \t\r\n") != text.npos) refuse(operation, all, "character not allowed in a host name: no spaces, no ends of lines");
+    if (text.find_first_of(" \t\r\n") != text.npos)
+        refuse(operation, all, "character not allowed in a host name: no spaces, no ends of lines");
     host_port result;
     std::string_view port;
     if (text.starts_with('[')) {
@@ -58,11 +59,13 @@ server_list parse_server_list(std::string_view text, std::string_view operation)
     if (slash != std::string_view::npos && slash + 1 < text.size()) {
         result.chroot = text.substr(slash);
         // Legal in a path, but nobody means it: "a:2181/app,b:2181/app".
-        for (std::size_t comma = result.chroot.find(','); comma != std::string::npos; comma = result.chroot.find(',', comma + 1)) {
+        for (std::size_t comma = result.chroot.find(','); comma != std::string::npos;
+             comma = result.chroot.find(',', comma + 1)) {
             const std::string_view part = std::string_view(result.chroot).substr(comma + 1);
             const std::string_view host = part.substr(0, part.find_first_of(",/"));
             const std::size_t colon = host.rfind(':');
-            if (colon != host.npos && colon + 1 < host.size() && host.find_first_not_of("0123456789", colon + 1) == host.npos)
+            if (colon != host.npos && colon + 1 < host.size() &&
+                host.find_first_not_of("0123456789", colon + 1) == host.npos)
                 refuse(operation, text, "the chroot stands once, behind the last server");
         }
         if (const std::string problem = path_problem(result.chroot); !problem.empty())

@@ -23,7 +23,8 @@ session_keeper::session_keeper(const client_options& options, link& l, event_fee
     const session_credentials* c = options.resume();
     if (!c) return;
     if (c->id() == 0 || c->password().size() != 16)
-        throw error(errc::invalid_argument, "client options", {}, "resume() needs a session id and its password of 16 bytes");
+        throw error(errc::invalid_argument, "client options", {},
+                    "resume() needs a session id and its password of 16 bytes");
     resume_ = *c;
 }
 
@@ -61,23 +62,25 @@ void session_keeper::connected(time_point now) {
     const auto granted = to.session_timeout();
     record_->timeout_ms = granted.count();
     // The handshake was sent after the attempt began, and it reached the leader.
-    record_->lease.connected(link_.attempt_began(), granted, half_tick(options_.tick(), options_.session_timeout(), granted));
+    record_->lease.connected(link_.attempt_began(), granted,
+                             half_tick(options_.tick(), options_.session_timeout(), granted));
     check_tick(granted);
 }
 
 void session_keeper::publish_connected() {
     const backend& to = link_.backend();
-    publish(session_state::connected, "session " + hex(record_->session_id) + " on " + to.current_server() + ", timeout " +
-                                          in_ms(to.session_timeout()));
+    publish(session_state::connected, "session " + hex(record_->session_id) + " on " + to.current_server() +
+                                          ", timeout " + in_ms(to.session_timeout()));
 }
 
-// Leases are right with such a tick, too, but what the servers have granted says that it is wrong, or that theirs is no usual
-// configuration.
+// Leases are right with such a tick, too, but what the servers have granted says that it is wrong, or that theirs is no
+// usual configuration.
 void session_keeper::check_tick(client_options::duration granted) const {
     const auto tick = options_.tick();
     if (tick == client_options::duration::zero()) return;
     if (granted < 2 * tick)
-        log_.line("tick: the session timeout of " + in_ms(granted) + " is below two ticks of " + in_ms(tick) + "; leases are short");
+        log_.line("tick: the session timeout of " + in_ms(granted) + " is below two ticks of " + in_ms(tick) +
+                  "; leases are short");
     else if (granted > options_.session_timeout() && granted > 2 * tick)
         log_.line("tick: " + in_ms(tick) + " is not used, the servers' least session timeout of " + in_ms(granted) +
                   " speaks of longer ticks");
@@ -140,8 +143,8 @@ close_result session_keeper::without_goodbye() const noexcept {
     return none ? close_result::confirmed : close_result::session_left_to_expire;
 }
 
-// A server that loses its leader drops all its connections. So one that has stood for so long shows that there was one leader all the
-// time, which has ended every session that nobody came back to.
+// A server that loses its leader drops all its connections. So one that has stood for so long shows that there was one
+// leader all the time, which has ended every session that nobody came back to.
 void session_keeper::forget_given_up(time_point now) {
     if (now - connected_since_ > 2 * given_up_) given_up_ = {};
 }

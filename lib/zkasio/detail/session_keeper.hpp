@@ -16,8 +16,8 @@
 
 namespace zkasio::detail {
 
-/// Which session there is, in which state, and what is known of how it, and those before it, end. On the strand, except state() and
-/// shared().
+/// Which session there is, in which state, and what is known of how it, and those before it, end. On the strand, except
+/// state() and shared().
 class session_keeper {
 public:
     using clock = boot_clock;
@@ -43,7 +43,8 @@ public:
     void disconnected(time_point now);
     void expired();
     void refused();
-    /// Only a server can say that a session has expired, and nobody can be asked (fact 26): after 4/3 of its timeout it has.
+    /// Only a server can say that a session has expired, and nobody can be asked (fact 26): after 4/3 of its timeout it
+    /// has.
     void presume_expired(time_point now);
     time_point presumed_expiry() const noexcept;
 
@@ -66,8 +67,8 @@ public:
     void publish(session_state s, std::string reason) { publish(s, std::move(reason), record_->session_id); }
 
     // ------------------------------------------------------------------------------------------------------- closing
-    /// What close() says when no server has answered that the session is over: one that was asked for may exist, and so does one
-    /// that was to be resumed.
+    /// What close() says when no server has answered that the session is over: one that was asked for may exist, and so
+    /// does one that was to be resumed.
     close_result without_goodbye() const noexcept;
     /// Whether a session that was given up before may still exist on the servers.
     bool left_one_behind();

@@ -32,7 +32,8 @@ struct session_record {
     std::map<std::uint64_t, hold_ptr> unconfirmed;  // those that no lease has covered yet
     std::set<std::pair<boot_clock::time_point, std::uint64_t>> to_watch;  // those whose nodes are to be watched then
     std::uint64_t last_hold = 0;                                          // the latest number
-    std::pair<std::uint64_t, std::size_t> next_to_check{};  // the hold, and its node, that the next heartbeat begins with
+    std::pair<std::uint64_t, std::size_t>
+        next_to_check{};  // the hold, and its node, that the next heartbeat begins with
     std::unordered_map<std::string, std::weak_ptr<session_local>> locals;  // strand
     std::size_t locals_swept = 0;  // their number after the last look for those that are gone
     bool heartbeat_under_way = false;

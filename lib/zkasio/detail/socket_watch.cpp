@@ -25,9 +25,9 @@ void socket_watch::close() {
     }
 }
 
-// In a child process whose context has not been told of the fork, asio's epoll set is the parent's: to take the descriptor out of
-// it would be to take the parent's out. So asio's object is left alone there for good, and only this process's copy of the
-// connection is closed, by putting something else behind its number.
+// In a child process whose context has not been told of the fork, asio's epoll set is the parent's: to take the
+// descriptor out of it would be to take the parent's out. So asio's object is left alone there for good, and only this
+// process's copy of the connection is closed, by putting something else behind its number.
 void socket_watch::drop(direction& d) {
     if (!d.descriptor) return;
     if (!reactor_ || !reactor_->forked()) return d.descriptor.reset();
@@ -35,7 +35,8 @@ void socket_watch::drop(direction& d) {
     ::dup3(nothing, d.descriptor->native_handle(), O_CLOEXEC);
     ::close(nothing);
     static std::mutex mutex;
-    static auto& abandoned = *new std::vector<std::unique_ptr<asio::posix::stream_descriptor>>;  // outlives all contexts
+    static auto& abandoned =
+        *new std::vector<std::unique_ptr<asio::posix::stream_descriptor>>;  // outlives all contexts
     const std::lock_guard lock(mutex);
     abandoned.push_back(std::move(d.descriptor));
 }
@@ -70,9 +71,11 @@ void socket_watch::wait(direction& d) {
     if (std::exchange(d.waiting, true)) return;
     const auto owner = keep_alive_.lock();
     if (!owner) return;
-    d.descriptor->async_wait(d.what, [self = shared_from_this(), owner, generation = connection_, &d](std::error_code closed) {
-        if (closed != asio::error::operation_aborted && generation == self->connection_ && d.descriptor) self->ready(d);
-    });
+    d.descriptor->async_wait(
+        d.what, [self = shared_from_this(), owner, generation = connection_, &d](std::error_code closed) {
+            if (closed != asio::error::operation_aborted && generation == self->connection_ && d.descriptor)
+                self->ready(d);
+        });
 }
 
 void socket_watch::ready(direction& d) {

@@ -14,9 +14,9 @@ namespace zkasio::detail {
 /// Waits, on the strand, until the backend's socket is readable or writable.
 ///
 /// The library closes and reopens the same descriptor number as it likes, which no reactor survives. So what is
-/// registered is a duplicate that only we close, one per connection (fact 3). Readiness of an older connection is
-/// never reported. Writing has a duplicate of its own, for as long as we wait for it: once a descriptor is registered for
-/// it, asio is woken up by every free send buffer.
+/// registered is a duplicate that only we close, one per connection (fact 3). Readiness of an older connection is never
+/// reported. Writing has a duplicate of its own, for as long as we wait for it: once a descriptor is registered for it,
+/// asio is woken up by every free send buffer.
 class socket_watch : public std::enable_shared_from_this<socket_watch> {
 public:
     using on_ready = std::function<void(bool readable, bool writable)>;

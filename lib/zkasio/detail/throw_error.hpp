@@ -13,6 +13,7 @@ class core;
 void throw_if_failed(const reply& r, std::string_view operation, std::string_view path);
 
 /// `c`, which is null in an object that was moved from: then throws errc::invalid_argument.
-const std::shared_ptr<core>& there(const std::shared_ptr<core>& c, std::string_view operation, std::string_view path = {});
+const std::shared_ptr<core>& there(const std::shared_ptr<core>& c, std::string_view operation,
+                                   std::string_view path = {});
 
 }  // namespace zkasio::detail

@@ -16,7 +16,8 @@ public:
         path(is_sequential(r.mode) ? r.path + "0" : r.path, r.path);
         writable(r.path);
         acl(r.acl, r.path);
-        if (r.mode > create_mode::persistent_sequential_ttl) refuse(errc::invalid_argument, r.path, "there is no such create_mode");
+        if (r.mode > create_mode::persistent_sequential_ttl)
+            refuse(errc::invalid_argument, r.path, "there is no such create_mode");
         constexpr std::chrono::milliseconds longest(0xffffffffffLL);
         if (has_ttl(r.mode) && (r.ttl.count() <= 0 || r.ttl > longest))
             refuse(errc::invalid_argument, r.path, "a time to live is from 1 to 1099511627775 ms");
@@ -45,11 +46,13 @@ public:
     }
     void operator()(const multi_request& r) const {
         for (std::size_t i = 0; i < r.ops.size(); ++i) {
-            const validator step(i < checks_ ? operation_ : operation_ + " (step " + std::to_string(i + 1 - checks_) + ")", has_chroot_);
+            const validator step(
+                i < checks_ ? operation_ : operation_ + " (step " + std::to_string(i + 1 - checks_) + ")", has_chroot_);
             std::visit(step, r.ops[i]);
             if (const auto* c = std::get_if<create_request>(&r.ops[i]);
                 c && (c->mode == create_mode::container || has_ttl(c->mode)))
-                step.refuse(errc::invalid_argument, c->path, "containers and times to live are not possible in a transaction");
+                step.refuse(errc::invalid_argument, c->path,
+                            "containers and times to live are not possible in a transaction");
         }
     }
     void operator()(const add_auth_request& r) const {
@@ -104,7 +107,8 @@ void validate(const request& r, std::size_t chroot_length, std::string_view oper
     const auto* multi = std::get_if<multi_request>(&r);
     const std::size_t paths = multi ? multi->ops.size() : 1;
     if (const std::size_t size = encoded_size(r) + paths * chroot_length; size > operations::max_request)
-        v.refuse(errc::too_large, path_of(r), std::to_string(size) + " bytes, and a server accepts " + std::to_string(operations::max_request));
+        v.refuse(errc::too_large, path_of(r),
+                 std::to_string(size) + " bytes, and a server accepts " + std::to_string(operations::max_request));
 }
 
 }  // namespace zkasio::detail

@@ -25,7 +25,8 @@ bool watch_registry::begin(const std::string& path, watch_kind kind) {
 bool watch_registry::unused(iterator it) {
     entry& e = it->second;
     if (!e.waiters.empty() || e.registering > 0 || e.removing) return false;
-    // Below a chroot the C client sets this watch at one path and would remove it at another: it stays, for the next one.
+    // Below a chroot the C client sets this watch at one path and would remove it at another: it stays, for the next
+    // one.
     if (e.live && it->first.second == watch_kind::config && chroot_length_ > 0) return false;
     if (e.live) {
         e.removing = true;

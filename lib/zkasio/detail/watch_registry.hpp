@@ -47,8 +47,8 @@ public:
     /// A waiter leaves. True when the watch has to be removed.
     bool leave(const watch_state& who);
 
-    /// The removal is about to be sent: true when it still should be. Somebody may have asked for the watch meanwhile, and
-    /// what was asked for before the removal would be removed by it.
+    /// The removal is about to be sent: true when it still should be. Somebody may have asked for the watch meanwhile,
+    /// and what was asked for before the removal would be removed by it.
     bool confirm_removal(const std::string& path, watch_kind kind);
 
     /// The removal was answered, or was not possible: true when the watch still has to be removed.

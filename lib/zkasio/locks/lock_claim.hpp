@@ -46,8 +46,8 @@ public:
     /// Whether the existence of the nodes proves that it is ours, so that lock_guard::commit() may rely on it.
     virtual bool proves() const noexcept { return true; }
 
-    /// Work under the lock runs there, until body_ends() with the same executor: who acquires the same lock from there would wait for
-    /// itself. Of several that run at a time, or one within another, each is told.
+    /// Work under the lock runs there, until body_ends() with the same executor: who acquires the same lock from there
+    /// would wait for itself. Of several that run at a time, or one within another, each is told.
     virtual void body_begins(asio::any_io_executor) {}
     virtual void body_ends(asio::any_io_executor) noexcept {}
 

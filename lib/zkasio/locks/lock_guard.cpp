@@ -75,17 +75,20 @@ asio::awaitable<std::vector<step_result>> commit_under(claim_ptr claim, bool rel
     if (released) refuse_released("commit", claim);
     const std::vector<std::string>& ours = claim->paths();
     if (!claim->proves())
-        throw error(errc::invalid_argument, "commit", ours.front(), "the node of this kind of lock may be somebody else's: use mutex");
+        throw error(errc::invalid_argument, "commit", ours.front(),
+                    "the node of this kind of lock may be somebody else's: use mutex");
     if (!claim->hold().held())
         throw error(errc::lock_lost, "commit", lost_path(claim), lock_detail::why_not_held(claim->hold().reason()));
     try {
         co_return co_await claim->on().multi_behind(ours, std::move(steps), "commit");
     } catch (const error& e) {
-        const bool node_gone = e.code() == zk_errc::no_node && std::find(ours.begin(), ours.end(), e.path()) != ours.end();
+        const bool node_gone =
+            e.code() == zk_errc::no_node && std::find(ours.begin(), ours.end(), e.path()) != ours.end();
         if (!node_gone && e.code() != errc::session_expired) throw;
         if (node_gone) claim->hold().lose(loss_reason::node_deleted, e.path());
         throw error(errc::lock_lost, "commit", e.path(),
-                    to_string(node_gone ? loss_reason::node_deleted : loss_reason::session_expired), e.outcome_unknown());
+                    to_string(node_gone ? loss_reason::node_deleted : loss_reason::session_expired),
+                    e.outcome_unknown());
     }
 }
 
@@ -176,7 +179,8 @@ asio::awaitable<void> lock_detail::run_with_lock(lock_body body, std::string pat
             } catch (...) {
                 failed = std::current_exception();
             }
-            if (!finished && (!failed || watch.stopped())) throw_with_body_failure(error(errc::revoked, "with_lock", guard.path()), failed);
+            if (!finished && (!failed || watch.stopped()))
+                throw_with_body_failure(error(errc::revoked, "with_lock", guard.path()), failed);
             if (failed) std::rethrow_exception(failed);
         };
         co_await guard.run(std::move(revocable));

@@ -43,9 +43,9 @@ private:
 /// A lock, of whichever kind, that is held. Move-only; releases when destroyed.
 ///
 /// Ownership is a lease. `held()` says no before anybody else can get the lock, as far as a client can know; only
-/// token() and commit() are proof. May be used from any executor; `held()`, `held_until()` from any thread. The coroutines that
-/// it returns take along what they need: it may be moved before they are awaited, and while they run. With g++ 12,
-/// `c ? co_await a.acquire() : co_await b.acquire()` destroys a guard twice: see coroutine_safety.hpp.
+/// token() and commit() are proof. May be used from any executor; `held()`, `held_until()` from any thread. The
+/// coroutines that it returns take along what they need: it may be moved before they are awaited, and while they run.
+/// With g++ 12, `c ? co_await a.acquire() : co_await b.acquire()` destroys a guard twice: see coroutine_safety.hpp.
 class ZKASIO_EXPORT lock_guard {
 public:
     /// Holds nothing: as one that was released, and with an empty path().
@@ -68,18 +68,20 @@ public:
     std::optional<std::int32_t> sequence() const noexcept { return claim_ ? claim_->sequence() : std::nullopt; }
 
     bool held() const noexcept { return !is_released() && claim_->hold().held(); }
-    boot_clock::time_point held_until() const noexcept { return is_released() ? boot_clock::time_point() : claim_->hold().held_until(); }
+    boot_clock::time_point held_until() const noexcept {
+        return is_released() ? boot_clock::time_point() : claim_->hold().held_until();
+    }
     /// loss_reason::none while nothing is wrong.
     loss_reason reason() const noexcept { return is_released() ? loss_reason::released : claim_->hold().reason(); }
 
-    /// *Completes when* the lock is lost or released, with the reason. Where a lock_owner has several guards, the lock is released with the
-    /// last of them; the same for revoke_requested().
+    /// *Completes when* the lock is lost or released, with the reason. Where a lock_owner has several guards, the lock
+    /// is released with the last of them; the same for revoke_requested().
     asio::awaitable<loss_reason> lost() const;
 
     /// Applies the transaction if, and only if, the lock is still ours when the servers apply it: the lock's nodes are
     /// checked in front of its steps.
-    /// *Fails with* errc::lock_lost, and else as operations::multi(). When the servers say that a node is gone, held() is false
-    /// from then on.
+    /// *Fails with* errc::lock_lost, and else as operations::multi(). When the servers say that a node is gone, held()
+    /// is false from then on.
     asio::awaitable<std::vector<step_result>> commit(transaction steps) const;
 
     /// Runs `body()`, a coroutine, until it ends; when the lock is lost it receives a terminal cancellation, and when
@@ -92,8 +94,8 @@ public:
     }
 
     /// *Completes when* somebody asks for the lock back (see revoke()). Nothing follows from it by itself: whoever asks
-    /// hopes that we release soon. *Fails with* errc::lock_lost when the lock is lost first, errc::lock_released when it is
-    /// given up.
+    /// hopes that we release soon. *Fails with* errc::lock_lost when the lock is lost first, errc::lock_released when
+    /// it is given up.
     asio::awaitable<void> revoke_requested() const;
 
     /// Gives the lock up; from the call on, held() is false.
@@ -129,8 +131,8 @@ class revocation_policy {
 public:
     /// Nothing. The body may look at lock_guard::revoke_requested().
     static revocation_policy ignore() { return revocation_policy(std::nullopt); }
-    /// After this time, the body receives a terminal cancellation, and when it has ended by that, with_lock() throws errc::revoked; what the
-    /// body has thrown is nested in it, as when a lock is lost, see lock_guard::run().
+    /// After this time, the body receives a terminal cancellation, and when it has ended by that, with_lock() throws
+    /// errc::revoked; what the body has thrown is nested in it, as when a lock is lost, see lock_guard::run().
     static revocation_policy cancel_after(std::chrono::nanoseconds grace) { return revocation_policy(grace); }
 
     const std::optional<std::chrono::nanoseconds>& grace() const noexcept { return grace_; }
@@ -157,7 +159,8 @@ asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock_of(std::string 
 }
 }  // namespace lock_detail
 
-/// Acquires, runs `body(guard)`, a coroutine, and releases; what the with_lock() members of the locks do. See mutex::with_lock().
+/// Acquires, runs `body(guard)`, a coroutine, and releases; what the with_lock() members of the locks do. See
+/// mutex::with_lock().
 template <class Body>
 asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(
     asio::awaitable<lock_guard> acquiring, Body&& body, revocation_policy policy = revocation_policy::ignore()) {

@@ -77,8 +77,9 @@ struct lock_owner::state {
 
 lock_owner::lock_owner() : state_(std::make_shared<state>()) {}
 
-asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::take(std::shared_ptr<state> self, client zk, std::string key, std::string path,
-                                                              lock_kind kind, others when_acquiring, acquire_function acquire) {
+asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::take(std::shared_ptr<state> self, client zk, std::string key,
+                                                              std::string path, lock_kind kind, others when_acquiring,
+                                                              acquire_function acquire) {
     if (!self) throw error(errc::invalid_argument, "acquire", path, "this lock_owner was moved from");
     const auto done = std::make_shared<const one_shot_event>(zk.make_one_shot_event());
     std::shared_ptr<const one_shot_event> first;
@@ -87,7 +88,8 @@ asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::take(std::shared_ptr<st
             const std::lock_guard lock(self->mutex);
             state::slot& slot = self->slots[key];
             if (auto joined = self->join(slot, kind)) co_return joined;
-            if (!slot.acquiring || slot.acquiring == first) slot.acquiring = done;  // nobody does, or one whose client was closed
+            if (!slot.acquiring || slot.acquiring == first)
+                slot.acquiring = done;  // nobody does, or one whose client was closed
             first = slot.acquiring;
         }
         if (first == done) break;
@@ -96,7 +98,8 @@ asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::take(std::shared_ptr<st
             co_await first->wait();
             first = nullptr;
         } catch (const error& e) {
-            if (e.code() != errc::client_closed) throw error(e.code(), "acquire", path);  // else it was another client's
+            if (e.code() != errc::client_closed)
+                throw error(e.code(), "acquire", path);  // else it was another client's
         }
     }
     // From here on it is this coroutine that acquires; however it ends, the others go on.

@@ -71,7 +71,8 @@ std::vector<std::shared_ptr<lock_claim>> claims_of(const std::vector<lock_guard>
 }
 
 // Runs `acquire`, which is cancelled when one of `held` is lost. The path of that; "": none was.
-asio::awaitable<std::string> while_held(std::vector<std::shared_ptr<lock_claim>> held, std::function<asio::awaitable<void>()> acquire) {
+asio::awaitable<std::string> while_held(std::vector<std::shared_ptr<lock_claim>> held,
+                                        std::function<asio::awaitable<void>()> acquire) {
     const session on = held.front()->on();
     const auto all = std::make_shared<const session_hold>(hold_of(held));
     const one_shot_event lost = on.make_one_shot_event();
@@ -92,7 +93,8 @@ multi_mutex& multi_mutex::insert(member m) {
     const auto at = std::lower_bound(members_.begin(), members_.end(), m.path,
                                      [](const member& a, const std::string& path) { return a.path < path; });
     if (at != members_.end() && at->path == m.path)
-        throw error(errc::invalid_argument, "multi_mutex", m.path, "this lock is there already: it would wait for itself");
+        throw error(errc::invalid_argument, "multi_mutex", m.path,
+                    "this lock is there already: it would wait for itself");
     members_.insert(at, std::move(m));
     return *this;
 }
@@ -109,14 +111,16 @@ bool multi_mutex::together() const {
 }
 
 void multi_mutex::check_client(const asio::any_io_executor& strand, const std::string& path) const {
-    if (strand != zk_.get_executor()) throw error(errc::invalid_argument, "multi_mutex", path, "this lock is another client's");
+    if (strand != zk_.get_executor())
+        throw error(errc::invalid_argument, "multi_mutex", path, "this lock is another client's");
 }
 
 asio::awaitable<multi_mutex::taken> multi_mutex::take_together(multi_mutex self, session on, bool wait) {
     std::vector<acquire_request> requests;
     for (const member& m : self.members_) {
         self.check_client(m.as_mutex->get_executor(), m.path);
-        requests.emplace_back(m.as_mutex->spec(), lock_kind::exclusive, wait ? if_contended::wait : if_contended::give_up);
+        requests.emplace_back(m.as_mutex->spec(), lock_kind::exclusive,
+                              wait ? if_contended::wait : if_contended::give_up);
     }
     joint_claims all = co_await contend_for_all(on, std::move(requests));
     taken result;
@@ -164,7 +168,8 @@ asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, b
     if (self.members_.empty()) throw error(errc::invalid_argument, "multi_mutex", {}, "there are no locks in it");
     const session on = co_await self.zk_.current_session("acquire", self.path());
     for (;;) {
-        asio::awaitable<taken> attempt = self.together() ? take_together(self, on, wait) : take_one_by_one(self, on, wait);
+        asio::awaitable<taken> attempt =
+            self.together() ? take_together(self, on, wait) : take_one_by_one(self, on, wait);
         taken all = co_await std::move(attempt);
         if (!all.claims.empty()) {
             const std::shared_ptr<lock_claim> claim = std::make_shared<multi_claim>(std::move(all.claims), all.token);
@@ -186,11 +191,15 @@ asio::awaitable<lock_guard> multi_mutex::acquire() const { return always(take(*t
 asio::awaitable<std::optional<lock_guard>> multi_mutex::try_acquire() const { return take(*this, false); }
 
 asio::awaitable<std::optional<lock_guard>> multi_mutex::try_acquire_for(std::chrono::nanoseconds limit) const {
-    return acquire_within(zk_, "try_acquire_for", path(), time_limit::after(limit), [self = *this](if_contended when_contended) { return take(self, when_contended == if_contended::wait); });
+    return acquire_within(
+        zk_, "try_acquire_for", path(), time_limit::after(limit),
+        [self = *this](if_contended when_contended) { return take(self, when_contended == if_contended::wait); });
 }
 
 asio::awaitable<std::optional<lock_guard>> multi_mutex::try_acquire_until(boot_clock::time_point limit) const {
-    return acquire_within(zk_, "try_acquire_until", path(), time_limit::at(limit), [self = *this](if_contended when_contended) { return take(self, when_contended == if_contended::wait); });
+    return acquire_within(
+        zk_, "try_acquire_until", path(), time_limit::at(limit),
+        [self = *this](if_contended when_contended) { return take(self, when_contended == if_contended::wait); });
 }
 
 }  // namespace zkasio

@@ -30,14 +30,18 @@ asio::awaitable<lock_guard> mutex::acquire(acquire_options how) const {
 }
 
 asio::awaitable<std::optional<lock_guard>> mutex::try_acquire(acquire_options how) const {
-    return contend<std::optional<lock_guard>>(zk_, acquire_request(spec_, lock_kind::exclusive, if_contended::give_up), std::move(how));
+    return contend<std::optional<lock_guard>>(zk_, acquire_request(spec_, lock_kind::exclusive, if_contended::give_up),
+                                              std::move(how));
 }
 
-asio::awaitable<std::optional<lock_guard>> mutex::try_acquire_for(std::chrono::nanoseconds limit, acquire_options how) const {
-    return acquire_within(zk_, "try_acquire_for", path_, time_limit::after(limit), attempts(zk_, spec_, std::move(how)));
+asio::awaitable<std::optional<lock_guard>> mutex::try_acquire_for(std::chrono::nanoseconds limit,
+                                                                  acquire_options how) const {
+    return acquire_within(zk_, "try_acquire_for", path_, time_limit::after(limit),
+                          attempts(zk_, spec_, std::move(how)));
 }
 
-asio::awaitable<std::optional<lock_guard>> mutex::try_acquire_until(boot_clock::time_point limit, acquire_options how) const {
+asio::awaitable<std::optional<lock_guard>> mutex::try_acquire_until(boot_clock::time_point limit,
+                                                                    acquire_options how) const {
     return acquire_within(zk_, "try_acquire_until", path_, time_limit::at(limit), attempts(zk_, spec_, std::move(how)));
 }
 

@@ -45,19 +45,20 @@ private:
 
 /// A mutual-exclusion lock shared by every process that names the same `path`.
 ///
-/// Contenders queue as ephemeral-sequential children of `path`; the lowest owns the lock. A waiter watches only
-/// its predecessor, so one release wakes one contender. Strictly first come, first served, over all processes. Contenders of
-/// one client hand over to each other without asking the servers. The nodes are those of Curator's InterProcessMutex: Java,
-/// Go and C++ services can share one lock.
+/// Contenders queue as ephemeral-sequential children of `path`; the lowest owns the lock. A waiter watches only its
+/// predecessor, so one release wakes one contender. Strictly first come, first served, over all processes. Contenders
+/// of one client hand over to each other without asking the servers. The nodes are those of Curator's
+/// InterProcessMutex: Java, Go and C++ services can share one lock.
 ///
 /// Ownership is a lease: a paused holder can lose its session without noticing. Fence what you protect with
-/// lock_guard::token() or lock_guard::commit(), or run the work in with_lock(), which is cancelled on loss. When somebody deletes
-/// its node by hand, a holder may not know for a quarter of the session timeout; afterwards it has a watch on it.
+/// lock_guard::token() or lock_guard::commit(), or run the work in with_lock(), which is cancelled on loss. When
+/// somebody deletes its node by hand, a holder may not know for a quarter of the session timeout; afterwards it has a
+/// watch on it.
 ///
 /// One object may be used by any number of coroutines at once, on any executors; each acquire is a contender of its
-/// own, so a coroutine that acquires twice waits for itself, unless it says who it is: acquire_options::owner(). From within
-/// with_lock(), on the body's own executor or within another with_lock() there, that is noticed: acquire() fails with
-/// errc::would_deadlock. Copies name the same lock.
+/// own, so a coroutine that acquires twice waits for itself, unless it says who it is: acquire_options::owner(). From
+/// within with_lock(), on the body's own executor or within another with_lock() there, that is noticed: acquire() fails
+/// with errc::would_deadlock. Copies name the same lock.
 class ZKASIO_EXPORT mutex {
 public:
     /// @param path a directory of its own; created as a container when it is missing. Throws errc::invalid_path.
@@ -69,15 +70,16 @@ public:
     /// *Cancellation*: leaves no node and no watch behind, and nobody else waits for us.
     asio::awaitable<lock_guard> acquire(acquire_options how = acquire_options()) const;
 
-    /// As acquire(), but returns nothing instead of waiting for another contender. Like any operation it waits for a connection,
-    /// for up to client_options::connection_timeout; see try_acquire_for() for one that does not.
+    /// As acquire(), but returns nothing instead of waiting for another contender. Like any operation it waits for a
+    /// connection, for up to client_options::connection_timeout; see try_acquire_for() for one that does not.
     asio::awaitable<std::optional<lock_guard>> try_acquire(acquire_options how = acquire_options()) const;
 
     /// As acquire(), but returns nothing when the time is over: one limit for all, connecting included (if there was no
-    /// connection at all until then, it fails with errc::not_connected). With a duration of 0, or a time that has passed when it
-    /// begins, it is one attempt: it has the lock if that is free, as with try_acquire(), but waits neither for another contender
-    /// nor for a connection, and fails with errc::not_connected when there is none. *Fails with* errc::invalid_argument for a
-    /// negative duration. The longest duration and the last time point there are mean: no limit.
+    /// connection at all until then, it fails with errc::not_connected). With a duration of 0, or a time that has
+    /// passed when it begins, it is one attempt: it has the lock if that is free, as with try_acquire(), but waits
+    /// neither for another contender nor for a connection, and fails with errc::not_connected when there is none.
+    /// *Fails with* errc::invalid_argument for a negative duration. The longest duration and the last time point there
+    /// are mean: no limit.
     asio::awaitable<std::optional<lock_guard>> try_acquire_for(std::chrono::nanoseconds limit,
                                                                acquire_options how = acquire_options()) const;
     asio::awaitable<std::optional<lock_guard>> try_acquire_until(boot_clock::time_point limit,

@@ -18,7 +18,9 @@ name_scheme name_scheme::curator() { return {"_c_", true, "-", "lock-", "__WRIT_
 name_scheme name_scheme::kazoo() { return {"", false, "", "__lock__", "__lock__", "__rlock__"}; }
 
 name_scheme name_scheme::custom(std::string prefix, std::string exclusive, std::string shared) {
-    const auto refuse = [&](std::string_view why) { throw error(errc::invalid_argument, "name_scheme", exclusive, why); };
+    const auto refuse = [&](std::string_view why) {
+        throw error(errc::invalid_argument, "name_scheme", exclusive, why);
+    };
     if (exclusive.empty()) refuse("the marker is empty");
     for (const std::string& part : {prefix, exclusive, shared}) {
         if (part.find('/') != std::string::npos) refuse("'/' is no part of a node's name");

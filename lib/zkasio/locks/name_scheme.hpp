@@ -6,17 +6,17 @@
 
 namespace zkasio {
 
-/// How the nodes of a lock are named, so that programs in other languages can share it. All who share a lock must use the
-/// same scheme: a directory with a child that the scheme does not know is refused (errc::foreign_child).
+/// How the nodes of a lock are named, so that programs in other languages can share it. All who share a lock must use
+/// the same scheme: a directory with a child that the scheme does not know is refused (errc::foreign_child).
 class ZKASIO_EXPORT name_scheme {
 public:
     /// Apache Curator's and go-zk's, the default. A mutex: `_c_<uuid>-lock-<sequence>`; readers and writers:
     /// `_c_<uuid>-__READ__<sequence>` and `_c_<uuid>-__WRIT__<sequence>`.
     static name_scheme curator();
 
-    /// kazoo's: `<32 hex digits>__lock__<sequence>`; readers: `__rlock__`. (kazoo sees Curator's names too, when it is given
-    /// `extra_lock_patterns=["-lock-"]`.) Up to 2.8 kazoo's ReadLock also waits for writers behind it (kazoo#649): with a
-    /// writer of ours there, both wait until one gives up.
+    /// kazoo's: `<32 hex digits>__lock__<sequence>`; readers: `__rlock__`. (kazoo sees Curator's names too, when it is
+    /// given `extra_lock_patterns=["-lock-"]`.) Up to 2.8 kazoo's ReadLock also waits for writers behind it
+    /// (kazoo#649): with a writer of ours there, both wait until one gives up.
     static name_scheme kazoo();
 
     /// Your own: `<prefix><uuid><marker><sequence>`.
@@ -33,7 +33,8 @@ public:
     bool dashes() const noexcept { return dashes_; }  ///< in the uuid
 
 private:
-    name_scheme(std::string prefix, bool dashes, std::string separator, std::string mutex, std::string write, std::string read);
+    name_scheme(std::string prefix, bool dashes, std::string separator, std::string mutex, std::string write,
+                std::string read);
 
     std::string prefix_;
     bool dashes_;

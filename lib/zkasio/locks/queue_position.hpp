@@ -13,9 +13,9 @@ struct queue_position {
     friend bool operator==(const queue_position&, const queue_position&) = default;
 };
 
-/// Called on the client's strand whenever that has changed, also once at the beginning, and not any more once the acquire has
-/// ended: one that is cancelled on another thread meanwhile waits for it. May use the client and make others; while it runs, its client does
-/// nothing else. What it throws is logged.
+/// Called on the client's strand whenever that has changed, also once at the beginning, and not any more once the
+/// acquire has ended: one that is cancelled on another thread meanwhile waits for it. May use the client and make
+/// others; while it runs, its client does nothing else. What it throws is logged.
 using position_observer = std::function<void(const queue_position&)>;
 
 }  // namespace zkasio

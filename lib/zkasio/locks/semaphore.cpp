@@ -23,7 +23,8 @@ permits permits::fixed(int n) {
 }
 
 permits permits::counted_by(std::string path) {
-    if (const std::string problem = path_problem(path); !problem.empty()) throw error(errc::invalid_path, "semaphore", path, problem);
+    if (const std::string problem = path_problem(path); !problem.empty())
+        throw error(errc::invalid_path, "semaphore", path, problem);
     return {0, std::move(path)};
 }
 
@@ -31,7 +32,9 @@ namespace {
 
 using permit_nodes = std::vector<owned_node>;
 
-queue_names lock_names(const std::string& path) { return {name_scheme::curator(), "lock-", {}, join_path(path, "locks")}; }
+queue_names lock_names(const std::string& path) {
+    return {name_scheme::curator(), "lock-", {}, join_path(path, "locks")};
+}
 queue_names permit_names(const std::string& path) {
     return {name_scheme::curator(), permit_marker, {}, join_path(path, "leases")};
 }
@@ -89,10 +92,10 @@ private:
     bool fresh_ = false;
 };
 
-// Creates the nodes of `n` leases. Nothing when the directory is missing, the server has too much to do, or it is uncertain what has
-// become of one: whatever was created is then removed.
-asio::awaitable<std::optional<permit_nodes>> create_permits(session on, std::string directory, semaphore_options options, int n,
-                                                          back_off& pauses) {
+// Creates the nodes of `n` leases. Nothing when the directory is missing, the server has too much to do, or it is
+// uncertain what has become of one: whatever was created is then removed.
+asio::awaitable<std::optional<permit_nodes>> create_permits(session on, std::string directory,
+                                                            semaphore_options options, int n, back_off& pauses) {
     permit_nodes nodes;
     nodes.reserve(static_cast<std::size_t>(n));
     for (int i = 0; i < n; ++i) nodes.emplace_back(on, directory, permit_marker, options.data(), options.acl());
@@ -116,12 +119,14 @@ asio::awaitable<std::optional<permit_nodes>> create_permits(session on, std::str
     co_return result;
 }
 
-// As changed_or(). False: an operator has deleted the node of our turn. Then somebody else is being served, too, and each would wait
-// for the leases of the other.
+// As changed_or(). False: an operator has deleted the node of our turn. Then somebody else is being served, too, and
+// each would wait for the leases of the other.
 asio::awaitable<bool> wait_in_turn(limit& most, const watch& children, const lock_claim& place) {
     const session_hold& turn = place.hold();
     if (turn.reason() == loss_reason::none) {
-        std::function<asio::awaitable<void>()> wait = [&]() -> asio::awaitable<void> { co_await most.changed_or(children); };
+        std::function<asio::awaitable<void>()> wait = [&]() -> asio::awaitable<void> {
+            co_await most.changed_or(children);
+        };
         bool lost = false;
         try {
             co_await turn.run(std::move(wait));
@@ -144,7 +149,9 @@ asio::awaitable<bool> wait_in_turn(limit& most, const watch& children, const loc
     if (!node->value) co_return false;
     const auto watching = std::make_shared<watch>(std::move(node->changes));
     const one_shot_event changed = fired_by(place.on(), watching);
-    std::function<asio::awaitable<void>()> wait = [&]() -> asio::awaitable<void> { co_await most.changed_or(children); };
+    std::function<asio::awaitable<void>()> wait = [&]() -> asio::awaitable<void> {
+        co_await most.changed_or(children);
+    };
     co_await changed.run_until(std::move(wait));
     co_return true;
 }
@@ -161,10 +168,11 @@ asio::awaitable<std::optional<watched<node_children>>> children_of_existing(sess
     co_return result;
 }
 
-// With `locks` held: our leases are there, and there are no more of them than permits. Nothing: there are not enough, or it was
-// not our `turn` any more.
-asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::string path, permits max, semaphore_options options, int n,
-                                                            if_contended when_contended, const lock_claim& turn) {
+// With `locks` held: our leases are there, and there are no more of them than permits. Nothing: there are not enough,
+// or it was not our `turn` any more.
+asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::string path, permits max,
+                                                              semaphore_options options, int n,
+                                                              if_contended when_contended, const lock_claim& turn) {
     const std::string directory = join_path(path, "leases");
     limit most(on, max);
     back_off pauses = on.make_back_off();
@@ -188,30 +196,38 @@ asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::s
     }
 }
 
-asio::awaitable<std::optional<permit_nodes>> acquire_permits(client zk, std::string path, permits max, semaphore_options options, int n,
-                                                           if_contended when_contended, acquire_options how, std::optional<session>& on) {
+asio::awaitable<std::optional<permit_nodes>> acquire_permits(client zk, std::string path, permits max,
+                                                             semaphore_options options, int n,
+                                                             if_contended when_contended, acquire_options how,
+                                                             std::optional<session>& on) {
     if (how.owner())
-        throw error(errc::invalid_argument, "acquire", path, "no lock_owner can hold permits: each request has some of its own");
-    if (n < 1 || (max.path().empty() && n > max.number()))
         throw error(errc::invalid_argument, "acquire", path,
-                    "asked for " + std::to_string(n) + " permits" + (n < 1 ? "" : " of " + std::to_string(max.number())));
-    const auto locks = std::make_shared<const lock_spec>(join_path(path, "locks"), lock_names(path), options.data(), options.acl());
+                    "no lock_owner can hold permits: each request has some of its own");
+    if (n < 1 || (max.path().empty() && n > max.number()))
+        throw error(
+            errc::invalid_argument, "acquire", path,
+            "asked for " + std::to_string(n) + " permits" + (n < 1 ? "" : " of " + std::to_string(max.number())));
+    const auto locks =
+        std::make_shared<const lock_spec>(join_path(path, "locks"), lock_names(path), options.data(), options.acl());
     for (;;) {
         acquire_request what(locks, lock_kind::exclusive, when_contended);
         const auto inner = co_await contend<std::shared_ptr<lock_claim>>(zk, std::move(what), how);
         if (!inner) co_return std::nullopt;
         on.emplace(inner->on());
-        // `inner` is released when it goes out of scope. Losing it admits nobody too many: only the number of leases counts.
+        // `inner` is released when it goes out of scope. Losing it admits nobody too many: only the number of leases
+        // counts.
         auto nodes = co_await wait_for_permits(*on, path, max, options, n, when_contended, *inner);
         if (nodes || when_contended == if_contended::give_up) co_return nodes;
     }
 }
 
-asio::awaitable<std::optional<lock_guard>> acquire_guard(client zk, std::string path, permits max, semaphore_options options, int n,
-                                                         if_contended when_contended, acquire_options how) {
+asio::awaitable<std::optional<lock_guard>> acquire_guard(client zk, std::string path, permits max,
+                                                         semaphore_options options, int n, if_contended when_contended,
+                                                         acquire_options how) {
     for (;;) {
         std::optional<session> on;
-        std::optional<permit_nodes> nodes = co_await acquire_permits(zk, path, max, options, n, when_contended, how, on);
+        std::optional<permit_nodes> nodes =
+            co_await acquire_permits(zk, path, max, options, n, when_contended, how, on);
         if (!nodes) co_return std::nullopt;
         std::vector<std::string> paths;
         std::int64_t token = 0;
@@ -230,11 +246,13 @@ lock_attempt attempts(client zk, std::string path, permits max, semaphore_option
     return [=](if_contended when_contended) { return acquire_guard(zk, path, max, options, n, when_contended, how); };
 }
 
-asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string path, permits max, semaphore_options options, int n) {
+asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string path, permits max,
+                                                        semaphore_options options, int n) {
     const acquire_options how;
     for (;;) {
         std::optional<session> on;
-        std::optional<permit_nodes> nodes = co_await acquire_permits(zk, path, max, options, n, if_contended::wait, how, on);
+        std::optional<permit_nodes> nodes =
+            co_await acquire_permits(zk, path, max, options, n, if_contended::wait, how, on);
         std::vector<lock_guard> guards;
         for (owned_node& node : *nodes) {
             std::vector<std::string> paths(1, node.path());
@@ -261,18 +279,24 @@ asio::awaitable<lock_guard> semaphore::acquire(int n, acquire_options how) const
     return always(acquire_guard(zk_, path_, max_, options_, n, if_contended::wait, std::move(how)));
 }
 
-asio::awaitable<std::vector<lock_guard>> semaphore::acquire_each(int n) const { return acquire_guards(zk_, path_, max_, options_, n); }
+asio::awaitable<std::vector<lock_guard>> semaphore::acquire_each(int n) const {
+    return acquire_guards(zk_, path_, max_, options_, n);
+}
 
 asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire(int n, acquire_options how) const {
     return acquire_guard(zk_, path_, max_, options_, n, if_contended::give_up, std::move(how));
 }
 
-asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire_for(std::chrono::nanoseconds limit, int n, acquire_options how) const {
-    return acquire_within(zk_, "try_acquire_for", path_, time_limit::after(limit), attempts(zk_, path_, max_, options_, n, std::move(how)));
+asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire_for(std::chrono::nanoseconds limit, int n,
+                                                                      acquire_options how) const {
+    return acquire_within(zk_, "try_acquire_for", path_, time_limit::after(limit),
+                          attempts(zk_, path_, max_, options_, n, std::move(how)));
 }
 
-asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire_until(boot_clock::time_point limit, int n, acquire_options how) const {
-    return acquire_within(zk_, "try_acquire_until", path_, time_limit::at(limit), attempts(zk_, path_, max_, options_, n, std::move(how)));
+asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire_until(boot_clock::time_point limit, int n,
+                                                                        acquire_options how) const {
+    return acquire_within(zk_, "try_acquire_until", path_, time_limit::at(limit),
+                          attempts(zk_, path_, max_, options_, n, std::move(how)));
 }
 
 asio::awaitable<std::vector<contender_info>> semaphore::holders() const {

@@ -23,9 +23,9 @@ class ZKASIO_EXPORT permits {
 public:
     /// Everybody has to name the same number.
     static permits fixed(int n);
-    /// The data of the node `path`: an int of 4 bytes, the highest first, as Curator's SharedCount writes it. When it shrinks,
-    /// nobody loses a permit; new ones are only given when enough have come back. Who asks for more than there are at the
-    /// moment waits until there are.
+    /// The data of the node `path`: an int of 4 bytes, the highest first, as Curator's SharedCount writes it. When it
+    /// shrinks, nobody loses a permit; new ones are only given when enough have come back. Who asks for more than there
+    /// are at the moment waits until there are.
     static permits counted_by(std::string path);
 
     int number() const noexcept { return number_; }
@@ -55,13 +55,13 @@ private:
 
 /// A number of permits, for all processes that name the same `path`.
 ///
-/// Nodes and algorithm are those of Curator's InterProcessSemaphoreV2: whoever wants permits takes the mutex `<path>/locks`,
-/// creates a node for each below `<path>/leases`, and waits until there are no more of them than permits. So permits are
-/// given in the order of the requests, one request for many permits is not overtaken by small ones, and only one waiter
-/// watches the leases.
+/// Nodes and algorithm are those of Curator's InterProcessSemaphoreV2: whoever wants permits takes the mutex
+/// `<path>/locks`, creates a node for each below `<path>/leases`, and waits until there are no more of them than
+/// permits. So permits are given in the order of the requests, one request for many permits is not overtaken by small
+/// ones, and only one waiter watches the leases.
 ///
-/// A guard stands for the permits of one request; it is lost as soon as one of their nodes is. What lock_guard offers holds
-/// for it: held(), token() (rises with each request), lost(), commit(), release().
+/// A guard stands for the permits of one request; it is lost as soon as one of their nodes is. What lock_guard offers
+/// holds for it: held(), token() (rises with each request), lost(), commit(), release().
 ///
 /// One object may be used by any number of coroutines at once, on any executors. Copies name the same semaphore.
 class ZKASIO_EXPORT semaphore {
@@ -69,11 +69,12 @@ public:
     /// @param path a directory of its own; created as a container when it is missing. Throws errc::invalid_path.
     semaphore(client zk, std::string path, permits max, semaphore_options options = semaphore_options());
 
-    /// `n` permits, all or none. *Completes when* they are ours. *Fails with* errc::invalid_argument when n is less than one,
-    /// or more than a fixed number of permits; what operations fail with; errc::session_expired when the session ends
-    /// while waiting. *Cancellation*: leaves no node and no watch behind.
-    /// @param how on_position() tells where we stand among those who wait for their turn, until it comes; from then on only
-    /// permits are waited for. An owner() is refused with errc::invalid_argument: each request has permits of its own.
+    /// `n` permits, all or none. *Completes when* they are ours. *Fails with* errc::invalid_argument when n is less
+    /// than one, or more than a fixed number of permits; what operations fail with; errc::session_expired when the
+    /// session ends while waiting. *Cancellation*: leaves no node and no watch behind.
+    /// @param how on_position() tells where we stand among those who wait for their turn, until it comes; from then on
+    /// only permits are waited for. An owner() is refused with errc::invalid_argument: each request has permits of its
+    /// own.
     asio::awaitable<lock_guard> acquire(int n = 1, acquire_options how = acquire_options()) const;
 
     /// The same as `n` guards, to be given back one by one.
@@ -94,7 +95,8 @@ public:
         return lock_detail::with_lock_of(path_, acquire(), std::forward<Body>(body), policy);
     }
 
-    /// The permits that are out, one entry each, in the order in which they were given; the last few may still be waiting.
+    /// The permits that are out, one entry each, in the order in which they were given; the last few may still be
+    /// waiting.
     asio::awaitable<std::vector<contender_info>> holders() const;
     /// Who is being served or waits for that, in order.
     asio::awaitable<std::vector<contender_info>> waiting() const;

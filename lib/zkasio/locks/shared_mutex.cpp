@@ -47,19 +47,23 @@ asio::awaitable<lock_guard> shared_mutex::acquire_shared(acquire_options how) co
 }
 
 asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire(acquire_options how) const {
-    return contend<std::optional<lock_guard>>(zk_, acquire_request(spec_, lock_kind::exclusive, if_contended::give_up), std::move(how));
+    return contend<std::optional<lock_guard>>(zk_, acquire_request(spec_, lock_kind::exclusive, if_contended::give_up),
+                                              std::move(how));
 }
 
 asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_shared(acquire_options how) const {
-    return contend<std::optional<lock_guard>>(zk_, reader(spec_, prefer_readers_, if_contended::give_up), std::move(how));
+    return contend<std::optional<lock_guard>>(zk_, reader(spec_, prefer_readers_, if_contended::give_up),
+                                              std::move(how));
 }
 
-asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_for(std::chrono::nanoseconds limit, acquire_options how) const {
+asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_for(std::chrono::nanoseconds limit,
+                                                                         acquire_options how) const {
     return acquire_within(zk_, "try_acquire_for", path_, time_limit::after(limit),
                           attempts(zk_, acquire_request(spec_, lock_kind::exclusive), std::move(how)));
 }
 
-asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_until(boot_clock::time_point limit, acquire_options how) const {
+asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_until(boot_clock::time_point limit,
+                                                                           acquire_options how) const {
     return acquire_within(zk_, "try_acquire_until", path_, time_limit::at(limit),
                           attempts(zk_, acquire_request(spec_, lock_kind::exclusive), std::move(how)));
 }
@@ -86,12 +90,14 @@ asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire(lock_kind k
 
 asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_for(lock_kind kind, std::chrono::nanoseconds limit,
                                                                          acquire_options how) const {
-    return kind == lock_kind::exclusive ? try_acquire_for(limit, std::move(how)) : try_acquire_shared_for(limit, std::move(how));
+    return kind == lock_kind::exclusive ? try_acquire_for(limit, std::move(how))
+                                        : try_acquire_shared_for(limit, std::move(how));
 }
 
 asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_until(lock_kind kind, boot_clock::time_point limit,
                                                                            acquire_options how) const {
-    return kind == lock_kind::exclusive ? try_acquire_until(limit, std::move(how)) : try_acquire_shared_until(limit, std::move(how));
+    return kind == lock_kind::exclusive ? try_acquire_until(limit, std::move(how))
+                                        : try_acquire_shared_until(limit, std::move(how));
 }
 
 namespace {
@@ -101,14 +107,17 @@ asio::awaitable<lock_guard> downgraded(lock_spec_ptr spec, std::string path, loc
     const bool writes = claim && claim->asked().kind == lock_kind::exclusive;
     // With the names of kazoo's a mutex may have the same directory; its names say nothing of readers.
     if (!writes || claim->asked().spec->directory != path || claim->asked().spec->names.key() != spec->names.key())
-        throw error(errc::invalid_argument, "downgrade", path, "not a writer's guard of this lock, or one of a lock_owner");
+        throw error(errc::invalid_argument, "downgrade", path,
+                    "not a writer's guard of this lock, or one of a lock_owner");
     if (!writing.held()) throw error(errc::lock_lost, "downgrade", writing.path(), why_not_held(writing.reason()));
     co_return lock_guard(co_await claim->downgrade(spec));
 }
 
 }  // namespace
 
-asio::awaitable<lock_guard> shared_mutex::downgrade(lock_guard writing) const { return downgraded(spec_, path_, std::move(writing)); }
+asio::awaitable<lock_guard> shared_mutex::downgrade(lock_guard writing) const {
+    return downgraded(spec_, path_, std::move(writing));
+}
 
 asio::awaitable<std::vector<contender_info>> shared_mutex::contenders() const {
     return lock_detail::contenders(zk_, spec_);

@@ -52,13 +52,14 @@ private:
 
 /// A lock that many readers share or one writer has alone, for all processes that name the same `path`.
 ///
-/// Readers and writers queue as ephemeral-sequential children of `path`, first come, first served: a reader waits for the
-/// last writer ahead of it, a writer for everybody ahead. So readers between two writers share, one release wakes only those
-/// who go next, and writers are not starved. The nodes are those of Curator's InterProcessReadWriteLock (ZooKeeper's recipe
-/// "shared locks").
+/// Readers and writers queue as ephemeral-sequential children of `path`, first come, first served: a reader waits for
+/// the last writer ahead of it, a writer for everybody ahead. So readers between two writers share, one release wakes
+/// only those who go next, and writers are not starved. The nodes are those of Curator's InterProcessReadWriteLock
+/// (ZooKeeper's recipe "shared locks").
 ///
 /// A writer can go on as a reader, see downgrade(). A reader cannot become a writer: two who try would wait for each
-/// other. Where that can be noticed (a lock_owner, or the body of with_shared_lock()) it fails with errc::would_deadlock.
+/// other. Where that can be noticed (a lock_owner, or the body of with_shared_lock()) it fails with
+/// errc::would_deadlock.
 ///
 /// All that mutex says of ownership, fencing, sharing of one object, waiting and cancellation holds here too.
 class ZKASIO_EXPORT shared_mutex {
@@ -85,17 +86,18 @@ public:
     asio::awaitable<std::optional<lock_guard>> try_acquire_shared_until(boot_clock::time_point limit,
                                                                         acquire_options how = acquire_options()) const;
 
-    /// As a writer or as a reader, for those who find out only then. (Do not write `w ? co_await m.acquire() : co_await m.acquire_shared()`: g++ 12
-    /// destroys what comes of that twice.)
+    /// As a writer or as a reader, for those who find out only then. (Do not write `w ? co_await m.acquire() : co_await
+    /// m.acquire_shared()`: g++ 12 destroys what comes of that twice.)
     asio::awaitable<lock_guard> acquire(lock_kind kind, acquire_options how = acquire_options()) const;
-    asio::awaitable<std::optional<lock_guard>> try_acquire(lock_kind kind, acquire_options how = acquire_options()) const;
+    asio::awaitable<std::optional<lock_guard>> try_acquire(lock_kind kind,
+                                                           acquire_options how = acquire_options()) const;
     asio::awaitable<std::optional<lock_guard>> try_acquire_for(lock_kind kind, std::chrono::nanoseconds limit,
                                                                acquire_options how = acquire_options()) const;
     asio::awaitable<std::optional<lock_guard>> try_acquire_until(lock_kind kind, boot_clock::time_point limit,
                                                                  acquire_options how = acquire_options()) const;
 
-    /// A writer goes on as a reader, at its place in the queue and with its token: nobody gets in between, and readers who
-    /// wait behind it are let in. One transaction.
+    /// A writer goes on as a reader, at its place in the queue and with its token: nobody gets in between, and readers
+    /// who wait behind it are let in. One transaction.
     /// @param writing a guard of this lock, of acquire() or its like without a lock_owner. Given up in any case.
     /// *Fails with* errc::lock_lost when it is not held any more; errc::invalid_argument for a guard that cannot be
     /// downgraded. *Cancellation*: releases the lock.

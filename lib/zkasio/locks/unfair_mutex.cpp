@@ -20,7 +20,8 @@ using namespace lock_detail;
 
 unfair_mutex_options& unfair_mutex_options::back_off(std::chrono::milliseconds first, std::chrono::milliseconds most) {
     if (first < std::chrono::milliseconds::zero() || most < first || most > std::chrono::hours(24))
-        throw error(errc::invalid_argument, "unfair_mutex", {}, "a back-off is not negative, does not shrink, and ends within a day");
+        throw error(errc::invalid_argument, "unfair_mutex", {},
+                    "a back-off is not negative, does not shrink, and ends within a day");
     first_ = first;
     most_ = most;
     return *this;
@@ -28,8 +29,8 @@ unfair_mutex_options& unfair_mutex_options::back_off(std::chrono::milliseconds f
 
 namespace {
 
-// Removes the node with this czxid, and no other of the same name: when an operator has deleted ours, or when the answer to the
-// removal is lost, the node that is there may be the next holder's.
+// Removes the node with this czxid, and no other of the same name: when an operator has deleted ours, or when the
+// answer to the removal is lost, the node that is there may be the next holder's.
 asio::awaitable<void> remove_ours(session on, std::string path, std::int64_t czxid) {
     back_off pauses = on.make_back_off();
     for (bool again = false;; again = true) {
@@ -51,7 +52,11 @@ asio::awaitable<void> remove_ours(session on, std::string path, std::int64_t czx
 class unfair_claim final : public lock_claim {
 public:
     unfair_claim(session on, std::string path, std::int64_t czxid, std::shared_ptr<local_mutex::claim> local)
-        : on_(std::move(on)), paths_(1, std::move(path)), hold_(on_.hold(paths_)), token_(czxid), local_(std::move(local)),
+        : on_(std::move(on)),
+          paths_(1, std::move(path)),
+          hold_(on_.hold(paths_)),
+          token_(czxid),
+          local_(std::move(local)),
           removal_(std::make_shared<removal>(on_)) {}
     ~unfair_claim() override { give_up(); }
 
@@ -89,8 +94,8 @@ private:
         one_shot_event done;
         std::exception_ptr failed;
     };
-    static asio::awaitable<void> remove(session on, std::string path, std::int64_t czxid, std::shared_ptr<local_mutex::claim> local,
-                                        std::shared_ptr<removal> r) {
+    static asio::awaitable<void> remove(session on, std::string path, std::int64_t czxid,
+                                        std::shared_ptr<local_mutex::claim> local, std::shared_ptr<removal> r) {
         std::optional<error> refused;
         try {
             co_await remove_ours(on, path, czxid);
@@ -199,7 +204,9 @@ private:
 };
 
 // Null: somebody else has it.
-asio::awaitable<std::shared_ptr<lock_claim>> contend_for_node(session on, std::string path, unfair_mutex_options options, if_contended when_contended) {
+asio::awaitable<std::shared_ptr<lock_claim>> contend_for_node(session on, std::string path,
+                                                              unfair_mutex_options options,
+                                                              if_contended when_contended) {
     const auto local = std::make_shared<local_mutex::claim>(on, path, co_await asio::this_coro::executor);
     if (when_contended == if_contended::give_up) {
         const bool first = co_await local->uncontended();
@@ -222,7 +229,8 @@ asio::awaitable<std::shared_ptr<lock_claim>> contend_for_node(session on, std::s
     }
 }
 
-asio::awaitable<std::optional<lock_guard>> take(client zk, std::string path, unfair_mutex_options options, if_contended when_contended) {
+asio::awaitable<std::optional<lock_guard>> take(client zk, std::string path, unfair_mutex_options options,
+                                                if_contended when_contended) {
     const session on = co_await zk.current_session("acquire", path);
     for (;;) {
         const std::shared_ptr<lock_claim> claim = co_await contend_for_node(on, path, options, when_contended);
@@ -252,18 +260,26 @@ unfair_mutex::unfair_mutex(client zk, std::string path, unfair_mutex_options opt
     check_directory("unfair_mutex", path_);
 }
 
-asio::awaitable<lock_guard> unfair_mutex::acquire() const { return always(take(zk_, path_, options_, if_contended::wait)); }
+asio::awaitable<lock_guard> unfair_mutex::acquire() const {
+    return always(take(zk_, path_, options_, if_contended::wait));
+}
 
 asio::awaitable<std::optional<lock_guard>> unfair_mutex::try_acquire() const {
     return take(zk_, path_, options_, if_contended::give_up);
 }
 
 asio::awaitable<std::optional<lock_guard>> unfair_mutex::try_acquire_for(std::chrono::nanoseconds limit) const {
-    return acquire_within(zk_, "try_acquire_for", path_, time_limit::after(limit), [zk = zk_, path = path_, options = options_](if_contended when_contended) { return take(zk, path, options, when_contended); });
+    return acquire_within(zk_, "try_acquire_for", path_, time_limit::after(limit),
+                          [zk = zk_, path = path_, options = options_](if_contended when_contended) {
+                              return take(zk, path, options, when_contended);
+                          });
 }
 
 asio::awaitable<std::optional<lock_guard>> unfair_mutex::try_acquire_until(boot_clock::time_point limit) const {
-    return acquire_within(zk_, "try_acquire_until", path_, time_limit::at(limit), [zk = zk_, path = path_, options = options_](if_contended when_contended) { return take(zk, path, options, when_contended); });
+    return acquire_within(zk_, "try_acquire_until", path_, time_limit::at(limit),
+                          [zk = zk_, path = path_, options = options_](if_contended when_contended) {
+                              return take(zk, path, options, when_contended);
+                          });
 }
 
 asio::awaitable<std::optional<contender_info>> unfair_mutex::holder() const { return holder_of(zk_, path_); }

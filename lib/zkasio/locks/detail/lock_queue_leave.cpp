@@ -43,7 +43,8 @@ void lock_queue::release(const contender_ptr& c) {
     }
     remove(c, successors);
     for (const contender_ptr& s : successors) {
-        // Where the removal was refused at once (the session has just ended, or this is a child process), the successor has heard of it.
+        // Where the removal was refused at once (the session has just ended, or this is a child process), the successor
+        // has heard of it.
         if (s->now() != stage::owner_unconfirmed) continue;
         start_lease(s);
         // G30: in a cut, with suspension_policy::lose, nobody has the lock. A successor that was told only now would
