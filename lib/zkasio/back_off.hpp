@@ -16,6 +16,7 @@ namespace zkasio {
 
 namespace detail {
 class core;
+struct access;
 }
 
 /// The pauses between the attempts of something that is tried until it succeeds, is certain, or the session is over:
@@ -23,7 +24,6 @@ class core;
 /// operations::make_back_off(). Move-only; for one who tries.
 class ZKASIO_EXPORT back_off {
 public:
-    explicit back_off(std::shared_ptr<detail::core> core) : core_(std::move(core)) {}
     back_off(back_off&&) noexcept = default;
     back_off& operator=(back_off&&) noexcept = default;
 
@@ -41,6 +41,8 @@ public:
     void reset() noexcept { attempt_ = 0; }
 
 private:
+    friend struct detail::access;
+    explicit back_off(std::shared_ptr<detail::core> core) : core_(std::move(core)) {}
     static asio::awaitable<void> wait(std::chrono::milliseconds pause);
 
     std::shared_ptr<detail::core> core_;

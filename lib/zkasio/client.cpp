@@ -1,5 +1,6 @@
 #include <zkasio/client.hpp>
 
+#include <zkasio/detail/access.hpp>
 #include <zkasio/detail/await.hpp>
 #include <zkasio/detail/throw_error.hpp>
 #include <zkasio/detail/validate.hpp>
@@ -44,7 +45,7 @@ client::client(std::shared_ptr<core> c)
 asio::any_io_executor client::get_executor() const { return there(core_, "get_executor")->strand(); }
 const client_options& client::options() const { return there(core_, "options")->options(); }
 session_state client::state() const noexcept { return core_ ? core_->state() : session_state::closed; }
-session client::session_now() const { return session(core_, there(core_, "session_now")->current_session_record()); }
+session client::session_now() const { return access::make<session>(core_, there(core_, "session_now")->current_session_record()); }
 
 // What the members return may be awaited when the handle is gone: hence coroutines that have what they need.
 namespace {
@@ -57,7 +58,7 @@ asio::awaitable<void> until_connected(core_ptr c, std::string operation, std::st
 
 // Servers look at the credentials of the options behind the handshake, and refuse them when a session is there already.
 asio::awaitable<void> until_known(core_ptr c) {
-    back_off pauses(there(c, "connect"));
+    back_off pauses = access::make<back_off>(there(c, "connect"));
     for (;;) {
         co_await until_connected(c, "connect", std::string());
         if (c->options().auth().empty()) co_return;
@@ -77,7 +78,7 @@ asio::awaitable<void> until_known(core_ptr c) {
 
 asio::awaitable<session> connected_session(core_ptr c, std::string operation, std::string path) {
     co_await until_connected(c, std::move(operation), std::move(path));
-    co_return session(c, c->current_session_record());
+    co_return access::make<session>(c, c->current_session_record());
 }
 
 asio::awaitable<session_credentials> read_credentials(core_ptr c) {
@@ -177,7 +178,7 @@ asio::awaitable<void> client::run_with_session(std::function<asio::awaitable<voi
 session_events client::events() const {
     auto s = std::make_shared<event_subscription>();
     on_strand(there(core_, "events"), [core = core_, s] { core->sessions().subscribe(s, core->state()); });
-    return {core_, s};
+    return access::make<session_events>(core_, s);
 }
 
 }  // namespace zkasio

@@ -22,20 +22,22 @@ namespace zkasio {
 
 namespace detail {
 class event_subscription;
+struct access;
 }
 
 /// The session's events, one after another, from the moment of `client::events()` on (its first tells the state at that
 /// moment). Keeps the latest 256 for a slow reader. One coroutine at a time.
 class ZKASIO_EXPORT session_events {
 public:
-    session_events(std::shared_ptr<detail::core> core, std::shared_ptr<detail::event_subscription> subscription)
-        : core_(std::move(core)), subscription_(std::move(subscription)) {}
-
     /// *Completes when* something happens; session_state::closed is the last event. *Fails with* errc::client_closed
     /// after that.
     asio::awaitable<session_event> next() const;
 
 private:
+    friend struct detail::access;
+    session_events(std::shared_ptr<detail::core> core, std::shared_ptr<detail::event_subscription> subscription)
+        : core_(std::move(core)), subscription_(std::move(subscription)) {}
+
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<detail::event_subscription> subscription_;
 };
@@ -65,9 +67,6 @@ public:
         requires std::is_convertible_v<Context&, asio::execution_context&>
     client(Context& context, client_options options)
         : client(asio::any_io_executor(context.get_executor()), std::move(options)) {}
-
-    /// For tests: over another backend.
-    explicit client(std::shared_ptr<detail::core> core);
 
     /// The strand. Coroutines that run on it talk to the client without changing threads.
     asio::any_io_executor get_executor() const;
@@ -125,6 +124,8 @@ public:
     asio::awaitable<close_result> close() const;
 
 private:
+    friend struct detail::access;
+    explicit client(std::shared_ptr<detail::core> core);
     static asio::awaitable<void> run_with_session(std::function<asio::awaitable<void>(const session&)> body,
                                                   std::shared_ptr<detail::core> core);
 

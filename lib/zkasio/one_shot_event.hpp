@@ -14,6 +14,7 @@ namespace zkasio {
 
 namespace detail {
 class core;
+struct access;
 struct one_shot_state;
 }  // namespace detail
 
@@ -23,8 +24,6 @@ struct one_shot_state;
 /// operations::make_one_shot_event().
 class ZKASIO_EXPORT one_shot_event {
 public:
-    explicit one_shot_event(std::shared_ptr<detail::core> core);
-
     /// From any thread. What was written before is visible to those who were waiting.
     void fire() const noexcept;
 
@@ -44,6 +43,8 @@ public:
     }
 
 private:
+    friend struct detail::access;
+    explicit one_shot_event(std::shared_ptr<detail::core> core);
     static asio::awaitable<bool> run_body(std::function<asio::awaitable<void>()> body,
                                           std::shared_ptr<detail::core> core,
                                           std::shared_ptr<detail::one_shot_state> state);

@@ -1,5 +1,6 @@
 #include <zkasio/operations.hpp>
 
+#include <zkasio/detail/access.hpp>
 #include <zkasio/detail/node_search.hpp>
 #include <zkasio/detail/operations_impl.hpp>
 #include <zkasio/detail/random_engine.hpp>
@@ -29,27 +30,72 @@ command operations::impl::prepare(const operations& on, request what, std::strin
     return c;
 }
 
+namespace {
+
+bool is_to_be_repeated(const reply& r) {
+    // "Not connected" has waited already, for as long as an operation is meant to.
+    return r.asked && !is_write(*r.asked) && r.code == condition::retryable && r.code != errc::not_connected;
+}
+
+// Asks again, as long as the connection is lost under it and the client's retry policy agrees.
+asio::awaitable<reply> repeated(core_ptr core, command c, reply r, boot_clock::time_point began) {
+    for (int attempt = 0; is_to_be_repeated(r); ++attempt) {
+        const auto elapsed = std::chrono::duration_cast<retry_policy::duration>(boot_clock::now() - began);
+        const auto pause = core->options().retry().pause_before(attempt, elapsed, jitter());
+        if (!pause) break;
+        asio::steady_timer timer(co_await asio::this_coro::executor);
+        timer.expires_after(*pause);
+        std::error_code cancelled;
+        co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
+        if (cancelled) {
+            r.code = cancelled;
+            break;
+        }
+        command again = c;
+        again.what = std::move(*r.asked);
+        r = co_await perform(core, std::move(again));
+    }
+    co_return r;
+}
+
+// In a child process the strand may never run: this says what was asked for.
+void refuse_in_child(const core& on, const request& what) {
+    if (on.forked()) throw error(errc::forked, operation_name(what), path_of(what));
+}
+
+}  // namespace
+
 template <class Result>
 asio::awaitable<Result> operations::impl::ask(operations on, request what, Result (*take)(reply&&),
                                               std::error_code expected) {
+    const auto began = boot_clock::now();
     command c = prepare(on, std::move(what));
-    const std::string_view name = operation_name(c.what);
-    const std::string path(path_of(c.what));
-    reply r = co_await run(on.core_, std::move(c));
-    if (!expected || r.code != expected) throw_if_failed(r, name, path);
+    refuse_in_child(*on.core_, c.what);
+    c.expected = expected;
+    reply r = co_await perform(on.core_, std::move(c));
+    if (is_to_be_repeated(r)) {
+        command again{{}, on.session_, nullptr, expected};
+        r = co_await repeated(on.core_, std::move(again), std::move(r), began);
+    }
+    if (!expected || r.code != expected) throw_if_failed(r);
     co_return take(std::move(r));
 }
 
 template <class Result>
 asio::awaitable<watched<Result>> operations::impl::ask_and_watch(operations on, request what, Result (*take)(reply&&),
                                                                  std::error_code expected) {
+    const auto began = boot_clock::now();
     command c = prepare(on, std::move(what));
-    const std::string_view name = operation_name(c.what);
-    const std::string path(path_of(c.what));
+    refuse_in_child(*on.core_, c.what);
+    c.expected = expected;
     const watch_ptr w = c.watch = watch_by(c.what);
-    reply r = co_await run(on.core_, std::move(c));
-    if (!expected || r.code != expected) throw_if_failed(r, name, path);
-    watched<Result> result{take(std::move(r)), watch(on.core_, w)};
+    reply r = co_await perform(on.core_, std::move(c));
+    if (is_to_be_repeated(r)) {
+        command again{{}, on.session_, w, expected};
+        r = co_await repeated(on.core_, std::move(again), std::move(r), began);
+    }
+    if (!expected || r.code != expected) throw_if_failed(r);
+    watched<Result> result{take(std::move(r)), access::make<watch>(on.core_, w)};
     co_return result;
 }
 
@@ -59,29 +105,6 @@ kept_reply_ptr operations::impl::start(const operations& on, command c, request_
         core->requests().submit(std::move(c), kept, r);
     });
     return kept;
-}
-
-asio::awaitable<reply> detail::run(core_ptr c, command what) {
-    if (is_write(what.what)) co_return co_await perform(c, std::move(what));
-
-    const auto began = boot_clock::now();
-    for (int attempt = 0;; ++attempt) {
-        command again = what;
-        reply r = co_await perform(c, std::move(again));
-        // "Not connected" has waited already, for as long as an operation is meant to.
-        if (!r.code || r.code == errc::not_connected || r.code != condition::retryable) co_return r;
-        const auto elapsed = std::chrono::duration_cast<retry_policy::duration>(boot_clock::now() - began);
-        const auto pause = c->options().retry().pause_before(attempt, elapsed, jitter());
-        if (!pause) co_return r;
-        asio::steady_timer timer(co_await asio::this_coro::executor);
-        timer.expires_after(*pause);
-        std::error_code cancelled;
-        co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
-        if (cancelled) {
-            r.code = cancelled;
-            co_return r;
-        }
-    }
 }
 
 // ---------------------------------------------------------------------------------- a row for each single request
@@ -132,24 +155,24 @@ asio::awaitable<watched<node_data>> operations::config_and_watch() const {
 
 pending_create operations::start_create(std::string path, bytes data, create_options options) const {
     command c = impl::prepare(*this, make_create(path, std::move(data).take(), options));
-    return {core_, impl::start(*this, std::move(c)), "create", std::move(path)};
+    return access::make<pending_create>(core_, impl::start(*this, std::move(c)), "create", std::move(path));
 }
 pending_children operations::start_children(std::string path) const {
     command c = impl::prepare(*this, children_request{path});
-    return {core_, impl::start(*this, std::move(c)), "children", std::move(path)};
+    return access::make<pending_children>(core_, impl::start(*this, std::move(c)), "children", std::move(path));
 }
 pending_data operations::start_get(std::string path) const {
     command c = impl::prepare(*this, get_request{path});
-    return {core_, impl::start(*this, std::move(c)), "get", std::move(path)};
+    return access::make<pending_data>(core_, impl::start(*this, std::move(c)), "get", std::move(path));
 }
 pending_data operations::start_exists(std::string path) const {
     command c = impl::prepare(*this, exists_request{path});
-    return {core_, impl::start(*this, std::move(c)), "exists", std::move(path)};
+    return access::make<pending_data>(core_, impl::start(*this, std::move(c)), "exists", std::move(path));
 }
 pending_watched_data operations::start_get_and_watch(std::string path) const {
     command c = impl::prepare(*this, get_request{path, true});
     const watch_ptr w = c.watch = watch_by(c.what);
-    return {core_, impl::start(*this, std::move(c)), w, std::move(path)};
+    return access::make<pending_watched_data>(core_, impl::start(*this, std::move(c)), w, std::move(path));
 }
 
 pending_removal operations::ensure_removed(std::string path, std::vector<std::string> must_exist) const {
@@ -161,7 +184,8 @@ pending_removal operations::ensure_removed(std::string path, std::vector<std::st
         what = std::move(m);
     }
     command c = impl::prepare(*this, std::move(what));
-    return {core_, impl::start(*this, std::move(c), request_table::repeat::until_certain), "remove", std::move(path)};
+    return access::make<pending_removal>(
+        core_, impl::start(*this, std::move(c), request_table::repeat::until_certain), "remove", std::move(path));
 }
 
 // ------------------------------------------------------------------------------------------------- several of them
@@ -196,7 +220,7 @@ asio::awaitable<std::vector<step_result>> operations::impl::multi(operations on,
     all.append(std::move(steps));
     if (all.empty()) co_return std::vector<step_result>();
     command c = prepare(on, make_multi(all, operation), operation, checked.size());
-    reply r = co_await run(on.core_, std::move(c));
+    reply r = co_await perform(on.core_, std::move(c));
     co_return take_results(std::move(r), all, operation, checked.size());
 }
 
@@ -211,9 +235,11 @@ asio::awaitable<std::multimap<std::string, std::string>> operations::find_all_pr
 
 // ------------------------------------------------------------------------------------------- for writers of recipes
 
-one_shot_event operations::make_one_shot_event() const { return one_shot_event(there(core_, "make_one_shot_event")); }
+one_shot_event operations::make_one_shot_event() const {
+    return access::make<one_shot_event>(there(core_, "make_one_shot_event"));
+}
 
-back_off operations::make_back_off() const { return back_off(there(core_, "make_back_off")); }
+back_off operations::make_back_off() const { return access::make<back_off>(there(core_, "make_back_off")); }
 
 void operations::run_in_background(asio::awaitable<void> task) const {
     there(core_, "run_in_background");

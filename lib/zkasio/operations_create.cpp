@@ -33,19 +33,20 @@ std::string protection_prefix(const std::string& id) { return "_c_" + id + '-'; 
 
 asio::awaitable<created> operations::impl::create(operations on, std::string path, bytes data, create_options options) {
     std::string content = std::move(data).take();
-    const command c = prepare(on, make_create(path, content, options));
+    command c = prepare(on, make_create(path, content, options));
     if (options.is_protected())
         co_return co_await create_protected(on, std::move(path), std::move(content), std::move(options));
 
     // The parents may be removed again between their creation and the child's: they are containers.
     for (int attempt = 0;; ++attempt) {
-        command again = c;
-        reply r = co_await run(on.core_, std::move(again));
+        reply r = co_await perform(on.core_, std::move(c));
         if (r.code != zk_errc::no_node || options.parents() == missing_parents::fail || attempt == 10) {
             throw_if_failed(r, "create", path);
             co_return take_created(std::move(r));
         }
         co_await create_parents(on, path, options);
+        c.what = std::move(*r.asked);
+        c.pinned = on.session_;
     }
 }
 
@@ -60,7 +61,7 @@ asio::awaitable<void> operations::impl::create_parents(operations on, std::strin
         c.what = create_request{
             missing[i], {}, options.acl(), containers ? create_mode::container : create_mode::persistent};
         c.pinned = on.session_;
-        const reply r = co_await run(on.core_, std::move(c));
+        const reply r = co_await perform(on.core_, std::move(c));
         if (r.code == zk_errc::no_node && i + 1 < missing.size()) {
             ++i;
             continue;
@@ -174,7 +175,7 @@ asio::awaitable<std::multimap<std::string, std::string>> operations::impl::find_
 }
 
 asio::awaitable<std::optional<node_stat>> operations::impl::certain_stat(operations on, std::string path) {
-    back_off pauses(on.core_);
+    back_off pauses = on.make_back_off();
     for (;;) {
         try {
             co_return co_await on.exists(path);

@@ -1,5 +1,6 @@
 #include <zkasio/pending.hpp>
 
+#include <zkasio/detail/access.hpp>
 #include <zkasio/detail/await.hpp>
 #include <zkasio/detail/results.hpp>
 #include <zkasio/detail/throw_error.hpp>
@@ -73,7 +74,7 @@ pending_watched_data::~pending_watched_data() {
 
 watched<node_data> pending_watched_data::get() {
     reply& answer = good();
-    return watched<node_data>{take_data(std::move(answer)), watch(core_, std::exchange(watch_, nullptr))};
+    return watched<node_data>{take_data(std::move(answer)), access::make<watch>(core_, std::exchange(watch_, nullptr))};
 }
 
 void pending_removal::get() const {

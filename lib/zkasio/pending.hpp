@@ -16,6 +16,7 @@ namespace zkasio {
 
 namespace detail {
 class core;
+struct access;
 struct reply;
 struct kept_reply;
 struct watch_state;
@@ -26,9 +27,6 @@ struct watch_state;
 /// be awaited when the object is gone. One that was moved from fails with errc::invalid_argument.
 class ZKASIO_EXPORT pending {
 public:
-    pending(std::shared_ptr<detail::core> core, std::shared_ptr<detail::kept_reply> kept_reply, std::string operation,
-            std::string path);
-
     /// Waits until the request was answered, without looking at the answer. *Cancellation*: ends the wait only.
     asio::awaitable<void> answered() const;
 
@@ -37,6 +35,9 @@ public:
     void then(std::function<void()> f) const;
 
 protected:
+    friend struct detail::access;
+    pending(std::shared_ptr<detail::core> core, std::shared_ptr<detail::kept_reply> kept_reply, std::string operation,
+            std::string path);
     detail::reply& good() const;
 
     std::shared_ptr<detail::core> core_;
@@ -49,7 +50,6 @@ private:
 
 class ZKASIO_EXPORT pending_create : public pending {
 public:
-    using pending::pending;
     /// As operations::create().
     asio::awaitable<created> result() const;
     /// The same once it is answered, without waiting.
@@ -58,28 +58,36 @@ public:
     /// Takes the request back, if it was not sent yet: it ends with asio::error::operation_aborted, and no node is
     /// created. To be called on the client's strand. False: it was sent, or is answered.
     bool withdraw() const;
+
+private:
+    friend struct detail::access;
+    using pending::pending;
 };
 
 class ZKASIO_EXPORT pending_children : public pending {
 public:
-    using pending::pending;
     /// As operations::children().
     asio::awaitable<node_children> result() const;
     node_children get() const;
+
+private:
+    friend struct detail::access;
+    using pending::pending;
 };
 
 class ZKASIO_EXPORT pending_data : public pending {
 public:
-    using pending::pending;
     /// As operations::get().
     asio::awaitable<node_data> result() const;
     node_data get() const;
+
+private:
+    friend struct detail::access;
+    using pending::pending;
 };
 
 class ZKASIO_EXPORT pending_watched_data : public pending {
 public:
-    pending_watched_data(std::shared_ptr<detail::core> core, std::shared_ptr<detail::kept_reply> kept_reply,
-                         std::shared_ptr<detail::watch_state> watch, std::string path);
     /// The watch of a request that nobody waits for any more is removed.
     ~pending_watched_data();
     pending_watched_data(pending_watched_data&&) noexcept = default;
@@ -89,18 +97,25 @@ public:
     watched<node_data> get();
 
 private:
+    friend struct detail::access;
+    pending_watched_data(std::shared_ptr<detail::core> core, std::shared_ptr<detail::kept_reply> kept_reply,
+                         std::shared_ptr<detail::watch_state> watch, std::string path);
+
     std::shared_ptr<detail::watch_state> watch_;
 };
 
 class ZKASIO_EXPORT pending_removal : public pending {
 public:
-    using pending::pending;
     /// *Completes when* the node is certain to be gone.
     asio::awaitable<void> result() const;
     void get() const;
     /// Once it has succeeded: whether the node was there. False: somebody else has removed it, or this request has, on
     /// a connection that was lost before the answer came.
     bool found() const;
+
+private:
+    friend struct detail::access;
+    using pending::pending;
 };
 
 }  // namespace zkasio

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <zkasio/asio_version.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/export.hpp>
+
+#include <asio/awaitable.hpp>
 
 #include <exception>
 #include <type_traits>
@@ -85,7 +88,6 @@ public:
     result() = default;
     result(T value) : base(std::in_place_index<1>, std::move(value)) {}
     result(zkasio::error e) : base(std::in_place_index<2>, std::move(e)) {}
-    explicit result(detail::result_failure f) : base(std::in_place_index<2>, std::move(f)) {}
 
     T& value() & { return base::checked(*this); }
     const T& value() const& { return base::checked(*this); }
@@ -96,6 +98,11 @@ public:
     T&& operator*() && { return std::move(*this).value(); }
     T* operator->() { return &value(); }
     const T* operator->() const { return &value(); }
+
+private:
+    template <class U>
+    friend asio::awaitable<result<U>> as_result(asio::awaitable<U> operation);
+    explicit result(detail::result_failure f) : base(std::in_place_index<2>, std::move(f)) {}
 };
 
 /// Of an operation that returns nothing: `result<void>(std::in_place)` is its success.
@@ -110,10 +117,14 @@ public:
     result() = default;
     explicit result(std::in_place_t success) : base(std::in_place_index<1>, success) {}
     result(zkasio::error e) : base(std::in_place_index<2>, std::move(e)) {}
-    explicit result(detail::result_failure f) : base(std::in_place_index<2>, std::move(f)) {}
 
     void value() const { base::checked(*this); }
     void operator*() const { value(); }
+
+private:
+    template <class U>
+    friend asio::awaitable<result<U>> as_result(asio::awaitable<U> operation);
+    explicit result(detail::result_failure f) : base(std::in_place_index<2>, std::move(f)) {}
 };
 
 }  // namespace zkasio

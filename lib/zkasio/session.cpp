@@ -1,5 +1,6 @@
 #include <zkasio/session.hpp>
 
+#include <zkasio/detail/access.hpp>
 #include <zkasio/detail/await.hpp>
 #include <zkasio/detail/run_cancellable.hpp>
 #include <zkasio/detail/stop_when.hpp>
@@ -192,7 +193,7 @@ session_hold session::hold(std::vector<std::string> paths) const {
         h->nodes.back().path = std::move(path);
     }
     detail::on_strand(core_, [core = core_, h] { core->add_hold(h); });
-    return {core_, h};
+    return detail::access::make<session_hold>(core_, h);
 }
 
 session_hold session::hold_all(const std::vector<std::reference_wrapper<const session_hold>>& parts) const {
@@ -205,7 +206,7 @@ session_hold session::hold_all(const std::vector<std::reference_wrapper<const se
         h->parts.push_back(part.hold_);
     }
     detail::on_strand(core_, [core = core_, h] { core->add_hold(h); });
-    return {core_, h};
+    return detail::access::make<session_hold>(core_, h);
 }
 
 asio::any_io_executor session::get_executor() const { return detail::there(core_, "get_executor")->strand(); }

@@ -23,6 +23,7 @@
 namespace zkasio {
 
 namespace detail {
+struct access;
 struct hold;
 }
 
@@ -36,8 +37,6 @@ struct hold;
 class ZKASIO_EXPORT session_hold {
 public:
     session_hold() noexcept = default;
-    session_hold(std::shared_ptr<detail::core> core, std::shared_ptr<detail::hold> hold) noexcept
-        : core_(std::move(core)), hold_(std::move(hold)) {}
     session_hold(session_hold&&) noexcept = default;
     session_hold& operator=(session_hold&& other) noexcept;
     ~session_hold() { end(); }
@@ -85,6 +84,9 @@ public:
 
 private:
     friend class session;
+    friend struct detail::access;
+    session_hold(std::shared_ptr<detail::core> core, std::shared_ptr<detail::hold> hold) noexcept
+        : core_(std::move(core)), hold_(std::move(hold)) {}
     static asio::awaitable<void> run_body(std::function<asio::awaitable<void>()> body,
                                           std::shared_ptr<detail::core> core, std::shared_ptr<detail::hold> hold);
 
@@ -98,8 +100,6 @@ private:
 class ZKASIO_EXPORT session : public operations {
 public:
     session() noexcept : operations(nullptr, nullptr) {}
-    session(std::shared_ptr<detail::core> core, std::shared_ptr<detail::session_record> record)
-        : operations(std::move(core), std::move(record)) {}
 
     std::int64_t id() const noexcept;
     /// As granted by the servers.
@@ -130,6 +130,11 @@ public:
     /// What goes by the name `key` in this session; made by `make` when there is none. On the strand only.
     std::shared_ptr<session_local> local(const std::string& key,
                                          const std::function<std::shared_ptr<session_local>()>& make) const;
+
+private:
+    friend struct detail::access;
+    session(std::shared_ptr<detail::core> core, std::shared_ptr<detail::session_record> record)
+        : operations(std::move(core), std::move(record)) {}
 };
 
 }  // namespace zkasio

@@ -57,8 +57,6 @@ ZKASIO_EXPORT asio::awaitable<void> run_task_scope(scope_body body);
 /// *Lifetime*: until the body and all tasks have ended.
 class ZKASIO_EXPORT task_scope {
 public:
-    /// For zkasio itself.
-    explicit task_scope(detail::scope_state& state) noexcept : state_(state) {}
     task_scope(const task_scope&) = delete;
     task_scope& operator=(const task_scope&) = delete;
 
@@ -91,6 +89,9 @@ public:
     asio::any_io_executor get_executor() const;
 
 private:
+    friend class detail::scope_state;
+    explicit task_scope(detail::scope_state& state) noexcept : state_(state) {}
+
     detail::scope_state& state_;
 };
 

@@ -14,6 +14,7 @@ namespace zkasio {
 
 namespace detail {
 class core;
+struct access;
 struct watch_state;
 }  // namespace detail
 
@@ -33,7 +34,6 @@ struct watch_event {
 class ZKASIO_EXPORT watch {
 public:
     watch() noexcept = default;
-    watch(std::shared_ptr<detail::core> core, std::shared_ptr<detail::watch_state> state);
     watch(watch&& other) noexcept : use_(std::move(other.use_)) {}
     watch& operator=(watch&& other) noexcept {
         use_ = std::move(other.use_);
@@ -55,6 +55,9 @@ public:
     const std::string& path() const noexcept;
 
 private:
+    friend struct detail::access;
+    watch(std::shared_ptr<detail::core> core, std::shared_ptr<detail::watch_state> state);
+
     struct use;
     std::shared_ptr<use> use_;  // the watch is left with the last of these
 };

@@ -1,6 +1,7 @@
 #include "simulation/simulation.hpp"
 
 #include "support/catch.hpp"
+#include "support/client_over.hpp"
 
 #include <zkasio/detail/random_engine.hpp>
 
@@ -56,7 +57,7 @@ client simulation::add_client(suspension_policy when_suspended) {
     const int number = clients();
     cores_.push_back(
         std::make_shared<detail::core>(executor(), patient().suspension(when_suspended), ensemble.factory(number)));
-    clients_.emplace_back(cores_.back());
+    clients_.push_back(client_over(cores_.back()));
     return clients_.back();
 }
 

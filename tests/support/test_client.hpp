@@ -1,6 +1,7 @@
 #pragma once
 
 #include "support/catch.hpp"
+#include "support/client_over.hpp"
 #include "support/test_server.hpp"
 
 #include <zkasio/client.hpp>
@@ -39,7 +40,7 @@ public:
     detail::core& inside() const { return *core_; }
 
 private:
-    explicit test_client(std::shared_ptr<detail::core> c) : client(c) {}
+    explicit test_client(std::shared_ptr<detail::core> c) : client(client_over(std::move(c))) {}
 };
 
 /// Runs coroutines until all of them, and all that they left in the loop, have ended. A test that does not end within

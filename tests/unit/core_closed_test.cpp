@@ -89,7 +89,7 @@ TEST_CASE("core: after closing everything fails at once", "[core][close]") {
 TEST_CASE("core: the last handle closes", "[core][close]") {
     rig r;
     {
-        std::optional<client> zk(r.core);
+        std::optional<client> zk = client_over(r.core);
         auto copy = std::make_unique<client>(*zk);
         auto body = [&]() -> asio::awaitable<void> {
             co_await copy->get("/a");
@@ -106,7 +106,7 @@ TEST_CASE("core: the last handle closes", "[core][close]") {
 
 TEST_CASE("core: a client that is destroyed before it has begun", "[core][close]") {
     rig r;
-    { const client zk(r.core); }
+    { const client zk = client_over(r.core); }
     r.loop.run();
     CHECK(r.core->state() == session_state::closed);
     r.nothing_left();
@@ -167,7 +167,7 @@ TEST_CASE("core: the context is destroyed under everything that waits", "[core][
         asio::io_context io;
         auto c = std::make_shared<core>(io.get_executor(), rig::quick(), server.factory());
         core_left = c;
-        const client zk(std::move(c));
+        const client zk = client_over(std::move(c));
         auto watch = [](client z) -> asio::awaitable<void> {
             const auto seen = co_await z.get_and_watch("/a");
             co_await seen.changes.changed();

@@ -99,7 +99,7 @@ TEST_CASE("seam: the order of calls for one request", "[core][seam]") {
 
     const auto core = s.make_core();
     auto body = [&]() -> asio::awaitable<void> {
-        const client zk(core);
+        const client zk = client_over(core);
         co_await zk.get("/a");
         const close_result how = co_await zk.close();
         CHECK(how == close_result::session_left_to_expire);
@@ -118,7 +118,7 @@ TEST_CASE("seam: nothing is submitted, and no goodbye said, without a connection
     FORBID_CALL(s.mock, send_goodbye());
     const auto core = s.make_core();
     auto body = [&]() -> asio::awaitable<void> {
-        const client zk(core);
+        const client zk = client_over(core);
         const std::error_code code = co_await code_of(zk.get("/a"));
         CHECK(code == errc::not_connected);
         co_await zk.close();
@@ -136,7 +136,7 @@ TEST_CASE("seam: what has arrived is read before it is asked what has timed out"
     ALLOW_CALL(s.mock, process(true, false)).LR_SIDE_EFFECT(calls.push_back("read")).RETURN(drain_result::drained);
     const auto core = s.make_core();
     auto body = [&]() -> asio::awaitable<void> {
-        const client zk(core);
+        const client zk = client_over(core);
         co_await until([&] { return calls.size() >= 7; });
         co_await zk.close();
     };
@@ -160,7 +160,7 @@ TEST_CASE("seam: what has arrived is read also when a request comes before the t
     ALLOW_CALL(s.mock, send_goodbye()).RETURN(false);
     const auto core = s.make_core();
     auto body = [&]() -> asio::awaitable<void> {
-        const client zk(core);
+        const client zk = client_over(core);
         co_await zk.connected();
         const pending_children listing = zk.start_children("/a");
         calls.clear();
@@ -187,7 +187,7 @@ TEST_CASE("seam: a connection attempt that takes too long is aborted", "[core][s
     REQUIRE_CALL(s.mock, abort_connection()).LR_SIDE_EFFECT(connecting = false);
     const auto core = s.make_core();
     auto body = [&]() -> asio::awaitable<void> {
-        const client zk(core);
+        const client zk = client_over(core);
         const std::string text = co_await message_of(zk.connected());
         CHECK(text.find("10.0.0.1:2181: no answer") != std::string::npos);
         co_await zk.close();
@@ -207,7 +207,7 @@ TEST_CASE("seam: a batch is ended although a request in it was refused", "[core]
     ALLOW_CALL(s.mock, send_goodbye()).RETURN(false);
     const auto core = s.make_core();
     auto body = [&]() -> asio::awaitable<void> {
-        const client zk(core);
+        const client zk = client_over(core);
         co_await zk.connected();
         const pending_children a = zk.start_children("/a"), b = zk.start_children("/b");
         for (const pending_children* p : {&a, &b}) {
@@ -244,7 +244,7 @@ TEST_CASE("seam: a watch is removed over the connection, or forgotten without on
 
     const auto core = s.make_core();
     auto body = [&]() -> asio::awaitable<void> {
-        const client zk(core);
+        const client zk = client_over(core);
         {
             const auto seen = co_await zk.children_and_watch("/a");
             if (!is_connected) s.next = [&] { s.listener->on_link(link_state::disconnected); };
@@ -277,7 +277,7 @@ TEST_CASE("seam: a request that the backend never answers ends with the client, 
         }
     };
     auto body = [&]() -> asio::awaitable<void> {
-        const client zk(core);
+        const client zk = client_over(core);
         s.loop.spawn(write(zk));
         co_await until([&] { return submitted; });
         co_await zk.close();

@@ -43,7 +43,7 @@ TEST_CASE("what the last handle of a client returns may be awaited: the client i
     auto body = [&](client zk) -> asio::awaitable<void> {
         const auto inside = std::make_shared<core>(zk.get_executor(), rig::quick(), other.factory());
         co_await when_dead(
-            "client.hpp connected", client(inside), [](client& c) { return c.connected(); }, errc::client_closed);
+            "client.hpp connected", client_over(inside), [](client& c) { return c.connected(); }, errc::client_closed);
     };
     r.run(body);
 }

@@ -27,7 +27,7 @@ public:
     template <class Body>
     void run(Body& body) {
         std::function<asio::awaitable<void>()> task = [&]() -> asio::awaitable<void> {
-            const client zk(core);
+            const client zk = client_over(core);
             std::exception_ptr failed;
             try {
                 co_await body(zk);

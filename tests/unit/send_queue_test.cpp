@@ -80,3 +80,28 @@ TEST_CASE("send queue: the end of a session leaves those who wait for a connecti
     q.clear();
     CHECK(q.empty());
 }
+
+TEST_CASE("send queue: the order stays while requests come and go", "[send_queue]") {
+    send_queue q;
+    op_id pushed = 0, taken = 0;
+    const auto come = [&](int n) {
+        for (int i = 0; i < n; ++i) q.push(lane::normal, ++pushed);
+    };
+    const auto go = [&](int n) {
+        for (int i = 0; i < n; ++i) CHECK(q.next(false, now) == ++taken);
+    };
+    const int at_a_time = GENERATE(1, 7, 3000);
+    come(2 * at_a_time);
+    for (int i = 0; i < 20; ++i) {
+        go(at_a_time);
+        q.put_back(lane::normal, taken--);
+        come(at_a_time);
+        CHECK(q.waiting() == pushed - taken);
+    }
+    q.sweep([&](op_id id) { return id == taken + 1; });
+    ++taken;
+    q.put_back(lane::normal, taken--);
+    go(static_cast<int>(pushed - taken));
+    CHECK(q.empty());
+    CHECK_FALSE(q.next(false, now));
+}

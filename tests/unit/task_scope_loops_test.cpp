@@ -1,4 +1,5 @@
 // Task scopes on loops of all kinds: thread pools, strands, loops that are destroyed; and what ten thousand tasks cost.
+#include "unit/counting_new.hpp"
 #include "unit/task_scope_steps.hpp"
 
 #include <asio/bind_cancellation_slot.hpp>
@@ -19,26 +20,6 @@
 
 using namespace zkasio;
 using namespace zkasio::test;
-
-// Sanitizers have an operator new of their own, which finds more than this one counts.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define ZKASIO_TEST_COUNTS_NEW
-
-namespace {
-std::atomic<long> news{0}, deletes{0};
-}
-
-void* operator new(std::size_t size) {
-    news.fetch_add(1, std::memory_order_relaxed);
-    if (void* memory = std::malloc(size)) return memory;
-    throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept {
-    if (memory) deletes.fetch_add(1, std::memory_order_relaxed);
-    std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
-#endif
 
 namespace {
 

@@ -4,6 +4,8 @@
 #include <zkasio/detail/session_record.hpp>
 #include <zkasio/detail/watch_registry.hpp>
 
+#include <system_error>
+
 namespace zkasio::detail {
 
 /// A request on its way: what, for which session, and the watch that it sets, if any.
@@ -11,6 +13,7 @@ struct command {
     request what;
     session_record_ptr pinned;  ///< null: whichever session is current
     watch_ptr watch;
+    std::error_code expected;  ///< a code that is no failure
 };
 
 }  // namespace zkasio::detail

@@ -244,6 +244,7 @@ void core::on_timer() {
 void core::drive() {
     if (left_behind()) return;
     const time_point now = clock::now();
+    holds_.check_lease(now);  // before what lies unread is believed
     if (closing_ != closing::goodbye) link_.read_if_late(now);
     if (sessions_.is_ending()) end_session();
     if (!link_.is_open() || closing_ == closing::done) return rearm_timer(now);

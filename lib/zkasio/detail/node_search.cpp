@@ -1,6 +1,7 @@
 #include <zkasio/detail/node_search.hpp>
 
 #include <zkasio/back_off.hpp>
+#include <zkasio/detail/access.hpp>
 #include <zkasio/detail/validate.hpp>
 
 #include <asio/post.hpp>
@@ -52,7 +53,7 @@ public:
         for (const wanted_ptr& w : std::exchange(all_->waiting, {}))
             if (w.use_count() > 1) round_.push_back(w);  // else whoever wanted it has left
         if (round_.empty()) co_return false;
-        back_off pauses(core_);
+        back_off pauses = access::make<back_off>(core_);
         for (;;) {
             // Both travel together; the server carries them out in this order.
             const auto synced = ask(sync_request{key_.second}), listed = ask(children_request{key_.second, false});

@@ -22,7 +22,8 @@ struct operations::impl {
     static detail::command prepare(const operations& on, detail::request what, std::string_view operation = {},
                                    std::size_t checks = 0);
 
-    /// Sends one request, and turns its reply into a result.
+    /// Sends one request, and turns its reply into a result. One that only reads is sent again when the connection was
+    /// lost under it.
     /// @param expected a code that is no failure.
     template <class Result>
     static asio::awaitable<Result> ask(operations on, detail::request what, Result (*take)(detail::reply&&),
@@ -66,10 +67,4 @@ struct operations::impl {
     static asio::awaitable<bool> remove_all(operations on, std::vector<std::string> paths);
 };
 
-namespace detail {
-
-/// Sends a request, and repeats one that only reads when the connection was lost under it.
-asio::awaitable<reply> run(core_ptr c, command what);
-
-}  // namespace detail
 }  // namespace zkasio

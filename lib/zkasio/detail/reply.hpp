@@ -4,6 +4,7 @@
 #include <zkasio/detail/request.hpp>
 #include <zkasio/types.hpp>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -26,6 +27,8 @@ struct reply {
     std::vector<std::string> children;
     zkasio::acl acl;
     std::vector<multi_result> results;
+    /// Of a failure that somebody awaits: what was asked for, to be spoken of or asked for again.
+    std::shared_ptr<request> asked;
 };
 
 /// Of a removal that depends on other nodes: the one that does not exist, if that is why it was refused.

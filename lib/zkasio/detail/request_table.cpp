@@ -14,6 +14,7 @@ request_table::entry request_table::from(command&& c) {
     e.what = std::move(c.what);
     e.pinned = std::move(c.pinned);
     e.watch = std::move(c.watch);
+    e.expected = c.expected;
     return e;
 }
 
@@ -59,12 +60,30 @@ void request_table::enqueue(op_id id, entry e) {
     e.queued = clock::now();
     const bool may_expire = !e.until_certain && !e.internal;
     queue_.push(lane_of(e), id);
-    entries_.emplace(id, std::move(e));
+    insert(id, std::move(e));
     // Those that were cancelled while there was no connection.
     if (queue_.waiting() > 2 * entries_.size() + 1000)
         queue_.sweep([&](op_id other) { return !entries_.contains(other); });
     if (!link_.connected() && may_expire) expiring_.push_back(id);
     owner_.request_waits();
+}
+
+void request_table::insert(op_id id, entry&& e) {
+    if (spare_.empty()) {
+        entries_.emplace(id, std::move(e));
+        return;
+    }
+    entries::node_type node = std::move(spare_.back());
+    spare_.pop_back();
+    node.key() = id;
+    node.mapped() = std::move(e);
+    entries_.insert(std::move(node));
+}
+
+void request_table::drop(entries::node_type node) noexcept {
+    if (spare_.size() == most_spare) return;
+    node.mapped() = entry();
+    spare_.push_back(std::move(node));
 }
 
 // Whether it may leave by itself: nothing waits, nothing is under way, and the send buffer of the socket is empty. That
@@ -87,7 +106,7 @@ bool request_table::submit_at_once(op_id id, command& c, receiver& to) {
     e.queued = e.sent = last_sent_ = now;
     e.issued = true;
     ++issued_;
-    entries_.emplace(id, std::move(e));
+    insert(id, std::move(e));
     if (!link_.backend().is_settled()) {
         unsettled_ = true;
         owner_.request_waits();
@@ -108,11 +127,12 @@ void request_table::cancel(op_id id) {
     reply r;
     r.code = asio::error::operation_aborted;
     r.sent = it->second.issued && is_write(*it->second.what);
+    if (it->second.what) r.asked = std::make_shared<request>(*it->second.what);
     receiver to = std::move(it->second.to);
     if (it->second.issued)
         it->second.abandoned = true;
     else
-        entries_.erase(it);
+        drop(entries_.extract(it));
     to.deliver(std::move(r));
 }
 
@@ -145,7 +165,7 @@ bool request_table::is_needed(op_id id, const entry& e) {
         return false;
     }
     if (const auto* r = std::get_if<remove_watch_request>(&*e.what); r && !watches_.confirm_removal(r->path, r->kind)) {
-        entries_.erase(id);
+        drop(entries_.extract(id));
         return false;
     }
     const watch_target target = watch_of(*e.what);
@@ -190,7 +210,10 @@ void request_table::writable() {
 
 void request_table::finish(entry&& e, reply&& r) {
     if (e.what && !is_write(*e.what)) r.sent = false;  // whether it has arrived makes no difference
-    if (e.to) return e.to.deliver(std::move(r));
+    if (e.to) {
+        if (r.code && r.code != e.expected && e.what) r.asked = std::make_shared<request>(std::move(*e.what));
+        return e.to.deliver(std::move(r));
+    }
     if (e.internal) return e.internal(std::move(r));
     if (e.kept) {
         e.kept->reply = std::move(r);
@@ -207,6 +230,7 @@ void request_table::fail(op_id id, std::error_code code) {
     if (code == errc::not_connected) r.data = link_.why_not_connected();  // what the message will say
     if (node.mapped().issued) --issued_;
     finish(std::move(node.mapped()), std::move(r));
+    drop(std::move(node));
 }
 
 void request_table::answered(op_id id, reply&& r) {
@@ -225,6 +249,7 @@ void request_table::answered(op_id id, reply&& r) {
         r.data = "the chroot \"" + link_.chroot() + "\" does not exist: create it with a client that has none";
     if (e.until_certain) conclude_removal(e, r);
     finish(std::move(e), std::move(r));
+    drop(std::move(node));
 }
 
 bool request_table::repeats(const entry& e, const reply& r) const {

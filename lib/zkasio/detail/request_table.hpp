@@ -17,6 +17,7 @@
 #include <string>
 #include <system_error>
 #include <unordered_map>
+#include <vector>
 
 namespace zkasio::detail {
 
@@ -48,7 +49,9 @@ public:
 
     request_table(owner& o, link& l, wait_table& waits, auth_list& auth, const client_options& options,
                   const logger& log)
-        : owner_(o), link_(l), waits_(waits), auth_(auth), options_(options), log_(log), watches_(l.chroot().size()) {}
+        : owner_(o), link_(l), waits_(waits), auth_(auth), options_(options), log_(log), watches_(l.chroot().size()) {
+        spare_.reserve(most_spare);
+    }
 
     /// From any thread.
     op_id next_id() noexcept { return next_id_.fetch_add(1, std::memory_order_relaxed); }
@@ -131,6 +134,7 @@ private:
         std::optional<request> what;            // none: only waits for a connection
         session_record_ptr pinned;
         watch_ptr watch;
+        std::error_code expected;  // see command
         time_point queued{}, sent{};
         bool issued = false, until_certain = false, abandoned = false, urgent = false;
         bool unconfirmed = false;  // counted in auth_list::unconfirmed
@@ -140,6 +144,8 @@ private:
     static send_queue::lane lane_of(const entry& e) noexcept;
 
     void enqueue(op_id id, entry e);
+    void insert(op_id id, entry&& e);
+    void drop(entries::node_type node) noexcept;
     bool is_needed(op_id id, const entry& e);
     bool is_alone(const command& c) const;
     bool send(op_id id, entry& e);
@@ -160,6 +166,9 @@ private:
     const logger& log_;
     std::atomic<op_id> next_id_{1};
     entries entries_;
+    /// Of entries that have ended, for those to come: in a steady state, requests ask for no memory here.
+    static constexpr std::size_t most_spare = 64;
+    std::vector<entries::node_type> spare_;
     send_queue queue_;
     std::deque<op_id> expiring_;  // while there is no connection: those that do not wait for ever, oldest first
     /// As many as a server takes before it stops reading (globalOutstandingLimit); more would only be lost together

@@ -7,6 +7,7 @@
 #include <deque>
 #include <optional>
 #include <set>
+#include <vector>
 
 namespace zkasio::detail {
 
@@ -44,12 +45,12 @@ public:
     /// Calls `f(id)` for each in lane::normal, the oldest first.
     template <class F>
     void for_each_normal(F f) const {
-        for (const op_id id : normal_) f(id);
+        normal_.for_each(f);
     }
     /// Drops those of lane::normal for which `ended(id)`.
     template <class Ended>
     void sweep(Ended ended) {
-        std::erase_if(normal_, ended);
+        normal_.erase_if(ended);
     }
     /// Of a session that is over: those that are in no need of a connection by themselves.
     void drop_urgent_and_again() {
@@ -62,9 +63,35 @@ public:
     }
 
 private:
+    // Keeps the memory that it has: a std::deque asks for some with every 64th request.
+    class fifo {
+    public:
+        bool empty() const noexcept { return first_ == ids_.size(); }
+        std::size_t size() const noexcept { return ids_.size() - first_; }
+        void push_back(op_id id);
+        void push_front(op_id id);
+        op_id pop_front() noexcept;
+        void clear() noexcept;
+        template <class F>
+        void for_each(F& f) const {
+            for (std::size_t i = first_; i < ids_.size(); ++i) f(ids_[i]);
+        }
+        template <class Condition>
+        void erase_if(Condition& c) {
+            drop_taken();
+            std::erase_if(ids_, c);
+        }
+
+    private:
+        void drop_taken();
+
+        std::vector<op_id> ids_;
+        std::size_t first_ = 0;  // those before it have been taken out
+    };
+
     std::deque<op_id> urgent_;
     std::set<op_id> again_;
-    std::deque<op_id> normal_;
+    fifo normal_;
     time_point again_not_before_{};
 };
 

@@ -36,7 +36,7 @@ void socket_watch::drop(direction& d) {
     ::close(nothing);
     static std::mutex mutex;
     static auto& abandoned =
-        *new std::vector<std::unique_ptr<asio::posix::stream_descriptor>>;  // outlives all contexts
+        *new std::vector<std::unique_ptr<descriptor_type>>;  // outlives all contexts
     const std::lock_guard lock(mutex);
     abandoned.push_back(std::move(d.descriptor));
 }
@@ -56,7 +56,7 @@ bool socket_watch::duplicate(direction& d, int descriptor) {
     if (d.descriptor) return true;
     const int duplicate = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
     if (duplicate < 0) return false;
-    auto created = std::make_unique<asio::posix::stream_descriptor>(strand_);
+    auto created = std::make_unique<descriptor_type>(strand_);
     std::error_code refused;
     created->assign(duplicate, refused);
     if (refused) {

@@ -3,7 +3,7 @@
 #include <zkasio/detail/shutdown_service.hpp>
 #include <zkasio/detail/strand.hpp>
 
-#include <asio/posix/stream_descriptor.hpp>
+#include <asio/posix/basic_stream_descriptor.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -39,10 +39,12 @@ public:
     void close();
 
 private:
-    using wait_type = asio::posix::stream_descriptor::wait_type;
+    /// Knows the type of its executor: to erase it takes memory at each wait.
+    using descriptor_type = asio::posix::basic_stream_descriptor<strand_type>;
+    using wait_type = descriptor_type::wait_type;
     struct direction {
         wait_type what;
-        std::unique_ptr<asio::posix::stream_descriptor> descriptor{};
+        std::unique_ptr<descriptor_type> descriptor{};
         bool waiting = false;
     };
     void wait(direction& d);

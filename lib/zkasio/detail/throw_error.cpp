@@ -12,6 +12,12 @@ void throw_if_failed(const reply& r, std::string_view operation, std::string_vie
     throw error(r.code, operation, path, hint, r.sent);
 }
 
+void throw_if_failed(const reply& r) {
+    if (!r.code) return;
+    if (!r.asked) return throw_if_failed(r, {}, {});
+    throw_if_failed(r, operation_name(*r.asked), path_of(*r.asked));
+}
+
 const std::shared_ptr<core>& there(const std::shared_ptr<core>& c, std::string_view operation, std::string_view path) {
     if (!c) throw error(errc::invalid_argument, operation, path, "this object was moved from");
     return c;
