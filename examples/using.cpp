@@ -361,7 +361,7 @@ asio::awaitable<void> read_or_write(zkasio::shared_mutex lock, bool write) {
 // [/no_ternary]
 
 // [body_value]
-asio::awaitable<std::string> read_under_lock(zkasio::client zk, zkasio::mutex lock) {
+asio::awaitable<std::string> read_under_lock(zkasio::client zk, const zkasio::lockable& lock) {
     auto body = [&](zkasio::lock_guard&) -> asio::awaitable<std::string> {
         const zkasio::node_data read = co_await zk.get("/using/settings");
         co_return read.data;

@@ -271,6 +271,23 @@ TEST_CASE("what is wrong with the arguments of an operation is told through the 
     r.run(body);
 }
 
+TEST_CASE("an owner is refused by locks that know none, with words", "[arguments]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const auto mine = acquire_options().owner(lock_owner());
+        const semaphore permits_of(zk, "/s", permits::fixed(2));
+        std::vector<std::string> said;
+        said.push_back(co_await message_of(permits_of.request(2).acquire(mine)));
+        said.push_back(co_await message_of(unfair_mutex(zk, "/u").try_acquire(mine)));
+        said.push_back(co_await message_of(multi_mutex(zk).add(mutex(zk, "/m")).try_acquire_for(1h, mine)));
+        CHECK(said == std::vector<std::string>{
+                          "acquire /s: invalid argument (no lock_owner can hold permits: each request has some of its own)",
+                          "acquire /u: invalid argument (an unfair_mutex knows no lock_owner: use mutex)",
+                          "acquire /m: invalid argument (the owner of a lock is given to add())"});
+    };
+    r.run(body);
+}
+
 TEST_CASE("results that are made without arguments are as ones that were moved from", "[moved]") {
     test_loop loop;
     auto body = []() -> asio::awaitable<void> {

@@ -160,7 +160,7 @@ asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock_of(std::string 
 }  // namespace lock_detail
 
 /// Acquires, runs `body(guard)`, a coroutine, and releases; what the with_lock() members of the locks do. See
-/// mutex::with_lock().
+/// lockable::with_lock().
 template <class Body>
 asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(
     asio::awaitable<lock_guard> acquiring, Body&& body, revocation_policy policy = revocation_policy::ignore()) {

@@ -2,7 +2,6 @@
 
 #include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/joint_claims.hpp>
-#include <zkasio/locks/detail/timed.hpp>
 
 #include <asio/dispatch.hpp>
 
@@ -87,7 +86,7 @@ asio::awaitable<std::string> while_held(std::vector<std::shared_ptr<lock_claim>>
 
 }  // namespace
 
-multi_mutex::multi_mutex(client zk, multi_mutex_options options) : zk_(std::move(zk)), options_(options) {}
+multi_mutex::multi_mutex(client zk, multi_mutex_options options) : lockable(std::move(zk), {}), options_(options) {}
 
 multi_mutex& multi_mutex::insert(member m) {
     const auto at = std::lower_bound(members_.begin(), members_.end(), m.path,
@@ -96,13 +95,10 @@ multi_mutex& multi_mutex::insert(member m) {
         throw error(errc::invalid_argument, "multi_mutex", m.path,
                     "this lock is there already: it would wait for itself");
     members_.insert(at, std::move(m));
-    return *this;
-}
-
-std::string multi_mutex::path() const {
     std::string all;
-    for (const member& m : members_) all += (all.empty() ? "" : ",") + m.path;
-    return all;
+    for (const member& one : members_) all += (all.empty() ? "" : ",") + one.path;
+    set_path(std::move(all));
+    return *this;
 }
 
 bool multi_mutex::together() const {
@@ -111,7 +107,7 @@ bool multi_mutex::together() const {
 }
 
 void multi_mutex::check_client(const asio::any_io_executor& strand, const std::string& path) const {
-    if (strand != zk_.get_executor())
+    if (strand != on().get_executor())
         throw error(errc::invalid_argument, "multi_mutex", path, "this lock is another client's");
 }
 
@@ -164,9 +160,10 @@ asio::awaitable<multi_mutex::taken> multi_mutex::take_one_by_one(multi_mutex sel
     co_return result;
 }
 
-asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, bool wait) {
+asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, acquire_options how, bool wait) {
+    refuse_owner(how, self.path(), "the owner of a lock is given to add()");
     if (self.members_.empty()) throw error(errc::invalid_argument, "multi_mutex", {}, "there are no locks in it");
-    const session on = co_await self.zk_.current_session("acquire", self.path());
+    const session on = co_await self.on().current_session("acquire", self.path());
     for (;;) {
         asio::awaitable<taken> attempt =
             self.together() ? take_together(self, on, wait) : take_one_by_one(self, on, wait);
@@ -186,20 +183,10 @@ asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, b
     }
 }
 
-asio::awaitable<lock_guard> multi_mutex::acquire() const { return always(take(*this, true)); }
-
-asio::awaitable<std::optional<lock_guard>> multi_mutex::try_acquire() const { return take(*this, false); }
-
-asio::awaitable<std::optional<lock_guard>> multi_mutex::try_acquire_for(std::chrono::nanoseconds limit) const {
-    return acquire_within(
-        zk_, "try_acquire_for", path(), time_limit::after(limit),
-        [self = *this](if_contended when_contended) { return take(self, when_contended == if_contended::wait); });
-}
-
-asio::awaitable<std::optional<lock_guard>> multi_mutex::try_acquire_until(boot_clock::time_point limit) const {
-    return acquire_within(
-        zk_, "try_acquire_until", path(), time_limit::at(limit),
-        [self = *this](if_contended when_contended) { return take(self, when_contended == if_contended::wait); });
+lock_attempt multi_mutex::attempts(acquire_options how) const {
+    return [self = *this, how = std::move(how)](if_contended when_contended) {
+        return take(self, how, when_contended == if_contended::wait);
+    };
 }
 
 }  // namespace zkasio

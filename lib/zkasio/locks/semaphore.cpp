@@ -6,7 +6,6 @@
 #include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/nodes_claim.hpp>
 #include <zkasio/locks/detail/owned_node.hpp>
-#include <zkasio/locks/detail/timed.hpp>
 #include <zkasio/path.hpp>
 
 #include <asio/dispatch.hpp>
@@ -200,9 +199,7 @@ asio::awaitable<std::optional<permit_nodes>> acquire_permits(client zk, std::str
                                                              semaphore_options options, int n,
                                                              if_contended when_contended, acquire_options how,
                                                              std::optional<session>& on) {
-    if (how.owner())
-        throw error(errc::invalid_argument, "acquire", path,
-                    "no lock_owner can hold permits: each request has some of its own");
+    refuse_owner(how, path, "no lock_owner can hold permits: each request has some of its own");
     if (n < 1 || (max.path().empty() && n > max.number()))
         throw error(
             errc::invalid_argument, "acquire", path,
@@ -242,10 +239,6 @@ asio::awaitable<std::optional<lock_guard>> acquire_guard(client zk, std::string 
     }
 }
 
-lock_attempt attempts(client zk, std::string path, permits max, semaphore_options options, int n, acquire_options how) {
-    return [=](if_contended when_contended) { return acquire_guard(zk, path, max, options, n, when_contended, how); };
-}
-
 asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string path, permits max,
                                                         semaphore_options options, int n) {
     const acquire_options how;
@@ -270,33 +263,20 @@ asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string p
 
 }  // namespace
 
+lock_attempt permit_request::attempts(acquire_options how) const {
+    return [zk = on(), path = path(), max = max_, options = options_, n = n_,
+            how = std::move(how)](if_contended when_contended) {
+        return acquire_guard(zk, path, max, options, n, when_contended, how);
+    };
+}
+
 semaphore::semaphore(client zk, std::string path, permits max, semaphore_options options)
     : zk_(std::move(zk)), path_(std::move(path)), max_(std::move(max)), options_(std::move(options)) {
     check_directory("semaphore", path_);
 }
 
-asio::awaitable<lock_guard> semaphore::acquire(int n, acquire_options how) const {
-    return always(acquire_guard(zk_, path_, max_, options_, n, if_contended::wait, std::move(how)));
-}
-
 asio::awaitable<std::vector<lock_guard>> semaphore::acquire_each(int n) const {
     return acquire_guards(zk_, path_, max_, options_, n);
-}
-
-asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire(int n, acquire_options how) const {
-    return acquire_guard(zk_, path_, max_, options_, n, if_contended::give_up, std::move(how));
-}
-
-asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire_for(std::chrono::nanoseconds limit, int n,
-                                                                      acquire_options how) const {
-    return acquire_within(zk_, "try_acquire_for", path_, time_limit::after(limit),
-                          attempts(zk_, path_, max_, options_, n, std::move(how)));
-}
-
-asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire_until(boot_clock::time_point limit, int n,
-                                                                        acquire_options how) const {
-    return acquire_within(zk_, "try_acquire_until", path_, time_limit::at(limit),
-                          attempts(zk_, path_, max_, options_, n, std::move(how)));
 }
 
 asio::awaitable<std::vector<contender_info>> semaphore::holders() const {

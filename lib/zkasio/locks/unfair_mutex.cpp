@@ -5,7 +5,6 @@
 #include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/local_mutex.hpp>
 #include <zkasio/locks/detail/rethrow.hpp>
-#include <zkasio/locks/detail/timed.hpp>
 
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
@@ -230,7 +229,8 @@ asio::awaitable<std::shared_ptr<lock_claim>> contend_for_node(session on, std::s
 }
 
 asio::awaitable<std::optional<lock_guard>> take(client zk, std::string path, unfair_mutex_options options,
-                                                if_contended when_contended) {
+                                                acquire_options how, if_contended when_contended) {
+    refuse_owner(how, path, "an unfair_mutex knows no lock_owner: use mutex");
     const session on = co_await zk.current_session("acquire", path);
     for (;;) {
         const std::shared_ptr<lock_claim> claim = co_await contend_for_node(on, path, options, when_contended);
@@ -256,32 +256,16 @@ asio::awaitable<std::optional<contender_info>> holder_of(client zk, std::string 
 }  // namespace
 
 unfair_mutex::unfair_mutex(client zk, std::string path, unfair_mutex_options options)
-    : zk_(std::move(zk)), path_(std::move(path)), options_(std::move(options)) {
-    check_directory("unfair_mutex", path_);
+    : lockable(std::move(zk), std::move(path)), options_(std::move(options)) {
+    check_directory("unfair_mutex", this->path());
 }
 
-asio::awaitable<lock_guard> unfair_mutex::acquire() const {
-    return always(take(zk_, path_, options_, if_contended::wait));
+lock_attempt unfair_mutex::attempts(acquire_options how) const {
+    return [zk = on(), path = path(), options = options_, how = std::move(how)](if_contended when_contended) {
+        return take(zk, path, options, how, when_contended);
+    };
 }
 
-asio::awaitable<std::optional<lock_guard>> unfair_mutex::try_acquire() const {
-    return take(zk_, path_, options_, if_contended::give_up);
-}
-
-asio::awaitable<std::optional<lock_guard>> unfair_mutex::try_acquire_for(std::chrono::nanoseconds limit) const {
-    return acquire_within(zk_, "try_acquire_for", path_, time_limit::after(limit),
-                          [zk = zk_, path = path_, options = options_](if_contended when_contended) {
-                              return take(zk, path, options, when_contended);
-                          });
-}
-
-asio::awaitable<std::optional<lock_guard>> unfair_mutex::try_acquire_until(boot_clock::time_point limit) const {
-    return acquire_within(zk_, "try_acquire_until", path_, time_limit::at(limit),
-                          [zk = zk_, path = path_, options = options_](if_contended when_contended) {
-                              return take(zk, path, options, when_contended);
-                          });
-}
-
-asio::awaitable<std::optional<contender_info>> unfair_mutex::holder() const { return holder_of(zk_, path_); }
+asio::awaitable<std::optional<contender_info>> unfair_mutex::holder() const { return holder_of(on(), path()); }
 
 }  // namespace zkasio

@@ -4,6 +4,10 @@
 
 namespace zkasio::lock_detail {
 
+void refuse_owner(const acquire_options& how, const std::string& path, std::string_view why) {
+    if (how.owner()) throw error(errc::invalid_argument, "acquire", path, why);
+}
+
 asio::awaitable<bool> covered(std::shared_ptr<lock_claim> claim) {
     if (claim->hold().held()) co_return true;
     try {
