@@ -4,8 +4,8 @@
 #include <zkasio/client.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/locks/contender_info.hpp>
+#include <zkasio/locks/lock_options.hpp>
 #include <zkasio/locks/lockable.hpp>
-#include <zkasio/locks/name_scheme.hpp>
 
 #include <asio/awaitable.hpp>
 
@@ -15,24 +15,9 @@
 
 namespace zkasio {
 
-class mutex_options {
+class mutex_options : public queue_options<mutex_options> {
 public:
     mutex_options() {}
-    /// Written into the lock's node, for operators and contenders() to read: a host name, say.
-    mutex_options& data(bytes d) { data_ = std::move(d).take(); return *this; }
-    /// Of the lock's node and of directories created for it (open_acl()). Must let this client read and remove it.
-    mutex_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
-    /// How the nodes are named (Curator's way).
-    mutex_options& names(name_scheme n) { names_ = std::move(n); return *this; }
-
-    const std::string& data() const noexcept { return data_; }
-    const zkasio::acl& acl() const noexcept { return acl_; }
-    const name_scheme& names() const noexcept { return names_; }
-
-private:
-    std::string data_;
-    zkasio::acl acl_ = open_acl();
-    name_scheme names_ = name_scheme::curator();
 };
 
 /// A mutual-exclusion lock shared by every process that names the same `path`.

@@ -4,6 +4,7 @@
 #include <zkasio/client.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/locks/contender_info.hpp>
+#include <zkasio/locks/lock_options.hpp>
 #include <zkasio/locks/lockable.hpp>
 
 #include <asio/awaitable.hpp>
@@ -36,20 +37,9 @@ private:
     std::string path_;
 };
 
-class semaphore_options {
+class semaphore_options : public lock_options<semaphore_options> {
 public:
     semaphore_options() {}
-    /// Written into the nodes, for operators to read: a host name, say.
-    semaphore_options& data(bytes d) { data_ = std::move(d).take(); return *this; }
-    /// Of the nodes, and of directories created for them (open_acl()).
-    semaphore_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
-
-    const std::string& data() const noexcept { return data_; }
-    const zkasio::acl& acl() const noexcept { return acl_; }
-
-private:
-    std::string data_;
-    zkasio::acl acl_ = open_acl();
 };
 
 /// Some permits of a semaphore at once, as a lock: what semaphore::request() returns.

@@ -5,8 +5,8 @@
 #include <zkasio/export.hpp>
 #include <zkasio/locks/contender_info.hpp>
 #include <zkasio/locks/lock_kind.hpp>
+#include <zkasio/locks/lock_options.hpp>
 #include <zkasio/locks/lockable.hpp>
-#include <zkasio/locks/name_scheme.hpp>
 
 #include <asio/awaitable.hpp>
 
@@ -19,29 +19,16 @@
 
 namespace zkasio {
 
-class shared_mutex_options {
+class shared_mutex_options : public queue_options<shared_mutex_options> {
 public:
     shared_mutex_options() {}
-    /// Written into the lock's node, for operators and contenders() to read: a host name, say.
-    shared_mutex_options& data(bytes d) { data_ = std::move(d).take(); return *this; }
-    /// Of the lock's node and of directories created for it (open_acl()). Must let this client read and remove it.
-    shared_mutex_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
-    /// How the nodes are named (Curator's way).
-    shared_mutex_options& names(name_scheme n) { names_ = std::move(n); return *this; }
     /// Readers who come while readers hold the lock share it at once, whoever is waiting. Not fair: a steady stream of
     /// them keeps writers out for ever. Costs a reader one more round trip. The token of one who overtakes
     /// a writer is larger than that writer's. May differ from one program to the next: the others need not know.
     shared_mutex_options& prefer_readers() { prefer_readers_ = true; return *this; }
-
-    const std::string& data() const noexcept { return data_; }
-    const zkasio::acl& acl() const noexcept { return acl_; }
-    const name_scheme& names() const noexcept { return names_; }
     bool prefers_readers() const noexcept { return prefer_readers_; }
 
 private:
-    std::string data_;
-    zkasio::acl acl_ = open_acl();
-    name_scheme names_ = name_scheme::curator();
     bool prefer_readers_ = false;
 };
 

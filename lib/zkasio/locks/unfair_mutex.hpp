@@ -4,6 +4,7 @@
 #include <zkasio/client.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/locks/contender_info.hpp>
+#include <zkasio/locks/lock_options.hpp>
 #include <zkasio/locks/lockable.hpp>
 
 #include <asio/awaitable.hpp>
@@ -14,25 +15,17 @@
 
 namespace zkasio {
 
-class ZKASIO_EXPORT unfair_mutex_options {
+class ZKASIO_EXPORT unfair_mutex_options : public lock_options<unfair_mutex_options> {
 public:
     unfair_mutex_options() {}
-    /// Written into the node: who holds it. What holder() returns.
-    unfair_mutex_options& data(bytes d) { data_ = std::move(d).take(); return *this; }
-    /// Of the node, and of directories created for it (open_acl()).
-    unfair_mutex_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
     /// When the node goes, each waiter sleeps for a random time before it tries again, so that not all come at once: up
     /// to `first` (10 ms), and twice as much after each attempt in vain, up to `most` (500 ms; at most a day).
     unfair_mutex_options& back_off(std::chrono::milliseconds first, std::chrono::milliseconds most);
 
-    const std::string& data() const noexcept { return data_; }
-    const zkasio::acl& acl() const noexcept { return acl_; }
     std::chrono::milliseconds first_back_off() const noexcept { return first_; }
     std::chrono::milliseconds most_back_off() const noexcept { return most_; }
 
 private:
-    std::string data_;
-    zkasio::acl acl_ = open_acl();
     std::chrono::milliseconds first_{10}, most_{500};
 };
 
