@@ -91,10 +91,15 @@ protected:
     /// coroutine less: each is memory for everybody who waits.
     virtual asio::awaitable<lock_guard> wait_for_lock(acquire_options how) const;
 
+    /// The queue of a lock that a multi_mutex may take in one transaction with others; null for all other kinds.
+    virtual std::shared_ptr<const lock_detail::lock_spec> joint_queue() const { return nullptr; }
+
     const client& on() const noexcept { return zk_; }
     void set_path(std::string path) { path_ = std::move(path); }
 
 private:
+    friend class multi_mutex;  // asks its members for their joint_queue(), and for their client
+
     client zk_;
     std::string path_;
 };

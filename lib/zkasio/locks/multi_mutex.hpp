@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace zkasio {
@@ -58,23 +59,23 @@ public:
     /// @param zk the client of all the locks.
     explicit multi_mutex(client zk, multi_mutex_options options = multi_mutex_options());
 
-    /// A lock that has `path()`, `acquire(how...)` and `try_acquire(how...)`: `add(mutex)`, `add(semaphore, 3)`,
-    /// `add(mutex, acquire_options().owner(me))`.
+    /// Any lockable: `add(mutex)`, `add(mutex, acquire_options().owner(me))`; and any other lock that has `path()`,
+    /// `acquire(how...)` and `try_acquire(how...)`: `add(semaphore, 3)`, `add(shared_mutex, lock_kind::shared)`.
     /// Throws errc::invalid_argument for a path that is there already.
     template <class Lock, class... How>
     multi_mutex& add(Lock lock, How... how) {
-        member m{lock.path(),
-                 [lock, how...] { return lock.acquire(how...); },
-                 [lock, how...] { return lock.try_acquire(how...); },
-                 {}};
-        if constexpr (std::is_same_v<Lock, mutex> && sizeof...(How) == 0) m.as_mutex = lock;
-        return insert(std::move(m));
+        if constexpr (std::is_base_of_v<lockable, Lock> && std::is_constructible_v<acquire_options, How...>)
+            return insert({std::make_shared<const Lock>(std::move(lock)), acquire_options(std::move(how)...)});
+        else
+            return insert_other(
+                lock.path(), [lock, how...] { return lock.acquire(how...); },
+                [lock, how...] { return lock.try_acquire(how...); });
     }
     /// As a reader: a lock that has `acquire_shared()` and `try_acquire_shared()`.
     template <class Lock>
     multi_mutex& add_shared(Lock lock) {
-        return insert(
-            {lock.path(), [lock] { return lock.acquire_shared(); }, [lock] { return lock.try_acquire_shared(); }, {}});
+        return insert_other(
+            lock.path(), [lock] { return lock.acquire_shared(); }, [lock] { return lock.try_acquire_shared(); });
     }
 
 protected:
@@ -82,12 +83,12 @@ protected:
 
 private:
     struct member {
-        std::string path;
-        std::function<asio::awaitable<lock_guard>()> acquire;
-        std::function<asio::awaitable<std::optional<lock_guard>>()> try_acquire;
-        std::optional<mutex> as_mutex;
+        std::shared_ptr<const lockable> lock;
+        acquire_options how;
     };
     multi_mutex& insert(member m);
+    multi_mutex& insert_other(std::string path, std::function<asio::awaitable<lock_guard>()> acquire,
+                              std::function<asio::awaitable<std::optional<lock_guard>>()> try_acquire);
     bool together() const;
     void check_client(const asio::any_io_executor& strand, const std::string& path) const;
     struct taken {

@@ -44,13 +44,10 @@ public:
     /// Who holds the lock and who waits for it, in order, the holder first.
     asio::awaitable<std::vector<contender_info>> contenders() const;
 
-    /// For multi_mutex: the client's strand, and what its contenders share.
-    asio::any_io_executor get_executor() const { return on().get_executor(); }
-    const std::shared_ptr<const lock_detail::lock_spec>& spec() const noexcept { return spec_; }
-
 protected:
     lock_attempt attempts(acquire_options how) const override;
     asio::awaitable<lock_guard> wait_for_lock(acquire_options how) const override;
+    std::shared_ptr<const lock_detail::lock_spec> joint_queue() const override { return spec_; }
 
 private:
     std::shared_ptr<const lock_detail::lock_spec> spec_;
