@@ -208,7 +208,7 @@ asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, a
         if (!all.claims.empty()) {
             const std::shared_ptr<lock_claim> claim = std::make_shared<multi_claim>(std::move(all.claims), all.token);
             const bool kept = co_await covered(claim);
-            if (kept) co_return to_guard(claim);
+            if (kept) co_return to_guard(claim, self.on());
             all.lost = claim->hold().lost_path();
         }
         if (all.lost.empty()) co_return std::nullopt;

@@ -235,7 +235,7 @@ asio::awaitable<std::optional<lock_guard>> acquire_guard(client zk, std::string 
         const std::shared_ptr<lock_claim> claim = std::make_shared<nodes_claim>(*on, std::move(paths), token);
         for (owned_node& node : *nodes) node.keep();
         const bool kept = co_await covered(claim);
-        if (kept) co_return to_guard(claim);
+        if (kept) co_return to_guard(claim, zk);
     }
 }
 
@@ -249,7 +249,7 @@ asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string p
         std::vector<lock_guard> guards;
         for (owned_node& node : *nodes) {
             std::vector<std::string> paths(1, node.path());
-            guards.emplace_back(std::make_shared<nodes_claim>(*on, std::move(paths), node.czxid()));
+            guards.emplace_back(std::make_shared<nodes_claim>(*on, std::move(paths), node.czxid()), zk.keep_open());
             node.keep();
         }
         bool all = true;

@@ -50,7 +50,7 @@ shared_mutex_side shared_mutex::as(lock_kind kind) const {
 
 namespace {
 
-asio::awaitable<lock_guard> downgraded(lock_spec_ptr spec, std::string path, lock_guard writing) {
+asio::awaitable<lock_guard> downgraded(client zk, lock_spec_ptr spec, std::string path, lock_guard writing) {
     const auto claim = std::dynamic_pointer_cast<queue_claim>(writing.claim());
     const bool writes = claim && claim->asked().kind == lock_kind::exclusive;
     // With the names of kazoo's a mutex may have the same directory; its names say nothing of readers.
@@ -58,13 +58,14 @@ asio::awaitable<lock_guard> downgraded(lock_spec_ptr spec, std::string path, loc
         throw error(errc::invalid_argument, "downgrade", path,
                     "not a writer's guard of this lock, or one of a lock_owner");
     if (!writing.held()) throw error(errc::lock_lost, "downgrade", writing.path(), why_not_held(writing.reason()));
-    co_return lock_guard(co_await claim->downgrade(spec));
+    std::shared_ptr<lock_claim> reading = co_await claim->downgrade(spec);
+    co_return lock_guard(std::move(reading), zk.keep_open());
 }
 
 }  // namespace
 
 asio::awaitable<lock_guard> shared_mutex::downgrade(lock_guard writing) const {
-    return downgraded(spec_, path(), std::move(writing));
+    return downgraded(on(), spec_, path(), std::move(writing));
 }
 
 asio::awaitable<std::vector<contender_info>> shared_mutex::contenders() const {

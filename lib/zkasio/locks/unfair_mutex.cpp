@@ -236,7 +236,7 @@ asio::awaitable<std::optional<lock_guard>> take(client zk, std::string path, unf
         const std::shared_ptr<lock_claim> claim = co_await contend_for_node(on, path, options, when_contended);
         bool over = !claim;
         if (!over) over = co_await covered(claim);
-        if (over) co_return to_guard(claim);
+        if (over) co_return to_guard(claim, zk);
     }
 }
 

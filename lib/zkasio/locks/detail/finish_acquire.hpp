@@ -1,5 +1,6 @@
 #pragma once
 
+#include <zkasio/client.hpp>
 #include <zkasio/locks/acquire_options.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/locks/lock_guard.hpp>
@@ -22,8 +23,8 @@ void refuse_owner(const acquire_options& how, const std::string& path, std::stri
 /// Waits until the lease covers what was granted. False: it was lost before that, and the session lives: start over.
 asio::awaitable<bool> covered(std::shared_ptr<lock_claim> claim);
 
-/// Nothing for null.
-std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim);
+/// Nothing for null. @param zk the guard keeps it open.
+std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim, const client& zk);
 
 /// What comes from an attempt that never ends with nothing.
 asio::awaitable<lock_guard> always(asio::awaitable<std::optional<lock_guard>> attempt);
