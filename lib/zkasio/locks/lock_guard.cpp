@@ -191,7 +191,13 @@ asio::awaitable<void> lock_detail::run_with_lock(lock_body body, std::string pat
         };
         co_await guard.run(std::move(revocable));
     }
-    co_await guard.release();
+    // The body has completed, and what it returns is worth more than the news of a cancellation: the release goes on in
+    // the background.
+    try {
+        co_await guard.release();
+    } catch (const std::system_error& e) {
+        if (e.code() != condition::cancelled) throw;
+    }
 }
 
 }  // namespace zkasio

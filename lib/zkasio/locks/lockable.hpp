@@ -62,6 +62,8 @@ public:
     /// Acquires, runs `body(guard)`, a coroutine, and releases. When the lock is lost meanwhile, the body receives a
     /// terminal cancellation; when it has really ended, this throws errc::lock_lost, see lock_guard::run(). A body may
     /// release the guard itself. Returns what the body returns. *Lifetime* of the body: see kept_body.hpp.
+    /// *Cancellation* is passed on to the body. When the body has completed all the same, or before, its value is
+    /// returned, and the release goes on in the background.
     template <class Body>
     asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(
         Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
