@@ -259,11 +259,12 @@ asio::awaitable<std::optional<std::string>> settings_if_any(zkasio::client zk) {
 
 // [outage]
 asio::awaitable<zkasio::lock_guard> acquire_in_the_end(zkasio::mutex lock) {
+    const auto how = zkasio::acquire_options().survive_expiry();  // queues again with each session
     for (;;) {
         try {
-            co_return co_await lock.acquire();
+            co_return co_await lock.acquire(how);
         } catch (const zkasio::error& e) {
-            if (e.code() != zkasio::errc::session_expired && e.code() != zkasio::errc::not_connected) throw;
+            if (e.code() != zkasio::errc::not_connected) throw;
         }
     }
 }

@@ -38,9 +38,9 @@ public:
     virtual ~lockable();
 
     /// *Completes when* the lock is ours.
-    /// *Fails with* what operations fail with; errc::session_expired when the session ends while waiting;
-    /// errc::invalid_argument for an acquire_options::owner() of a kind of lock that knows none; and what the kind of
-    /// lock says.
+    /// *Fails with* what operations fail with; errc::session_expired when the session ends while waiting, but see
+    /// acquire_options::survive_expiry(); errc::invalid_argument for an acquire_options::owner() where the kind of lock
+    /// knows none; and what the kind of lock says.
     /// *Cancellation*: leaves no node and no watch behind, and nobody else waits for us.
     asio::awaitable<lock_guard> acquire(acquire_options how = acquire_options()) const;
 
@@ -101,6 +101,7 @@ protected:
 
 private:
     friend class multi_mutex;  // asks its members for their joint_queue(), and for their client
+    lock_attempt attempts_over_sessions(acquire_options how) const;
 
     client zk_;
     std::string path_;
