@@ -356,8 +356,8 @@ asio::awaitable<void> rename(zkasio::client zk, zkasio::mutex lock, std::string 
 // [no_ternary]
 asio::awaitable<void> read_or_write(zkasio::shared_mutex lock, bool write) {
     const auto kind = write ? zkasio::lock_kind::exclusive : zkasio::lock_kind::shared;
-    const zkasio::lock_guard guard =
-        co_await lock.acquire(kind);  // not: write ? co_await lock.acquire() : co_await ...
+    // Not: write ? co_await lock.acquire() : co_await ...
+    const zkasio::lock_guard guard = co_await lock.acquire(kind);
 }
 // [/no_ternary]
 
