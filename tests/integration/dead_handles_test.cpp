@@ -53,7 +53,7 @@ TEST_CASE("what locks return may be awaited when the lock object is gone") {
         co_await when_dead("shared_mutex.hpp try_acquire_shared_for", rw,
                            [](rw_lock& l) { return l.try_acquire_shared_for(1h); });
         co_await when_dead("shared_mutex.hpp try_acquire_shared_until", rw,
-                                       [&](rw_lock& l) { return l.try_acquire_shared_until(limit); });
+                           [&](rw_lock& l) { return l.try_acquire_shared_until(limit); });
         co_await when_dead("shared_mutex.hpp with_lock", rw, [](rw_lock& l) { return l.with_lock(under_lock); });
         co_await when_dead("shared_mutex.hpp with_shared_lock", rw,
                            [](rw_lock& l) { return l.with_shared_lock(under_lock); });

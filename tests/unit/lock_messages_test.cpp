@@ -9,7 +9,6 @@
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/path.hpp>
 
-
 using namespace zkasio;
 using namespace zkasio::detail;
 using namespace zkasio::test;

@@ -14,7 +14,10 @@ lock_guard::lock_guard(std::shared_ptr<lock_claim> claim, std::shared_ptr<const 
     : open_(std::move(open)), claim_(std::move(claim)), token_(claim_->token()) {}
 
 lock_guard::lock_guard(lock_guard&& other) noexcept
-    : open_(std::move(other.open_)), claim_(other.claim_), token_(other.token_), released_(other.released_.exchange(true)) {}
+    : open_(std::move(other.open_)),
+      claim_(other.claim_),
+      token_(other.token_),
+      released_(other.released_.exchange(true)) {}
 
 lock_guard& lock_guard::operator=(lock_guard&& other) noexcept {
     if (this != &other) {

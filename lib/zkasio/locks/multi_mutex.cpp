@@ -132,15 +132,15 @@ multi_mutex& multi_mutex::insert(member m) {
 
 multi_mutex& multi_mutex::insert_other(std::string path, std::function<asio::awaitable<lock_guard>()> acquire,
                                        std::function<asio::awaitable<std::optional<lock_guard>>()> try_acquire) {
-    return insert({std::make_shared<const other_lock>(on(), std::move(path), std::move(acquire), std::move(try_acquire)),
-                   acquire_options()});
+    return insert(
+        {std::make_shared<const other_lock>(on(), std::move(path), std::move(acquire), std::move(try_acquire)),
+         acquire_options()});
 }
 
 bool multi_mutex::together() const {
     return members_.size() > 1 && !options_.takes_one_after_another() &&
-           std::all_of(members_.begin(), members_.end(), [](const member& m) {
-               return m.lock->joint_queue() && !m.how.owner() && !m.how.on_position();
-           });
+           std::all_of(members_.begin(), members_.end(),
+                       [](const member& m) { return m.lock->joint_queue() && !m.how.owner() && !m.how.on_position(); });
 }
 
 void multi_mutex::check_client(const asio::any_io_executor& strand, const std::string& path) const {

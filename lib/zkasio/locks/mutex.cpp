@@ -24,8 +24,6 @@ asio::awaitable<lock_guard> mutex::wait_for_lock(acquire_options how) const {
     return contend<lock_guard>(on(), acquire_request(spec_, lock_kind::exclusive), std::move(how));
 }
 
-asio::awaitable<std::vector<contender_info>> mutex::contenders() const {
-    return lock_detail::contenders(on(), spec_);
-}
+asio::awaitable<std::vector<contender_info>> mutex::contenders() const { return lock_detail::contenders(on(), spec_); }
 
 }  // namespace zkasio

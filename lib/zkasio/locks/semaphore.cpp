@@ -49,9 +49,8 @@ int count_in(const std::string& data, const std::string& path) {
 // Fires when `changes` tells of one, for as long as somebody keeps that.
 one_shot_event fired_by(const session& on, const std::shared_ptr<watch>& changes) {
     const one_shot_event changed = on.make_one_shot_event();
-    asio::dispatch(on.get_executor(), [changes, changed] {
-        changes->then([changed](std::error_code, node_change) { changed.fire(); });
-    });
+    asio::dispatch(on.get_executor(),
+                   [changes, changed] { changes->then([changed](std::error_code, node_change) { changed.fire(); }); });
     return changed;
 }
 
@@ -264,10 +263,8 @@ asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string p
 }  // namespace
 
 lock_attempt permit_request::attempts(acquire_options how) const {
-    return [zk = on(), path = path(), max = max_, options = options_, n = n_,
-            how = std::move(how)](if_contended when_contended) {
-        return acquire_guard(zk, path, max, options, n, when_contended, how);
-    };
+    return [zk = on(), path = path(), max = max_, options = options_, n = n_, how = std::move(how)](
+               if_contended when_contended) { return acquire_guard(zk, path, max, options, n, when_contended, how); };
 }
 
 semaphore::semaphore(client zk, std::string path, permits max, semaphore_options options)

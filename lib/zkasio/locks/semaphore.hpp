@@ -44,10 +44,10 @@ public:
 
 /// Some permits of a semaphore at once, as a lock: what semaphore::request() returns.
 ///
-/// acquire() also fails with errc::invalid_argument when it is for less than one permit, or for more than a fixed number
-/// of them, and for an owner(): each request has permits of its own. on_position() tells where we stand among those who
-/// wait for their turn, until it comes; from then on only permits are waited for. try_acquire() has nothing also when
-/// another request is just being served.
+/// acquire() also fails with errc::invalid_argument when it is for less than one permit, or for more than a fixed
+/// number of them, and for an owner(): each request has permits of its own. on_position() tells where we stand among
+/// those who wait for their turn, until it comes; from then on only permits are waited for. try_acquire() has nothing
+/// also when another request is just being served.
 class ZKASIO_EXPORT permit_request final : public lockable {
 public:
     int permits_wanted() const noexcept { return n_; }

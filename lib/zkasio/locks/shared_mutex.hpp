@@ -32,8 +32,8 @@ private:
     bool prefer_readers_ = false;
 };
 
-/// One of the two ways to take a shared_mutex, as a lock by itself: what shared_mutex::as() returns. Copies name the same
-/// lock.
+/// One of the two ways to take a shared_mutex, as a lock by itself: what shared_mutex::as() returns. Copies name the
+/// same lock.
 class ZKASIO_EXPORT shared_mutex_side : public lockable {
 public:
     lock_kind kind() const noexcept { return kind_; }
