@@ -6,6 +6,7 @@
 #include <zkasio/detail/results.hpp>
 #include <zkasio/detail/throw_error.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/retry_until_certain.hpp>
 
 #include <algorithm>
 #include <array>
@@ -174,15 +175,7 @@ asio::awaitable<std::multimap<std::string, std::string>> operations::impl::find_
 }
 
 asio::awaitable<std::optional<node_stat>> operations::impl::certain_stat(operations on, std::string path) {
-    back_off pauses(on.core_);
-    for (;;) {
-        try {
-            co_return co_await on.exists(path);
-        } catch (const error& e) {
-            if (e.code() != condition::retryable) throw;
-        }
-        co_await pauses.pause();
-    }
+    co_return co_await retry_until_certain(back_off(on.core_), [&] { return on.exists(path); });
 }
 
 bool operations::impl::of_this_session(const operations& on, const node_stat& s) {

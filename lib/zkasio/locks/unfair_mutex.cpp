@@ -5,6 +5,7 @@
 #include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/local_mutex.hpp>
 #include <zkasio/locks/detail/rethrow.hpp>
+#include <zkasio/retry_until_certain.hpp>
 
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
@@ -31,19 +32,16 @@ namespace {
 // Removes the node with this czxid, and no other of the same name: when an operator has deleted ours, or when the
 // answer to the removal is lost, the node that is there may be the next holder's.
 asio::awaitable<void> remove_ours(session on, std::string path, std::int64_t czxid) {
-    back_off pauses = on.make_back_off();
-    for (bool again = false;; again = true) {
-        if (again) co_await pauses.pause();
-        try {
-            if (again) co_await on.sync(path);  // a server that lags behind still shows what we have removed
-            const auto there = co_await on.exists(path);
-            if (!there || there->czxid != czxid) co_return;
-            co_await on.remove(path);
-            co_return;
-        } catch (const error& e) {
-            if (e.code() == zk_errc::no_node) co_return;
-            if (e.code() != condition::retryable && e.code() != errc::not_connected) throw;
-        }
+    bool again = false;
+    auto attempt = [&]() -> asio::awaitable<void> {
+        if (std::exchange(again, true)) co_await on.sync(path);  // a server that lags behind still shows what is gone
+        const auto there = co_await on.exists(path);
+        if (there && there->czxid == czxid) co_await on.remove(path);
+    };
+    try {
+        co_await retry_until_certain(on.make_back_off(), attempt);
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
     }
 }
 
@@ -170,24 +168,18 @@ public:
 private:
     // Only one of this session tries at a time: if the node is this session's, it is ours.
     static asio::awaitable<std::optional<std::int64_t>> ours(session on, std::string path) {
-        back_off pauses = on.make_back_off();
-        for (;;) {
-            std::error_code failed;
-            std::optional<node_stat> there;
-            try {
-                co_await on.sync(path);
-                there = co_await on.exists(path);
-            } catch (const error& e) {
-                if (e.code() != condition::retryable && e.code() != zk_errc::no_node) throw;
-                failed = e.code();
-            }
-            if (failed == condition::retryable) {
-                co_await pauses.pause();
-                continue;
-            }
-            if (!there || there->ephemeral_owner != on.id()) co_return std::nullopt;
-            co_return there->czxid;
+        auto look = [&]() -> asio::awaitable<std::optional<node_stat>> {
+            co_await on.sync(path);
+            co_return co_await on.exists(path);
+        };
+        std::optional<node_stat> there;
+        try {
+            there = co_await retry_until_certain(on.make_back_off(), look);
+        } catch (const error& e) {
+            if (e.code() != zk_errc::no_node) throw;
         }
+        if (!there || there->ephemeral_owner != on.id()) co_return std::nullopt;
+        co_return there->czxid;
     }
     // Until that is done nobody else of this session may try.
     static asio::awaitable<void> clean_up(session on, std::string path, std::shared_ptr<local_mutex::claim> local) {
