@@ -213,6 +213,10 @@ asio::awaitable<std::multimap<std::string, std::string>> operations::find_all_pr
 
 one_shot_event operations::make_one_shot_event() const { return one_shot_event(there(core_, "make_one_shot_event")); }
 
+void operations::ensure_protected_removed(std::string parent, std::string protection_id) const {
+    run_in_background(impl::remove_protected(*this, std::move(parent), std::move(protection_id)));
+}
+
 back_off operations::make_back_off() const { return back_off(there(core_, "make_back_off")); }
 
 void operations::run_in_background(asio::awaitable<void> task) const {

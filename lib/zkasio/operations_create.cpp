@@ -74,12 +74,9 @@ asio::awaitable<void> operations::impl::create_parents(operations on, std::strin
     }
 }
 
-// Whatever is left of it when the caller gives up is looked for, and removed.
-void operations::impl::clean_up(const operations& on, std::string parent, std::string id) {
-    on.run_in_background([](operations who, std::string directory, std::string lost) -> asio::awaitable<void> {
-        const auto left = co_await who.find_protected(directory, lost);
-        if (left) who.ensure_removed(left->path);
-    }(on, std::move(parent), std::move(id)));
+asio::awaitable<void> operations::impl::remove_protected(operations on, std::string parent, std::string id) {
+    const std::optional<created> left = co_await on.find_protected(std::move(parent), std::move(id));
+    if (left) on.ensure_removed(left->path);
 }
 
 asio::awaitable<created> operations::impl::create_protected(operations on, std::string path, std::string data,
@@ -115,7 +112,7 @@ asio::awaitable<created> operations::impl::create_protected(operations on, std::
             if (!search_failed) continue;
             failed = search_failed;
         }
-        if (failed != condition::session_ended) clean_up(on, parent, id);
+        if (failed != condition::session_ended) on.ensure_protected_removed(parent, id);
         throw error(failed, "create", path,
                     search_failed ? "while looking for the node that may have been created" : "", true);
     }

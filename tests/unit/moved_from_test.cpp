@@ -68,6 +68,7 @@ asio::awaitable<void> refuses_all(operations o) {
     CHECK(code_thrown_by([&] { o.start_get("/a"); }) == errc::invalid_argument);
     CHECK(code_thrown_by([&] { o.start_get_and_watch("/a"); }) == errc::invalid_argument);
     CHECK(code_thrown_by([&] { o.ensure_removed("/a"); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { o.ensure_protected_removed("/a", "long enough"); }) == errc::invalid_argument);
     CHECK(code_thrown_by([&] { o.make_one_shot_event(); }) == errc::invalid_argument);
     CHECK(code_thrown_by([&] { o.run_in_background(nothing()); }) == errc::invalid_argument);
 }
