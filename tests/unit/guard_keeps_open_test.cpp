@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <vector>
 
 using namespace zkasio;
 using namespace zkasio::detail;
@@ -21,9 +22,12 @@ asio::awaitable<lock_guard> acquired_by_a_factory(core_ptr inside) {
     co_return co_await lock.acquire();
 }
 
-asio::awaitable<lock_guard> flag_of_a_factory(core_ptr inside) {
+asio::awaitable<std::vector<lock_guard>> two_of_a_factory(core_ptr inside) {
     const client zk(std::move(inside));
-    co_return co_await unfair_mutex(zk, "/lock/flag").acquire();
+    std::vector<lock_guard> both;
+    both.push_back(co_await mutex(zk, "/lock").acquire());
+    both.push_back(co_await unfair_mutex(zk, "/lock/flag").acquire());
+    co_return both;
 }
 
 bool goodbye_said(const fake_server& s) { return std::find(s.log.begin(), s.log.end(), "goodbye") != s.log.end(); }
@@ -73,14 +77,13 @@ TEST_CASE("guard: what a function returns that made the client is held until it 
 TEST_CASE("guard: a client closes when the last of its guards is destroyed", "[guard]") {
     bench r;
     auto steps = [&]() -> asio::awaitable<void> {
-        std::optional<lock_guard> first(co_await acquired_by_a_factory(r.core));
-        std::optional<lock_guard> second(co_await flag_of_a_factory(r.core));
-        first.reset();
+        std::vector<lock_guard> both = co_await two_of_a_factory(r.core);
+        both.erase(both.begin());
         co_await next_turns(r.server);
         co_await next_turns(r.server);
         CHECK_FALSE(goodbye_said(r.server));
-        CHECK(second->held());
-        second.emplace();
+        CHECK(both.front().held());
+        both.front() = lock_guard();
         co_await r.server.until([&] { return goodbye_said(r.server); });
     };
     r.loop.run(steps());
