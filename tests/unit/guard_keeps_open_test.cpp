@@ -107,10 +107,10 @@ TEST_CASE("guard: close ends a client that a guard keeps open", "[guard]") {
 }
 
 TEST_CASE("guard: one that keeps its client open may be destroyed with the loop", "[guard]") {
-    fake_server server;
-    fake_tree tree;
-    server.answer = [&](const request& q) { return tree(q); };
     for (const bool waiting : {true, false}) {
+        fake_server server;
+        fake_tree tree;
+        server.answer = [&](const request& q) { return tree(q); };
         auto io = std::make_unique<asio::io_context>();
         bool held = false;
         std::weak_ptr<core> inside;
