@@ -259,11 +259,12 @@ asio::awaitable<std::optional<std::string>> settings_if_any(zkasio::client zk) {
 
 // [outage]
 asio::awaitable<zkasio::lock_guard> acquire_in_the_end(zkasio::mutex lock) {
+    const auto how = zkasio::acquire_options().survive_expiry();  // queues again with each session
     for (;;) {
         try {
-            co_return co_await lock.acquire();
+            co_return co_await lock.acquire(how);
         } catch (const zkasio::error& e) {
-            if (e.code() != zkasio::errc::session_expired && e.code() != zkasio::errc::not_connected) throw;
+            if (e.code() != zkasio::errc::not_connected) throw;
         }
     }
 }
@@ -355,13 +356,13 @@ asio::awaitable<void> rename(zkasio::client zk, zkasio::mutex lock, std::string 
 // [no_ternary]
 asio::awaitable<void> read_or_write(zkasio::shared_mutex lock, bool write) {
     const auto kind = write ? zkasio::lock_kind::exclusive : zkasio::lock_kind::shared;
-    const zkasio::lock_guard guard =
-        co_await lock.acquire(kind);  // not: write ? co_await lock.acquire() : co_await ...
+    // Not: write ? co_await lock.acquire() : co_await ...
+    const zkasio::lock_guard guard = co_await lock.acquire(kind);
 }
 // [/no_ternary]
 
 // [body_value]
-asio::awaitable<std::string> read_under_lock(zkasio::client zk, zkasio::mutex lock) {
+asio::awaitable<std::string> read_under_lock(zkasio::client zk, const zkasio::lockable& lock) {
     auto body = [&](zkasio::lock_guard&) -> asio::awaitable<std::string> {
         const zkasio::node_data read = co_await zk.get("/using/settings");
         co_return read.data;

@@ -239,6 +239,10 @@ one_shot_event operations::make_one_shot_event() const {
     return access::make<one_shot_event>(there(core_, "make_one_shot_event"));
 }
 
+void operations::ensure_protected_removed(std::string parent, std::string protection_id) const {
+    run_in_background(impl::remove_protected(*this, std::move(parent), std::move(protection_id)));
+}
+
 back_off operations::make_back_off() const { return access::make<back_off>(there(core_, "make_back_off")); }
 
 void operations::run_in_background(asio::awaitable<void> task) const {

@@ -149,8 +149,12 @@ public:
     /// @param protection_id of 8 characters or more: a shorter one might be part of anybody's name.
     asio::awaitable<std::optional<created>> find_protected(std::string parent, std::string protection_id) const;
 
-    /// The same for many ids at once, without looking at the nodes: the names of the children that carry them, by id.
-    /// All who look into one directory at a time share listings, whichever of the two they call.
+    /// Removes, in the background, whatever node a create with this id has left or will leave, by find_protected(): for
+    /// who gives up while the outcome of that create is not known. What fails is logged, and goes with the session.
+    void ensure_protected_removed(std::string parent, std::string protection_id) const;
+
+    /// find_protected() for many ids at once, without looking at the nodes: the names of the children that carry them,
+    /// by id. All who look into one directory at a time share listings, whichever of the two they call.
     asio::awaitable<std::multimap<std::string, std::string>> find_all_protected(std::string parent,
                                                                                 std::vector<std::string> ids) const;
 

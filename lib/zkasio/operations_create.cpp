@@ -6,6 +6,7 @@
 #include <zkasio/detail/results.hpp>
 #include <zkasio/detail/throw_error.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/retry_until_certain.hpp>
 
 #include <algorithm>
 #include <array>
@@ -74,12 +75,9 @@ asio::awaitable<void> operations::impl::create_parents(operations on, std::strin
     }
 }
 
-// Whatever is left of it when the caller gives up is looked for, and removed.
-void operations::impl::clean_up(const operations& on, std::string parent, std::string id) {
-    on.run_in_background([](operations who, std::string directory, std::string lost) -> asio::awaitable<void> {
-        const auto left = co_await who.find_protected(directory, lost);
-        if (left) who.ensure_removed(left->path);
-    }(on, std::move(parent), std::move(id)));
+asio::awaitable<void> operations::impl::remove_protected(operations on, std::string parent, std::string id) {
+    const std::optional<created> left = co_await on.find_protected(std::move(parent), std::move(id));
+    if (left) on.ensure_removed(left->path);
 }
 
 asio::awaitable<created> operations::impl::create_protected(operations on, std::string path, std::string data,
@@ -115,7 +113,7 @@ asio::awaitable<created> operations::impl::create_protected(operations on, std::
             if (!search_failed) continue;
             failed = search_failed;
         }
-        if (failed != condition::session_ended) clean_up(on, parent, id);
+        if (failed != condition::session_ended) on.ensure_protected_removed(parent, id);
         throw error(failed, "create", path,
                     search_failed ? "while looking for the node that may have been created" : "", true);
     }
@@ -175,15 +173,7 @@ asio::awaitable<std::multimap<std::string, std::string>> operations::impl::find_
 }
 
 asio::awaitable<std::optional<node_stat>> operations::impl::certain_stat(operations on, std::string path) {
-    back_off pauses = on.make_back_off();
-    for (;;) {
-        try {
-            co_return co_await on.exists(path);
-        } catch (const error& e) {
-            if (e.code() != condition::retryable) throw;
-        }
-        co_await pauses.pause();
-    }
+    co_return co_await retry_until_certain(on.make_back_off(), [&] { return on.exists(path); });
 }
 
 bool operations::impl::of_this_session(const operations& on, const node_stat& s) {

@@ -16,15 +16,14 @@ asio::awaitable<void> under_lock(lock_guard&) { co_return; }
 asio::awaitable<void> nothing() { co_return; }
 asio::awaitable<std::shared_ptr<lock_claim>> refused() { co_return nullptr; }
 
-asio::awaitable<void> try_multi_mutex(multi_mutex all) {
-    using several = multi_mutex;
+template <class Lock>
+asio::awaitable<void> try_lockable(Lock lock) {
     const auto limit = boot_clock::now() + 1h;
-    co_await when_dead("multi_mutex.hpp acquire", all, [](several& l) { return l.acquire(); });
-    co_await when_dead("multi_mutex.hpp try_acquire", all, [](several& l) { return l.try_acquire(); });
-    co_await when_dead("multi_mutex.hpp try_acquire_for", all, [](several& l) { return l.try_acquire_for(1h); });
-    co_await when_dead("multi_mutex.hpp try_acquire_until", all,
-                       [&](several& l) { return l.try_acquire_until(limit); });
-    co_await when_dead("multi_mutex.hpp with_lock", all, [](several& l) { return l.with_lock(under_lock); });
+    co_await when_dead("lockable.hpp acquire", lock, [](Lock& l) { return l.acquire(); });
+    co_await when_dead("lockable.hpp try_acquire", lock, [](Lock& l) { return l.try_acquire(); });
+    co_await when_dead("lockable.hpp try_acquire_for", lock, [](Lock& l) { return l.try_acquire_for(1h); });
+    co_await when_dead("lockable.hpp try_acquire_until", lock, [&](Lock& l) { return l.try_acquire_until(limit); });
+    co_await when_dead("lockable.hpp with_lock", lock, [](Lock& l) { return l.with_lock(under_lock); });
 }
 
 }  // namespace
@@ -36,13 +35,9 @@ TEST_CASE("what locks return may be awaited when the lock object is gone") {
         const auto limit = boot_clock::now() + 1h;
 
         const mutex m(zk, dir + "/mutex");
-        co_await when_dead("mutex.hpp acquire", m, [](mutex& l) { return l.acquire(); });
-        co_await when_dead("mutex.hpp acquire", m,
+        co_await try_lockable(m);
+        co_await when_dead("lockable.hpp acquire", m,
                            [](mutex& l) { return l.acquire(acquire_options().owner(lock_owner())); });
-        co_await when_dead("mutex.hpp try_acquire", m, [](mutex& l) { return l.try_acquire(); });
-        co_await when_dead("mutex.hpp try_acquire_for", m, [](mutex& l) { return l.try_acquire_for(1h); });
-        co_await when_dead("mutex.hpp try_acquire_until", m, [&](mutex& l) { return l.try_acquire_until(limit); });
-        co_await when_dead("mutex.hpp with_lock", m, [](mutex& l) { return l.with_lock(under_lock); });
         co_await when_dead("mutex.hpp contenders", m, [](mutex& l) { return l.contenders(); });
 
         const shared_mutex rw(zk, dir + "/shared");
@@ -58,7 +53,7 @@ TEST_CASE("what locks return may be awaited when the lock object is gone") {
         co_await when_dead("shared_mutex.hpp try_acquire_shared_for", rw,
                            [](rw_lock& l) { return l.try_acquire_shared_for(1h); });
         co_await when_dead("shared_mutex.hpp try_acquire_shared_until", rw,
-                                       [&](rw_lock& l) { return l.try_acquire_shared_until(limit); });
+                           [&](rw_lock& l) { return l.try_acquire_shared_until(limit); });
         co_await when_dead("shared_mutex.hpp with_lock", rw, [](rw_lock& l) { return l.with_lock(under_lock); });
         co_await when_dead("shared_mutex.hpp with_shared_lock", rw,
                            [](rw_lock& l) { return l.with_shared_lock(under_lock); });
@@ -66,6 +61,8 @@ TEST_CASE("what locks return may be awaited when the lock object is gone") {
         lock_guard writing = co_await rw.acquire();
         co_await when_dead("shared_mutex.hpp downgrade", rw,
                            [&](rw_lock& l) { return l.downgrade(std::move(writing)); });
+
+        co_await try_lockable(rw.readers());
 
         const semaphore s(zk, dir + "/semaphore", permits::fixed(3));
         co_await when_dead("semaphore.hpp acquire", s, [](semaphore& l) { return l.acquire(2); });
@@ -75,25 +72,20 @@ TEST_CASE("what locks return may be awaited when the lock object is gone") {
         co_await when_dead("semaphore.hpp try_acquire_until", s,
                            [&](semaphore& l) { return l.try_acquire_until(limit, 2); });
         co_await when_dead("semaphore.hpp with_permit", s, [](semaphore& l) { return l.with_permit(under_lock); });
+        co_await try_lockable(s.request(2));
         co_await when_dead("semaphore.hpp holders", s, [](semaphore& l) { return l.holders(); });
         co_await when_dead("semaphore.hpp waiting", s, [](semaphore& l) { return l.waiting(); });
 
         const unfair_mutex u(zk, dir + "/unfair");
-        using simple = unfair_mutex;
-        co_await when_dead("unfair_mutex.hpp acquire", u, [](simple& l) { return l.acquire(); });
-        co_await when_dead("unfair_mutex.hpp try_acquire", u, [](simple& l) { return l.try_acquire(); });
-        co_await when_dead("unfair_mutex.hpp try_acquire_for", u, [](simple& l) { return l.try_acquire_for(1h); });
-        co_await when_dead("unfair_mutex.hpp try_acquire_until", u,
-                           [&](simple& l) { return l.try_acquire_until(limit); });
-        co_await when_dead("unfair_mutex.hpp with_lock", u, [](simple& l) { return l.with_lock(under_lock); });
-        co_await when_dead("unfair_mutex.hpp holder", u, [](simple& l) { return l.holder(); });
+        co_await try_lockable(u);
+        co_await when_dead("unfair_mutex.hpp holder", u, [](unfair_mutex& l) { return l.holder(); });
 
         const mutex other(zk, dir + "/other");
         multi_mutex at_once(zk), one_by_one(zk);
         at_once.add(m).add(other);
         one_by_one.add(m).add(u).add(s, 2);
-        co_await try_multi_mutex(at_once);
-        co_await try_multi_mutex(one_by_one);
+        co_await try_lockable(at_once);
+        co_await try_lockable(one_by_one);
 
         const lock_owner me;
         co_await when_dead("lock_owner.hpp acquire", me,

@@ -13,6 +13,7 @@
 using namespace zkasio;
 
 using task = asio::awaitable<void>;
+using claiming = asio::awaitable<std::shared_ptr<lock_claim>>;
 
 task all(client zk, mutex m, shared_mutex rw, semaphore permits, unfair_mutex flag, multi_mutex several,
          lock_owner owner) {
@@ -35,11 +36,9 @@ task all(client zk, mutex m, shared_mutex rw, semaphore permits, unfair_mutex fl
     co_await permits.with_permit([s](lock_guard&) -> task { co_return; });                             // refused
     co_await flag.with_lock([s](lock_guard&) -> task { co_return; });                                  // refused
     co_await several.with_lock([s](lock_guard&) -> task { co_return; });                               // refused
-    co_await owner.acquire(zk, s, s, any,
-                           [s]() -> asio::awaitable<std::shared_ptr<lock_claim>> { co_return nullptr; });  // refused
-    co_await owner.try_acquire(
-        zk, s, s, any, [s]() -> asio::awaitable<std::shared_ptr<lock_claim>> { co_return nullptr; });  // refused
-    const lock_guard guard =
-        co_await m.acquire(acquire_options().on_position([s](const queue_position&) {}));              // refused
+    co_await owner.acquire(zk, s, s, any, [s]() -> claiming { co_return nullptr; });                   // refused
+    co_await owner.try_acquire(zk, s, s, any, [s]() -> claiming { co_return nullptr; });               // refused
+    const auto at = acquire_options().on_position([s](const queue_position&) {});                      // refused
+    const lock_guard guard = co_await m.acquire(at);
     co_await guard.run([s]() -> task { co_return; });                                                  // refused
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -16,6 +17,16 @@ inline std::string read_file(const std::filesystem::path& path) {
     return text.str();
 }
 
+/// What stands between "protected:" and the next "private:", or the end of the class, is no public member.
+inline std::string without_protected(std::string text) {
+    const std::string begin = "\nprotected:\n";
+    for (auto from = text.find(begin); from != std::string::npos; from = text.find(begin, from)) {
+        const auto to = std::min(text.find("\nprivate:\n", from), text.find("\n};\n", from));
+        text.erase(from, to == std::string::npos ? to : to - from);
+    }
+    return text;
+}
+
 /// The public members that return an awaitable, as the headers declare them: "client.hpp connected". For tests that
 /// have to try each.
 inline std::vector<std::string> public_awaitable_members() {
@@ -25,7 +36,7 @@ inline std::vector<std::string> public_awaitable_members() {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "lib/zkasio")) {
         const std::filesystem::path& path = entry.path();
         if (path.extension() != ".hpp" || path.parent_path().filename() == "detail") continue;
-        const std::string text = read_file(path);
+        const std::string text = without_protected(read_file(path));
         for (std::sregex_iterator m(text.begin(), text.end(), declaration), end; m != end; ++m)
             found.push_back(path.filename().string() + ' ' + (*m)[1].str());
     }

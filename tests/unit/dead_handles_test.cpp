@@ -71,9 +71,8 @@ TEST_CASE("operations may be awaited when what they were called on is gone", "[d
             co_await when_dead("operations.hpp remove", on, [](ops& o) { return o.remove("/a"); });
             co_await when_dead("operations.hpp remove_recursive", on, [](ops& o) { return o.remove_recursive("/a"); });
             co_await when_dead("operations.hpp multi", on, [](ops& o) { return o.multi(transaction().check("/a")); });
-            co_await when_dead("operations.hpp multi_behind", on, [](ops& o) {
-                return o.multi_behind({}, transaction().check("/a"), "x");
-            });
+            co_await when_dead("operations.hpp multi_behind", on,
+                               [](ops& o) { return o.multi_behind({}, transaction().check("/a"), "x"); });
             co_await when_dead("operations.hpp sync", on, [](ops& o) { return o.sync(); });
             co_await when_dead("operations.hpp get_acl", on, [](ops& o) { return o.get_acl("/a"); });
             co_await when_dead("operations.hpp set_acl", on, [](ops& o) { return o.set_acl("/a", open_acl()); });
@@ -123,7 +122,7 @@ TEST_CASE("what watches, one-shots and pending requests return may be awaited wh
 
         co_await when_dead("pending.hpp answered", zk.start_get("/a"), [](pending& p) { return p.answered(); });
         co_await when_dead("pending.hpp result", zk.start_create("/a", "", create_options()),
-                                       [](pending_create& p) { return p.result(); });
+                           [](pending_create& p) { return p.result(); });
         co_await when_dead("pending.hpp result", zk.start_children("/a"),
                            [](pending_children& p) { return p.result(); });
         co_await when_dead("pending.hpp result", zk.start_get("/a"), [](pending_data& p) { return p.result(); });
@@ -166,8 +165,9 @@ TEST_CASE("a watch stays as long as somebody may await it", "[dead]") {
 // tests/integration/dead_handles_test.cpp.
 TEST_CASE("every public member that returns an awaitable is tried without its object", "[dead]") {
     const std::filesystem::path root = ZKASIO_SOURCE_DIR;
-    const std::string tried = read_file(root / "tests/unit/dead_handles_test.cpp") +
-                              read_file(root / "tests/integration/dead_handles_test.cpp");
+    std::string tried = read_file(root / "tests/unit/dead_handles_test.cpp") +
+                        read_file(root / "tests/integration/dead_handles_test.cpp");
+    tried = std::regex_replace(tried, std::regex("when_dead\\(\\s+"), "when_dead(");  // however it is laid out
     const std::set<std::string> kept_by_their_callers{"lock_claim.hpp gone"};
 
     const std::vector<std::string> members = public_awaitable_members();

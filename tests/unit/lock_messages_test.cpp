@@ -9,7 +9,6 @@
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/path.hpp>
 
-
 using namespace zkasio;
 using namespace zkasio::detail;
 using namespace zkasio::test;
@@ -57,9 +56,9 @@ TEST_CASE("what is asked of a lock after the client was closed names the lock", 
         const std::string timed = co_await message_of(m.try_acquire_for(1h));
         CHECK(timed == "try_acquire_for /m: client closed");
         const std::string shared = co_await message_of(rw.try_acquire_shared_for(1h));
-        CHECK(shared == "try_acquire_shared_for /rw: client closed");
+        CHECK(shared == "try_acquire_for /rw: client closed");
         const std::string negative = co_await message_of(rw.try_acquire_shared_for(-1ns));
-        CHECK(negative == "try_acquire_shared_for /rw: invalid argument (a time limit is not negative)");
+        CHECK(negative == "try_acquire_for /rw: invalid argument (a time limit is not negative)");
         const std::string connecting = co_await message_of(zk.connected());
         CHECK(connecting == "connect 10.0.0.1:2181: client closed");
     };

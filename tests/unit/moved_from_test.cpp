@@ -68,6 +68,7 @@ asio::awaitable<void> refuses_all(operations o) {
     CHECK(code_thrown_by([&] { o.start_get("/a"); }) == errc::invalid_argument);
     CHECK(code_thrown_by([&] { o.start_get_and_watch("/a"); }) == errc::invalid_argument);
     CHECK(code_thrown_by([&] { o.ensure_removed("/a"); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { o.ensure_protected_removed("/a", "long enough"); }) == errc::invalid_argument);
     CHECK(code_thrown_by([&] { o.make_one_shot_event(); }) == errc::invalid_argument);
     CHECK(code_thrown_by([&] { o.run_in_background(nothing()); }) == errc::invalid_argument);
 }
@@ -267,6 +268,24 @@ TEST_CASE("what is wrong with the arguments of an operation is told through the 
         co_await refuses("acquire", semaphore(zk, "/s", permits::fixed(2)).acquire(3));
         co_await refuses("acquire_each", semaphore(zk, "/s", permits::fixed(2)).acquire_each(0));
         co_await refuses("acquire", multi_mutex(zk).acquire());
+    };
+    r.run(body);
+}
+
+TEST_CASE("an owner is refused by locks that know none, with words", "[arguments]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const auto mine = acquire_options().owner(lock_owner());
+        const semaphore permits_of(zk, "/s", permits::fixed(2));
+        std::vector<std::string> said;
+        said.push_back(co_await message_of(permits_of.request(2).acquire(mine)));
+        said.push_back(co_await message_of(unfair_mutex(zk, "/u").try_acquire(mine)));
+        said.push_back(co_await message_of(multi_mutex(zk).add(mutex(zk, "/m")).try_acquire_for(1h, mine)));
+        const std::string own = "no lock_owner can hold permits: each request has some of its own";
+        CHECK(said ==
+              std::vector<std::string>{"acquire /s: invalid argument (" + own + ")",
+                                       "acquire /u: invalid argument (an unfair_mutex knows no lock_owner: use mutex)",
+                                       "acquire /m: invalid argument (the owner of a lock is given to add())"});
     };
     r.run(body);
 }

@@ -166,7 +166,7 @@ void list_operations(token_list& all) {
                              [](auto& o) { return o.find_all_protected("/a", {}); });
 }
 
-// What mutex, shared_mutex, unfair_mutex and multi_mutex have in common.
+// What lockable and shared_mutex have in common.
 template <class Lock>
 void list_lock(token_list& all, const std::string& header) {
     all.compiles<Lock>(header + " acquire", [](auto& l) { return l.acquire(); });
@@ -177,10 +177,8 @@ void list_lock(token_list& all, const std::string& header) {
 }
 
 void list_locks(token_list& all) {
-    list_lock<mutex>(all, "mutex.hpp");
+    list_lock<mutex>(all, "lockable.hpp");
     list_lock<shared_mutex>(all, "shared_mutex.hpp");
-    list_lock<unfair_mutex>(all, "unfair_mutex.hpp");
-    list_lock<multi_mutex>(all, "multi_mutex.hpp");
     all.compiles<mutex>("mutex.hpp contenders", [](auto& l) { return l.contenders(); });
     all.compiles<unfair_mutex>("unfair_mutex.hpp holder", [](auto& l) { return l.holder(); });
     all.compiles<shared_mutex>("shared_mutex.hpp acquire_shared", [](auto& l) { return l.acquire_shared(); });

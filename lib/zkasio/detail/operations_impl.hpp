@@ -55,7 +55,7 @@ struct operations::impl {
     static asio::awaitable<void> create_parents(operations on, std::string path, create_options options);
     static asio::awaitable<created> create_protected(operations on, std::string path, std::string data,
                                                      create_options options);
-    static void clean_up(const operations& on, std::string parent, std::string id);
+    static asio::awaitable<void> remove_protected(operations on, std::string parent, std::string id);
     static bool of_this_session(const operations& on, const node_stat& s);
     static asio::awaitable<std::optional<node_stat>> certain_stat(operations on, std::string path);
 

@@ -17,7 +17,7 @@ namespace zkasio {
 struct contender_info {
     std::string path;             ///< of its node
     std::int64_t session_id = 0;
-    std::string data;             ///< see mutex_options::data()
+    std::string data;             ///< see lock_options::data()
     lock_kind kind = lock_kind::exclusive;
     std::size_t position = 0;     ///< in the order in which they came; 0 holds the lock
     std::int64_t created_ms = 0;  ///< when it came, by the server's clock, in milliseconds since 1970

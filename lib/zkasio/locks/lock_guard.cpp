@@ -10,15 +10,20 @@
 
 namespace zkasio {
 
-lock_guard::lock_guard(std::shared_ptr<lock_claim> claim) : claim_(std::move(claim)), token_(claim_->token()) {}
+lock_guard::lock_guard(std::shared_ptr<lock_claim> claim, std::shared_ptr<const void> open)
+    : open_(std::move(open)), claim_(std::move(claim)), token_(claim_->token()) {}
 
 lock_guard::lock_guard(lock_guard&& other) noexcept
-    : claim_(other.claim_), token_(other.token_), released_(other.released_.exchange(true)) {}
+    : open_(std::move(other.open_)),
+      claim_(other.claim_),
+      token_(other.token_),
+      released_(other.released_.exchange(true)) {}
 
 lock_guard& lock_guard::operator=(lock_guard&& other) noexcept {
     if (this != &other) {
         give_up();
         claim_ = other.claim_;
+        open_ = std::move(other.open_);
         token_ = other.token_;
         released_ = other.released_.exchange(true);
     }
@@ -56,7 +61,8 @@ std::string lost_path(const claim_ptr& claim) {
     return path.empty() ? claim->paths().front() : path;
 }
 
-asio::awaitable<void> until_gone(claim_ptr claim) {
+// Keeps the client open until then.
+asio::awaitable<void> until_gone(claim_ptr claim, [[maybe_unused]] std::shared_ptr<const void> open) {
     if (!claim) co_return;
     try {
         co_await claim->gone();
@@ -134,7 +140,10 @@ asio::awaitable<void> until_revoked(claim_ptr claim, bool released) {
 
 }  // namespace
 
-asio::awaitable<void> lock_guard::release() { return until_gone(give_up()); }
+asio::awaitable<void> lock_guard::release() {
+    claim_ptr claim = give_up();
+    return until_gone(std::move(claim), std::move(open_));
+}
 
 asio::awaitable<loss_reason> lock_guard::lost() const { return until_lost(is_released() ? nullptr : claim_); }
 
@@ -185,7 +194,13 @@ asio::awaitable<void> lock_detail::run_with_lock(lock_body body, std::string pat
         };
         co_await guard.run(std::move(revocable));
     }
-    co_await guard.release();
+    // The body has completed, and what it returns is worth more than the news of a cancellation: the release goes on in
+    // the background.
+    try {
+        co_await guard.release();
+    } catch (const std::system_error& e) {
+        if (e.code() != condition::cancelled) throw;
+    }
 }
 
 }  // namespace zkasio

@@ -42,6 +42,10 @@ private:
 
 /// A lock, of whichever kind, that is held. Move-only; releases when destroyed.
 ///
+/// *Lifetime*: until it is released, the guard keeps the client open, also when all copies of that and the lock object
+/// are gone: a function may make a client and a lock, and return the guard. (client::close() ends it all the same.)
+/// Once release() has completed, or the guard is destroyed, it lets go.
+///
 /// Ownership is a lease. `held()` says no before anybody else can get the lock, as far as a client can know; only
 /// token() and commit() are proof. May be used from any executor; `held()`, `held_until()` from any thread. The
 /// coroutines that it returns take along what they need: it may be moved before they are awaited, and while they run.
@@ -50,8 +54,8 @@ class ZKASIO_EXPORT lock_guard {
 public:
     /// Holds nothing: as one that was released, and with an empty path().
     lock_guard() noexcept : released_(true) {}
-    /// For writers of recipes. @param claim granted.
-    explicit lock_guard(std::shared_ptr<lock_claim> claim);
+    /// For writers of recipes. @param claim granted. @param open client::keep_open() of its client; may be null.
+    explicit lock_guard(std::shared_ptr<lock_claim> claim, std::shared_ptr<const void> open = nullptr);
     lock_guard(lock_guard&& other) noexcept;
     lock_guard& operator=(lock_guard&& other) noexcept;
     ~lock_guard() { give_up(); }
@@ -108,6 +112,7 @@ public:
     /// The same, and it is the caller who gives it up.
     std::shared_ptr<lock_claim> take_claim() noexcept {
         released_.store(true, std::memory_order_release);
+        open_.reset();
         return claim_;
     }
 
@@ -117,6 +122,7 @@ private:
                                           std::shared_ptr<lock_claim> claim, bool released);
     std::shared_ptr<lock_claim> give_up() noexcept;
 
+    std::shared_ptr<const void> open_;  // first, so that it goes last: what the claim still has to say comes before
     std::shared_ptr<lock_claim> claim_;
     fencing_token token_;
     std::atomic<bool> released_{false};  // or moved from
@@ -160,7 +166,7 @@ asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock_of(std::string 
 }  // namespace lock_detail
 
 /// Acquires, runs `body(guard)`, a coroutine, and releases; what the with_lock() members of the locks do. See
-/// mutex::with_lock().
+/// lockable::with_lock().
 template <class Body>
 asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(
     asio::awaitable<lock_guard> acquiring, Body&& body, revocation_policy policy = revocation_policy::ignore()) {

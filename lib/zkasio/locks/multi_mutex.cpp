@@ -2,7 +2,6 @@
 
 #include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/joint_claims.hpp>
-#include <zkasio/locks/detail/timed.hpp>
 
 #include <asio/dispatch.hpp>
 
@@ -85,41 +84,75 @@ asio::awaitable<std::string> while_held(std::vector<std::shared_ptr<lock_claim>>
     co_return all->reason() == loss_reason::none ? std::string() : all->lost_path();
 }
 
+// A lock that is no lockable, made to look like one.
+class other_lock final : public lockable {
+public:
+    using acquire_function = std::function<asio::awaitable<lock_guard>()>;
+    using try_function = std::function<asio::awaitable<std::optional<lock_guard>>()>;
+    other_lock(client zk, std::string path, acquire_function acquire, try_function try_acquire)
+        : lockable(std::move(zk), std::move(path)), acquire_(std::move(acquire)), try_(std::move(try_acquire)) {}
+
+protected:
+    lock_attempt attempts(acquire_options) const override {
+        return [acquire = acquire_, attempt = try_](if_contended when_contended) {
+            return when_contended == if_contended::wait ? waited_for(acquire) : tried(attempt);
+        };
+    }
+    asio::awaitable<lock_guard> wait_for_lock(acquire_options) const override { return acquire_(); }
+
+private:
+    // The functions keep the lock that they acquire.
+    static asio::awaitable<std::optional<lock_guard>> waited_for(acquire_function acquire) {
+        std::optional<lock_guard> guard(co_await acquire());
+        co_return guard;
+    }
+    static asio::awaitable<std::optional<lock_guard>> tried(try_function attempt) { co_return co_await attempt(); }
+
+    acquire_function acquire_;
+    try_function try_;
+};
+
 }  // namespace
 
-multi_mutex::multi_mutex(client zk, multi_mutex_options options) : zk_(std::move(zk)), options_(options) {}
+multi_mutex::multi_mutex(client zk, multi_mutex_options options) : lockable(std::move(zk), {}), options_(options) {}
 
 multi_mutex& multi_mutex::insert(member m) {
-    const auto at = std::lower_bound(members_.begin(), members_.end(), m.path,
-                                     [](const member& a, const std::string& path) { return a.path < path; });
-    if (at != members_.end() && at->path == m.path)
-        throw error(errc::invalid_argument, "multi_mutex", m.path,
+    const std::string& where = m.lock->path();
+    const auto at = std::lower_bound(members_.begin(), members_.end(), where,
+                                     [](const member& a, const std::string& path) { return a.lock->path() < path; });
+    if (at != members_.end() && at->lock->path() == where)
+        throw error(errc::invalid_argument, "multi_mutex", where,
                     "this lock is there already: it would wait for itself");
     members_.insert(at, std::move(m));
+    std::string all;
+    for (const member& one : members_) all += (all.empty() ? "" : ",") + one.lock->path();
+    set_path(std::move(all));
     return *this;
 }
 
-std::string multi_mutex::path() const {
-    std::string all;
-    for (const member& m : members_) all += (all.empty() ? "" : ",") + m.path;
-    return all;
+multi_mutex& multi_mutex::insert_other(std::string path, std::function<asio::awaitable<lock_guard>()> acquire,
+                                       std::function<asio::awaitable<std::optional<lock_guard>>()> try_acquire) {
+    return insert(
+        {std::make_shared<const other_lock>(on(), std::move(path), std::move(acquire), std::move(try_acquire)),
+         acquire_options()});
 }
 
 bool multi_mutex::together() const {
     return members_.size() > 1 && !options_.takes_one_after_another() &&
-           std::all_of(members_.begin(), members_.end(), [](const member& m) { return m.as_mutex.has_value(); });
+           std::all_of(members_.begin(), members_.end(),
+                       [](const member& m) { return m.lock->joint_queue() && !m.how.owner() && !m.how.on_position(); });
 }
 
 void multi_mutex::check_client(const asio::any_io_executor& strand, const std::string& path) const {
-    if (strand != zk_.get_executor())
+    if (strand != on().get_executor())
         throw error(errc::invalid_argument, "multi_mutex", path, "this lock is another client's");
 }
 
 asio::awaitable<multi_mutex::taken> multi_mutex::take_together(multi_mutex self, session on, bool wait) {
     std::vector<acquire_request> requests;
     for (const member& m : self.members_) {
-        self.check_client(m.as_mutex->get_executor(), m.path);
-        requests.emplace_back(m.as_mutex->spec(), lock_kind::exclusive,
+        self.check_client(m.lock->on().get_executor(), m.lock->path());
+        requests.emplace_back(m.lock->joint_queue(), lock_kind::exclusive,
                               wait ? if_contended::wait : if_contended::give_up);
     }
     joint_claims all = co_await contend_for_all(on, std::move(requests));
@@ -143,9 +176,9 @@ asio::awaitable<multi_mutex::taken> multi_mutex::take_one_by_one(multi_mutex sel
         std::optional<lock_guard> next;
         std::function<asio::awaitable<void>()> acquire = [&]() -> asio::awaitable<void> {
             if (wait)
-                next.emplace(co_await m.acquire());
+                next.emplace(co_await m.lock->acquire(m.how));
             else
-                next = co_await m.try_acquire();
+                next = co_await m.lock->try_acquire(m.how);
         };
         if (guards.empty())
             co_await acquire();
@@ -154,8 +187,8 @@ asio::awaitable<multi_mutex::taken> multi_mutex::take_one_by_one(multi_mutex sel
         if (!next || !result.lost.empty()) co_return result;
         guards.push_back(std::move(*next));
         const session& mine = guards.back().claim()->on();
-        self.check_client(mine.get_executor(), m.path);
-        if (mine.id() != on.id()) throw error(errc::session_expired, "multi_mutex", m.path);
+        self.check_client(mine.get_executor(), m.lock->path());
+        if (mine.id() != on.id()) throw error(errc::session_expired, "multi_mutex", m.lock->path());
     }
     for (lock_guard& guard : guards) {
         result.token = std::max(result.token, guard.token().value());
@@ -164,9 +197,10 @@ asio::awaitable<multi_mutex::taken> multi_mutex::take_one_by_one(multi_mutex sel
     co_return result;
 }
 
-asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, bool wait) {
+asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, acquire_options how, bool wait) {
+    refuse_owner(how, self.path(), "the owner of a lock is given to add()");
     if (self.members_.empty()) throw error(errc::invalid_argument, "multi_mutex", {}, "there are no locks in it");
-    const session on = co_await self.zk_.current_session("acquire", self.path());
+    const session on = co_await self.on().current_session("acquire", self.path());
     for (;;) {
         asio::awaitable<taken> attempt =
             self.together() ? take_together(self, on, wait) : take_one_by_one(self, on, wait);
@@ -174,7 +208,7 @@ asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, b
         if (!all.claims.empty()) {
             const std::shared_ptr<lock_claim> claim = std::make_shared<multi_claim>(std::move(all.claims), all.token);
             const bool kept = co_await covered(claim);
-            if (kept) co_return to_guard(claim);
+            if (kept) co_return to_guard(claim, self.on());
             all.lost = claim->hold().lost_path();
         }
         if (all.lost.empty()) co_return std::nullopt;
@@ -186,20 +220,10 @@ asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, b
     }
 }
 
-asio::awaitable<lock_guard> multi_mutex::acquire() const { return always(take(*this, true)); }
-
-asio::awaitable<std::optional<lock_guard>> multi_mutex::try_acquire() const { return take(*this, false); }
-
-asio::awaitable<std::optional<lock_guard>> multi_mutex::try_acquire_for(std::chrono::nanoseconds limit) const {
-    return acquire_within(
-        zk_, "try_acquire_for", path(), time_limit::after(limit),
-        [self = *this](if_contended when_contended) { return take(self, when_contended == if_contended::wait); });
-}
-
-asio::awaitable<std::optional<lock_guard>> multi_mutex::try_acquire_until(boot_clock::time_point limit) const {
-    return acquire_within(
-        zk_, "try_acquire_until", path(), time_limit::at(limit),
-        [self = *this](if_contended when_contended) { return take(self, when_contended == if_contended::wait); });
+lock_attempt multi_mutex::attempts(acquire_options how) const {
+    return [self = *this, how = std::move(how)](if_contended when_contended) {
+        return take(self, how, when_contended == if_contended::wait);
+    };
 }
 
 }  // namespace zkasio

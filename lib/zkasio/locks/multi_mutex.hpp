@@ -3,19 +3,19 @@
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
 #include <zkasio/export.hpp>
-#include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/locks/lockable.hpp>
 #include <zkasio/locks/mutex.hpp>
 
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace zkasio {
@@ -49,58 +49,46 @@ private:
 ///
 /// The guard stands for all of them: lost as soon as one is, and for the same reason; commit() checks all, token() is
 /// the largest.
-class ZKASIO_EXPORT multi_mutex {
+///
+/// path() is that of all, in order, separated by commas: for messages. acquire() fails with what the first that fails
+/// fails with; with errc::invalid_argument when there is no lock in it, when they are not of this client, and for an
+/// owner(): give that to add(). try_acquire() also fails with errc::lock_lost when one is lost before the others are
+/// ours. acquire_options::on_position() tells nothing.
+class ZKASIO_EXPORT multi_mutex final : public lockable {
 public:
     /// @param zk the client of all the locks.
     explicit multi_mutex(client zk, multi_mutex_options options = multi_mutex_options());
 
-    /// A lock that has `path()`, `acquire(how...)` and `try_acquire(how...)`: `add(mutex)`, `add(semaphore, 3)`,
-    /// `add(mutex, acquire_options().owner(me))`.
+    /// Any lockable: `add(mutex)`, `add(mutex, acquire_options().owner(me))`; and any other lock that has `path()`,
+    /// `acquire(how...)` and `try_acquire(how...)`: `add(semaphore, 3)`, `add(shared_mutex, lock_kind::shared)`.
     /// Throws errc::invalid_argument for a path that is there already.
     template <class Lock, class... How>
     multi_mutex& add(Lock lock, How... how) {
-        member m{lock.path(),
-                 [lock, how...] { return lock.acquire(how...); },
-                 [lock, how...] { return lock.try_acquire(how...); },
-                 {}};
-        if constexpr (std::is_same_v<Lock, mutex> && sizeof...(How) == 0) m.as_mutex = lock;
-        return insert(std::move(m));
+        if constexpr (std::is_base_of_v<lockable, Lock> && std::is_constructible_v<acquire_options, How...>)
+            return insert({std::make_shared<const Lock>(std::move(lock)), acquire_options(std::move(how)...)});
+        else
+            return insert_other(
+                lock.path(), [lock, how...] { return lock.acquire(how...); },
+                [lock, how...] { return lock.try_acquire(how...); });
     }
     /// As a reader: a lock that has `acquire_shared()` and `try_acquire_shared()`.
     template <class Lock>
     multi_mutex& add_shared(Lock lock) {
-        return insert(
-            {lock.path(), [lock] { return lock.acquire_shared(); }, [lock] { return lock.try_acquire_shared(); }, {}});
+        return insert_other(
+            lock.path(), [lock] { return lock.acquire_shared(); }, [lock] { return lock.try_acquire_shared(); });
     }
 
-    /// *Completes when* all are ours. *Fails with* what the first that fails fails with; errc::invalid_argument when
-    /// there is none, or when they are not of this client. *Cancellation*: leaves no node and no watch behind.
-    asio::awaitable<lock_guard> acquire() const;
-    /// Nothing when somebody has one of them. *Fails with* errc::lock_lost when one is lost before the others are ours.
-    /// See mutex::try_acquire().
-    asio::awaitable<std::optional<lock_guard>> try_acquire() const;
-    /// Nothing when the time is over; one limit for all. See mutex::try_acquire_for().
-    asio::awaitable<std::optional<lock_guard>> try_acquire_for(std::chrono::nanoseconds limit) const;
-    asio::awaitable<std::optional<lock_guard>> try_acquire_until(boot_clock::time_point limit) const;
-
-    /// See mutex::with_lock().
-    template <class Body>
-    asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(
-        Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
-        return lock_detail::with_lock_of(path(), acquire(), std::forward<Body>(body), policy);
-    }
-
-    /// Of all, in order, separated by commas: for messages.
-    std::string path() const;
+protected:
+    lock_attempt attempts(acquire_options how) const override;
 
 private:
     struct member {
-        std::string path;
-        std::function<asio::awaitable<lock_guard>()> acquire;
-        std::function<asio::awaitable<std::optional<lock_guard>>()> try_acquire;
-        std::optional<mutex> as_mutex;
+        std::shared_ptr<const lockable> lock;
+        acquire_options how;
     };
     multi_mutex& insert(member m);
+    multi_mutex& insert_other(std::string path, std::function<asio::awaitable<lock_guard>()> acquire,
+                              std::function<asio::awaitable<std::optional<lock_guard>>()> try_acquire);
     bool together() const;
     void check_client(const asio::any_io_executor& strand, const std::string& path) const;
     struct taken {
@@ -110,9 +98,8 @@ private:
     };
     static asio::awaitable<taken> take_together(multi_mutex self, session on, bool wait);
     static asio::awaitable<taken> take_one_by_one(multi_mutex self, session on, bool wait);
-    static asio::awaitable<std::optional<lock_guard>> take(multi_mutex self, bool wait);
+    static asio::awaitable<std::optional<lock_guard>> take(multi_mutex self, acquire_options how, bool wait);
 
-    client zk_;
     multi_mutex_options options_;
     std::vector<member> members_;  // in the order of their paths
 };

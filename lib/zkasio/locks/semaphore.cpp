@@ -6,7 +6,6 @@
 #include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/nodes_claim.hpp>
 #include <zkasio/locks/detail/owned_node.hpp>
-#include <zkasio/locks/detail/timed.hpp>
 #include <zkasio/path.hpp>
 
 #include <asio/dispatch.hpp>
@@ -50,9 +49,8 @@ int count_in(const std::string& data, const std::string& path) {
 // Fires when `changes` tells of one, for as long as somebody keeps that.
 one_shot_event fired_by(const session& on, const std::shared_ptr<watch>& changes) {
     const one_shot_event changed = on.make_one_shot_event();
-    asio::dispatch(on.get_executor(), [changes, changed] {
-        changes->then([changed](std::error_code, node_change) { changed.fire(); });
-    });
+    asio::dispatch(on.get_executor(),
+                   [changes, changed] { changes->then([changed](std::error_code, node_change) { changed.fire(); }); });
     return changed;
 }
 
@@ -200,9 +198,7 @@ asio::awaitable<std::optional<permit_nodes>> acquire_permits(client zk, std::str
                                                              semaphore_options options, int n,
                                                              if_contended when_contended, acquire_options how,
                                                              std::optional<session>& on) {
-    if (how.owner())
-        throw error(errc::invalid_argument, "acquire", path,
-                    "no lock_owner can hold permits: each request has some of its own");
+    refuse_owner(how, path, "no lock_owner can hold permits: each request has some of its own");
     if (n < 1 || (max.path().empty() && n > max.number()))
         throw error(
             errc::invalid_argument, "acquire", path,
@@ -238,12 +234,8 @@ asio::awaitable<std::optional<lock_guard>> acquire_guard(client zk, std::string 
         const std::shared_ptr<lock_claim> claim = std::make_shared<nodes_claim>(*on, std::move(paths), token);
         for (owned_node& node : *nodes) node.keep();
         const bool kept = co_await covered(claim);
-        if (kept) co_return to_guard(claim);
+        if (kept) co_return to_guard(claim, zk);
     }
-}
-
-lock_attempt attempts(client zk, std::string path, permits max, semaphore_options options, int n, acquire_options how) {
-    return [=](if_contended when_contended) { return acquire_guard(zk, path, max, options, n, when_contended, how); };
 }
 
 asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string path, permits max,
@@ -256,7 +248,7 @@ asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string p
         std::vector<lock_guard> guards;
         for (owned_node& node : *nodes) {
             std::vector<std::string> paths(1, node.path());
-            guards.emplace_back(std::make_shared<nodes_claim>(*on, std::move(paths), node.czxid()));
+            guards.emplace_back(std::make_shared<nodes_claim>(*on, std::move(paths), node.czxid()), zk.keep_open());
             node.keep();
         }
         bool all = true;
@@ -270,33 +262,18 @@ asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string p
 
 }  // namespace
 
+lock_attempt permit_request::attempts(acquire_options how) const {
+    return [zk = on(), path = path(), max = max_, options = options_, n = n_, how = std::move(how)](
+               if_contended when_contended) { return acquire_guard(zk, path, max, options, n, when_contended, how); };
+}
+
 semaphore::semaphore(client zk, std::string path, permits max, semaphore_options options)
     : zk_(std::move(zk)), path_(std::move(path)), max_(std::move(max)), options_(std::move(options)) {
     check_directory("semaphore", path_);
 }
 
-asio::awaitable<lock_guard> semaphore::acquire(int n, acquire_options how) const {
-    return always(acquire_guard(zk_, path_, max_, options_, n, if_contended::wait, std::move(how)));
-}
-
 asio::awaitable<std::vector<lock_guard>> semaphore::acquire_each(int n) const {
     return acquire_guards(zk_, path_, max_, options_, n);
-}
-
-asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire(int n, acquire_options how) const {
-    return acquire_guard(zk_, path_, max_, options_, n, if_contended::give_up, std::move(how));
-}
-
-asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire_for(std::chrono::nanoseconds limit, int n,
-                                                                      acquire_options how) const {
-    return acquire_within(zk_, "try_acquire_for", path_, time_limit::after(limit),
-                          attempts(zk_, path_, max_, options_, n, std::move(how)));
-}
-
-asio::awaitable<std::optional<lock_guard>> semaphore::try_acquire_until(boot_clock::time_point limit, int n,
-                                                                        acquire_options how) const {
-    return acquire_within(zk_, "try_acquire_until", path_, time_limit::at(limit),
-                          attempts(zk_, path_, max_, options_, n, std::move(how)));
 }
 
 asio::awaitable<std::vector<contender_info>> semaphore::holders() const {

@@ -3,17 +3,17 @@
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
 #include <zkasio/export.hpp>
-#include <zkasio/locks/acquire_options.hpp>
 #include <zkasio/locks/contender_info.hpp>
-#include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/locks/lock_options.hpp>
+#include <zkasio/locks/lockable.hpp>
 
 #include <asio/awaitable.hpp>
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace zkasio {
@@ -37,20 +37,32 @@ private:
     std::string path_;
 };
 
-class semaphore_options {
+class semaphore_options : public lock_options<semaphore_options> {
 public:
     semaphore_options() {}
-    /// Written into the nodes, for operators to read: a host name, say.
-    semaphore_options& data(bytes d) { data_ = std::move(d).take(); return *this; }
-    /// Of the nodes, and of directories created for them (open_acl()).
-    semaphore_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
+};
 
-    const std::string& data() const noexcept { return data_; }
-    const zkasio::acl& acl() const noexcept { return acl_; }
+/// Some permits of a semaphore at once, as a lock: what semaphore::request() returns.
+///
+/// acquire() also fails with errc::invalid_argument when it is for less than one permit, or for more than a fixed
+/// number of them, and for an owner(): each request has permits of its own. on_position() tells where we stand among
+/// those who wait for their turn, until it comes; from then on only permits are waited for. try_acquire() has nothing
+/// also when another request is just being served.
+class ZKASIO_EXPORT permit_request final : public lockable {
+public:
+    int permits_wanted() const noexcept { return n_; }
+
+protected:
+    lock_attempt attempts(acquire_options how) const override;
 
 private:
-    std::string data_;
-    zkasio::acl acl_ = open_acl();
+    friend class semaphore;
+    permit_request(client zk, std::string path, permits max, semaphore_options options, int n)
+        : lockable(std::move(zk), std::move(path)), max_(std::move(max)), options_(std::move(options)), n_(n) {}
+
+    permits max_;
+    semaphore_options options_;
+    int n_;
 };
 
 /// A number of permits, for all processes that name the same `path`.
@@ -69,31 +81,33 @@ public:
     /// @param path a directory of its own; created as a container when it is missing. Throws errc::invalid_path.
     semaphore(client zk, std::string path, permits max, semaphore_options options = semaphore_options());
 
-    /// `n` permits, all or none. *Completes when* they are ours. *Fails with* errc::invalid_argument when n is less
-    /// than one, or more than a fixed number of permits; what operations fail with; errc::session_expired when the
-    /// session ends while waiting. *Cancellation*: leaves no node and no watch behind.
-    /// @param how on_position() tells where we stand among those who wait for their turn, until it comes; from then on
-    /// only permits are waited for. An owner() is refused with errc::invalid_argument: each request has permits of its
-    /// own.
-    asio::awaitable<lock_guard> acquire(int n = 1, acquire_options how = acquire_options()) const;
+    /// `n` permits, all or none, as a lock: to be passed on as a lockable. Copies ask for as many.
+    permit_request request(int n = 1) const { return {zk_, path_, max_, options_, n}; }
 
-    /// The same as `n` guards, to be given back one by one.
-    asio::awaitable<std::vector<lock_guard>> acquire_each(int n) const;
-
-    /// Nothing instead of waiting for another contender: also when one is just being served. See mutex::try_acquire().
-    asio::awaitable<std::optional<lock_guard>> try_acquire(int n = 1, acquire_options how = acquire_options()) const;
-    /// Nothing when the time is over. See mutex::try_acquire_for().
+    /// The same of request(n).
+    asio::awaitable<lock_guard> acquire(int n = 1, acquire_options how = acquire_options()) const {
+        return request(n).acquire(std::move(how));
+    }
+    asio::awaitable<std::optional<lock_guard>> try_acquire(int n = 1, acquire_options how = acquire_options()) const {
+        return request(n).try_acquire(std::move(how));
+    }
     asio::awaitable<std::optional<lock_guard>> try_acquire_for(std::chrono::nanoseconds limit, int n = 1,
-                                                               acquire_options how = acquire_options()) const;
+                                                               acquire_options how = acquire_options()) const {
+        return request(n).try_acquire_for(limit, std::move(how));
+    }
     asio::awaitable<std::optional<lock_guard>> try_acquire_until(boot_clock::time_point limit, int n = 1,
-                                                                 acquire_options how = acquire_options()) const;
-
-    /// Acquires one permit, runs `body(guard)`, and releases. See mutex::with_lock().
+                                                                 acquire_options how = acquire_options()) const {
+        return request(n).try_acquire_until(limit, std::move(how));
+    }
+    /// Acquires one permit, runs `body(guard)`, and releases. See lockable::with_lock().
     template <class Body>
     asio::awaitable<detail::body_value<Body, lock_guard&>> with_permit(
         Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
-        return lock_detail::with_lock_of(path_, acquire(), std::forward<Body>(body), policy);
+        return request().with_lock(std::forward<Body>(body), policy);
     }
+
+    /// `n` permits, all or none, as `n` guards, to be given back one by one.
+    asio::awaitable<std::vector<lock_guard>> acquire_each(int n) const;
 
     /// The permits that are out, one entry each, in the order in which they were given; the last few may still be
     /// waiting.

@@ -4,7 +4,6 @@
 #include <zkasio/locks/detail/contenders.hpp>
 #include <zkasio/locks/detail/directory.hpp>
 #include <zkasio/locks/detail/queue_claim.hpp>
-#include <zkasio/locks/detail/timed.hpp>
 
 namespace zkasio {
 
@@ -12,97 +11,46 @@ using namespace lock_detail;
 
 namespace {
 
-acquire_request reader(const lock_spec_ptr& spec, bool joins, if_contended when_contended = if_contended::wait) {
-    acquire_request what(spec, lock_kind::shared, when_contended);
-    what.join_readers = joins;
+acquire_request request_of(const lock_spec_ptr& spec, lock_kind kind, bool prefer_readers,
+                           if_contended when_contended) {
+    acquire_request what(spec, kind, when_contended);
+    what.join_readers = prefer_readers && kind == lock_kind::shared;
     return what;
-}
-
-lock_attempt attempts(client zk, acquire_request what, acquire_options how) {
-    return [zk = std::move(zk), what = std::move(what), how = std::move(how)](if_contended when_contended) {
-        acquire_request asked = what;
-        asked.when_contended = when_contended;
-        return contend<std::optional<lock_guard>>(zk, std::move(asked), how);
-    };
 }
 
 }  // namespace
 
+lock_attempt shared_mutex_side::attempts(acquire_options how) const {
+    return [zk = on(), spec = spec_, kind = kind_, prefer_readers = prefer_readers_,
+            how = std::move(how)](if_contended when_contended) {
+        return contend<std::optional<lock_guard>>(zk, request_of(spec, kind, prefer_readers, when_contended), how);
+    };
+}
+
+asio::awaitable<lock_guard> shared_mutex_side::wait_for_lock(acquire_options how) const {
+    return contend<lock_guard>(on(), request_of(spec_, kind_, prefer_readers_, if_contended::wait), std::move(how));
+}
+
 shared_mutex::shared_mutex(client zk, std::string path, shared_mutex_options options)
-    : zk_(std::move(zk)), path_(std::move(path)), prefer_readers_(options.prefers_readers()) {
-    check_directory("shared_mutex", path_);
+    : shared_mutex_side(std::move(zk), std::move(path), lock_kind::exclusive, options.prefers_readers()) {
+    const std::string& directory = this->path();
+    check_directory("shared_mutex", directory);
     const name_scheme& scheme = options.names();
     if (scheme.read_marker().empty())
-        throw error(errc::invalid_argument, "shared_mutex", path_, "this name_scheme has no marker for readers");
-    queue_names names(scheme, scheme.write_marker(), scheme.read_marker(), path_);
-    spec_ = std::make_shared<const lock_spec>(path_, std::move(names), options.data(), options.acl());
+        throw error(errc::invalid_argument, "shared_mutex", directory, "this name_scheme has no marker for readers");
+    queue_names names(scheme, scheme.write_marker(), scheme.read_marker(), directory);
+    spec_ = std::make_shared<const lock_spec>(directory, std::move(names), options.data(), options.acl());
 }
 
-asio::awaitable<lock_guard> shared_mutex::acquire(acquire_options how) const {
-    return contend<lock_guard>(zk_, acquire_request(spec_, lock_kind::exclusive), std::move(how));
-}
-
-asio::awaitable<lock_guard> shared_mutex::acquire_shared(acquire_options how) const {
-    return contend<lock_guard>(zk_, reader(spec_, prefer_readers_), std::move(how));
-}
-
-asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire(acquire_options how) const {
-    return contend<std::optional<lock_guard>>(zk_, acquire_request(spec_, lock_kind::exclusive, if_contended::give_up),
-                                              std::move(how));
-}
-
-asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_shared(acquire_options how) const {
-    return contend<std::optional<lock_guard>>(zk_, reader(spec_, prefer_readers_, if_contended::give_up),
-                                              std::move(how));
-}
-
-asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_for(std::chrono::nanoseconds limit,
-                                                                         acquire_options how) const {
-    return acquire_within(zk_, "try_acquire_for", path_, time_limit::after(limit),
-                          attempts(zk_, acquire_request(spec_, lock_kind::exclusive), std::move(how)));
-}
-
-asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_until(boot_clock::time_point limit,
-                                                                           acquire_options how) const {
-    return acquire_within(zk_, "try_acquire_until", path_, time_limit::at(limit),
-                          attempts(zk_, acquire_request(spec_, lock_kind::exclusive), std::move(how)));
-}
-
-asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_shared_for(std::chrono::nanoseconds limit,
-                                                                                acquire_options how) const {
-    return acquire_within(zk_, "try_acquire_shared_for", path_, time_limit::after(limit),
-                          attempts(zk_, reader(spec_, prefer_readers_), std::move(how)));
-}
-
-asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_shared_until(boot_clock::time_point limit,
-                                                                                  acquire_options how) const {
-    return acquire_within(zk_, "try_acquire_shared_until", path_, time_limit::at(limit),
-                          attempts(zk_, reader(spec_, prefer_readers_), std::move(how)));
-}
-
-asio::awaitable<lock_guard> shared_mutex::acquire(lock_kind kind, acquire_options how) const {
-    return kind == lock_kind::exclusive ? acquire(std::move(how)) : acquire_shared(std::move(how));
-}
-
-asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire(lock_kind kind, acquire_options how) const {
-    return kind == lock_kind::exclusive ? try_acquire(std::move(how)) : try_acquire_shared(std::move(how));
-}
-
-asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_for(lock_kind kind, std::chrono::nanoseconds limit,
-                                                                         acquire_options how) const {
-    return kind == lock_kind::exclusive ? try_acquire_for(limit, std::move(how))
-                                        : try_acquire_shared_for(limit, std::move(how));
-}
-
-asio::awaitable<std::optional<lock_guard>> shared_mutex::try_acquire_until(lock_kind kind, boot_clock::time_point limit,
-                                                                           acquire_options how) const {
-    return kind == lock_kind::exclusive ? try_acquire_until(limit, std::move(how))
-                                        : try_acquire_shared_until(limit, std::move(how));
+shared_mutex_side shared_mutex::as(lock_kind kind) const {
+    shared_mutex_side side = *this;
+    side.kind_ = kind;
+    return side;
 }
 
 namespace {
 
-asio::awaitable<lock_guard> downgraded(lock_spec_ptr spec, std::string path, lock_guard writing) {
+asio::awaitable<lock_guard> downgraded(client zk, lock_spec_ptr spec, std::string path, lock_guard writing) {
     const auto claim = std::dynamic_pointer_cast<queue_claim>(writing.claim());
     const bool writes = claim && claim->asked().kind == lock_kind::exclusive;
     // With the names of kazoo's a mutex may have the same directory; its names say nothing of readers.
@@ -110,17 +58,18 @@ asio::awaitable<lock_guard> downgraded(lock_spec_ptr spec, std::string path, loc
         throw error(errc::invalid_argument, "downgrade", path,
                     "not a writer's guard of this lock, or one of a lock_owner");
     if (!writing.held()) throw error(errc::lock_lost, "downgrade", writing.path(), why_not_held(writing.reason()));
-    co_return lock_guard(co_await claim->downgrade(spec));
+    std::shared_ptr<lock_claim> reading = co_await claim->downgrade(spec);
+    co_return lock_guard(std::move(reading), zk.keep_open());
 }
 
 }  // namespace
 
 asio::awaitable<lock_guard> shared_mutex::downgrade(lock_guard writing) const {
-    return downgraded(spec_, path_, std::move(writing));
+    return downgraded(on(), spec_, path(), std::move(writing));
 }
 
 asio::awaitable<std::vector<contender_info>> shared_mutex::contenders() const {
-    return lock_detail::contenders(zk_, spec_);
+    return lock_detail::contenders(on(), spec_);
 }
 
 }  // namespace zkasio

@@ -5,7 +5,7 @@
 #include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/local_mutex.hpp>
 #include <zkasio/locks/detail/rethrow.hpp>
-#include <zkasio/locks/detail/timed.hpp>
+#include <zkasio/retry_until_certain.hpp>
 
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
@@ -32,19 +32,16 @@ namespace {
 // Removes the node with this czxid, and no other of the same name: when an operator has deleted ours, or when the
 // answer to the removal is lost, the node that is there may be the next holder's.
 asio::awaitable<void> remove_ours(session on, std::string path, std::int64_t czxid) {
-    back_off pauses = on.make_back_off();
-    for (bool again = false;; again = true) {
-        if (again) co_await pauses.pause();
-        try {
-            if (again) co_await on.sync(path);  // a server that lags behind still shows what we have removed
-            const auto there = co_await on.exists(path);
-            if (!there || there->czxid != czxid) co_return;
-            co_await on.remove(path);
-            co_return;
-        } catch (const error& e) {
-            if (e.code() == zk_errc::no_node) co_return;
-            if (e.code() != condition::retryable && e.code() != errc::not_connected) throw;
-        }
+    bool again = false;
+    auto attempt = [&]() -> asio::awaitable<void> {
+        if (std::exchange(again, true)) co_await on.sync(path);  // a server that lags behind still shows what is gone
+        const auto there = co_await on.exists(path);
+        if (there && there->czxid == czxid) co_await on.remove(path);
+    };
+    try {
+        co_await retry_until_certain(on.make_back_off(), attempt);
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
     }
 }
 
@@ -171,24 +168,18 @@ public:
 private:
     // Only one of this session tries at a time: if the node is this session's, it is ours.
     static asio::awaitable<std::optional<std::int64_t>> ours(session on, std::string path) {
-        back_off pauses = on.make_back_off();
-        for (;;) {
-            std::error_code failed;
-            std::optional<node_stat> there;
-            try {
-                co_await on.sync(path);
-                there = co_await on.exists(path);
-            } catch (const error& e) {
-                if (e.code() != condition::retryable && e.code() != zk_errc::no_node) throw;
-                failed = e.code();
-            }
-            if (failed == condition::retryable) {
-                co_await pauses.pause();
-                continue;
-            }
-            if (!there || there->ephemeral_owner != on.id()) co_return std::nullopt;
-            co_return there->czxid;
+        auto look = [&]() -> asio::awaitable<std::optional<node_stat>> {
+            co_await on.sync(path);
+            co_return co_await on.exists(path);
+        };
+        std::optional<node_stat> there;
+        try {
+            there = co_await retry_until_certain(on.make_back_off(), look);
+        } catch (const error& e) {
+            if (e.code() != zk_errc::no_node) throw;
         }
+        if (!there || there->ephemeral_owner != on.id()) co_return std::nullopt;
+        co_return there->czxid;
     }
     // Until that is done nobody else of this session may try.
     static asio::awaitable<void> clean_up(session on, std::string path, std::shared_ptr<local_mutex::claim> local) {
@@ -230,13 +221,14 @@ asio::awaitable<std::shared_ptr<lock_claim>> contend_for_node(session on, std::s
 }
 
 asio::awaitable<std::optional<lock_guard>> take(client zk, std::string path, unfair_mutex_options options,
-                                                if_contended when_contended) {
+                                                acquire_options how, if_contended when_contended) {
+    refuse_owner(how, path, "an unfair_mutex knows no lock_owner: use mutex");
     const session on = co_await zk.current_session("acquire", path);
     for (;;) {
         const std::shared_ptr<lock_claim> claim = co_await contend_for_node(on, path, options, when_contended);
         bool over = !claim;
         if (!over) over = co_await covered(claim);
-        if (over) co_return to_guard(claim);
+        if (over) co_return to_guard(claim, zk);
     }
 }
 
@@ -256,32 +248,16 @@ asio::awaitable<std::optional<contender_info>> holder_of(client zk, std::string 
 }  // namespace
 
 unfair_mutex::unfair_mutex(client zk, std::string path, unfair_mutex_options options)
-    : zk_(std::move(zk)), path_(std::move(path)), options_(std::move(options)) {
-    check_directory("unfair_mutex", path_);
+    : lockable(std::move(zk), std::move(path)), options_(std::move(options)) {
+    check_directory("unfair_mutex", this->path());
 }
 
-asio::awaitable<lock_guard> unfair_mutex::acquire() const {
-    return always(take(zk_, path_, options_, if_contended::wait));
+lock_attempt unfair_mutex::attempts(acquire_options how) const {
+    return [zk = on(), path = path(), options = options_, how = std::move(how)](if_contended when_contended) {
+        return take(zk, path, options, how, when_contended);
+    };
 }
 
-asio::awaitable<std::optional<lock_guard>> unfair_mutex::try_acquire() const {
-    return take(zk_, path_, options_, if_contended::give_up);
-}
-
-asio::awaitable<std::optional<lock_guard>> unfair_mutex::try_acquire_for(std::chrono::nanoseconds limit) const {
-    return acquire_within(zk_, "try_acquire_for", path_, time_limit::after(limit),
-                          [zk = zk_, path = path_, options = options_](if_contended when_contended) {
-                              return take(zk, path, options, when_contended);
-                          });
-}
-
-asio::awaitable<std::optional<lock_guard>> unfair_mutex::try_acquire_until(boot_clock::time_point limit) const {
-    return acquire_within(zk_, "try_acquire_until", path_, time_limit::at(limit),
-                          [zk = zk_, path = path_, options = options_](if_contended when_contended) {
-                              return take(zk, path, options, when_contended);
-                          });
-}
-
-asio::awaitable<std::optional<contender_info>> unfair_mutex::holder() const { return holder_of(zk_, path_); }
+asio::awaitable<std::optional<contender_info>> unfair_mutex::holder() const { return holder_of(on(), path()); }
 
 }  // namespace zkasio

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <zkasio/locks/detail/if_contended.hpp>
+#include <zkasio/locks/if_contended.hpp>
 #include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/detail/loss_report.hpp>
 #include <zkasio/locks/detail/observation.hpp>

@@ -21,11 +21,13 @@ using claim_ptr = std::shared_ptr<lock_claim>;
 using maybe_guard = std::optional<lock_guard>;
 
 template <class Result>
-Result as(claim_ptr claim) {
+Result as(const client& zk, claim_ptr claim) {
     if constexpr (std::is_same_v<Result, maybe_guard>)
-        return to_guard(std::move(claim));
+        return to_guard(std::move(claim), zk);
+    else if constexpr (std::is_same_v<Result, lock_guard>)
+        return lock_guard(std::move(claim), zk.keep_open());
     else
-        return Result(std::move(claim));
+        return claim;
 }
 
 template <class Result>
@@ -34,8 +36,8 @@ asio::awaitable<Result> contend_as(client zk, acquire_request what, lock_owner o
     const std::string& path = what.spec->directory;
     std::function<asio::awaitable<claim_ptr>()> anew = [&] { return contend<claim_ptr>(zk, what); };
     if (what.when_contended == if_contended::give_up)
-        co_return as<Result>(co_await owner.try_acquire(zk, key, path, what.kind, anew));
-    co_return as<Result>(co_await owner.acquire(zk, key, path, what.kind, anew));
+        co_return as<Result>(zk, co_await owner.try_acquire(zk, key, path, what.kind, anew));
+    co_return as<Result>(zk, co_await owner.acquire(zk, key, path, what.kind, anew));
 }
 
 // Nothing of a lock that was moved from.
@@ -63,8 +65,8 @@ asio::awaitable<std::shared_ptr<queue_claim>> take_place(const client& zk, const
 }
 
 template <class Result>
-Result outcome(const std::shared_ptr<queue_claim>& claim) {
-    return as<Result>(claim->granted() ? claim : nullptr);
+Result outcome(const client& zk, const std::shared_ptr<queue_claim>& claim) {
+    return as<Result>(zk, claim->granted() ? claim : nullptr);
 }
 
 }  // namespace
@@ -80,7 +82,7 @@ asio::awaitable<Result> contend(client zk, acquire_request what) {
         }
         bool over = !claim->granted() || claim->hold().held();
         if (!over) over = co_await covered(claim);
-        if (over) co_return outcome<Result>(claim);
+        if (over) co_return outcome<Result>(zk, claim);
     }
 }
 

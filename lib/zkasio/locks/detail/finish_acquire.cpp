@@ -4,6 +4,10 @@
 
 namespace zkasio::lock_detail {
 
+void refuse_owner(const acquire_options& how, const std::string& path, std::string_view why) {
+    if (how.owner()) throw error(errc::invalid_argument, "acquire", path, why);
+}
+
 asio::awaitable<bool> covered(std::shared_ptr<lock_claim> claim) {
     if (claim->hold().held()) co_return true;
     try {
@@ -15,9 +19,9 @@ asio::awaitable<bool> covered(std::shared_ptr<lock_claim> claim) {
     co_return true;
 }
 
-std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim) {
+std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim, const client& zk) {
     std::optional<lock_guard> guard;
-    if (claim) guard.emplace(std::move(claim));
+    if (claim) guard.emplace(std::move(claim), zk.keep_open());
     return guard;
 }
 

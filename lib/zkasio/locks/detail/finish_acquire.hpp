@@ -1,5 +1,7 @@
 #pragma once
 
+#include <zkasio/client.hpp>
+#include <zkasio/locks/acquire_options.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/locks/lock_guard.hpp>
 
@@ -7,15 +9,22 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 
-/// The last steps of every acquire: from a claim that was granted to what the caller gets.
+/// The first and last steps of every acquire: what cannot be asked for, and from a claim that was granted to what the
+/// caller gets.
 namespace zkasio::lock_detail {
+
+/// Throws errc::invalid_argument when `how` names an owner: for kinds of lock that know none. @param why as a message
+/// says it.
+void refuse_owner(const acquire_options& how, const std::string& path, std::string_view why);
 
 /// Waits until the lease covers what was granted. False: it was lost before that, and the session lives: start over.
 asio::awaitable<bool> covered(std::shared_ptr<lock_claim> claim);
 
-/// Nothing for null.
-std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim);
+/// Nothing for null. @param zk the guard keeps it open.
+std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim, const client& zk);
 
 /// What comes from an attempt that never ends with nothing.
 asio::awaitable<lock_guard> always(asio::awaitable<std::optional<lock_guard>> attempt);

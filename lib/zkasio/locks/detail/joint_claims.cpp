@@ -7,7 +7,6 @@
 
 #include <asio/this_coro.hpp>
 
-#include <exception>
 #include <functional>
 
 namespace zkasio::lock_detail {
@@ -17,19 +16,6 @@ struct protected_name {
     std::string directory, id;
 };
 
-asio::awaitable<void> remove_all(session on, std::vector<protected_name> names) {
-    std::exception_ptr failed;
-    for (const protected_name& n : names) {
-        try {
-            const std::optional<created> left = co_await on.find_protected(n.directory, n.id);
-            if (left) on.ensure_removed(left->path);
-        } catch (...) {  // one directory that may not be read is no reason to leave nodes in the others
-            if (!failed) failed = std::current_exception();
-        }
-    }
-    if (failed) std::rethrow_exception(failed);  // so that it is logged
-}
-
 // Nodes that a transaction may have created. Whatever happens they are removed, unless they were kept.
 class uncertain_nodes {
 public:
@@ -37,9 +23,8 @@ public:
     uncertain_nodes(const uncertain_nodes&) = delete;
     uncertain_nodes& operator=(const uncertain_nodes&) = delete;
     ~uncertain_nodes() {
-        if (names_.empty()) return;
         try {
-            on_.run_in_background(remove_all(on_, std::move(names_)));
+            for (const protected_name& n : names_) on_.ensure_protected_removed(n.directory, n.id);
         } catch (...) {
             // Out of memory: the nodes go with the session.
         }

@@ -7,20 +7,13 @@ namespace {
 
 // Somebody left while the create was under way.
 asio::awaitable<void> withdraw(session on, pending_create creating, std::string directory, std::string id) {
-    created node;
-    bool unknown = false;
     try {
-        node = co_await creating.result();
+        const created node = co_await creating.result();
+        on.ensure_removed(node.path);
     } catch (const error& e) {
         if (e.code() == condition::session_ended || !e.outcome_unknown()) co_return;  // there is no node, or it is gone
-        unknown = true;
+        on.ensure_protected_removed(directory, id);
     }
-    if (unknown) {
-        const std::optional<created> left = co_await on.find_protected(directory, id);
-        if (!left) co_return;
-        node = *left;
-    }
-    on.ensure_removed(node.path);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include <zkasio/locks/detail/shared_node.hpp>
 
+#include <zkasio/retry_until_certain.hpp>
+
 #include <utility>
 
 namespace zkasio::lock_detail {
@@ -16,17 +18,12 @@ transaction steps_of(const lock_spec& as, const std::string& path, const std::st
 }
 
 // Whether the node is there, after whatever was sent before.
-asio::awaitable<std::optional<node_stat>> find(session on, std::string directory, std::string path, bool sync_first,
-                                               back_off& pauses) {
-    for (;;) {
-        try {
-            if (sync_first) co_await on.sync(directory);  // a server that lags behind does not show it yet
-            co_return co_await on.exists(path);
-        } catch (const error& e) {
-            if (e.code() != condition::retryable) throw;
-        }
-        co_await pauses.pause();
-    }
+asio::awaitable<std::optional<node_stat>> find(session on, std::string directory, std::string path, bool sync_first) {
+    auto look = [&]() -> asio::awaitable<std::optional<node_stat>> {
+        if (sync_first) co_await on.sync(directory);  // a server that lags behind does not show it yet
+        co_return co_await on.exists(path);
+    };
+    co_return co_await retry_until_certain(on.make_back_off(), look);
 }
 
 }  // namespace
@@ -45,7 +42,7 @@ asio::awaitable<std::optional<created>> create_shared_node(session on, lock_spec
             if (e.code() != zk_errc::node_exists && e.code() != condition::retryable) throw;
             failed = e.code();
         }
-        const std::optional<node_stat> there = co_await find(on, as->directory, path, bool(failed), pauses);
+        const std::optional<node_stat> there = co_await find(on, as->directory, path, bool(failed));
         if (there) {
             std::optional<created> node(std::in_place);
             node->path = path;

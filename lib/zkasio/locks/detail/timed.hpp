@@ -2,13 +2,11 @@
 
 #include <zkasio/client.hpp>
 #include <zkasio/clock.hpp>
-#include <zkasio/locks/detail/if_contended.hpp>
-#include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/locks/lockable.hpp>
 
 #include <asio/awaitable.hpp>
 
 #include <chrono>
-#include <functional>
 #include <optional>
 #include <string>
 
@@ -30,9 +28,8 @@ private:
     bool negative_;
 };
 
-/// What the try_acquire_for() and try_acquire_until() members of all locks do, see mutex::try_acquire_for(): `attempt`,
-/// which waits and is cancelled at the limit; or, when that has passed already, one that does not wait.
-using lock_attempt = std::function<asio::awaitable<std::optional<lock_guard>>(if_contended)>;
+/// What lockable::try_acquire_for() and try_acquire_until() do: `attempt`, which waits and is cancelled at the limit;
+/// or, when that has passed already, one that does not wait.
 asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string operation, std::string path,
                                                           time_limit limit, lock_attempt attempt);
 

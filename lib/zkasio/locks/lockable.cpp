@@ -1,0 +1,63 @@
+#include <zkasio/locks/lockable.hpp>
+
+#include <zkasio/locks/detail/finish_acquire.hpp>
+#include <zkasio/locks/detail/timed.hpp>
+
+namespace zkasio {
+
+using namespace lock_detail;
+
+namespace {
+
+// `attempt`, and again with the next session whenever one expires. When there is none to come, connected() says so.
+asio::awaitable<std::optional<lock_guard>> survive_expiry(client zk, std::string path, lock_attempt attempt,
+                                                          if_contended when_contended) {
+    for (;;) {
+        try {
+            co_return co_await attempt(when_contended);
+        } catch (const error& e) {
+            if (e.code() != errc::session_expired) throw;
+        }
+        co_await zk.connected("acquire", path);
+    }
+}
+
+}  // namespace
+
+lockable::~lockable() = default;
+
+lock_attempt lockable::attempts_over_sessions(acquire_options how) const {
+    const bool survives = how.survives_expiry();
+    lock_attempt attempt = attempts(std::move(how));
+    if (!survives) return attempt;
+    return [zk = zk_, path = path_, attempt = std::move(attempt)](if_contended when_contended) {
+        return survive_expiry(zk, path, attempt, when_contended);
+    };
+}
+
+asio::awaitable<lock_guard> lockable::wait_for_lock(acquire_options how) const {
+    return always(attempts(std::move(how))(if_contended::wait));
+}
+
+asio::awaitable<lock_guard> lockable::acquire(acquire_options how) const {
+    if (how.survives_expiry()) return always(attempts_over_sessions(std::move(how))(if_contended::wait));
+    return wait_for_lock(std::move(how));
+}
+
+asio::awaitable<std::optional<lock_guard>> lockable::try_acquire(acquire_options how) const {
+    return attempts_over_sessions(std::move(how))(if_contended::give_up);
+}
+
+asio::awaitable<std::optional<lock_guard>> lockable::try_acquire_for(std::chrono::nanoseconds limit,
+                                                                     acquire_options how) const {
+    return acquire_within(zk_, "try_acquire_for", path_, time_limit::after(limit),
+                          attempts_over_sessions(std::move(how)));
+}
+
+asio::awaitable<std::optional<lock_guard>> lockable::try_acquire_until(boot_clock::time_point limit,
+                                                                       acquire_options how) const {
+    return acquire_within(zk_, "try_acquire_until", path_, time_limit::at(limit),
+                          attempts_over_sessions(std::move(how)));
+}
+
+}  // namespace zkasio
