@@ -33,8 +33,8 @@ asio::awaitable<void> tour(std::string servers) {
         co_await guard.commit(visit);  // applied if, and only if, the lock is still ours: ZooKeeper looks
         std::cout << "visit number " << (visits ? visits->version + 2 : 1) << "\n";
     };
-    co_await orders.with_lock(
-        body);  // the body is cancelled when the lock is lost, and then this throws errc::lock_lost
+    // The body is cancelled when the lock is lost, and then this throws errc::lock_lost.
+    co_await orders.with_lock(body);
 }
 // [/tour]
 
