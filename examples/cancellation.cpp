@@ -45,7 +45,7 @@ asio::awaitable<std::string> settings_in_time(zkasio::client zk) {
 }
 // [/timeout]
 
-// ------------------------------------------------------------------------------------------ completion tokens and cancellation
+// ---------------------------------------------------------------------------------- completion tokens and cancellation
 
 // [tokens]
 // On any thread but the loop's, which must go on.
@@ -96,7 +96,7 @@ void cancelled_from_outside(std::string servers) {
 }
 // [/cancel]
 
-// ------------------------------------------------------------------------------------------ bodies, and tasks that end together
+// --------------------------------------------------------------------------------- bodies, and tasks that end together
 
 // [body_value]
 asio::awaitable<std::string> read_under_lock(zkasio::client zk, zkasio::mutex lock) {

@@ -274,8 +274,9 @@ asio::awaitable<void> in_coroutines(zkasio::client zk) {
     if (!before) co_await zk.create("/using/settings", "verbose", with_parents);
     const std::string now = co_await settings(zk);
     expect(!now.empty(), "there are settings");
+    const zkasio::mutex lock(zk, "/using/lock");
     {
-        const zkasio::lock_guard guard = co_await acquire_in_the_end(zkasio::mutex(zk, "/using/lock"));
+        const zkasio::lock_guard guard = co_await acquire_in_the_end(lock);
     }
     co_await after_a_loop_was_stopped(zk);
     co_await zk.close();
