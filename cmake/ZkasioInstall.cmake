@@ -6,7 +6,8 @@ install(TARGETS zkasio EXPORT zkasio-targets FILE_SET HEADERS DESTINATION ${CMAK
 
 set(zkasio_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/zkasio)
 install(EXPORT zkasio-targets NAMESPACE zkasio:: DESTINATION ${zkasio_package_dir})
-configure_package_config_file(cmake/zkasio-config.cmake.in zkasio-config.cmake INSTALL_DESTINATION ${zkasio_package_dir})
+configure_package_config_file(cmake/zkasio-config.cmake.in zkasio-config.cmake
+    INSTALL_DESTINATION ${zkasio_package_dir})
 write_basic_package_version_file(zkasio-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/zkasio-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/zkasio-config-version.cmake
     cmake/FindZkasioAsio.cmake cmake/FindZkasioZooKeeper.cmake
@@ -36,7 +37,8 @@ list(REMOVE_DUPLICATES zkasio_pc_definitions)
 foreach(definition ${zkasio_pc_definitions})
     string(APPEND zkasio_pc_cflags " -D${definition}")
 endforeach()
-if(IS_DIRECTORY "${ZkasioAsio_INCLUDE_DIR}" AND NOT ZkasioAsio_INCLUDE_DIR IN_LIST CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)
+if(IS_DIRECTORY "${ZkasioAsio_INCLUDE_DIR}"
+        AND NOT ZkasioAsio_INCLUDE_DIR IN_LIST CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)
     string(APPEND zkasio_pc_cflags " -I${ZkasioAsio_INCLUDE_DIR}")
 endif()
 set(zkasio_pc_libs_private "-lzookeeper_st")

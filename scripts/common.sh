@@ -1,9 +1,11 @@
 # What demo.sh and test.sh share: packages, builds, throw-away servers that end with the script. Sourced, not run.
 
-build_packages=(g++ cmake ninja-build pkgconf libasio-dev libzookeeper-st-dev catch2 libtrompeloeil-cpp-dev libcli11-dev libfmt-dev)
+build_packages=(g++ cmake ninja-build pkgconf libasio-dev libzookeeper-st-dev catch2 libtrompeloeil-cpp-dev
+    libcli11-dev libfmt-dev)
 packages=("${build_packages[@]}" zookeeper default-jre-headless iproute2)
 # Other libraries that share locks with ours: tests/interop.
-interop_packages=(default-jdk-headless libcurator-recipes-java golang-go golang-github-samuel-go-zookeeper-dev python3-kazoo)
+interop_packages=(default-jdk-headless libcurator-recipes-java golang-go golang-github-samuel-go-zookeeper-dev
+    python3-kazoo)
 
 say() { printf '\n== %s\n' "$*"; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
@@ -26,7 +28,8 @@ install_packages() {
         sudo=(sudo)
     fi
     "${sudo[@]}" apt-get update -qq
-    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" > /dev/null ||
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends "${missing[@]}" > /dev/null ||
         die "apt-get could not install ${missing[*]}"
 }
 

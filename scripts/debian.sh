@@ -45,7 +45,8 @@ inside=${keep:-$work/$release}
 
 if [ ! -e "$inside/usr/bin/cmake" ]; then
     say "installing Debian $release into $inside"
-    timeout 900 mmdebstrap --quiet --mode=root --variant=apt --aptopt='APT::Install-Recommends "false"' --dpkgopt=force-unsafe-io \
+    timeout 900 mmdebstrap --quiet --mode=root --variant=apt \
+        --aptopt='APT::Install-Recommends "false"' --dpkgopt=force-unsafe-io \
         --include="$(IFS=,; echo "${build_packages[*]}")" "$release" "$inside" ||
         impossible "mmdebstrap could not install Debian $release"
 fi
@@ -57,13 +58,15 @@ mkdir -p "$inside/zkasio"
 tar -C "$root" --exclude=./build --exclude=./.git -c . | tar -C "$inside/zkasio" -x
 tests=(unit)
 [ -z "$connect" ] || tests+=(integration)
-targets=(zkasio_tour zkasio_locks zkasio_using zkasio_demo zkasio_shared_consumer)
+targets=(zkasio_tour zkasio_locks zkasio_using zkasio_cancellation zkasio_demo zkasio_shared_consumer)
 for t in "${tests[@]}"; do targets+=("zkasio_${t}_tests"); done
 in_there() { chroot "$inside" env -C /zkasio ZKASIO_TEST_SERVERS="$connect" "$@"; }
-in_there cmake --preset dev -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0 -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 > "$work/configure.log" ||
+in_there cmake --preset dev -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0 \
+    -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 > "$work/configure.log" ||
     { cat "$work/configure.log" >&2; die "cmake could not configure"; }
 in_there cmake --build build/dev --target "${targets[@]}"
 
 say "testing in Debian $release"
 in_there ctest --test-dir build/dev --output-on-failure --no-tests=error -L "^($(IFS='|'; echo "${tests[*]}"))\$"
-in_there ctest --test-dir build/dev --output-on-failure --no-tests=error -R "^consumer: (exports|shared library|embedded|wrong-asio)"
+in_there ctest --test-dir build/dev --output-on-failure --no-tests=error \
+    -R "^consumer: (exports|shared library|embedded|wrong-asio)"

@@ -13,8 +13,8 @@ usage: scripts/simulate.sh [TEST] [--seed N] [--seconds S]
   --seconds S  for about so long (60)
   --help       this text
 
-Exits with 0 if every check has passed, and with 1 if one has failed: then the log of that run is printed, and the command that
-repeats it. One seed does so again and again, for as long as the program is the same.
+Exits with 0 if every check has passed, and with 1 if one has failed: then the log of that run is printed, and the
+command that repeats it. One seed does so again and again, for as long as the program is the same.
 USAGE
 }
 
@@ -81,9 +81,11 @@ for _ in "${started[@]}"; do
     cat "$work/failed"
     # A crash leaves no time for more than the seed.
     crashed=$(sed -n 's/^ .*, seed \([0-9]*\)$/\1/p' "$work/failed" | tail -1)
-    grep -q '^again: ' "$work/failed" || [ -z "$crashed" ] || echo "again: ZKASIO_SIM_SEED=$crashed $tests -w NoTests '$spec'"
+    grep -q '^again: ' "$work/failed" || [ -z "$crashed" ] ||
+        echo "again: ZKASIO_SIM_SEED=$crashed $tests -w NoTests '$spec'"
     exit 1
 done
 # "drops: 200 seeds, 1100.5 a second"
 awk '/ seeds, .* a second$/ { seeds += $(NF - 4); busy += $(NF - 4) / $(NF - 2) }
-    END { if (busy) printf "%d random schedules, %d a second on each core; ", seeds, seeds / busy; print "all passed" }' "$work/passed"
+    END { if (busy) printf "%d random schedules, %d a second on each core; ", seeds, seeds / busy; print "all passed" }
+' "$work/passed"

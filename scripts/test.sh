@@ -5,11 +5,13 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 
 usage() {
     cat << USAGE
-usage: scripts/test.sh [--asan | --tsan | --clang | --all] [--connect HOSTS | --servers 1|3] [--label LABEL] [--repeat N]
+usage: scripts/test.sh [--asan | --tsan | --clang | --all] [--connect HOSTS | --servers 1|3]
+                       [--label LABEL] [--repeat N]
 
   --asan           unit, simulation and integration tests under AddressSanitizer and UBSan
   --tsan           unit and integration tests under ThreadSanitizer; the simulation has one thread
-  --clang          unit and consumer tests and the examples with clang and a shared library; the simulation is built only
+  --clang          unit and consumer tests and the examples with clang and a shared library; the simulation is only
+                   built
   --all            all of these, and before them the plain tests
   --connect HOSTS  use this ZooKeeper ("host:port,host:port") instead of a throw-away one. The tests create and remove
                    nodes /test-*; the server needs 4lw.commands.whitelist=* and zookeeper.extendedTypesEnabled=true.
@@ -45,12 +47,13 @@ clang=()
 if [[ " ${modes[*]} " == *" clang "* ]]; then clang=(clang-19); fi
 install_packages "${peers[@]}" "${clang[@]}"
 # What is tested when nothing else is said.
-declare -A levels=([plain]= [asan]='unit|simulation|integration' [tsan]='unit|integration' [clang]='unit|examples|consumer')
+declare -A levels=(
+    [plain]= [asan]='unit|simulation|integration' [tsan]='unit|integration' [clang]='unit|examples|consumer')
 for mode in "${modes[@]}"; do
     if [ "$mode" = plain ]; then
         build dev
     elif [ "$mode" = clang ]; then
-        build clang zkasio_{unit,simulation}_tests zkasio_{tour,locks,using,demo} zkasio_shared_consumer
+        build clang zkasio_{unit,simulation}_tests zkasio_{tour,locks,using,cancellation,demo} zkasio_shared_consumer
     elif [ -n "$label" ]; then
         build "$mode" "zkasio_${label}_tests"
     else

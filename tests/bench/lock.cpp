@@ -18,217 +18,23 @@
 // last delete confirmed, "drain/s" from the moment when that holder goes. KiB are those of the heap while all wait, for
 // peers of resident memory.
 
+#include "conductor.hpp"
+#include "figures.hpp"
 #include "raw_session.hpp"
 #include "workers.hpp"
 
-#include <poll.h>
-#include <signal.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bench {
 namespace {
-
-
-// ------------------------------------------------------------------------------------ conductor and workers
-struct message {
-    enum class kind { ready, go, queued, done } what = kind::ready;
-    report result;
-};
-
-void send(int fd, message m) {
-    if (::send(fd, &m, sizeof m, MSG_NOSIGNAL) != sizeof m) std::_Exit(1);
-}
-
-using worker = void (*)(const task&, const conductor_link&);
-
-struct outcome {
-    report sum;
-    double released = 0;  // when the first holder went
-};
-
-class conductor {
-public:
-    explicit conductor(std::string server) : server_(std::move(server)) {}
-    ~conductor() {
-        if (!session_) return;  // there was no server
-        try {
-            session_.emplace(server_);
-            for (const std::string& directory : left_)
-                if (!directory.empty()) session_->remove(directory);
-            session_->remove(root);
-        } catch (const std::exception& e) {
-            std::fprintf(stderr, "%s is left behind: %s\n", root.c_str(), e.what());
-        }
-    }
-
-    /// Nothing if it failed or took longer than `limit` seconds.
-    std::optional<outcome> measure(worker work, task what, int processes, bool first_holder, double limit) {
-        session_.emplace(server_);
-        session_->create(root, 0);
-        what.directory = std::string(root).append("/").append(std::to_string(++directories_));
-        session_->create(what.directory, 0);
-        std::string holder;
-        if (!what.peer.empty()) session_->create(what.warm_up = what.directory + "w", 0);
-        if (first_holder) holder = session_->create(what.directory + "/" + new_node_name(), ZOO_EPHEMERAL_SEQUENTIAL);
-        what.contenders = what.waiters * processes + 1;
-        workers_.clear();
-        deadline_ = now() + limit;
-        for (int i = 0; i < processes; ++i) start(work, what);
-
-        outcome o;
-        bool fine = false;
-        try {
-            fine = all(message::kind::ready) && go() &&
-                   (holder.empty() || (all(message::kind::queued) && let_go(holder, o))) &&
-                   all(message::kind::done, &o);
-        } catch (const std::exception& e) {
-            std::fprintf(stderr, "  conductor: %s\n", e.what());
-        }
-        for (const child& c : workers_) {
-            if (!fine) ::kill(c.pid, SIGKILL);
-            ::close(c.fd);
-            ::waitpid(c.pid, nullptr, 0);
-        }
-        if (!fine) {
-            left_.insert(left_.end(), {what.directory, what.warm_up});  // the nodes in them go with the sessions
-            return std::nullopt;
-        }
-        if (session_->children(what.directory) != 0) std::printf("  nodes are left in %s\n", what.directory.c_str());
-        session_->remove(what.directory);
-        if (!what.peer.empty()) session_->remove(what.warm_up);
-        return o;
-    }
-
-private:
-    struct child {
-        pid_t pid;
-        int fd;
-    };
-
-    void start(worker work, const task& what) {
-        int ends[2];
-        if (::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) != 0) std::abort();
-        std::fflush(stdout);
-        const pid_t pid = ::fork();
-        if (pid == 0) {
-            ::dup2(ends[1], 3);
-            ::close_range(4, ~0U, 0);  // our session among them: it is not this process's
-            try {
-                work(what, conductor_link(3));
-            } catch (const std::exception& e) {
-                std::fprintf(stderr, "  worker: %s\n", e.what());
-                std::_Exit(1);
-            }
-            std::_Exit(0);
-        }
-        ::close(ends[1]);
-        workers_.push_back({pid, ends[0]});
-    }
-
-    bool all(message::kind expected, outcome* o = nullptr) {
-        bool first = true;
-        for (const child& c : workers_) {
-            while (!turn({&*session_}, c.fd, 1000))
-                if (now() > deadline_) return false;
-            message m;
-            if (::recv(c.fd, &m, sizeof m, 0) != sizeof m || m.what != expected) return false;
-            if (o) add(o->sum, m.result, std::exchange(first, false));
-        }
-        return true;
-    }
-    bool go() {
-        for (const child& c : workers_) send(c.fd, {message::kind::go, {}});
-        return true;
-    }
-    bool let_go(const std::string& holder, outcome& o) {
-        o.released = now();
-        session_->remove(holder);
-        return true;
-    }
-    static void add(report& sum, const report& r, bool first) {
-        sum.begin = first ? r.begin : std::min(sum.begin, r.begin);
-        sum.end = std::max(sum.end, r.end);
-        sum.operations += r.operations;
-        sum.cpu += r.cpu;
-        sum.requests += r.requests;
-        sum.bytes += r.bytes;
-        sum.heap += r.heap;
-        sum.threads = std::max(sum.threads, r.threads);
-        sum.p50 = r.p50;
-        sum.p99 = r.p99;
-    }
-
-    // Short, and always of the same length: it is in every answer to a create.
-    const std::string root = "/zb" + std::to_string(100000 + ::getpid() % 900000);
-    const std::string server_;
-    std::optional<raw_session> session_;  // a new one for each measurement
-    std::vector<child> workers_;
-    std::vector<std::string> left_;
-    double deadline_ = 0;
-    int directories_ = 10000;
-};
-
-// ------------------------------------------------------------------------------------------------- numbers
-double median(std::vector<double> v) {
-    std::sort(v.begin(), v.end());
-    return v.empty() ? std::nan("") : v[v.size() / 2];
-}
-
-double rate(const outcome& o) { return o.sum.operations / (o.sum.end - o.sum.begin); }
-double drain(const outcome& o) { return o.released > 0 ? o.sum.operations / (o.sum.end - o.released) : 0; }
-double time_each(const outcome& o) { return 1 / rate(o); }
-double seconds(const outcome& o) { return o.sum.end - o.sum.begin; }
-double requests(const outcome& o) { return o.sum.requests / o.sum.operations; }
-double bytes(const outcome& o) { return o.sum.bytes / o.sum.operations; }
-double cpu_us(const outcome& o) { return o.sum.cpu * 1e6 / o.sum.operations; }
-double kib(const outcome& o) { return o.sum.heap / 1024 / o.sum.operations; }
-double threads(const outcome& o) { return o.sum.threads; }
-double p50_us(const outcome& o) { return o.sum.p50 * 1e6; }
-double p99_us(const outcome& o) { return o.sum.p99 * 1e6; }
-
-struct column {
-    const char* title;
-    const char* format;
-    double (*value)(const outcome&);
-};
-
-const std::vector<column> queue_columns{{"hand-offs/s", "%12.0f", rate},  {"drain/s", "%9.0f", drain},
-                                        {"requests", "%10.3f", requests}, {"bytes rcvd", "%11.0f", bytes},
-                                        {"CPU us", "%8.1f", cpu_us},      {"KiB", "%8.2f", kib},
-                                        {"threads", "%8.0f", threads}};
-const std::vector<column> cycle_columns{{"cycles/s", "%12.0f", rate},
-                                        {"requests", "%10.3f", requests},
-                                        {"bytes rcvd", "%11.0f", bytes},
-                                        {"CPU us", "%8.1f", cpu_us},
-                                        {"threads", "%8.0f", threads}};
-const std::vector<column> latency_columns{{"p50 us", "%9.0f", p50_us},      {"p99 us", "%9.0f", p99_us},
-                                          {"requests", "%10.3f", requests}, {"bytes rcvd", "%11.0f", bytes},
-                                          {"CPU us", "%8.1f", cpu_us},      {"threads", "%8.0f", threads}};
-
-int width(const column& c) { return std::atoi(c.format + 1); }
-
-/// Variants of one measurement, by round.
-using rounds = std::vector<outcome>;
-using results = std::map<std::string, rounds>;
-
-double median_of(const rounds& all, double (*value)(const outcome&)) {
-    std::vector<double> v;
-    for (const outcome& o : all) v.push_back(value(o));
-    return median(v);
-}
 
 struct variant {
     std::string name;
@@ -236,28 +42,6 @@ struct variant {
     task what;
 };
 
-enum class limit { none, at_least, at_most };
-
-/// `name` and `value` in a fixed form, for scripts.
-void ratio(const std::string& name, double value, limit how = limit::none, double target = 0) {
-    if (how == limit::none) {
-        std::printf("ratio %-44s %9.3f  -\n", name.c_str(), value);
-        return;
-    }
-    const bool met = how == limit::at_least ? value >= target : value <= target;
-    std::printf("ratio %-44s %9.3f  %s%g%s\n", name.c_str(), value, how == limit::at_least ? ">=" : "<=", target,
-                met ? "" : "  MISSED");
-}
-
-void ratio(const std::string& name, const rounds& ours, const rounds& theirs, double (*value)(const outcome&),
-           limit how = limit::none, double target = 0) {
-    std::vector<double> v;
-    for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i)
-        v.push_back(value(ours[i]) / value(theirs[i]));
-    ratio(name, v.empty() ? std::nan("") : median(v), how, target);
-}
-
-// ---------------------------------------------------------------------------------------------- measurements
 class bench {
 public:
     bench(std::string server, int n) : server_(std::move(server)), rounds_(n), conductor_(server_) {
@@ -455,15 +239,6 @@ private:
 };
 
 }  // namespace
-
-void conductor_link::ready() const {
-    send(fd_, {message::kind::ready, {}});
-    message go;
-    if (::recv(fd_, &go, sizeof go, 0) != sizeof go) std::_Exit(1);
-}
-void conductor_link::queued() const { send(fd_, {message::kind::queued, {}}); }
-void conductor_link::done(const report& result) const { send(fd_, {message::kind::done, result}); }
-
 }  // namespace bench
 
 int main(int argc, char** argv) {

@@ -4,7 +4,8 @@ consumer_begin(wrong-asio)
 
 file(WRITE ${work}/all.cpp "#include <zkasio/client.hpp>\n")
 file(WRITE ${work}/old/asio/version.hpp "#define ASIO_VERSION 101802\n")
-set(right -std=c++20 -DASIO_STANDALONE -DASIO_DISABLE_STD_ALIGNED_ALLOC -DASIO_HAS_CO_AWAIT=1 -DASIO_HAS_STD_COROUTINE=1)
+set(right -std=c++20 -DASIO_STANDALONE -DASIO_DISABLE_STD_ALIGNED_ALLOC
+    -DASIO_HAS_CO_AWAIT=1 -DASIO_HAS_STD_COROUTINE=1)
 
 # expect(ERROR FLAGS...): compiling with FLAGS says ERROR, or nothing when ERROR is empty.
 function(expect error)

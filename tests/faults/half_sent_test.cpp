@@ -2,14 +2,10 @@
 // got an error are executed, and the rest of a half-sent one is taken for a packet. Over a server that is scripted byte
 // by byte.
 
-#include "support/catch.hpp"
-
-#include <zkasio/detail/backend.hpp>
+#include "faults/scripted_connection.hpp"
 
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
-#include <asio/read.hpp>
-#include <asio/write.hpp>
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -17,157 +13,16 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
-#include <algorithm>
-#include <array>
-#include <cstdlib>
-#include <functional>
-#include <map>
+#include <chrono>
 #include <thread>
+#include <vector>
 
 using namespace zkasio;
 using namespace zkasio::detail;
+using namespace zkasio::test;
 using asio::ip::tcp;
 
 namespace {
-
-struct recorder final : backend_listener {
-    void on_reply(op_id id, reply&& r) noexcept override {
-        replies[id].push_back(std::move(r));
-        if (reaction) reaction(id);
-    }
-    void on_link(link_state s) noexcept override { links.push_back(s); }
-    void on_node_event(node_event, std::string_view) noexcept override {}
-    void on_log(std::string_view) noexcept override {}
-    std::map<op_id, std::vector<reply>> replies;
-    std::vector<link_state> links;
-    std::function<void(op_id)> reaction;
-};
-
-class scripted_server {
-public:
-    std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
-    std::string address() const { return "127.0.0.1:" + std::to_string(port()); }
-    server_address where() const { return {"127.0.0.1", "127.0.0.1", port()}; }
-
-    // Accepts a connection, checks that it begins with a handshake, and answers that, the last byte on its own.
-    void shake_hands() {
-        socket_ = acceptor_.accept();
-        std::array<unsigned char, 49> request{};
-        asio::read(socket_, asio::buffer(request));
-        clean = clean && request[0] == 0 && request[1] == 0 && request[2] == 0 && request[3] == request.size() - 4;
-        std::array<unsigned char, 41> answer{};
-        answer[3] = 37;                       // length
-        answer[10] = static_cast<unsigned char>(timeout_ms >> 8), answer[11] = static_cast<unsigned char>(timeout_ms);
-        answer[19] = 7;                       // session id
-        answer[23] = 16;                      // length of the password
-        asio::write(socket_, asio::buffer(answer, 40));
-        if (before_last_byte) before_last_byte();
-        asio::write(socket_, asio::buffer(answer) + 40);
-    }
-    struct packet {
-        std::int32_t xid, type;
-    };
-    packet read_packet() {
-        std::array<unsigned char, 12> head{};
-        asio::read(socket_, asio::buffer(head));
-        std::vector<char> rest(static_cast<std::size_t>((head[2] << 8) + head[3]) - 8);
-        asio::read(socket_, asio::buffer(rest));
-        return {number(&head[4]), number(&head[8])};
-    }
-    void answer(std::int32_t xid, std::int32_t failure, std::size_t bytes = 20) {
-        std::array<unsigned char, 20> text{};
-        text[3] = 16;
-        for (int i = 0; i < 4; ++i) {
-            text[static_cast<std::size_t>(7 - i)] = static_cast<unsigned char>(xid >> 8 * i);
-            text[static_cast<std::size_t>(19 - i)] = static_cast<unsigned char>(failure >> 8 * i);
-        }
-        asio::write(socket_, asio::buffer(text, bytes));
-    }
-    // "No such node", to the request with this number in its connection; they are numbered by the library, from
-    // somewhere.
-    void refuse_next() {
-        const packet asked = read_packet();
-        answer(asked.xid, -101);
-    }
-    void hang_up() { socket_.close(); }
-    void reset() {
-        socket_.set_option(asio::socket_base::linger(true, 0));
-        socket_.close();
-    }
-    std::size_t bytes_received() {
-        std::error_code failed;
-        return socket_.available(failed);
-    }
-    bool clean = true;  // each connection began with a handshake
-    int timeout_ms = 10'000;
-    std::function<void()> before_last_byte;
-
-private:
-    static std::int32_t number(const unsigned char* bytes) {
-        std::uint32_t n = 0;
-        for (int i = 0; i < 4; ++i) n = n << 8 | bytes[i];
-        return static_cast<std::int32_t>(n);
-    }
-
-    asio::io_context io_;
-    tcp::acceptor acceptor_{io_, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0)};
-    tcp::socket socket_{io_};
-};
-
-// Drives the backend until `reached`, as the event loop does.
-template <class Condition>
-void drive(backend& b, Condition reached) {
-    for (int turn = 0; turn < 2000 && !reached(); ++turn) {
-        const interest next = b.next_interest();
-        pollfd p{next.descriptor, static_cast<short>(POLLIN | (next.write ? POLLOUT : 0)), 0};
-        ::poll(&p, next.descriptor < 0 ? 0 : 1, 5);
-        b.process((p.revents & ~POLLOUT) != 0, (p.revents & ~POLLIN) != 0);
-    }
-    REQUIRE(reached());
-}
-
-// A backend, and the server that it is connected to.
-class connection {
-public:
-    explicit connection(int timeout_ms = 10'000) {
-        server.timeout_ms = timeout_ms;
-        open_params p;
-        p.servers = {server.where()};
-        p.session_timeout = std::chrono::seconds(10);
-        b->open(p);
-        connect();
-    }
-    bool connected() const { return !seen.links.empty() && seen.links.back() == link_state::connected; }
-
-    // An attempt that was dropped unused may be waiting in front of the one that counts.
-    void connect() {
-        for (int attempt = 0; attempt < 4 && !connected(); ++attempt) {
-            drive(*b, [&] { return b->has_socket(); });
-            b->process(false, true);
-            try {
-                server.shake_hands();
-                drive(*b, [&] { return connected(); });
-            } catch (const std::system_error&) {
-            }
-        }
-        REQUIRE(connected());
-        REQUIRE(server.clean);
-    }
-
-    // Nothing but a handshake arrives.
-    void check_next_connection() {
-        connect();
-        for (int turn = 0; turn < 5; ++turn) {
-            b->next_interest();
-            b->process(true, true);
-        }
-        CHECK(server.bytes_received() == 0);
-    }
-
-    scripted_server server;
-    recorder seen;
-    std::unique_ptr<backend> b = make_c_backend(seen);
-};
 
 const std::error_code not_now = std::make_error_code(std::errc::resource_unavailable_try_again);
 

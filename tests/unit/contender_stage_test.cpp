@@ -24,7 +24,7 @@ std::vector<stage> all_stages() {
 
 // The lines "from --> to: why" of the diagram.
 std::set<arrow> drawn() {
-    std::ifstream page(std::string(ZKASIO_SOURCE_DIR) + "/docs/architecture.md");
+    std::ifstream page(std::string(ZKASIO_SOURCE_DIR) + "/docs/lock-queue.md");
     REQUIRE(page);
     std::set<arrow> all;
     bool inside = false;
@@ -42,7 +42,7 @@ std::set<arrow> drawn() {
 
 }  // namespace
 
-TEST_CASE("contender: its stages follow each other as docs/architecture.md draws it, and not otherwise", "[queue]") {
+TEST_CASE("contender: its stages follow each other as docs/lock-queue.md draws it, and not otherwise", "[queue]") {
     const std::set<arrow> diagram = drawn();
     CHECK(diagram.size() == stage_transitions().size());
     for (const stage from : all_stages()) {

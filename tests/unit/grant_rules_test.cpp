@@ -1,4 +1,4 @@
-// The rules of docs/architecture.md, "The grant rules", the places that carry them out, and the tests that fail without
+// The rules of docs/lock-queue.md, "The grant rules", the places that carry them out, and the tests that fail without
 // them.
 
 #include "support/catch.hpp"
@@ -41,10 +41,10 @@ std::set<std::string> matches(const std::string& text, const std::string& patter
 }
 
 std::string rules() {
-    const std::string page = text_of(source_dir / "docs/architecture.md");
-    const auto from = page.find("### The grant rules\n");
+    const std::string page = text_of(source_dir / "docs/lock-queue.md");
+    const auto from = page.find("## The grant rules\n");
     REQUIRE(from != std::string::npos);
-    const std::string section = page.substr(from, page.find("\n### ", from + 1) - from);
+    const std::string section = page.substr(from, page.find("\n## ", from + 1) - from);
     return std::regex_replace(section, std::regex("\\s+"), " ");  // lines are broken anywhere
 }
 

@@ -1,4 +1,4 @@
-// Which types of cancellation end which operation: what the table in docs/using.md says.
+// Which types of cancellation end which operation: what the table in docs/cancellation.md says.
 #include "unit/fake_tree.hpp"
 #include "unit/rig.hpp"
 #include "unit/task_scope_steps.hpp"

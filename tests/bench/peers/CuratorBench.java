@@ -27,7 +27,8 @@ public final class CuratorBench {
                 .connectString(servers).sessionTimeoutMs(10000).connectionTimeoutMs(10000)
                 .retryPolicy(new ExponentialBackoffRetry(100, 5)).build();
         zk.start();
-        if (!zk.blockUntilConnected(30, TimeUnit.SECONDS)) throw new IllegalStateException("no connection to " + servers);
+        if (!zk.blockUntilConnected(30, TimeUnit.SECONDS))
+            throw new IllegalStateException("no connection to " + servers);
         return zk;
     }
 
@@ -55,7 +56,7 @@ public final class CuratorBench {
         return "done " + count;
     }
 
-    /** One of two that hand the lock to each other. It has a thread, for a lock belongs to the thread that acquired it. */
+    /** One of two that hand the lock to each other. It has a thread: a lock belongs to the thread that acquired it. */
     private static final class Contender {
         final CuratorFramework zk;
         final ExecutorService thread = Executors.newSingleThreadExecutor();
@@ -109,7 +110,8 @@ public final class CuratorBench {
         switch (w[0]) {
             case "queue": return queue(w[1], Integer.parseInt(w[2]));
             case "cycles": return cycles(w[1], Double.parseDouble(w[2]));
-            case "handoffs": return handOffs(w[1], Integer.parseInt(w[2]), Integer.parseInt(w[3]), Integer.parseInt(w[4]));
+            case "handoffs":
+                return handOffs(w[1], Integer.parseInt(w[2]), Integer.parseInt(w[3]), Integer.parseInt(w[4]));
             default: throw new IllegalArgumentException("no command " + w[0]);
         }
     }

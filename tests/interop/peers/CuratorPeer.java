@@ -172,7 +172,8 @@ public final class CuratorPeer {
         Stat stat = new Stat();
         String[] last = new String(zk.getData().storingStatIn(stat).forPath(record), StandardCharsets.UTF_8).split(" ");
         String mine = node.equals("-") ? "-" : node.substring(node.length() - 10);
-        boolean overtaken = !mine.equals("-") && !last[1].equals("-") && Integer.parseInt(mine) <= Integer.parseInt(last[1]);
+        boolean overtaken = !mine.equals("-") && !last[1].equals("-")
+                && Integer.parseInt(mine) <= Integer.parseInt(last[1]);
         byte[] next = (Integer.parseInt(last[0]) + 1 + " " + mine).getBytes(StandardCharsets.UTF_8);
         try {
             zk.setData().withVersion(stat.getVersion()).forPath(record, next);
@@ -231,7 +232,8 @@ public final class CuratorPeer {
                 .connectString(args[0]).sessionTimeoutMs(10000).connectionTimeoutMs(10000)
                 .retryPolicy(new ExponentialBackoffRetry(100, 5)).build();
         zk.start();
-        if (!zk.blockUntilConnected(30, TimeUnit.SECONDS)) throw new IllegalStateException("no connection to " + args[0]);
+        if (!zk.blockUntilConnected(30, TimeUnit.SECONDS))
+            throw new IllegalStateException("no connection to " + args[0]);
         CuratorPeer peer = new CuratorPeer(zk);
         say("ready");
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));

@@ -31,7 +31,7 @@ struct contender {
 
     stage now() const noexcept { return now_; }
     /// The only place where the stage changes. Test builds (without NDEBUG) end the process when the machine that
-    /// docs/architecture.md draws does not allow it.
+    /// docs/lock-queue.md draws does not allow it.
     void go_to(stage next) noexcept {
         assert(may_follow(now_, next) && "a contender must not go from this stage to that one");
         now_ = next;

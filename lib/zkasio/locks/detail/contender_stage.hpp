@@ -6,7 +6,7 @@
 
 namespace zkasio::lock_detail {
 
-/// How far a contender has come on its way through the queue; see docs/architecture.md, "The stages of a contender".
+/// How far a contender has come on its way through the queue; see docs/lock-queue.md, "The stages of a contender".
 enum class stage : std::uint8_t {
     outside,                ///< it has not asked for anything yet
     joining,                ///< a reader who tries to get a node beside readers who hold the lock

@@ -34,7 +34,7 @@ namespace zkasio::lock_detail {
 /// Lives on the client's strand. Whatever happens ends in reconsider(): it puts together what there is, asks
 /// decide_next_step() and carries that out. What is known of the queue is queue_order's. The parts send requests of
 /// their own and tell what comes of them. The rules that keep a lock from having two owners are G1, G2 ... in
-/// docs/architecture.md.
+/// docs/lock-queue.md.
 class lock_queue final : public session_local, public std::enable_shared_from_this<lock_queue> {
 public:
     lock_queue(session on, std::string directory, queue_names names);

@@ -27,7 +27,7 @@ using contender_ptr = std::shared_ptr<contender>;
 ///
 /// Whoever is granted the lock stands behind nobody that excludes it; a later contender is never granted the lock
 /// before an earlier one. So of all local waiters only the first, the head, needs to be looked after. G1, G2 ... are
-/// the rules in docs/architecture.md.
+/// the rules in docs/lock-queue.md.
 class queue_order {
 public:
     explicit queue_order(queue_names names) : names_(std::move(names)) {}

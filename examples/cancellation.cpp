@@ -1,0 +1,200 @@
+// The snippets of docs/cancellation.md, compiled and run: cancellation 127.0.0.1:2181
+//
+// What stands between "// [name]" and "// [/name]" is what the page shows; a test compares them.
+#include "expect.hpp"
+
+#include <zkasio/as_result.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/task_scope.hpp>
+#include <zkasio/timeout.hpp>
+
+#include <asio/bind_cancellation_slot.hpp>
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/thread_pool.hpp>
+#include <asio/use_awaitable.hpp>
+#include <asio/use_future.hpp>
+
+#include <chrono>
+#include <future>
+#include <iostream>
+#include <string>
+
+using namespace std::chrono_literals;
+
+namespace {
+
+// ------------------------------------------------------------------------------------------ time limits
+
+// [limit]
+asio::awaitable<bool> update(zkasio::mutex lock) {
+    const auto guard = co_await lock.try_acquire_for(2s);
+    if (!guard) co_return false;  // somebody else has it
+    co_return true;
+}
+// [/limit]
+
+// [timeout]
+asio::awaitable<std::string> settings_in_time(zkasio::client zk) {
+    const zkasio::node_data read = co_await zkasio::timeout(2s, zk.get("/using/settings"));
+    co_return read.data;
+}
+// [/timeout]
+
+// ---------------------------------------------------------------------------------- completion tokens and cancellation
+
+// [tokens]
+// On any thread but the loop's, which must go on.
+std::string settings_for_a_thread(asio::any_io_executor loop, zkasio::client zk) {
+    std::future<zkasio::node_data> read = asio::co_spawn(loop, zk.get("/using/settings"), asio::use_future);
+    return read.get().data;  // throws what the operation has failed with
+}
+
+void settings_for_a_callback(asio::any_io_executor loop, zkasio::client zk) {
+    asio::co_spawn(loop, zk.get("/using/settings"), [](std::exception_ptr failed, zkasio::node_data read) {
+        if (!failed) std::cout << read.data << "\n";
+    });
+}
+// [/tokens]
+
+void from_another_thread(std::string servers) {
+    asio::thread_pool threads(1);
+    const zkasio::client zk(threads.get_executor(), zkasio::client_options(servers).session_timeout(10s));
+    const std::string read = settings_for_a_thread(threads.get_executor(), zk);
+    expect(read == "quiet", "the last settings are there");
+    settings_for_a_callback(threads.get_executor(), zk);
+    asio::co_spawn(threads, zk.close(), asio::use_future).get();
+    threads.join();
+}
+
+// [cancel]
+asio::awaitable<void> take_turns(zkasio::mutex lock) {
+    const zkasio::lock_guard guard = co_await lock.acquire();
+    co_await guard.lost();
+}
+
+void cancelled_from_outside(std::string servers) {
+    asio::io_context io;
+    const zkasio::client zk(io.get_executor(), zkasio::client_options(servers).session_timeout(10s));
+    asio::cancellation_signal stop;
+    auto ended = [&](std::exception_ptr failed) {
+        try {
+            rethrow(failed);
+        } catch (const std::system_error& e) {
+            if (e.code() != zkasio::condition::cancelled) throw;
+        }
+        asio::co_spawn(io, zk.close(), [](std::exception_ptr e, zkasio::close_result) { rethrow(e); });
+    };
+    asio::co_spawn(io, take_turns(zkasio::mutex(zk, "/using/cancel")),
+                   asio::bind_cancellation_slot(stop.slot(), ended));
+    asio::post(io, [&] { stop.emit(asio::cancellation_type::terminal); });
+    io.run();
+}
+// [/cancel]
+
+// --------------------------------------------------------------------------------- bodies, and tasks that end together
+
+// [body_value]
+asio::awaitable<std::string> read_under_lock(zkasio::client zk, const zkasio::lockable& lock) {
+    auto body = [&](zkasio::lock_guard&) -> asio::awaitable<std::string> {
+        const zkasio::node_data read = co_await zk.get("/using/settings");
+        co_return read.data;
+    };
+    co_return co_await lock.with_lock(body);  // what the body returns
+}
+// [/body_value]
+
+// [scope]
+asio::awaitable<void> answer_requests() {
+    asio::steady_timer never(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
+    co_await never.async_wait(asio::use_awaitable);
+}
+
+asio::awaitable<void> lead(zkasio::client zk, zkasio::mutex lock) {
+    co_await lock.with_lock([&](zkasio::lock_guard& guard) -> asio::awaitable<void> {
+        co_await zkasio::with_task_scope([&](zkasio::task_scope& tasks) -> asio::awaitable<void> {
+            tasks.spawn(answer_requests());
+            tasks.spawn(zkasio::revoke(zk, guard.path()));  // a successor, say, asks for the lock
+            co_await guard.revoke_requested();
+            tasks.cancel();
+        });  // here all tasks have ended
+    });
+}
+// [/scope]
+
+// ------------------------------------------------------------------------------------------ errors as values
+
+// [as_result]
+asio::awaitable<std::string> settings_or(zkasio::client zk, std::string otherwise) {
+    const auto read = co_await zkasio::as_result(zkasio::timeout(2s, zk.get("/using/no-settings")));
+    if (!read && read.error().code() == zkasio::zk_errc::no_node) co_return otherwise;
+    co_return read->data;  // where there is none, this throws the error
+}
+// [/as_result]
+
+// ------------------------------------------------------------------------------------------ g++ 12
+
+// [named_closure]
+asio::awaitable<void> rename(zkasio::client zk, zkasio::mutex lock, std::string name) {
+    auto body = [zk, name](zkasio::lock_guard& guard) -> asio::awaitable<void> {
+        zkasio::transaction steps;
+        steps.set("/using/settings", name);
+        co_await guard.commit(steps);
+    };
+    co_await lock.with_lock(body);  // not the lambda itself: its captures would be destroyed twice
+}
+// [/named_closure]
+
+// [no_ternary]
+asio::awaitable<void> read_or_write(zkasio::shared_mutex lock, bool write) {
+    const auto kind = write ? zkasio::lock_kind::exclusive : zkasio::lock_kind::shared;
+    // Not: write ? co_await lock.acquire() : co_await ...
+    const zkasio::lock_guard guard = co_await lock.acquire(kind);
+}
+// [/no_ternary]
+
+asio::awaitable<void> in_coroutines(zkasio::client zk) {
+    zkasio::create_options with_parents;
+    with_parents.parents(zkasio::missing_parents::create_persistent);
+    const auto before = co_await zk.exists("/using/settings");
+    if (!before) co_await zk.create("/using/settings", "verbose", with_parents);
+    const zkasio::mutex lock(zk, "/using/lock");
+    const bool updated = co_await update(lock);
+    expect(updated, "nobody else has /using/lock");
+    co_await rename(zk, lock, "quiet");
+    const std::string now = co_await settings_in_time(zk);
+    expect(now == "quiet", "what was committed is there in time");
+    const std::string locked = co_await read_under_lock(zk, lock);
+    expect(locked == now, "the body returns what it has read");
+    const zkasio::shared_mutex shared(zk, "/using/shared");
+    co_await read_or_write(shared, true);
+    co_await read_or_write(shared, false);
+    co_await lead(zk, lock);
+    const std::string missing = co_await settings_or(zk, "none");
+    expect(missing == "none", "there is nothing at /using/no-settings, and that is no exception");
+    co_await zk.close();
+}
+
+void all(std::string servers) {
+    asio::io_context io;
+    const zkasio::client zk(io.get_executor(), zkasio::client_options(servers).session_timeout(10s));
+    asio::co_spawn(io, in_coroutines(zk), rethrow);
+    io.run();
+    cancelled_from_outside(servers);
+    from_another_thread(servers);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        all(argc > 1 ? argv[1] : "127.0.0.1:2181");
+    } catch (const std::exception& e) {
+        std::cerr << e.what() << "\n";
+        return 1;
+    }
+}
