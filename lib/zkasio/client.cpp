@@ -45,7 +45,9 @@ client::client(std::shared_ptr<core> c)
 asio::any_io_executor client::get_executor() const { return there(core_, "get_executor")->strand(); }
 const client_options& client::options() const { return there(core_, "options")->options(); }
 session_state client::state() const noexcept { return core_ ? core_->state() : session_state::closed; }
-session client::session_now() const { return access::make<session>(core_, there(core_, "session_now")->current_session_record()); }
+session client::session_now() const {
+    return access::make<session>(core_, there(core_, "session_now")->current_session_record());
+}
 
 // What the members return may be awaited when the handle is gone: hence coroutines that have what they need.
 namespace {
@@ -130,6 +132,11 @@ asio::awaitable<void> use_servers(core_ptr core, std::string servers) {
     if (failed.code) throw error(failed.code, "set_servers");
 }
 
+asio::awaitable<void> until_idle(core_ptr c) {
+    const reply r = co_await wait_idle(there(c, "idle"));
+    if (r.code) throw error(r.code, "idle");
+}
+
 asio::awaitable<close_result> closed(core_ptr c) {
     const reply r = co_await wait_closed(there(c, "close"));
     if (r.code) throw error(r.code, "close");
@@ -152,6 +159,7 @@ asio::awaitable<void> client::add_auth(std::string scheme, bytes credential) con
     return authenticate(core_, std::move(scheme), std::move(credential));
 }
 asio::awaitable<void> client::set_servers(std::string servers) const { return use_servers(core_, std::move(servers)); }
+asio::awaitable<void> client::idle() const { return until_idle(core_); }
 asio::awaitable<close_result> client::close() const { return closed(core_); }
 
 asio::awaitable<void> client::run_with_session(std::function<asio::awaitable<void>(const session&)> body, core_ptr c) {

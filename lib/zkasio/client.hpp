@@ -123,6 +123,13 @@ public:
         return detail::run_kept(std::forward<Body>(body), &run_with_session, core_);
     }
 
+    /// *Completes when* all is done that was going on in the background of this client at the moment of the call: locks
+    /// of guards that were destroyed are released, nodes of acquires that were cancelled are gone, as is whatever
+    /// ensure_removed() was asked for, and tasks of run_in_background() have ended. Waits through reconnects; what ends
+    /// with the session is done, too. What begins later does not count.
+    /// *Fails with* errc::client_closed. *Cancellation* ends the wait only.
+    asio::awaitable<void> idle() const;
+
     /// Ends the session. Operations that are under way may finish, for up to client_options::close_timeout; everything
     /// else fails with errc::client_closed. Never blocks a thread.
     /// *Completes when* all is over. *Cancellation* ends the wait only.

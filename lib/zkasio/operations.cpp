@@ -245,6 +245,10 @@ void operations::ensure_protected_removed(std::string parent, std::string protec
 
 back_off operations::make_back_off() const { return access::make<back_off>(there(core_, "make_back_off")); }
 
+std::shared_ptr<const void> operations::begin_background_work() const {
+    return there(core_, "begin_background_work")->begin_work();
+}
+
 void operations::run_in_background(asio::awaitable<void> task) const {
     there(core_, "run_in_background");
     on_strand(core_, [core = core_, task = std::move(task)]() mutable { core->run_in_background(std::move(task)); });

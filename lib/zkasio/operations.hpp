@@ -143,6 +143,10 @@ public:
     /// A task that goes on by itself, on the client's strand. Cancelled by client::close(), which waits for it.
     void run_in_background(asio::awaitable<void> task) const;
 
+    /// For what tidies up without a task: client::idle() waits until this is gone. To be called on the client's strand;
+    /// may be destroyed on any thread.
+    std::shared_ptr<const void> begin_background_work() const;
+
     /// Looks for the node that a protected create may have left behind: a child of `parent` whose name contains
     /// `protection_id`. Of several only the first in sequence stays. If this session does not own it, it is removed,
     /// and nothing is returned. Retried until it is certain, or the session is over.

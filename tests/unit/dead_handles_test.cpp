@@ -32,6 +32,7 @@ TEST_CASE("what a client returns may be awaited when the client is gone", "[dead
         co_await when_dead("client.hpp with_session", zk,
                            [](client& c) { return c.with_session([](session) { return nothing(); }); });
         co_await when_dead("client.hpp next", zk.events(), [](session_events& e) { return e.next(); });
+        co_await when_dead("client.hpp idle", zk, [](client& c) { return c.idle(); });
         co_await when_dead("client.hpp close", zk, [](client& c) { return c.close(); });
     };
     r.run(body);

@@ -17,13 +17,13 @@ namespace {
 
 // Nothing but the guard is left of what this makes.
 asio::awaitable<lock_guard> acquired_by_a_factory(core_ptr inside) {
-    const client zk(std::move(inside));
+    const client zk = client_over(std::move(inside));
     const mutex lock(zk, "/lock");
     co_return co_await lock.acquire();
 }
 
 asio::awaitable<std::vector<lock_guard>> two_of_a_factory(core_ptr inside) {
-    const client zk(std::move(inside));
+    const client zk = client_over(std::move(inside));
     std::vector<lock_guard> both;
     both.push_back(co_await mutex(zk, "/lock").acquire());
     both.push_back(co_await unfair_mutex(zk, "/lock/flag").acquire());
@@ -94,7 +94,7 @@ TEST_CASE("guard: a client closes when the last of its guards is destroyed", "[g
 TEST_CASE("guard: close ends a client that a guard keeps open", "[guard]") {
     bench r;
     auto steps = [&]() -> asio::awaitable<void> {
-        const client zk(r.core);
+        const client zk = client_over(r.core);
         lock_guard guard = co_await mutex(zk, "/lock").acquire();
         const close_result how = co_await zk.close();
         CHECK(how == close_result::confirmed);

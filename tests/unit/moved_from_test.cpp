@@ -87,6 +87,7 @@ TEST_CASE("a client and a session that were moved from refuse everything", "[mov
         co_await refuses("add_auth", from.add_auth("digest", "somebody:secret"));
         co_await refuses("set_servers", from.set_servers("10.0.0.2"));
         co_await refuses("with_session", from.with_session([](session) { return nothing(); }));
+        co_await refuses("idle", from.idle());
         co_await refuses("close", from.close());
         CHECK(from.state() == session_state::closed);
         CHECK(code_thrown_by([&] { from.get_executor(); }) == errc::invalid_argument);

@@ -93,6 +93,7 @@ public:
     detail::logger log{strand, [this](std::string_view line) { lines.emplace_back(line); }};
     detail::fork_mark here;
     detail::wait_table waits{log, here};
+    detail::background_work background{waits};
     detail::auth_list auth{{}};
     idle_backend::record backend;
     detail::session_record_ptr session = std::make_shared<detail::session_record>();
@@ -128,6 +129,7 @@ private:
     void request_answered(const detail::request&, const detail::reply&, boot_clock::time_point) override {
         ++answers_told;
     }
+    detail::background_work& work() override { return background; }
     void later(std::function<void()> f) override { later_calls.push_back(std::move(f)); }
 
     std::shared_ptr<void> alive_ = std::make_shared<int>();

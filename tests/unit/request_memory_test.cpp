@@ -14,7 +14,8 @@ class asked_and_answered {
 public:
     asked_and_answered() {
         b_.connect();
-        b_.backend.submitted.reserve(100000);
+        b_.backend.submitted.reserve(10000);
+        b_.backend.calls.reserve(10000);
         for (int i = 0; i < 2; ++i) {  // one answer on this connection is needed before any may leave at once
             usual_way(100);
             at_once(100);

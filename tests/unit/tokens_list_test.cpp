@@ -121,6 +121,7 @@ void list_sessions(token_list& all) {
     all.compiles<client>("client.hpp add_auth", [](auto& c) { return c.add_auth("", ""); });
     all.compiles<client>("client.hpp set_servers", [](auto& c) { return c.set_servers(""); });
     all.compiles<client>("client.hpp with_session", [](auto& c) { return c.with_session(within_session); });
+    all.compiles<client>("client.hpp idle", [](auto& c) { return c.idle(); });
     all.compiles<client>("client.hpp close", [](auto& c) { return c.close(); });
     all.compiles<session_events>("client.hpp next", [](auto& e) { return e.next(); });
     all.compiles<session>("session.hpp ended", [](auto& s) { return s.ended(); });

@@ -124,6 +124,10 @@ asio::awaitable<reply> wait_closed(core_ptr c) {
     });
 }
 
+asio::awaitable<reply> wait_idle(core_ptr c) {
+    return bridge<reply>(std::move(c), [](core& on, op_id id, receiver to) { on.wait_idle(id, std::move(to)); });
+}
+
 asio::awaitable<reply> wait_event(core_ptr c, event_subscription_ptr s) {
     return bridge<reply>(std::move(c), [s = std::move(s)](core& on, op_id id, receiver to) {
         on.events().wait(id, s, std::move(to));

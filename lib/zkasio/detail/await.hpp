@@ -22,6 +22,7 @@ asio::awaitable<wait_end> wait_for(core_ptr c, one_shot_ptr on);
 asio::awaitable<void> wait_for_or_throw(core_ptr c, one_shot_ptr on);
 asio::awaitable<reply> wait_connected(core_ptr c);
 asio::awaitable<reply> wait_closed(core_ptr c);
+asio::awaitable<reply> wait_idle(core_ptr c);
 asio::awaitable<reply> wait_event(core_ptr c, event_subscription_ptr s);
 
 /// Runs `f` on the strand, now if this is the strand. Never throws: what cannot be queued for lack of memory is lost.

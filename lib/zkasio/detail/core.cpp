@@ -2,6 +2,7 @@
 
 #include <zkasio/detail/validate.hpp>
 
+#include <asio/dispatch.hpp>
 #include <asio/post.hpp>
 
 #include <algorithm>
@@ -39,6 +40,7 @@ core::core(asio::any_io_executor executor, client_options options, backend_facto
       options_(std::move(options)),
       log_(strand_, options_.log()),
       waits_(log_, made_here_),
+      work_(waits_),
       events_(waits_),
       auth_(options_.auth()),
       link_(*this, strand_, options_, std::move(factory), log_),
@@ -91,9 +93,28 @@ void core::set_servers(server_list servers) {
 
 void core::run_in_background(asio::awaitable<void> task) {
     if (closing_ != closing::no || forked()) return;
-    background_.run(std::move(task), shared_from_this(), [this] {
+    const auto work = std::make_shared<background_work::piece>(work_.begin());
+    background_.run(std::move(task), shared_from_this(), [this, work] {
         if (closing_ == closing::draining) continue_close();
     });
+}
+
+std::shared_ptr<const void> core::begin_work() {
+    struct work {
+        work(core_ptr c, background_work::piece p) : on(std::move(c)), piece(std::move(p)) {}
+        work(const work&) = delete;
+        work& operator=(const work&) = delete;
+        ~work() {
+            try {
+                asio::dispatch(on->strand_, [on = on, piece = std::move(piece)] {});
+            } catch (...) {
+                // Out of memory: whoever waits until the client is idle waits until it is closed.
+            }
+        }
+        core_ptr on;
+        background_work::piece piece;
+    };
+    return std::make_shared<const work>(shared_from_this(), work_.begin());
 }
 
 // ------------------------------------------------------------------------------------ what its parts ask and tell

@@ -2,6 +2,7 @@
 
 #include <zkasio/client_options.hpp>
 #include <zkasio/detail/background_tasks.hpp>
+#include <zkasio/detail/background_work.hpp>
 #include <zkasio/detail/event_feed.hpp>
 #include <zkasio/detail/fork_mark.hpp>
 #include <zkasio/detail/hold_keeper.hpp>
@@ -70,6 +71,10 @@ public:
     void add_hold(const hold_ptr& h);
     void set_servers(server_list servers);
     void run_in_background(asio::awaitable<void> task);
+    /// See client::idle().
+    void wait_idle(op_id id, receiver to) { waits_.wait(id, work_.over(), std::move(to)); }
+    /// The same for work that holds this: it may end on any thread.
+    std::shared_ptr<const void> begin_work();
     /// See find_nodes().
     using search_key = std::pair<session_record_ptr, std::string>;
     std::map<search_key, std::shared_ptr<node_search>>& searches() noexcept { return searches_; }
@@ -113,6 +118,7 @@ private:
     void request_waits() override;
     void request_answered(const request& what, const reply& r, time_point sent) override;
     void later(std::function<void()> f) override;
+    background_work& work() override { return work_; }
     void timer_changed() override { rearm_timer(clock::now()); }
 
     void link_up();
@@ -137,6 +143,7 @@ private:
     client_options options_;
     logger log_;
     wait_table waits_;
+    background_work work_;
     event_feed events_;
     auth_list auth_;
     link link_;

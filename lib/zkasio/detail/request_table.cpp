@@ -35,6 +35,7 @@ void request_table::submit(command c, kept_reply_ptr to, repeat r) {
     entry e = from(std::move(c));
     e.kept = std::move(to);
     e.until_certain = r == repeat::until_certain;
+    if (e.until_certain) e.work = owner_.work().begin();
     const op_id id = e.kept->id = next_id();
     enqueue(id, std::move(e));
 }

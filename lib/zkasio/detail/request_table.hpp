@@ -2,6 +2,7 @@
 
 #include <zkasio/client_options.hpp>
 #include <zkasio/detail/auth_list.hpp>
+#include <zkasio/detail/background_work.hpp>
 #include <zkasio/detail/command.hpp>
 #include <zkasio/detail/kept_reply.hpp>
 #include <zkasio/detail/link.hpp>
@@ -42,6 +43,8 @@ public:
         virtual void request_answered(const request& what, const reply& r, time_point sent) = 0;
         /// Calls `f` in a turn of its own.
         virtual void later(std::function<void()> f) = 0;
+        /// What is sent until it is certain is part of that.
+        virtual background_work& work() = 0;
 
     protected:
         ~owner() = default;
@@ -135,6 +138,7 @@ private:
         session_record_ptr pinned;
         watch_ptr watch;
         std::error_code expected;  // see command
+        background_work::piece work;  // while it is sent until it is certain
         time_point queued{}, sent{};
         bool issued = false, until_certain = false, abandoned = false, urgent = false;
         bool unconfirmed = false;  // counted in auth_list::unconfirmed

@@ -142,6 +142,7 @@ asio::awaitable<void> until_revoked(claim_ptr claim, bool released) {
 
 asio::awaitable<void> lock_guard::release() {
     claim_ptr claim = give_up();
+    if (!claim) return until_gone(nullptr, nullptr);
     return until_gone(std::move(claim), std::move(open_));
 }
 

@@ -56,8 +56,9 @@ struct contender {
     bool node_deleted = false;  // somebody has deleted its node while it was an owner, at whichever stage
     std::exception_ptr failed;  // to get the lock; or, of one that has had it, to remove its node
 
-    /// Of an owner that has left.
+    /// Of one that leaves.
     struct departure {
+        std::shared_ptr<const void> work;                  // until nothing is left of it, see client::idle()
         std::optional<one_shot_event> gone;                // fired when its node is; if somebody wants to know
         std::vector<std::weak_ptr<contender>> successors;  // to whom it has handed over the lock
     };
@@ -69,7 +70,9 @@ struct contender {
         if (leaving && leaving->gone) failed = std::current_exception();
     }
     void tell_gone() const noexcept {
-        if (leaving && leaving->gone) leaving->gone->fire();
+        if (!leaving) return;
+        leaving->work.reset();
+        if (leaving->gone) leaving->gone->fire();
     }
 
 private:

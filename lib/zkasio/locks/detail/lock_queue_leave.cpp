@@ -18,8 +18,13 @@ void lock_queue::leave(const contender_ptr& c) {
     const stage was = c->now();
     if (has_given_up(was)) return;
     if (c->hold) c->hold->end(true);
-    if (was == stage::downgrading && !over_) return go_to(c, stage::downgrading_abandoned);  // G34
-    go_to(c, after_giving_up(was));
+    const stage next = was == stage::downgrading && !over_ ? stage::downgrading_abandoned : after_giving_up(was);  // G34
+    if (next != stage::left) {
+        if (!c->leaving) c->leaving = std::make_unique<contender::departure>();
+        c->leaving->work = on_.begin_background_work();
+    }
+    go_to(c, next);
+    if (next == stage::downgrading_abandoned) return;
     if (over_) return c->tell_gone();
     if (owns(was)) return release(c);
     decide(c, acquire_outcome::refused);
@@ -39,6 +44,7 @@ void lock_queue::release(const contender_ptr& c) {
     const std::vector<contender_ptr> successors = grant_to_successors();
     if (!successors.empty()) {
         if (!c->leaving) c->leaving = std::make_unique<contender::departure>();
+        c->leaving->work = on_.begin_background_work();  // there may be more than one removal, see G24
         c->leaving->successors.assign(successors.begin(), successors.end());
     }
     remove(c, successors);

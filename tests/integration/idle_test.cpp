@@ -1,0 +1,65 @@
+// What client::idle() promises, with a real server: nothing is left of guards that were destroyed and of acquires that
+// were cancelled.
+#include "integration/kinds_of_lock.hpp"
+
+#include <string>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::test;
+
+namespace {
+
+// All below it, itself included; 0 when it does not exist.
+asio::awaitable<std::size_t> ephemeral_nodes(client zk, std::string path) {
+    std::size_t all = 0;
+    const auto itself = co_await zk.exists(path);
+    if (!itself) co_return 0;
+    if (itself->ephemeral_owner != 0) ++all;
+    const node_children below = co_await zk.children(path);
+    for (const std::string& name : below.names) all += co_await ephemeral_nodes(zk, path + '/' + name);
+    co_return all;
+}
+
+asio::awaitable<void> acquire_and_drop(any_lock lock) { co_await lock->acquire(); }
+
+}  // namespace
+
+TEST_CASE("idle: locks of guards that were destroyed are free afterwards", "[idle]") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "idle_destroyed");
+        for (const any_lock& lock : one_of_each(zk, dir)) {
+            co_await lock->acquire();  // and destroyed
+            co_await zk.idle();
+            const std::size_t left = co_await ephemeral_nodes(zk, dir);
+            CHECK(left == 0);
+        }
+    };
+    with_client(body);
+}
+
+TEST_CASE("idle: nothing is left of acquires that were cancelled at whichever moment", "[idle]") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "idle_cancelled");
+        for (int turns = 0; turns < 12; ++turns) {
+            for (const any_lock& lock : one_of_each(zk, dir)) {
+                const lock_guard holder = co_await lock->acquire();
+                std::vector<running> waiters;
+                for (int i = 0; i < 5; ++i) waiters.emplace_back(zk.get_executor(), acquire_and_drop(lock));
+                for (int i = 0; i < turns; ++i) co_await asio::post(zk.get_executor(), asio::use_awaitable);
+                for (running& w : waiters) w.cancel();
+                for (const running& w : waiters) {
+                    const std::error_code code = co_await w.code();
+                    CHECK(code == condition::cancelled);
+                }
+                co_await zk.idle();
+                const std::size_t left = co_await ephemeral_nodes(zk, dir);
+                CHECK(left == holder.paths().size());
+            }
+            co_await zk.idle();
+            const std::size_t left = co_await ephemeral_nodes(zk, dir);
+            CHECK(left == 0);
+        }
+    };
+    with_client(body);
+}

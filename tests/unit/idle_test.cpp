@@ -1,0 +1,154 @@
+// client::idle(): it waits for what goes on although nobody awaits it.
+#include "unit/fake_tree.hpp"
+#include "unit/rig.hpp"
+
+#include <zkasio/locks/mutex.hpp>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+using namespace zkasio;
+using namespace zkasio::detail;
+using namespace zkasio::test;
+
+namespace {
+
+asio::awaitable<void> acquire_and_drop(client zk) {
+    const mutex lock(std::move(zk), "/lock");
+    const lock_guard guard = co_await lock.acquire();
+}
+
+// Answers everything but these, which the test answers itself.
+template <class Request>
+fake_server::answer_function all_but(fake_tree& tree) {
+    return [&tree](const request& q) {
+        return std::holds_alternative<Request>(q) ? std::optional<reply>() : std::optional<reply>(tree(q));
+    };
+}
+
+op_id last_request(const fake_server& s, const std::string& begins_with) {
+    op_id id = 0;
+    for (const fake_server::received& r : s.requests)
+        if (r.text.starts_with(begins_with)) id = r.id;
+    return id;
+}
+
+}  // namespace
+
+TEST_CASE("idle: at once when nothing goes on", "[idle]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const pending_removal removal = zk.ensure_removed("/a");
+        co_await removal.result();
+        co_await zk.idle();
+    };
+    r.run(body);
+}
+
+TEST_CASE("idle: waits for a removal that nobody awaits, across reconnects, and for none that began later", "[idle]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        r.server.answer = [](const request&) { return std::optional<reply>(); };
+        zk.ensure_removed("/a");
+        const running all(zk.get_executor(), zk.idle());
+        zk.ensure_removed("/later");
+        co_await r.server.until([&] { return r.server.count("remove /later") == 1; });
+        r.server.drop();
+        co_await r.server.until([&] { return r.server.count("remove /later") == 2; });
+        co_await next_turns(r.server);
+        CHECK_FALSE(all.ended());
+        r.server.reply_to(last_request(r.server, "remove /a"));
+        const std::error_code code = co_await all.code();
+        CHECK_FALSE(code);
+        CHECK(r.server.count("remove /a") == 2);
+        r.server.reply_to(last_request(r.server, "remove /later"));
+        co_await zk.idle();
+    };
+    r.run(body);
+}
+
+TEST_CASE("idle: waits for the release of a guard that was destroyed", "[idle]") {
+    rig r;
+    fake_tree tree;
+    r.server.answer = [&](const request& q) { return tree(q); };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        r.server.answer = all_but<remove_request>(tree);
+        co_await acquire_and_drop(zk);
+        const running all(zk.get_executor(), zk.idle());
+        co_await r.server.until([&] { return last_request(r.server, "remove ") != 0; });
+        co_await next_turns(r.server);
+        CHECK_FALSE(all.ended());
+        r.server.reply_to(last_request(r.server, "remove "));
+        const std::error_code code = co_await all.code();
+        CHECK_FALSE(code);
+    };
+    r.run(body);
+}
+
+TEST_CASE("idle: waits until the node of an acquire that was cancelled is known, and then until it is gone", "[idle]") {
+    rig r;
+    fake_tree tree;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        r.server.answer = [](const request&) { return std::optional<reply>(); };
+        running acquire(zk.get_executor(), acquire_and_drop(zk));
+        co_await r.server.until([&] { return last_request(r.server, "create ") != 0; });
+        acquire.cancel();
+        const std::error_code cancelled = co_await acquire.code();
+        CHECK(cancelled == condition::cancelled);
+        const running all(zk.get_executor(), zk.idle());
+        co_await next_turns(r.server);
+        CHECK_FALSE(all.ended());
+        for (const fake_server::received& sent : r.server.requests)
+            if (sent.id == last_request(r.server, "create ")) r.server.reply_to(sent.id, tree(sent.what));
+        co_await r.server.until([&] { return last_request(r.server, "remove ") != 0; });
+        co_await next_turns(r.server);
+        CHECK_FALSE(all.ended());
+        r.server.reply_to(last_request(r.server, "remove "));
+        const std::error_code code = co_await all.code();
+        CHECK_FALSE(code);
+        r.server.reply_to_all();
+        r.server.answer = [&](const request& q) { return tree(q); };
+    };
+    r.run(body);
+}
+
+TEST_CASE("idle: waits for tasks in the background", "[idle]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const one_shot_event may_end = zk.make_one_shot_event();
+        zk.run_in_background(may_end.wait());
+        const running all(zk.get_executor(), zk.idle());
+        co_await next_turns(r.server);
+        CHECK_FALSE(all.ended());
+        may_end.fire();
+        const std::error_code code = co_await all.code();
+        CHECK_FALSE(code);
+    };
+    r.run(body);
+}
+
+TEST_CASE("idle: ends with the client, and when it is cancelled", "[idle]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        r.server.answer = [](const request&) { return std::optional<reply>(); };
+        zk.ensure_removed("/a");
+        running one(zk.get_executor(), zk.idle());
+        const running other(zk.get_executor(), zk.idle());
+        co_await next_turns(r.server);
+        one.cancel();
+        const std::error_code cancelled = co_await one.code();
+        CHECK(cancelled == condition::cancelled);
+        CHECK_FALSE(other.ended());
+        co_await zk.close();
+        const std::error_code closed = co_await other.code();
+        CHECK((!closed || closed == errc::client_closed));
+    };
+    r.run(body);
+}
