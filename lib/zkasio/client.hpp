@@ -45,8 +45,9 @@ private:
 /// A connection to a ZooKeeper ensemble: one session at a time, kept alive, reconnected, and after its expiry replaced.
 ///
 /// A handle: copies share the same connection. When the last copy is destroyed, and no guard is left of the locks that
-/// were acquired with it, the session is closed in the background. There is no thread in here, only a strand over the executor that it was given: somebody has to run that.
-/// The executor's context must outlive all handles, recipes and guards.
+/// were acquired with it, the session is closed in the background. There is no thread in here, only a strand over the
+/// executor that it was given: somebody has to run that. The executor's context must outlive all handles, recipes and
+/// guards.
 ///
 /// May be used from any thread; several clients may live on several threads. One that was moved from answers
 /// errc::invalid_argument to everything, and its state() is session_state::closed. With g++ 12, mind what
@@ -93,9 +94,9 @@ public:
     /// time.
     asio::awaitable<session_credentials> credentials() const;
 
-    /// For writers of recipes: while this exists, the client does not close by itself, as if there were one more copy of
-    /// it. What they give to a lock_guard. Allocates nothing. close() ends everything all the same. Null for a client
-    /// that was moved from.
+    /// For writers of recipes: while this exists, the client does not close by itself, as if there were one more copy
+    /// of it. What they give to a lock_guard. Allocates nothing. close() ends everything all the same. Null for a
+    /// client that was moved from.
     std::shared_ptr<const void> keep_open() const noexcept { return last_handle_; }
 
     session_events events() const;
@@ -141,7 +142,8 @@ private:
     static asio::awaitable<void> run_with_session(std::function<asio::awaitable<void>(const session&)> body,
                                                   std::shared_ptr<detail::core> core);
 
-    std::shared_ptr<void> last_handle_;  // closes the core when the last of its owners goes: clients, and who has keep_open()
+    // Closes the core when the last of its owners goes: clients, and who has keep_open().
+    std::shared_ptr<void> last_handle_;
 };
 
 }  // namespace zkasio

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-using namespace zkasio::test::lease_times;
-using namespace std::chrono_literals;
+namespace zkasio::test::lease_times {
 
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 constexpr long histories = 3000;
@@ -134,3 +133,5 @@ TEST_CASE("lease: a tick that is known makes more of a slow link", "[lease]") {
     }
     CHECK(lost == !known);
 }
+
+}  // namespace zkasio::test::lease_times

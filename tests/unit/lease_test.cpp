@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-using zkasio::detail::half_tick;
-using zkasio::detail::lease;
-using namespace zkasio::test::lease_times;
-using namespace std::chrono_literals;
+namespace zkasio::test::lease_times {
+
+using detail::half_tick;
+using detail::lease;
 
 namespace {
 
@@ -258,3 +258,5 @@ TEST_CASE("lease: random histories against the rule itself", "[lease]") {
         }
     }
 }
+
+}  // namespace zkasio::test::lease_times

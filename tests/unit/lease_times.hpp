@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+// Short names, of these tests only.
 namespace zkasio::test::lease_times {
 
 using namespace std::chrono_literals;

@@ -18,13 +18,14 @@ void lock_queue::leave(const contender_ptr& c) {
     const stage was = c->now();
     if (has_given_up(was)) return;
     if (c->hold) c->hold->end(true);
-    const stage next = was == stage::downgrading && !over_ ? stage::downgrading_abandoned : after_giving_up(was);  // G34
+    const bool downgrades = was == stage::downgrading && !over_;  // G34
+    const stage next = downgrades ? stage::downgrading_abandoned : after_giving_up(was);
     if (next != stage::left) {
         if (!c->leaving) c->leaving = std::make_unique<contender::departure>();
         c->leaving->work = on_.begin_background_work();
     }
     go_to(c, next);
-    if (next == stage::downgrading_abandoned) return;
+    if (downgrades) return;
     if (over_) return c->tell_gone();
     if (owns(was)) return release(c);
     decide(c, acquire_outcome::refused);
