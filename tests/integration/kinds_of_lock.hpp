@@ -48,13 +48,15 @@ private:
 // One of each kind. Of two for the same directory at most one is to be had.
 inline std::vector<any_lock> one_of_each(const client& zk, const std::string& dir) {
     const shared_mutex rw(zk, dir + "/rw"), read(zk, dir + "/read");
-    multi_mutex both(zk), mixed(zk);
+    multi_mutex both(zk), mixed(zk), shared_ptrs(zk);
     both.add(mutex(zk, dir + "/b1")).add(mutex(zk, dir + "/b2"), acquire_options());
     mixed.add(mutex(zk, dir + "/m1"))
         .add(semaphore(zk, dir + "/m2", permits::fixed(1)), 1)
         .add(own_kind(zk, dir + "/m3"));
     mixed.add(rw.as(lock_kind::exclusive)).add(shared_mutex(zk, dir + "/m4"), lock_kind::shared).add_shared(read);
+    shared_ptrs.add(boxed(mutex(zk, dir + "/p1"))).add(std::make_shared<mutex>(zk, dir + "/p2"), acquire_options());
     std::vector<any_lock> all;
+    all.push_back(boxed(shared_ptrs));
     all.push_back(boxed(mutex(zk, dir + "/mutex")));
     all.push_back(boxed(unfair_mutex(zk, dir + "/flag")));
     all.push_back(boxed(own_kind(zk, dir + "/own")));

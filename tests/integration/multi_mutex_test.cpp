@@ -244,6 +244,7 @@ TEST_CASE("multi_mutex: no locks, the same lock twice and locks of another clien
         twice.add(mutex(zk, dir + "/a"));
         CHECK_THROWS_AS(twice.add(mutex(zk, dir + "/a")), error);
         CHECK_THROWS_AS(twice.add_shared(shared_mutex(zk, dir + "/a")), error);
+        CHECK_THROWS_AS(twice.add(std::shared_ptr<const lockable>()), error);
         CHECK(twice.path() == dir + "/a");
 
         const test_client other(co_await asio::this_coro::executor, options());

@@ -117,6 +117,7 @@ private:
 multi_mutex::multi_mutex(client zk, multi_mutex_options options) : lockable(std::move(zk), {}), options_(options) {}
 
 multi_mutex& multi_mutex::insert(member m) {
+    if (!m.lock) throw error(errc::invalid_argument, "multi_mutex", {}, "there is no lock to add");
     const std::string& where = m.lock->path();
     const auto at = std::lower_bound(members_.begin(), members_.end(), where,
                                      [](const member& a, const std::string& path) { return a.lock->path() < path; });

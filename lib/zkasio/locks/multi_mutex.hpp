@@ -52,8 +52,8 @@ private:
 ///
 /// path() is that of all, in order, separated by commas: for messages. acquire() fails with what the first that fails
 /// fails with; with errc::invalid_argument when there is no lock in it, when they are not of this client, and for an
-/// owner(): give that to add(). try_acquire() also fails with errc::lock_lost when one is lost before the others are
-/// ours. acquire_options::on_position() tells nothing.
+/// owner(): give that to add(), and survive_expiry() to acquire(). try_acquire() also fails with errc::lock_lost when
+/// one is lost before the others are ours. acquire_options::on_position() tells nothing.
 class ZKASIO_EXPORT multi_mutex final : public lockable {
 public:
     /// @param zk the client of all the locks.
@@ -63,6 +63,7 @@ public:
     /// `acquire(how...)` and `try_acquire(how...)`: `add(semaphore, 3)`, `add(shared_mutex, lock_kind::shared)`.
     /// Throws errc::invalid_argument for a path that is there already.
     template <class Lock, class... How>
+        requires(!std::is_convertible_v<Lock, std::shared_ptr<const lockable>>)
     multi_mutex& add(Lock lock, How... how) {
         if constexpr (std::is_base_of_v<lockable, Lock> && std::is_constructible_v<acquire_options, How...>)
             return insert({std::make_shared<const Lock>(std::move(lock)), acquire_options(std::move(how)...)});
@@ -70,6 +71,10 @@ public:
             return insert_other(
                 lock.path(), [lock, how...] { return lock.acquire(how...); },
                 [lock, how...] { return lock.try_acquire(how...); });
+    }
+    /// The same for one of whichever kind, which others may share.
+    multi_mutex& add(std::shared_ptr<const lockable> lock, acquire_options how = acquire_options()) {
+        return insert({std::move(lock), std::move(how)});
     }
     /// As a reader: a lock that has `acquire_shared()` and `try_acquire_shared()`.
     template <class Lock>
