@@ -39,9 +39,8 @@ asio::awaitable<lock_guard> lockable::wait_for_lock(acquire_options how) const {
     return always(attempts(std::move(how))(if_contended::wait));
 }
 
-asio::awaitable<lock_guard> lockable::acquire(acquire_options how) const {
-    if (how.survives_expiry()) return always(attempts_over_sessions(std::move(how))(if_contended::wait));
-    return wait_for_lock(std::move(how));
+asio::awaitable<lock_guard> lockable::acquire_over_sessions(acquire_options how) const {
+    return always(attempts_over_sessions(std::move(how))(if_contended::wait));
 }
 
 asio::awaitable<std::optional<lock_guard>> lockable::try_acquire(acquire_options how) const {

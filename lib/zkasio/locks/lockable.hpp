@@ -42,7 +42,9 @@ public:
     /// acquire_options::survive_expiry(); errc::invalid_argument for an acquire_options::owner() where the kind of lock
     /// knows none; and what the kind of lock says.
     /// *Cancellation*: leaves no node and no watch behind, and nobody else waits for us.
-    asio::awaitable<lock_guard> acquire(acquire_options how = acquire_options()) const;
+    asio::awaitable<lock_guard> acquire(acquire_options how = acquire_options()) const {
+        return how.survives_expiry() ? acquire_over_sessions(std::move(how)) : wait_for_lock(std::move(how));
+    }
 
     /// As acquire(), but returns nothing instead of waiting for another contender. Like any operation it waits for a
     /// connection, for up to client_options::connection_timeout; see try_acquire_for() for one that does not.
@@ -101,6 +103,7 @@ protected:
 
 private:
     friend class multi_mutex;  // asks its members for their joint_queue(), and for their client
+    asio::awaitable<lock_guard> acquire_over_sessions(acquire_options how) const;
     lock_attempt attempts_over_sessions(acquire_options how) const;
 
     client zk_;
