@@ -77,7 +77,9 @@ asio::awaitable<void> operations::impl::create_parents(operations on, std::strin
 
 asio::awaitable<void> operations::impl::remove_protected(operations on, std::string parent, std::string id) {
     const std::optional<created> left = co_await on.find_protected(std::move(parent), std::move(id));
-    if (left) on.ensure_removed(left->path);
+    if (!left) co_return;
+    const pending_removal removal = on.ensure_removed(left->path);
+    co_await removal.answered();  // until then there is work in the background, see client::idle()
 }
 
 asio::awaitable<created> operations::impl::create_protected(operations on, std::string path, std::string data,

@@ -6,6 +6,7 @@
 #include <zkasio/locks/unfair_mutex.hpp>
 
 #include <algorithm>
+#include <memory>
 
 using namespace zkasio;
 using namespace zkasio::test;
@@ -333,6 +334,25 @@ TEST_CASE("lock_owner: an acquire that is cancelled at any moment leaves no node
         }
         co_await until_queued(zk, dir, 0);
         co_await until_quiet(zk, dir);
+    };
+    with_client(body);
+}
+
+TEST_CASE("lock_owner: the client that has acquired stays open for the guards that others have joined with") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "owner_of_two_clients");
+        const auto how = acquire_options().owner(lock_owner());
+        auto other = std::make_unique<client>(co_await asio::this_coro::executor, options(zk.options().servers()));
+        lock_guard first = co_await mutex(*other, dir).acquire(how);
+        lock_guard joined = co_await mutex(zk, dir).acquire(how);
+        first = lock_guard();
+        other.reset();
+        co_await zk.sync(dir);
+        co_await zk.sync(dir);
+        CHECK(joined.held());
+        const auto there = co_await zk.exists(joined.path());
+        CHECK(there);
+        co_await joined.release();
     };
     with_client(body);
 }

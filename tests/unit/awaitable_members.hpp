@@ -17,13 +17,13 @@ inline std::string read_file(const std::filesystem::path& path) {
     return text.str();
 }
 
-/// What stands between "protected:" and the next "private:", or the end of the class, is no public member.
+/// What stands between "protected:" or "private:" and the end of the class is no public member.
 inline std::string without_protected(std::string text) {
-    const std::string begin = "\nprotected:\n";
-    for (auto from = text.find(begin); from != std::string::npos; from = text.find(begin, from)) {
-        const auto to = std::min(text.find("\nprivate:\n", from), text.find("\n};\n", from));
-        text.erase(from, to == std::string::npos ? to : to - from);
-    }
+    for (const std::string begin : {"\nprotected:\n", "\nprivate:\n"})
+        for (auto from = text.find(begin); from != std::string::npos; from = text.find(begin, from)) {
+            const auto to = text.find("\n};\n", from);
+            text.erase(from, to == std::string::npos ? to : to - from);
+        }
     return text;
 }
 

@@ -3,6 +3,7 @@
 #include "unit/rig.hpp"
 
 #include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/semaphore.hpp>
 
 #include <optional>
 #include <string>
@@ -17,6 +18,11 @@ namespace {
 asio::awaitable<void> acquire_and_drop(client zk) {
     const mutex lock(std::move(zk), "/lock");
     const lock_guard guard = co_await lock.acquire();
+}
+
+asio::awaitable<void> take_permit(client zk) {
+    const semaphore permits_of_one(std::move(zk), "/sem", permits::fixed(1));
+    const lock_guard guard = co_await permits_of_one.acquire();
 }
 
 // Answers everything but these, which the test answers itself.
@@ -117,6 +123,40 @@ TEST_CASE("idle: waits until the node of an acquire that was cancelled is known,
     r.run(body);
 }
 
+TEST_CASE("idle: waits until the lease of a permit that was given up is gone", "[idle]") {
+    rig r;
+    fake_tree tree;
+    const auto is_lease = [](const request& q) {
+        const auto* c = std::get_if<create_request>(&q);
+        return c && c->path.starts_with("/sem/leases/");
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        r.server.answer = [&](const request& q) {
+            const bool held_back = is_lease(q) || std::holds_alternative<remove_request>(q);
+            return held_back ? std::optional<reply>() : std::optional<reply>(tree(q));
+        };
+        running acquire(zk.get_executor(), take_permit(zk));
+        co_await r.server.until([&] { return last_request(r.server, "create /sem/leases/") != 0; });
+        acquire.cancel();
+        const std::error_code cancelled = co_await acquire.code();
+        CHECK(cancelled == condition::cancelled);
+        const running all(zk.get_executor(), zk.idle());
+        co_await next_turns(r.server);
+        for (const fake_server::received& sent : r.server.requests)
+            if (is_lease(sent.what)) r.server.reply_to(sent.id, tree(sent.what));
+        co_await r.server.until([&] { return last_request(r.server, "remove /sem/leases/") != 0; });
+        if (const op_id turn = last_request(r.server, "remove /sem/locks/")) r.server.reply_to(turn);
+        co_await next_turns(r.server);
+        CHECK_FALSE(all.ended());
+        r.server.reply_to(last_request(r.server, "remove /sem/leases/"));
+        const std::error_code code = co_await all.code();
+        CHECK_FALSE(code);
+        r.server.answer = [&](const request& q) { return tree(q); };
+    };
+    r.run(body);
+}
+
 TEST_CASE("idle: waits for tasks in the background", "[idle]") {
     rig r;
     auto body = [&](client zk) -> asio::awaitable<void> {
@@ -148,7 +188,9 @@ TEST_CASE("idle: ends with the client, and when it is cancelled", "[idle]") {
         CHECK_FALSE(other.ended());
         co_await zk.close();
         const std::error_code closed = co_await other.code();
-        CHECK((!closed || closed == errc::client_closed));
+        CHECK(closed == errc::client_closed);
+        const std::error_code afterwards = co_await code_of(zk.idle());
+        CHECK(afterwards == errc::client_closed);
     };
     r.run(body);
 }

@@ -12,11 +12,17 @@ one_shot_ptr background_work::over() {
     if (last.pieces == 0 && generations_.size() > 1)  // nothing has begun since somebody asked
         return generations_[generations_.size() - 2].over;
     const auto over = last.over = std::make_shared<one_shot_state>();
-    if (last.pieces == 0)
-        waits_.fire(over);
+    if (last.pieces == 0 || ended_)
+        waits_.fire(over, ended_);
     else
         generations_.emplace_back();
     return over;
+}
+
+void background_work::end_all(std::error_code code) {
+    ended_ = code;
+    for (generation& g : generations_)
+        if (const one_shot_ptr over = g.over) waits_.fire(over, code);
 }
 
 void background_work::end(std::uint64_t number) noexcept {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <system_error>
 #include <utility>
 
 namespace zkasio::detail {
@@ -44,6 +45,9 @@ public:
     /// Fired when all is over that has begun by now.
     one_shot_ptr over();
 
+    /// Whoever waits, from now on too, gets `code`: nobody will know what becomes of the rest.
+    void end_all(std::error_code code);
+
 private:
     // What has begun between one who asked and the next.
     struct generation {
@@ -54,6 +58,7 @@ private:
 
     wait_table& waits_;
     std::deque<generation> generations_{generation()};  // the last one is growing; nobody waits for it yet
+    std::error_code ended_;
     std::uint64_t first_ = 0;                           // the number of the one in front
 };
 

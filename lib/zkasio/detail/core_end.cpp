@@ -47,6 +47,7 @@ void core::end_locals(session_record& of, std::error_code why) {
 void core::begin_close() {
     if (left_behind() || closing_ != closing::no) return;
     closing_ = closing::draining;
+    work_.end_all(errc::client_closed);
     link_.stop_resolving();
     close_deadline_ = clock::now() + options_.close_timeout();
 
@@ -106,9 +107,9 @@ void core::let_go() {
     holds_.let_go(s);
     for (const auto& [key, weak] : s.locals)
         if (const auto local = weak.lock()) local->loop_over();
-    requests_.clear();
     waits_.no_more(errc::client_closed);
     waits_.clear();
+    requests_.clear();
     // Their slots keep us alive; the coroutines behind them are gone by now.
     background_.clear();
 }
@@ -117,6 +118,7 @@ bool core::left_behind() {
     if (!forked()) return false;
     if (closing_ == closing::done) return true;
     closing_ = closing::done;
+    work_.end_all(errc::forked);
     link_.stop_resolving();
     link_.retire();
     session_record& s = *sessions_.current();

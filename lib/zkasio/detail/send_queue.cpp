@@ -24,7 +24,7 @@ op_id send_queue::fifo::pop_front() noexcept {
 void send_queue::fifo::clear() noexcept {
     constexpr std::size_t kept = 1024;
     if (ids_.capacity() > kept)
-        ids_ = {};
+        std::vector<op_id>().swap(ids_);
     else
         ids_.clear();
     first_ = 0;

@@ -109,7 +109,8 @@ public:
 
     /// For writers of recipes.
     const std::shared_ptr<lock_claim>& claim() const noexcept { return claim_; }
-    /// The same, and it is the caller who gives it up.
+    /// The same, and it is the caller who gives it up; who also keeps the client open from now on, see
+    /// client::keep_open().
     std::shared_ptr<lock_claim> take_claim() noexcept {
         released_.store(true, std::memory_order_release);
         open_.reset();

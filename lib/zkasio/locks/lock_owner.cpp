@@ -10,6 +10,7 @@ namespace {
 struct counted {
     std::shared_ptr<lock_claim> claim;
     lock_kind kind;
+    std::shared_ptr<const void> open;  // of the client that has acquired it; the guards may be other clients'
     std::mutex mutex;
     int guards = 0;  // guarded by the mutex
 };
@@ -35,7 +36,9 @@ public:
             const std::lock_guard lock(all_->mutex);
             last_ = --all_->guards == 0;
         }
-        if (last_) all_->claim->give_up();
+        if (!last_) return;
+        all_->claim->give_up();
+        all_->open.reset();
     }
 
     asio::awaitable<void> gone() override {
@@ -57,6 +60,26 @@ struct lock_owner::state {
     };
     std::mutex mutex;
     std::map<std::string, slot> slots;
+
+    // Who acquires, for all coroutines of this owner: however that ends, the others go on.
+    struct acquiring {
+        state& s;
+        const std::string& key;
+        const std::shared_ptr<const one_shot_event>& done;
+        std::shared_ptr<counted> got;
+        ~acquiring() {
+            {
+                const std::lock_guard lock(s.mutex);
+                slot& mine = s.slots[key];
+                if (mine.acquiring == done) {
+                    mine.acquiring.reset();
+                    mine.held = got;
+                    if (!got) s.slots.erase(key);
+                }
+            }
+            done->fire();
+        }
+    };
 
     // Null: not held. Counts one guard more.
     std::shared_ptr<lock_claim> join(slot& s, lock_kind kind) {
@@ -102,31 +125,14 @@ asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::take(std::shared_ptr<st
                 throw error(e.code(), "acquire", path);  // else it was another client's
         }
     }
-    // From here on it is this coroutine that acquires; however it ends, the others go on.
-    struct ending {
-        state& s;
-        const std::string& key;
-        const std::shared_ptr<const one_shot_event>& done;
-        std::shared_ptr<counted> got;
-        ~ending() {
-            {
-                const std::lock_guard lock(s.mutex);
-                state::slot& slot = s.slots[key];
-                if (slot.acquiring == done) {
-                    slot.acquiring.reset();
-                    slot.held = got;
-                    if (!got) s.slots.erase(key);
-                }
-            }
-            done->fire();
-        }
-    };
-    ending end{*self, key, done, nullptr};
+    // From here on it is this coroutine that acquires.
+    state::acquiring end{*self, key, done, nullptr};
     std::shared_ptr<lock_claim> claim = co_await acquire();
     if (!claim) co_return nullptr;
     end.got = std::make_shared<counted>();
     end.got->claim = std::move(claim);
     end.got->kind = kind;
+    end.got->open = zk.keep_open();
     end.got->guards = 1;
     co_return std::make_shared<part_of>(end.got);
 }

@@ -212,7 +212,7 @@ asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, a
             if (kept) co_return to_guard(claim, self.on());
             all.lost = claim->hold().lost_path();
         }
-        if (all.lost.empty()) co_return std::nullopt;
+        if (all.lost.empty() && !wait) co_return std::nullopt;
         if (on.over()) {
             const std::error_code why = co_await on.ended();
             throw error(why, "multi_mutex", all.lost);

@@ -52,11 +52,12 @@ namespace {
 
 asio::awaitable<lock_guard> downgraded(client zk, lock_spec_ptr spec, std::string path, lock_guard writing) {
     const auto claim = std::dynamic_pointer_cast<queue_claim>(writing.claim());
-    const bool writes = claim && claim->asked().kind == lock_kind::exclusive;
+    const bool writes = claim && claim->asked().kind == lock_kind::exclusive &&
+                        claim->on().get_executor() == zk.get_executor();
     // With the names of kazoo's a mutex may have the same directory; its names say nothing of readers.
     if (!writes || claim->asked().spec->directory != path || claim->asked().spec->names.key() != spec->names.key())
         throw error(errc::invalid_argument, "downgrade", path,
-                    "not a writer's guard of this lock, or one of a lock_owner");
+                    "not a writer's guard of this lock and this client, or one of a lock_owner");
     if (!writing.held()) throw error(errc::lock_lost, "downgrade", writing.path(), why_not_held(writing.reason()));
     std::shared_ptr<lock_claim> reading = co_await claim->downgrade(spec);
     co_return lock_guard(std::move(reading), zk.keep_open());

@@ -12,11 +12,13 @@ asio::awaitable<bool> covered(std::shared_ptr<lock_claim> claim) {
     if (claim->hold().held()) co_return true;
     try {
         co_await claim->hold().confirmed();
+        co_return true;
     } catch (const error& e) {
-        if (e.code() != errc::lock_lost || claim->on().over()) throw;
-        co_return false;
+        if (e.code() != errc::lock_lost) throw;
     }
-    co_return true;
+    if (!claim->on().over()) co_return false;
+    const std::error_code why = co_await claim->on().ended();
+    throw error(why, "acquire", claim->paths().front());
 }
 
 std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim, const client& zk) {

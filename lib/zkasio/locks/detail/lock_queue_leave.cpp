@@ -45,7 +45,7 @@ void lock_queue::release(const contender_ptr& c) {
     const std::vector<contender_ptr> successors = grant_to_successors();
     if (!successors.empty()) {
         if (!c->leaving) c->leaving = std::make_unique<contender::departure>();
-        c->leaving->work = on_.begin_background_work();  // there may be more than one removal, see G24
+        if (!c->leaving->work) c->leaving->work = on_.begin_background_work();  // for more than one removal, see G24
         c->leaving->successors.assign(successors.begin(), successors.end());
     }
     remove(c, successors);

@@ -7,13 +7,21 @@ namespace {
 
 // Somebody left while the create was under way.
 asio::awaitable<void> withdraw(session on, pending_create creating, std::string directory, std::string id) {
+    created node;
+    bool unknown = false;
     try {
-        const created node = co_await creating.result();
-        on.ensure_removed(node.path);
+        node = co_await creating.result();
     } catch (const error& e) {
         if (e.code() == condition::session_ended || !e.outcome_unknown()) co_return;  // there is no node, or it is gone
-        on.ensure_protected_removed(directory, id);
+        unknown = true;
     }
+    if (unknown) {
+        const std::optional<created> left = co_await on.find_protected(directory, id);
+        if (!left) co_return;
+        node = *left;
+    }
+    const pending_removal removal = on.ensure_removed(node.path);
+    co_await removal.answered();  // until then there is work in the background, see client::idle()
 }
 
 }  // namespace
