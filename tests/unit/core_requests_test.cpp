@@ -284,3 +284,31 @@ TEST_CASE("core: a coroutine of another thread", "[core]") {
     work.reset();
     thread.join();
 }
+
+TEST_CASE("core: a read of one session is not repeated in the next", "[core]") {
+    const bool watching = GENERATE(false, true);
+    const std::size_t losses = GENERATE(1, 2);
+    rig r(rig::quick().retry(retry_policy::n_times(5, 1ms)));
+    r.server.answer = [](const request&) { return std::nullopt; };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session mine = co_await zk.current_session();
+        std::function<asio::awaitable<void>()> read = [&]() -> asio::awaitable<void> {
+            if (!watching) {
+                co_await get(mine, "/a");
+            } else {
+                const auto seen = co_await mine.get_and_watch("/a");
+            }
+        };
+        const running reading(r.loop.executor(), read());
+        for (std::size_t asked = 1; asked <= losses; ++asked) {
+            co_await r.server.until([&] { return r.server.count("get /a") == asked; });
+            if (asked == losses) r.server.answer = [](const request&) { return reply(); };
+            r.server.reply_to(r.server.requests.back().id, lost());
+        }
+        r.server.expire();
+        const std::error_code code = co_await reading.code();
+        CHECK(code == errc::session_expired);
+        CHECK(r.server.count("get /a") == losses);
+    };
+    r.run(body);
+}

@@ -136,3 +136,46 @@ TEST_CASE("guard: one that keeps its client open may be destroyed with the loop"
         CHECK(server.backends_alive == 0);
     }
 }
+
+TEST_CASE("guard: one that was moved from keeps no client open, and the other one does", "[guard]") {
+    const bool assigned = GENERATE(false, true);
+    bench r;
+    auto steps = [&]() -> asio::awaitable<void> {
+        lock_guard from = co_await acquired_by_a_factory(r.core);
+        std::optional<lock_guard> to;
+        if (assigned)
+            to.emplace() = std::move(from);
+        else
+            to.emplace(std::move(from));
+        co_await next_turns(r.server);
+        CHECK(to->held());
+        to.reset();
+        co_await r.server.until([&] { return goodbye_said(r.server); });
+        CHECK(from.reason() == loss_reason::released);
+    };
+    r.loop.run(steps());
+    r.nothing_left();
+}
+
+TEST_CASE("guard: one that is replaced by another client's lets its own client close", "[guard]") {
+    bench r;
+    fake_server other;
+    fake_tree tree;
+    other.answer = [&](const request& q) { return tree(q); };
+    const auto inside = std::make_shared<core>(r.loop.executor(), rig::quick(), other.factory());
+    auto steps = [&]() -> asio::awaitable<void> {
+        lock_guard guard = co_await acquired_by_a_factory(r.core);
+        {
+            lock_guard replacement = co_await acquired_by_a_factory(inside);
+            guard = std::move(replacement);
+        }
+        co_await r.server.until([&] { return goodbye_said(r.server); });
+        co_await next_turns(other);
+        CHECK_FALSE(goodbye_said(other));
+        CHECK(guard.held());
+        co_await guard.release();
+    };
+    r.loop.run(steps());
+    r.nothing_left();
+    CHECK(other.backends_alive == 0);
+}

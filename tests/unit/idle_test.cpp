@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 using namespace zkasio;
 using namespace zkasio::detail;
@@ -191,6 +192,54 @@ TEST_CASE("idle: ends with the client, and when it is cancelled", "[idle]") {
         CHECK(closed == errc::client_closed);
         const std::error_code afterwards = co_await code_of(zk.idle());
         CHECK(afterwards == errc::client_closed);
+    };
+    r.run(body);
+}
+
+namespace {
+
+asio::awaitable<void> acquire_until_lost(client zk) {
+    const mutex lock(std::move(zk), "/lock");
+    const lock_guard guard = co_await lock.acquire();
+    co_await guard.lost();
+}
+
+}  // namespace
+
+TEST_CASE("idle: waits until a lock has been handed on, also when whoever was to have it has lost its node", "[idle]") {
+    rig r;
+    fake_tree tree;
+    r.server.answer = [&](const request& q) { return tree(q); };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const mutex lock(zk, "/lock");
+        lock_guard first = co_await lock.acquire();
+        const std::string path = first.path();
+        const running next(zk.get_executor(), acquire_until_lost(zk));
+        co_await r.server.until([&] { return tree.size() == 2; });
+        co_await next_turns(r.server);
+        tree(remove_request{tree.nth(1)});
+        std::vector<fake_server::received> removals;
+        r.server.answer = [&](const request& q) -> std::optional<reply> {
+            const auto* one = std::get_if<remove_request>(&q);
+            if (!std::holds_alternative<multi_request>(q) && !(one && one->path == path)) return tree(q);
+            removals.push_back(r.server.requests.back());
+            return std::nullopt;
+        };
+        first = lock_guard();
+        const running all(zk.get_executor(), zk.idle());
+        co_await r.server.until([&] { return removals.size() == 1; });
+        REQUIRE(std::holds_alternative<multi_request>(removals[0].what));
+        r.server.reply_to(removals[0].id, tree(removals[0].what));
+        co_await r.server.until([&] { return removals.size() == 2; });
+        co_await next_turns(r.server);
+        CHECK_FALSE(all.ended());
+        r.server.answer = [&](const request& q) { return tree(q); };
+        r.server.reply_to(removals[1].id, tree(removals[1].what));
+        const std::error_code code = co_await all.code();
+        CHECK_FALSE(code);
+        const std::error_code got = co_await next.code();
+        CHECK_FALSE(got);
     };
     r.run(body);
 }

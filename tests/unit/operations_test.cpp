@@ -97,3 +97,57 @@ TEST_CASE("operations: a protected create that ends with its session does not sp
     };
     r.run(body);
 }
+
+TEST_CASE("operations: a create with parents stays in its session", "[operations]") {
+    const bool parents_made = GENERATE(false, true);
+    rig r;
+    r.server.answer = [](const request&) { return std::nullopt; };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session mine = co_await zk.current_session();
+        std::function<asio::awaitable<void>()> create = [&]() -> asio::awaitable<void> {
+            const create_options how = create_options().parents(missing_parents::create_persistent);
+            co_await mine.create("/p/c", "data", how);
+        };
+        const running creating(r.loop.executor(), create());
+        co_await r.server.until([&] { return r.server.count("create /p/c") == 1; });
+        r.server.reply_to(r.server.requests.back().id, refusal(zk_errc::no_node));
+        if (parents_made) {
+            co_await r.server.until([&] { return r.server.count("create /p") == 1; });
+            r.server.reply_to(r.server.requests.back().id);
+        }
+        r.server.answer = [](const request&) { return reply(); };
+        r.server.expire();
+        const std::error_code code = co_await creating.code();
+        CHECK(code == errc::session_expired);
+        CHECK(r.server.count("create /p") == (parents_made ? 1 : 0));
+        CHECK(r.server.count("create /p/c") == 1);
+    };
+    r.run(body);
+}
+
+TEST_CASE("operations: a create that had to wait for its parents is the one that was asked for", "[operations]") {
+    rig r;
+    std::vector<create_request> asked;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        if (const auto* c = std::get_if<create_request>(&q)) asked.push_back(*c);
+        return asked.size() == 1 ? refusal(zk_errc::no_node) : reply();
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const create_options how = create_options()
+                                       .parents(missing_parents::create_container)
+                                       .mode(create_mode::ephemeral)
+                                       .acl(read_only_acl());
+        co_await zk.create("/p/c", "data", how);
+        REQUIRE(asked.size() == 3);
+        CHECK(asked[1].path == "/p");
+        CHECK(asked[1].data.empty());
+        CHECK(asked[1].mode == create_mode::container);
+        for (const std::size_t i : {0U, 2U}) {
+            CHECK(asked[i].path == "/p/c");
+            CHECK(asked[i].data == "data");
+            CHECK(asked[i].mode == create_mode::ephemeral);
+        }
+        for (const create_request& c : asked) CHECK(c.acl == how.acl());
+    };
+    r.run(body);
+}

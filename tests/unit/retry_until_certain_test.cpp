@@ -74,3 +74,17 @@ TEST_CASE("retry until certain: a cancellation ends the pause", "[retry]") {
     };
     r.run(body);
 }
+
+TEST_CASE("retry until certain: that there is no connection is no end", "[retry]") {
+    rig r(impatient());
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        int calls = 0;
+        auto unconnected = [&]() -> asio::awaitable<void> {
+            if (++calls < 3) throw error(errc::not_connected, "get", "/a");
+            co_return;
+        };
+        co_await retry_until_certain(zk.make_back_off(), unconnected);
+        CHECK(calls == 3);
+    };
+    r.run(body);
+}

@@ -187,3 +187,81 @@ TEST_CASE("survive expiry: what an owner has got in a later session is its own",
     };
     r.run(body);
 }
+
+namespace {
+
+// In each of the ways in which a lock is acquired.
+asio::awaitable<void> take_in_some_way(int way, mutex lock, std::optional<lock_guard>& got) {
+    switch (way) {
+        case 0: got.emplace(co_await lock.acquire(surviving())); break;
+        case 1: got = co_await lock.try_acquire(surviving()); break;
+        case 2: got = co_await lock.try_acquire_for(10s, surviving()); break;
+        case 3: got = co_await lock.try_acquire_until(boot_clock::now() + 10s, surviving()); break;
+    }
+}
+
+}  // namespace
+
+TEST_CASE("survive expiry: it is heeded in every way in which a lock is acquired", "[expiry]") {
+    const int way = GENERATE(0, 1, 2, 3);
+    contended r;
+    r.taken = false;
+    bool expire = true;
+    const auto usual = r.server.answer;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        if (!std::holds_alternative<children_request>(q) || !std::exchange(expire, false)) return usual(q);
+        r.ours.clear();
+        r.server.expire();
+        return std::nullopt;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        std::optional<lock_guard> got;
+        const running taking(r.loop.executor(), take_in_some_way(way, mutex(zk, "/lock"), got));
+        const std::error_code failed = co_await taking.code();
+        CHECK(failed == std::error_code());
+        CHECK_FALSE(expire);
+        CHECK(r.creates == 2);
+        REQUIRE(got);
+        CHECK(got->held());
+        co_await got->release();
+    };
+    r.run(body);
+}
+
+TEST_CASE("survive expiry: an attempt that does not wait does not do so in a later session, either", "[expiry]") {
+    contended r;
+    bool expire = true;
+    const auto usual = r.server.answer;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        if (!std::holds_alternative<create_request>(q) || !std::exchange(expire, false)) return usual(q);
+        r.server.expire();
+        return std::nullopt;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        std::optional<lock_guard> got;
+        const running taking(r.loop.executor(), take_in_some_way(1, mutex(zk, "/lock"), got));
+        const std::error_code failed = co_await taking.code();
+        CHECK(failed == std::error_code());
+        CHECK_FALSE(got);
+    };
+    r.run(body);
+}
+
+TEST_CASE("survive expiry: what is no expiry is told at once", "[expiry]") {
+    contended r;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        if (!std::holds_alternative<create_request>(q)) return reply();
+        ++r.creates;
+        return refusal(zk_errc::no_auth);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        std::optional<lock_guard> got;
+        running taking(r.loop.executor(), take(mutex(zk, "/lock"), surviving(), got));
+        co_await r.server.until([&] { return r.creates > 1 || taking.ended(); });
+        taking.cancel();
+        const std::error_code failed = co_await taking.code();
+        CHECK(failed == zk_errc::no_auth);
+        CHECK(r.creates == 1);
+    };
+    r.run(body);
+}
