@@ -128,7 +128,8 @@ public:
     /// of guards that were destroyed are released, nodes of acquires that were cancelled are gone, as is whatever
     /// ensure_removed() was asked for, and tasks of run_in_background() have ended. Waits through reconnects; what ends
     /// with the session is done, too. What begins later does not count.
-    /// *Fails with* errc::client_closed. *Cancellation* ends the wait only.
+    /// *Fails with* errc::client_closed, and errc::forked in a child process. *Cancellation* ends the wait only. Not to
+    /// be awaited by a task of run_in_background(), which would wait for itself.
     asio::awaitable<void> idle() const;
 
     /// Ends the session. Operations that are under way may finish, for up to client_options::close_timeout; everything

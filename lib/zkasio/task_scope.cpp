@@ -1,5 +1,6 @@
 #include <zkasio/task_scope.hpp>
 
+#include <zkasio/detail/combinator_exception.hpp>
 #include <zkasio/detail/run_cancellable.hpp>
 #include <zkasio/error.hpp>
 
@@ -218,6 +219,7 @@ void scope_state::task_ended(task_node& node, std::exception_ptr failed) {
 }
 
 void scope_state::task_threw(std::exception_ptr what) {
+    if (cancelled_) what = detail::single_cancellation(std::move(what));
     const task_end how = classify(what);
     if (cancelled_ && how != task_end::failed) {
         if (!aborted_ || how == task_end::cancelled_with_unknown_outcome) aborted_ = std::move(what);

@@ -55,8 +55,8 @@ asio::awaitable<T> end_within(Limit limit, asio::awaitable<T> operation) {
 /// *Cancellation*: of whichever type the caller has enabled, is passed on to the operation. If it comes before the
 /// limit, this fails with asio::error::operation_aborted and not with errc::timed_out, even where the operation takes
 /// longer than the limit to end.
-/// @param limit from the moment on in which this is awaited. The operation is begun also when it is 0, and cancelled at
-/// its first wait; time for which the machine is suspended does not count.
+/// @param limit from the moment on in which this is awaited. The operation is begun also when it is 0, and cancelled as
+/// soon as it waits; what is there by then counts. Time for which the machine is suspended does not count.
 template <class T>
 asio::awaitable<T> timeout(std::chrono::nanoseconds limit, asio::awaitable<T> operation) {
     return detail::end_within(limit, std::move(operation));

@@ -245,6 +245,14 @@ TEST_CASE("multi_mutex: no locks, the same lock twice and locks of another clien
         CHECK_THROWS_AS(twice.add(mutex(zk, dir + "/a")), error);
         CHECK_THROWS_AS(twice.add_shared(shared_mutex(zk, dir + "/a")), error);
         CHECK_THROWS_AS(twice.add(std::shared_ptr<const lockable>()), error);
+        CHECK_THROWS_AS(twice.add(mutex(zk, dir + "/b"), acquire_options().survive_expiry()), error);
+
+        // One that is added brings its locks, in the order of all.
+        multi_mutex inner(zk), outer(zk);
+        inner.add(mutex(zk, dir + "/c")).add(mutex(zk, dir + "/a"));
+        outer.add(mutex(zk, dir + "/b")).add(inner);
+        CHECK(outer.path() == dir + "/a," + dir + "/b," + dir + "/c");
+        CHECK_THROWS_AS(outer.add(mutex(zk, dir + "/a")), error);
         CHECK(twice.path() == dir + "/a");
 
         const test_client other(co_await asio::this_coro::executor, options());

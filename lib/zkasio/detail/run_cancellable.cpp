@@ -1,5 +1,7 @@
 #include <zkasio/detail/run_cancellable.hpp>
 
+#include <zkasio/detail/combinator_exception.hpp>
+
 #include <asio/associated_cancellation_slot.hpp>
 #include <asio/associated_executor.hpp>
 #include <asio/bind_cancellation_slot.hpp>
@@ -40,7 +42,13 @@ asio::strand<asio::any_io_executor> strand_over(const asio::any_io_executor& cal
 asio::awaitable<void> begin(std::shared_ptr<body_run> run, std::function<asio::awaitable<void>()> body) {
     co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
     if (run->cancelled) throw std::system_error(asio::error::operation_aborted);
-    co_await body();
+    std::exception_ptr failed;
+    try {
+        co_await body();
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    if (failed) std::rethrow_exception(run->cancelled ? single_cancellation(std::move(failed)) : failed);
 }
 
 }  // namespace

@@ -44,7 +44,8 @@ private:
 ///
 /// *Lifetime*: until it is released, the guard keeps the client open, also when all copies of that and the lock object
 /// are gone: a function may make a client and a lock, and return the guard. (client::close() ends it all the same.)
-/// Once release() has completed, or the guard is destroyed, it lets go.
+/// Once release() has completed, or the guard is destroyed, it lets go. Released or not, it must not outlive the
+/// execution context of its client.
 ///
 /// Ownership is a lease. `held()` says no before anybody else can get the lock, as far as a client can know; only
 /// token() and commit() are proof. May be used from any executor; `held()`, `held_until()` from any thread. The

@@ -118,6 +118,11 @@ multi_mutex::multi_mutex(client zk, multi_mutex_options options) : lockable(std:
 
 multi_mutex& multi_mutex::insert(member m) {
     if (!m.lock) throw error(errc::invalid_argument, "multi_mutex", {}, "there is no lock to add");
+    if (m.how.survives_expiry())
+        throw error(errc::invalid_argument, "multi_mutex", m.lock->path(),
+                    "one lock cannot survive the expiry of a session that the others do not: give that to acquire()");
+    // Its locks have places of their own in the order of all.
+    if (const auto* inner = dynamic_cast<const multi_mutex*>(m.lock.get())) return insert_all(*inner, m.how);
     const std::string& where = m.lock->path();
     const auto at = std::lower_bound(members_.begin(), members_.end(), where,
                                      [](const member& a, const std::string& path) { return a.lock->path() < path; });
@@ -128,6 +133,13 @@ multi_mutex& multi_mutex::insert(member m) {
     std::string all;
     for (const member& one : members_) all += (all.empty() ? "" : ",") + one.lock->path();
     set_path(std::move(all));
+    return *this;
+}
+
+multi_mutex& multi_mutex::insert_all(const multi_mutex& inner, const acquire_options& how) {
+    refuse_owner(how, inner.path(), "the owner of a lock is given to add() of the lock itself");
+    if (inner.options_.takes_one_after_another()) options_.one_after_another();
+    for (const member& m : inner.members_) insert(m);
     return *this;
 }
 
@@ -187,6 +199,9 @@ asio::awaitable<multi_mutex::taken> multi_mutex::take_one_by_one(multi_mutex sel
             result.lost = co_await while_held(claims_of(guards), std::move(acquire));
         if (!next || !result.lost.empty()) co_return result;
         guards.push_back(std::move(*next));
+        if (!guards.back().claim())
+            throw error(errc::invalid_argument, "multi_mutex", m.lock->path(),
+                        "this kind of lock (lockable::attempts) has given an empty guard");
         const session& mine = guards.back().claim()->on();
         self.check_client(mine.get_executor(), m.lock->path());
         if (mine.id() != on.id()) throw error(errc::session_expired, "multi_mutex", m.lock->path());

@@ -61,7 +61,8 @@ public:
 
     /// Any lockable: `add(mutex)`, `add(mutex, acquire_options().owner(me))`; and any other lock that has `path()`,
     /// `acquire(how...)` and `try_acquire(how...)`: `add(semaphore, 3)`, `add(shared_mutex, lock_kind::shared)`.
-    /// Throws errc::invalid_argument for a path that is there already.
+    /// Of a multi_mutex its locks are added, each at its own place in the order. Throws errc::invalid_argument for a
+    /// path that is there already, and for survive_expiry(), which is for all of them: see acquire().
     template <class Lock, class... How>
         requires(!std::is_convertible_v<Lock, std::shared_ptr<const lockable>>)
     multi_mutex& add(Lock lock, How... how) {
@@ -92,6 +93,7 @@ private:
         acquire_options how;
     };
     multi_mutex& insert(member m);
+    multi_mutex& insert_all(const multi_mutex& inner, const acquire_options& how);
     multi_mutex& insert_other(std::string path, std::function<asio::awaitable<lock_guard>()> acquire,
                               std::function<asio::awaitable<std::optional<lock_guard>>()> try_acquire);
     bool together() const;

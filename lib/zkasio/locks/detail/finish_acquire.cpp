@@ -29,6 +29,10 @@ std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim, const clie
 
 asio::awaitable<lock_guard> always(asio::awaitable<std::optional<lock_guard>> attempt) {
     std::optional<lock_guard> guard = co_await std::move(attempt);
+    if (!guard)
+        throw error(
+            errc::invalid_argument, "acquire", {},
+            "this kind of lock (lockable::attempts) has ended an attempt without a guard, although it was to wait");
     co_return std::move(*guard);
 }
 

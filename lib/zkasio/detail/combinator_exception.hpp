@@ -1,0 +1,11 @@
+#pragma once
+
+#include <exception>
+
+namespace zkasio::detail {
+
+/// What somebody has thrown that was cancelled. When that was `a() || b()` or `a() && b()` of Asio's, and both have
+/// thrown, it is asio::multiple_exceptions: then the exception of the first of them, if that is a cancellation.
+std::exception_ptr single_cancellation(std::exception_ptr thrown) noexcept;
+
+}  // namespace zkasio::detail
