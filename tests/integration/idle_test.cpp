@@ -1,7 +1,11 @@
 // What client::idle() promises, with a real server: nothing is left of guards that were destroyed and of acquires that
-// were cancelled.
+// were cancelled. Another client looks: what our own asks comes behind what we have sent in any case.
 #include "integration/kinds_of_lock.hpp"
 
+#include <zkasio/as_result.hpp>
+#include <zkasio/timeout.hpp>
+
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -28,12 +32,14 @@ asio::awaitable<void> acquire_and_drop(any_lock lock) { co_await lock->acquire()
 TEST_CASE("idle: locks of guards that were destroyed are free afterwards", "[idle]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "idle_destroyed");
+        const test_client other(co_await asio::this_coro::executor, options());
         for (const any_lock& lock : one_of_each(zk, dir)) {
             co_await lock->acquire();  // and destroyed
             co_await zk.idle();
-            const std::size_t left = co_await ephemeral_nodes(zk, dir);
+            const std::size_t left = co_await ephemeral_nodes(other, dir);
             CHECK(left == 0);
         }
+        co_await other.close();
     };
     with_client(body);
 }
@@ -41,6 +47,7 @@ TEST_CASE("idle: locks of guards that were destroyed are free afterwards", "[idl
 TEST_CASE("idle: nothing is left of acquires that were cancelled at whichever moment", "[idle]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "idle_cancelled");
+        const test_client other(co_await asio::this_coro::executor, options());
         for (int turns = 0; turns < 12; ++turns) {
             for (const any_lock& lock : one_of_each(zk, dir)) {
                 const lock_guard holder = co_await lock->acquire();
@@ -53,13 +60,32 @@ TEST_CASE("idle: nothing is left of acquires that were cancelled at whichever mo
                     CHECK(code == condition::cancelled);
                 }
                 co_await zk.idle();
-                const std::size_t left = co_await ephemeral_nodes(zk, dir);
+                const std::size_t left = co_await ephemeral_nodes(other, dir);
                 CHECK(left == holder.paths().size());
             }
             co_await zk.idle();
-            const std::size_t left = co_await ephemeral_nodes(zk, dir);
+            const std::size_t left = co_await ephemeral_nodes(other, dir);
             CHECK(left == 0);
         }
+        co_await other.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("idle: nothing is left of acquires that a limit has ended", "[idle]") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "idle_limited");
+        const test_client other(co_await asio::this_coro::executor, options());
+        for (auto limit = 0us; limit < 4ms; limit += 250us) {
+            for (const any_lock& lock : one_of_each(zk, dir)) {
+                INFO(lock->path() << " within " << limit.count() << " us");
+                { const result<lock_guard> in_time = co_await as_result(timeout(limit, lock->acquire())); }
+                co_await zk.idle();
+                const std::size_t left = co_await ephemeral_nodes(other, dir);
+                CHECK(left == 0);
+            }
+        }
+        co_await other.close();
     };
     with_client(body);
 }

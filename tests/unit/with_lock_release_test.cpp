@@ -79,3 +79,18 @@ TEST_CASE("with_lock: a body that completes although it was cancelled has its va
     };
     r.run(body);
 }
+
+TEST_CASE("with_lock: a release that the servers refuse is told", "[guard]") {
+    rig r;
+    fake_tree tree;
+    r.server.answer = [&](const request& q) {
+        return std::holds_alternative<remove_request>(q) ? refusal(zk_errc::no_auth) : tree(q);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        int value = 0;
+        const std::error_code code = co_await code_of(note_seven(mutex(zk, "/lock"), value));
+        CHECK(code == zk_errc::no_auth);
+        CHECK(value == 0);
+    };
+    r.run(body);
+}
