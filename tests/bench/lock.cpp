@@ -1,5 +1,5 @@
 // The lock, beside a hand-written state machine over libzookeeper_st ("raw"): all against the same server, in
-// alternating rounds; what counts are the counts and the ratios. The targets are those of docs/performance.md.
+// alternating rounds; what counts are the counts and the ratios.
 //
 //     zkasio_bench_lock 127.0.0.1:2181 [rounds] [what...]
 //
