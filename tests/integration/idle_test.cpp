@@ -79,7 +79,15 @@ TEST_CASE("idle: nothing is left of acquires that a limit has ended", "[idle]") 
         for (auto limit = 0us; limit < 4ms; limit += 250us) {
             for (const any_lock& lock : one_of_each(zk, dir)) {
                 INFO(lock->path() << " within " << limit.count() << " us");
-                { const result<lock_guard> in_time = co_await as_result(timeout(limit, lock->acquire())); }
+                {
+                    const result<lock_guard> in_time = co_await as_result(timeout(limit, lock->acquire()));
+                    if (!in_time) {
+                        CHECK(in_time.error().code() == errc::timed_out);
+                        const std::string named = in_time.error().path();  // nothing, of one that has not begun
+                        CHECK((named.empty() || named == lock->path()));
+                        CHECK_FALSE(in_time.error().outcome_unknown());
+                    }
+                }
                 co_await zk.idle();
                 const std::size_t left = co_await ephemeral_nodes(other, dir);
                 CHECK(left == 0);

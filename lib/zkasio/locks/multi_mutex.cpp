@@ -238,7 +238,7 @@ asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, a
 
 lock_attempt multi_mutex::attempts(acquire_options how) const {
     return [self = *this, how = std::move(how)](if_contended when_contended) {
-        return take(self, how, when_contended == if_contended::wait);
+        return named(take(self, how, when_contended == if_contended::wait), self.path());
     };
 }
 

@@ -264,7 +264,9 @@ asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string p
 
 lock_attempt permit_request::attempts(acquire_options how) const {
     return [zk = on(), path = path(), max = max_, options = options_, n = n_, how = std::move(how)](
-               if_contended when_contended) { return acquire_guard(zk, path, max, options, n, when_contended, how); };
+               if_contended when_contended) {
+        return named(acquire_guard(zk, path, max, options, n, when_contended, how), path);
+    };
 }
 
 semaphore::semaphore(client zk, std::string path, permits max, semaphore_options options)

@@ -254,7 +254,7 @@ unfair_mutex::unfair_mutex(client zk, std::string path, unfair_mutex_options opt
 
 lock_attempt unfair_mutex::attempts(acquire_options how) const {
     return [zk = on(), path = path(), options = options_, how = std::move(how)](if_contended when_contended) {
-        return take(zk, path, options, how, when_contended);
+        return named(take(zk, path, options, how, when_contended), path);
     };
 }
 

@@ -1,5 +1,7 @@
 #include <zkasio/locks/detail/finish_acquire.hpp>
 
+#include <asio/error.hpp>
+
 #include <utility>
 
 namespace zkasio::lock_detail {
@@ -25,6 +27,15 @@ std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim, const clie
     std::optional<lock_guard> guard;
     if (claim) guard.emplace(std::move(claim), zk.keep_open());
     return guard;
+}
+
+asio::awaitable<std::optional<lock_guard>> named(asio::awaitable<std::optional<lock_guard>> attempt, std::string path) {
+    try {
+        co_return co_await std::move(attempt);
+    } catch (const std::system_error& e) {
+        if (e.code() != condition::cancelled) throw;
+    }
+    throw error(asio::error::operation_aborted, "acquire", path);
 }
 
 asio::awaitable<lock_guard> always(asio::awaitable<std::optional<lock_guard>> attempt) {

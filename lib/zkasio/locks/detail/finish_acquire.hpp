@@ -26,6 +26,10 @@ asio::awaitable<bool> covered(std::shared_ptr<lock_claim> claim);
 /// Nothing for null. @param zk the guard keeps it open.
 std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim, const client& zk);
 
+/// The attempt. When it is cancelled, the error speaks of the lock, and not of the request that it was at just then:
+/// whether that was applied does not matter, since nothing of it stays.
+asio::awaitable<std::optional<lock_guard>> named(asio::awaitable<std::optional<lock_guard>> attempt, std::string path);
+
 /// What comes from an attempt that never ends with nothing.
 asio::awaitable<lock_guard> always(asio::awaitable<std::optional<lock_guard>> attempt);
 
