@@ -50,13 +50,13 @@ asio::awaitable<std::optional<lock_guard>> lockable::try_acquire(acquire_options
 asio::awaitable<std::optional<lock_guard>> lockable::try_acquire_for(std::chrono::nanoseconds limit,
                                                                      acquire_options how) const {
     return acquire_within(zk_, "try_acquire_for", path_, time_limit::after(limit),
-                          attempts_over_sessions(std::move(how)));
+                          attempts_over_sessions(how), how.survives_expiry() ? attempts(how) : nullptr);
 }
 
 asio::awaitable<std::optional<lock_guard>> lockable::try_acquire_until(boot_clock::time_point limit,
                                                                        acquire_options how) const {
     return acquire_within(zk_, "try_acquire_until", path_, time_limit::at(limit),
-                          attempts_over_sessions(std::move(how)));
+                          attempts_over_sessions(how), how.survives_expiry() ? attempts(how) : nullptr);
 }
 
 }  // namespace zkasio

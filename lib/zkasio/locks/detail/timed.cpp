@@ -11,14 +11,15 @@ time_limit time_limit::after(std::chrono::nanoseconds duration) noexcept {
 }
 
 asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string operation, std::string path,
-                                                          time_limit limit, lock_attempt attempt) {
+                                                          time_limit limit, lock_attempt attempt, lock_attempt single) {
     if (limit.negative()) throw error(errc::invalid_argument, operation, path, "a time limit is not negative");
     if (limit.end() <= boot_clock::now()) {
         const session_state now = zk.state();
         if (now == session_state::connecting || now == session_state::suspended)
             throw error(errc::not_connected, operation, path,
                         "there is no connection to " + zk.options().servers() + ", and no time to wait for one");
-        co_return co_await attempt(if_contended::give_up);
+        const lock_attempt& now_or_never = single ? single : attempt;
+        co_return co_await now_or_never(if_contended::give_up);
     }
     std::optional<lock_guard> guard;
     bool had_connection = false;

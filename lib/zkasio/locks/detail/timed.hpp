@@ -30,7 +30,9 @@ private:
 
 /// What lockable::try_acquire_for() and try_acquire_until() do: `attempt`, which waits and is cancelled at the limit;
 /// or, when that has passed already, one that does not wait.
+/// @param single instead of `attempt` where there is no time: does not go on in another session.
 asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string operation, std::string path,
-                                                          time_limit limit, lock_attempt attempt);
+                                                          time_limit limit, lock_attempt attempt,
+                                                          lock_attempt single);
 
 }  // namespace zkasio::lock_detail
