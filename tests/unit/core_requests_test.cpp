@@ -287,7 +287,7 @@ TEST_CASE("core: a coroutine of another thread", "[core]") {
 
 TEST_CASE("core: a read of one session is not repeated in the next", "[core]") {
     const bool watching = GENERATE(false, true);
-    const std::size_t losses = GENERATE(1, 2);
+    const std::size_t losses = GENERATE(1U, 2U);
     rig r(rig::quick().retry(retry_policy::n_times(5, 1ms)));
     r.server.answer = [](const request&) { return std::nullopt; };
     auto body = [&](client zk) -> asio::awaitable<void> {
