@@ -62,8 +62,8 @@ TEST_CASE("core: heartbeats follow T/4 after the last acknowledged write was sen
     constexpr auto T = 1200ms;
     rig r;
     r.server.session_timeout = T;
+    const auto began = boot_clock::now();  // the client begins to connect while it is being made
     auto body = [&](client zk) -> asio::awaitable<void> {
-        const auto began = boot_clock::now();
         const session s = co_await zk.current_session();
         std::optional<session_hold> hold(s.hold("/a"));
         co_await hold->confirmed();  // the handshake is lease enough
