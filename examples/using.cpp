@@ -301,11 +301,4 @@ void all(std::string servers) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-    try {
-        all(argc > 1 ? argv[1] : "127.0.0.1:2181");
-    } catch (const std::exception& e) {
-        std::cerr << e.what() << "\n";
-        return 1;
-    }
-}
+int main(int argc, char** argv) { return run_example(argc, argv, all); }

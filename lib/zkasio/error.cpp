@@ -1,5 +1,7 @@
 #include <zkasio/error.hpp>
 
+#include <zkasio/detail/cancellation.hpp>
+
 #include <asio/error.hpp>
 
 #include <exception>
@@ -176,12 +178,9 @@ error::error(std::error_code code, std::string_view operation, std::string_view 
       outcome_unknown_(outcome_unknown) {}
 
 void throw_with_body_failure(error e, std::exception_ptr body) {
-    if (!body) throw std::move(e);
+    if (!body || detail::is_cancellation(body)) throw std::move(e);
     try {
         std::rethrow_exception(std::move(body));
-    } catch (const std::system_error& cancelled) {
-        if (cancelled.code() == condition::cancelled) throw std::move(e);
-        std::throw_with_nested(std::move(e));
     } catch (...) {
         std::throw_with_nested(std::move(e));
     }

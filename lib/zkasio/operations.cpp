@@ -13,6 +13,7 @@
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
 
+#include <type_traits>
 #include <utility>
 
 namespace zkasio {
@@ -65,38 +66,40 @@ void refuse_in_child(const core& on, const request& what) {
 
 }  // namespace
 
-template <class Result>
-asio::awaitable<Result> operations::impl::ask(operations on, request what, Result (*take)(reply&&),
-                                              std::error_code expected) {
+template <class Result, class Taken>
+asio::awaitable<Result> operations::impl::answer(operations on, request what, Taken (*take)(reply&&),
+                                                 std::error_code expected) {
+    constexpr bool watches = !std::is_same_v<Result, Taken>;
     const auto began = boot_clock::now();
     command c = prepare(on, std::move(what));
     refuse_in_child(*on.core_, c.what);
     c.expected = expected;
-    reply r = co_await perform(on.core_, std::move(c));
-    if (is_to_be_repeated(r)) {
-        command again{{}, on.session_, nullptr, expected};
-        r = co_await repeated(on.core_, std::move(again), std::move(r), began);
-    }
-    if (!expected || r.code != expected) throw_if_failed(r);
-    co_return take(std::move(r));
-}
-
-template <class Result>
-asio::awaitable<watched<Result>> operations::impl::ask_and_watch(operations on, request what, Result (*take)(reply&&),
-                                                                 std::error_code expected) {
-    const auto began = boot_clock::now();
-    command c = prepare(on, std::move(what));
-    refuse_in_child(*on.core_, c.what);
-    c.expected = expected;
-    const watch_ptr w = c.watch = watch_by(c.what);
+    if constexpr (watches) c.watch = watch_by(c.what);
+    const watch_ptr w = c.watch;
     reply r = co_await perform(on.core_, std::move(c));
     if (is_to_be_repeated(r)) {
         command again{{}, on.session_, w, expected};
         r = co_await repeated(on.core_, std::move(again), std::move(r), began);
     }
     if (!expected || r.code != expected) throw_if_failed(r);
-    watched<Result> result{take(std::move(r)), access::make<watch>(on.core_, w)};
-    co_return result;
+    if constexpr (watches) {
+        Result result{take(std::move(r)), access::make<watch>(on.core_, w)};
+        co_return result;
+    } else {
+        co_return take(std::move(r));
+    }
+}
+
+template <class Taken>
+asio::awaitable<Taken> operations::impl::ask(const operations& on, request what, Taken (*take)(reply&&),
+                                             std::error_code expected) {
+    return answer<Taken>(on, std::move(what), take, expected);
+}
+
+template <class Taken>
+asio::awaitable<watched<Taken>> operations::impl::ask_and_watch(const operations& on, request what,
+                                                                Taken (*take)(reply&&), std::error_code expected) {
+    return answer<watched<Taken>>(on, std::move(what), take, expected);
 }
 
 kept_reply_ptr operations::impl::start(const operations& on, command c, request_table::repeat r) {

@@ -1,6 +1,6 @@
 #include <zkasio/task_scope.hpp>
 
-#include <zkasio/detail/combinator_exception.hpp>
+#include <zkasio/detail/cancellation.hpp>
 #include <zkasio/detail/run_cancellable.hpp>
 #include <zkasio/error.hpp>
 

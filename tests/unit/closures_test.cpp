@@ -1,9 +1,9 @@
 #include "unit/error_of.hpp"
+#include "unit/granted_lock.hpp"
 #include "unit/rig.hpp"
 
 #include <zkasio/deadline.hpp>
 #include <zkasio/locks/acquire_options.hpp>
-#include <zkasio/locks/detail/nodes_claim.hpp>
 #include <zkasio/locks/lock_guard.hpp>
 
 using namespace zkasio;
@@ -46,12 +46,6 @@ asio::awaitable<void> counted(const char* what, Run run, Body body) {
     CHECK(traced::destroyed == traced::copied + traced::moved);
 }
 
-lock_guard guard_on(session s) {
-    std::vector<std::string> paths(1, "/lock");
-    return lock_guard(std::make_shared<lock_detail::nodes_claim>(s, std::move(paths), 1));
-}
-
-asio::awaitable<lock_guard> acquired(session s) { co_return guard_on(s); }
 asio::awaitable<void> nothing_with(acquire_options) { co_return; }
 
 }  // namespace
@@ -79,7 +73,7 @@ TEST_CASE("a named body is referred to and a moved one is destroyed once", "[clo
         co_await counted(
             "with_session", [&](auto&& f) { return zk.with_session(std::forward<decltype(f)>(f)); }, in_session);
         co_await counted(
-            "with_lock", [&](auto&& f) { return with_lock(acquired(s), std::forward<decltype(f)>(f)); }, locked);
+            "with_lock", [&](auto&& f) { return with_lock(acquired_on(s), std::forward<decltype(f)>(f)); }, locked);
     };
     r.run(body);
 }
@@ -133,7 +127,7 @@ TEST_CASE("an empty body is refused, through the awaitable", "[closures]") {
         said.push_back(co_await message_of(run_with_deadline(boot_clock::now() + 1h, empty)));
         said.push_back(co_await message_of(guard.run(empty)));
         said.push_back(co_await message_of(zk.with_session(no_session)));
-        said.push_back(co_await message_of(with_lock(acquired(s), no_lock)));
+        said.push_back(co_await message_of(with_lock(acquired_on(s), no_lock)));
         CHECK(said == std::vector<std::string>{"run /node: invalid argument (the body is empty)",
                                                "run_until: invalid argument (the body is empty)",
                                                "run_with_deadline: invalid argument (the body is empty)",

@@ -41,6 +41,24 @@ op_id last_request(const fake_server& s, const std::string& begins_with) {
     return id;
 }
 
+// It is idle with this answer, and not before.
+asio::awaitable<void> ends_with_the_answer_to(fake_server& s, const running& idle, const std::string& removal) {
+    co_await next_turns(s);
+    CHECK_FALSE(idle.ended());
+    s.reply_to(last_request(s, removal));
+    const std::error_code code = co_await idle.code();
+    CHECK_FALSE(code);
+}
+
+// Is cancelled as soon as this request is under way.
+asio::awaitable<void> cancelled_behind(fake_server& s, client zk, asio::awaitable<void> acquire, std::string request) {
+    running under_way(zk.get_executor(), std::move(acquire));
+    co_await s.until([&] { return last_request(s, request) != 0; });
+    under_way.cancel();
+    const std::error_code cancelled = co_await under_way.code();
+    CHECK(cancelled == condition::cancelled);
+}
+
 }  // namespace
 
 TEST_CASE("idle: at once when nothing goes on", "[idle]") {
@@ -65,11 +83,7 @@ TEST_CASE("idle: waits for a removal that nobody awaits, across reconnects, and 
         co_await r.server.until([&] { return r.server.count("remove /later") == 1; });
         r.server.drop();
         co_await r.server.until([&] { return r.server.count("remove /later") == 2; });
-        co_await next_turns(r.server);
-        CHECK_FALSE(all.ended());
-        r.server.reply_to(last_request(r.server, "remove /a"));
-        const std::error_code code = co_await all.code();
-        CHECK_FALSE(code);
+        co_await ends_with_the_answer_to(r.server, all, "remove /a");
         CHECK(r.server.count("remove /a") == 2);
         r.server.reply_to(last_request(r.server, "remove /later"));
         co_await zk.idle();
@@ -87,11 +101,7 @@ TEST_CASE("idle: waits for the release of a guard that was destroyed", "[idle]")
         co_await acquire_and_drop(zk);
         const running all(zk.get_executor(), zk.idle());
         co_await r.server.until([&] { return last_request(r.server, "remove ") != 0; });
-        co_await next_turns(r.server);
-        CHECK_FALSE(all.ended());
-        r.server.reply_to(last_request(r.server, "remove "));
-        const std::error_code code = co_await all.code();
-        CHECK_FALSE(code);
+        co_await ends_with_the_answer_to(r.server, all, "remove ");
     };
     r.run(body);
 }
@@ -102,22 +112,14 @@ TEST_CASE("idle: waits until the node of an acquire that was cancelled is known,
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await zk.connected();
         r.server.answer = [](const request&) { return std::optional<reply>(); };
-        running acquire(zk.get_executor(), acquire_and_drop(zk));
-        co_await r.server.until([&] { return last_request(r.server, "create ") != 0; });
-        acquire.cancel();
-        const std::error_code cancelled = co_await acquire.code();
-        CHECK(cancelled == condition::cancelled);
+        co_await cancelled_behind(r.server, zk, acquire_and_drop(zk), "create ");
         const running all(zk.get_executor(), zk.idle());
         co_await next_turns(r.server);
         CHECK_FALSE(all.ended());
         for (const fake_server::received& sent : r.server.requests)
             if (sent.id == last_request(r.server, "create ")) r.server.reply_to(sent.id, tree(sent.what));
         co_await r.server.until([&] { return last_request(r.server, "remove ") != 0; });
-        co_await next_turns(r.server);
-        CHECK_FALSE(all.ended());
-        r.server.reply_to(last_request(r.server, "remove "));
-        const std::error_code code = co_await all.code();
-        CHECK_FALSE(code);
+        co_await ends_with_the_answer_to(r.server, all, "remove ");
         r.server.reply_to_all();
         r.server.answer = [&](const request& q) { return tree(q); };
     };
@@ -137,22 +139,14 @@ TEST_CASE("idle: waits until the lease of a permit that was given up is gone", "
             const bool held_back = is_lease(q) || std::holds_alternative<remove_request>(q);
             return held_back ? std::optional<reply>() : std::optional<reply>(tree(q));
         };
-        running acquire(zk.get_executor(), take_permit(zk));
-        co_await r.server.until([&] { return last_request(r.server, "create /sem/leases/") != 0; });
-        acquire.cancel();
-        const std::error_code cancelled = co_await acquire.code();
-        CHECK(cancelled == condition::cancelled);
+        co_await cancelled_behind(r.server, zk, take_permit(zk), "create /sem/leases/");
         const running all(zk.get_executor(), zk.idle());
         co_await next_turns(r.server);
         for (const fake_server::received& sent : r.server.requests)
             if (is_lease(sent.what)) r.server.reply_to(sent.id, tree(sent.what));
         co_await r.server.until([&] { return last_request(r.server, "remove /sem/leases/") != 0; });
         if (const op_id turn = last_request(r.server, "remove /sem/locks/")) r.server.reply_to(turn);
-        co_await next_turns(r.server);
-        CHECK_FALSE(all.ended());
-        r.server.reply_to(last_request(r.server, "remove /sem/leases/"));
-        const std::error_code code = co_await all.code();
-        CHECK_FALSE(code);
+        co_await ends_with_the_answer_to(r.server, all, "remove /sem/leases/");
         r.server.answer = [&](const request& q) { return tree(q); };
     };
     r.run(body);

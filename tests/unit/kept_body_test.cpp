@@ -1,10 +1,10 @@
 // What becomes of a body: moved in or referred to, never copied, and what it returns is returned.
 #include "unit/error_of.hpp"
+#include "unit/granted_lock.hpp"
 #include "unit/rig.hpp"
 #include "unit/task_scope_steps.hpp"
 
 #include <zkasio/deadline.hpp>
-#include <zkasio/locks/detail/nodes_claim.hpp>
 #include <zkasio/locks/lock_guard.hpp>
 
 #include <memory>
@@ -99,11 +99,6 @@ asio::awaitable<void> keeps_bodies(const char* what, Run run) {
     co_await expect_message(run(fails), "mine");
 }
 
-lock_guard granted_on(session s) {
-    std::vector<std::string> paths(1, "/lock");
-    return lock_guard(std::make_shared<lock_detail::nodes_claim>(s, std::move(paths), 1));
-}
-asio::awaitable<lock_guard> granting_on(session s) { co_return granted_on(s); }
 
 asio::awaitable<int> seven_unless_cancelled() {
     co_await forever();
@@ -126,7 +121,7 @@ TEST_CASE("bodies: none is copied and what it returns is returned", "[bodies]") 
         co_await hold.confirmed();
         const one_shot_event stop = zk.make_one_shot_event();
         const auto later = boot_clock::now() + 1h;
-        const lock_guard guard = granted_on(s);
+        const lock_guard guard = guard_on(s);
         co_await keeps_bodies("hold.run", [&](auto&& f) { return hold.run(std::forward<decltype(f)>(f)); });
         co_await keeps_bodies("run_until", [&](auto&& f) { return stop.run_until(std::forward<decltype(f)>(f)); });
         co_await keeps_bodies("deadline",
@@ -134,10 +129,10 @@ TEST_CASE("bodies: none is copied and what it returns is returned", "[bodies]") 
         co_await keeps_bodies("guard.run", [&](auto&& f) { return guard.run(std::forward<decltype(f)>(f)); });
         co_await keeps_bodies("with_session", [&](auto&& f) { return zk.with_session(std::forward<decltype(f)>(f)); });
         co_await keeps_bodies("with_lock",
-                              [&](auto&& f) { return with_lock(granting_on(s), std::forward<decltype(f)>(f)); });
+                              [&](auto&& f) { return with_lock(acquired_on(s), std::forward<decltype(f)>(f)); });
         const auto revocable = revocation_policy::cancel_after(1h);
         co_await keeps_bodies(
-            "revocable", [&](auto&& f) { return with_lock(granting_on(s), std::forward<decltype(f)>(f), revocable); });
+            "revocable", [&](auto&& f) { return with_lock(acquired_on(s), std::forward<decltype(f)>(f), revocable); });
     };
     r.run(body);
 }
@@ -153,7 +148,7 @@ TEST_CASE("bodies: one that was moved in lives until it has ended and no longer"
                 co_await settle();
                 co_return static_cast<int>(witness.use_count());
             };
-            running_it = with_lock(granting_on(s), moved(counted));
+            running_it = with_lock(acquired_on(s), moved(counted));
         }
         CHECK(witness.use_count() == 2);
         const int alive = co_await std::move(running_it);
@@ -193,7 +188,7 @@ TEST_CASE("bodies: one that returns a value and is empty is refused with words",
         const std::function<asio::awaitable<int>(lock_guard&)> no_lock;
         const std::function<asio::awaitable<int>()> no_body;
         asio::awaitable<int> (*no_function)() = nullptr;
-        co_await expect_message(with_lock(granting_on(s), no_lock), "with_lock: invalid argument (the body is empty)");
+        co_await expect_message(with_lock(acquired_on(s), no_lock), "with_lock: invalid argument (the body is empty)");
         co_await expect_message(stop.run_until(no_body), "run_until: invalid argument (the body is empty)");
         co_await expect_message(stop.run_until(no_function), "run_until: invalid argument (the body is empty)");
         co_await expect_message(s.hold("").run(no_body), "run: invalid argument (the body is empty)");

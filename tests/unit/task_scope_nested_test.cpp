@@ -1,8 +1,8 @@
 // Task scopes within each other, within locks, and cancelled from within.
+#include "unit/granted_lock.hpp"
 #include "unit/rig.hpp"
 #include "unit/task_scope_steps.hpp"
 
-#include <zkasio/locks/detail/nodes_claim.hpp>
 #include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/timeout.hpp>
 
@@ -36,11 +36,6 @@ asio::awaitable<void> ends_at_once() {
     };
     using token = asio::use_awaitable_t<>;
     co_await asio::async_initiate<const token, void(std::exception_ptr)>(initiate, token());
-}
-
-asio::awaitable<lock_guard> lock_of_the_session(session s) {
-    std::vector<std::string> paths(1, "/lock");
-    co_return lock_guard(std::make_shared<lock_detail::nodes_claim>(s, std::move(paths), 1));
 }
 
 }  // namespace
@@ -130,7 +125,7 @@ TEST_CASE("task scope: under a lock that is lost all tasks are cancelled and awa
                 co_await forever();
             });
         };
-        co_await expect_code(with_lock(lock_of_the_session(s), under_lock), errc::lock_lost);
+        co_await expect_code(with_lock(acquired_on(s), under_lock), errc::lock_lost);
         CHECK(seen == cancellation_type::terminal);
         CHECK(cleaned_up);
     };

@@ -58,8 +58,8 @@ private:
 
     wait_table& waits_;
     std::deque<generation> generations_{generation()};  // the last one is growing; nobody waits for it yet
-    std::error_code ended_;
     std::uint64_t first_ = 0;                           // the number of the one in front
+    std::error_code ended_;                             // see end_all()
 };
 
 }  // namespace zkasio::detail

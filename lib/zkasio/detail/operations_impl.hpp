@@ -25,13 +25,18 @@ struct operations::impl {
     /// Sends one request, and turns its reply into a result. One that only reads is sent again when the connection was
     /// lost under it.
     /// @param expected a code that is no failure.
-    template <class Result>
-    static asio::awaitable<Result> ask(operations on, detail::request what, Result (*take)(detail::reply&&),
-                                       std::error_code expected = {});
-    template <class Result>
-    static asio::awaitable<watched<Result>> ask_and_watch(operations on, detail::request what,
-                                                          Result (*take)(detail::reply&&),
-                                                          std::error_code expected = {});
+    template <class Taken>
+    static asio::awaitable<Taken> ask(const operations& on, detail::request what, Taken (*take)(detail::reply&&),
+                                      std::error_code expected = {});
+    /// The same with the watch that the request sets.
+    template <class Taken>
+    static asio::awaitable<watched<Taken>> ask_and_watch(const operations& on, detail::request what,
+                                                         Taken (*take)(detail::reply&&),
+                                                         std::error_code expected = {});
+    /// The coroutine of both. @tparam Result Taken, or watched<Taken>.
+    template <class Result, class Taken>
+    static asio::awaitable<Result> answer(operations on, detail::request what, Taken (*take)(detail::reply&&),
+                                          std::error_code expected);
 
     /// Sends one request whose reply is kept.
     static detail::kept_reply_ptr start(const operations& on, detail::command c,

@@ -1,6 +1,6 @@
 #include <zkasio/detail/run_cancellable.hpp>
 
-#include <zkasio/detail/combinator_exception.hpp>
+#include <zkasio/detail/cancellation.hpp>
 
 #include <asio/associated_cancellation_slot.hpp>
 #include <asio/associated_executor.hpp>

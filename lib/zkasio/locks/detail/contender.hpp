@@ -63,6 +63,10 @@ struct contender {
         std::vector<std::weak_ptr<contender>> successors;  // to whom it has handed over the lock
     };
     std::unique_ptr<departure> leaving;
+    departure& depart() {
+        if (!leaving) leaving = std::make_unique<departure>();
+        return *leaving;
+    }
 
     /// In a catch block. The coroutine of a contender that never had the lock may be looking at `failed` meanwhile:
     /// hence only for one whose departure somebody waits for.

@@ -20,10 +20,7 @@ void lock_queue::leave(const contender_ptr& c) {
     if (c->hold) c->hold->end(true);
     const bool downgrades = was == stage::downgrading && !over_;  // G34
     const stage next = downgrades ? stage::downgrading_abandoned : after_giving_up(was);
-    if (next != stage::left) {
-        if (!c->leaving) c->leaving = std::make_unique<contender::departure>();
-        c->leaving->work = on_.begin_background_work();
-    }
+    if (next != stage::left) c->depart().work = on_.begin_background_work();
     go_to(c, next);
     if (downgrades) return;
     if (over_) return c->tell_gone();
@@ -44,9 +41,9 @@ void lock_queue::release(const contender_ptr& c) {
     if (c->node_deleted || (c->hold && c->hold->reason() == loss_reason::node_deleted)) order_.forget();
     const std::vector<contender_ptr> successors = grant_to_successors();
     if (!successors.empty()) {
-        if (!c->leaving) c->leaving = std::make_unique<contender::departure>();
-        if (!c->leaving->work) c->leaving->work = on_.begin_background_work();  // for more than one removal, see G24
-        c->leaving->successors.assign(successors.begin(), successors.end());
+        contender::departure& departure = c->depart();
+        if (!departure.work) departure.work = on_.begin_background_work();  // for more than one removal, see G24
+        departure.successors.assign(successors.begin(), successors.end());
     }
     remove(c, successors);
     for (const contender_ptr& s : successors) {

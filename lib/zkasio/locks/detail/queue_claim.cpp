@@ -52,10 +52,7 @@ void queue_claim::give_up() noexcept {
             gone_.emplace(on_.make_one_shot_event());
         }
         asio::dispatch(on_.get_executor(), [who = who_, gone = gone_] {
-            if (gone) {
-                who->leaving = std::make_unique<contender::departure>();
-                who->leaving->gone = gone;
-            }
+            if (gone) who->depart().gone = gone;
             who->where->leave(who);
         });
     } catch (...) {

@@ -1,4 +1,4 @@
-#include <zkasio/detail/combinator_exception.hpp>
+#include <zkasio/detail/cancellation.hpp>
 
 #include <zkasio/error.hpp>
 
@@ -7,7 +7,6 @@
 #include <system_error>
 
 namespace zkasio::detail {
-namespace {
 
 bool is_cancellation(const std::exception_ptr& thrown) noexcept {
     try {
@@ -18,8 +17,6 @@ bool is_cancellation(const std::exception_ptr& thrown) noexcept {
         return false;
     }
 }
-
-}  // namespace
 
 std::exception_ptr single_cancellation(std::exception_ptr thrown) noexcept {
     try {
