@@ -44,8 +44,13 @@ std::string path_problem(std::string_view path) {
         if (part == "." || part == "..") return "relative path at character " + std::to_string(start);
         start = end + 1;
     }
+    const auto plain = [](char c) { return c > 0x1f && c < 0x7f; };  // most are: this runs for every request
     for (std::size_t i = 0; i < path.size();) {
         const std::size_t at = i;
+        if (plain(path[i])) {
+            ++i;
+            continue;
+        }
         const std::int32_t c = next_code_point(path, i);
         if (c == 0) return "NUL at character " + std::to_string(at);
         if (c < 0) return "not UTF-8 at byte " + std::to_string(at);

@@ -48,13 +48,13 @@ struct contender {
     queue_key at;
     std::string path;
     std::int64_t czxid = 0;
-    std::optional<session_hold> hold;
+    session_hold hold;  // once it is granted, or the next in line
     running_bodies bodies;
 
     one_shot_event decided;
+    std::exception_ptr failed;  // to get the lock; or, of one that has had it, to remove its node
     acquire_outcome outcome = acquire_outcome::undecided;  // written before `decided` is fired
     bool node_deleted = false;  // somebody has deleted its node while it was an owner, at whichever stage
-    std::exception_ptr failed;  // to get the lock; or, of one that has had it, to remove its node
 
     /// Of one that leaves.
     struct departure {

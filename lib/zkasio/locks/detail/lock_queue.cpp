@@ -83,7 +83,7 @@ void lock_queue::entered(const contender_ptr& c, const created& node) {
     // G32: right behind readers of ours who hold the lock, a reader owns it without a listing. That proves something
     // only if their first node is known to have been in this directory when the newcomer's was created.
     if (const contender_ptr reader = reader_joined_by(c->asked.kind))
-        if (!reader->hold || !reader->hold->held() || !reader->hold->nodes_watched()) order_.forget_before(c->asked_at);
+        if (!reader->hold.held() || !reader->hold.nodes_watched()) order_.forget_before(c->asked_at);
     reconsider();
 }
 
@@ -105,15 +105,15 @@ void lock_queue::go_to(const contender_ptr& c, stage next) {
 }
 
 void lock_queue::start_lease(const contender_ptr& c) {
-    if (c->node_deleted || (c->hold && c->hold->reason() == loss_reason::none)) return;
-    c->hold.emplace(on_.hold(c->path));
+    if (c->node_deleted || c->hold.reason() == loss_reason::none) return;
+    c->hold = on_.hold(c->path);
 }
 
 // From here on its coroutine knows that it has the lock.
 void lock_queue::become_owner(const contender_ptr& c) {
     go_to(c, stage::owner);
     start_lease(c);
-    if (const auto& lost = c->asked.lost) c->hold->on_lost([lost, path = c->path](loss_reason) { lost->tell(path); });
+    if (const auto& lost = c->asked.lost) c->hold.on_lost([lost, path = c->path](loss_reason) { lost->tell(path); });
     decide(c, acquire_outcome::granted);
 }
 
@@ -140,7 +140,7 @@ void lock_queue::deleted(const contender_ptr& c) {
     if (owns(c->now())) return lose_node(c);
     if (c->now() != stage::waiting) return;
     order_.node_deleted(c->at);
-    c->hold.reset();
+    c->hold = session_hold();
     const std::string path = std::exchange(c->path, {});
     if (const auto lost = c->asked.lost) {  // G38
         lost->tell(path);
@@ -151,7 +151,7 @@ void lock_queue::deleted(const contender_ptr& c) {
 
 void lock_queue::lose_node(const contender_ptr& owner) {
     owner->node_deleted = true;
-    if (owner->hold) owner->hold->lose(loss_reason::node_deleted);
+    owner->hold.lose(loss_reason::node_deleted);
     if (owner->now() == stage::owner_unconfirmed)
         become_owner(owner);  // G29: it is told, finds no lease, and starts over
 }
@@ -206,7 +206,7 @@ bool lock_queue::carry_out(const next_step& step, const contender_ptr& head) {
     }
     if (step.start_lease) start_lease_of_next_in_line(head);
     // G19: before the predecessor's, so that its removal is not told before that of our own node.
-    if (step.watch_own_node && head->hold) head->hold->watch_nodes();
+    if (step.watch_own_node) head->hold.watch_nodes();
     if (step.follow)
         predecessor_.follow(*step.follow);
     else
@@ -226,9 +226,9 @@ void lock_queue::refuse_try_acquires() {
 // So that the grant costs no round trip, and the head learns when somebody deletes its node; far behind nobody needs
 // that.
 void lock_queue::start_lease_of_next_in_line(const contender_ptr& head) {
-    if (head->hold && head->hold->reason() == loss_reason::none) return;
-    head->hold.emplace(on_.hold(head->path));
-    head->hold->on_lost([weak = weak_from_this(), weak_head = std::weak_ptr<contender>(head)](loss_reason why) {
+    if (head->hold.reason() == loss_reason::none) return;
+    head->hold = on_.hold(head->path);
+    head->hold.on_lost([weak = weak_from_this(), weak_head = std::weak_ptr<contender>(head)](loss_reason why) {
         const auto self = weak.lock();
         const auto c = weak_head.lock();
         if (self && c && why == loss_reason::node_deleted && c->now() == stage::waiting) {
@@ -266,7 +266,7 @@ void lock_queue::predecessor_gone(const std::string& name) {
     order_.removed(name);
     if (const contender_ptr head = order_.head()) {
         // G20: what has happened to the head's own node before that, its watch has told.
-        const bool own_node_proven = head->hold && head->hold->held() && head->hold->nodes_watched();
+        const bool own_node_proven = head->hold.held() && head->hold.nodes_watched();
         if (needs_listing(order_.next().what, names_.has_shared(), own_node_proven)) order_.forget();
     }
     reconsider();

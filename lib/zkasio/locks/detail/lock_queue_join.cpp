@@ -88,7 +88,7 @@ void lock_queue::not_replaced(const contender_ptr& from, const contender_ptr& to
 void lock_queue::writer_replaced(const contender_ptr& from, const contender_ptr& to, created node) {
     to->path = node.path;
     go_to(from, stage::left);
-    if (from->hold) from->hold->end(true);
+    from->hold.end(true);
     from->tell_gone();
     to->at = order_.downgrade(from->at, node_name(to->path), to);
     order_.forget();  // G33: whether the readers behind it still have their nodes, only a listing tells

@@ -17,7 +17,7 @@ constexpr std::size_t most_checked_bytes = 100'000;
 void lock_queue::leave(const contender_ptr& c) {
     const stage was = c->now();
     if (has_given_up(was)) return;
-    if (c->hold) c->hold->end(true);
+    c->hold.end(true);
     const bool downgrades = was == stage::downgrading && !over_;  // G34
     const stage next = downgrades ? stage::downgrading_abandoned : after_giving_up(was);
     if (next != stage::left) c->depart().work = on_.begin_background_work();
@@ -38,7 +38,7 @@ void lock_queue::leave(const contender_ptr& c) {
 void lock_queue::release(const contender_ptr& c) {
     order_.leave(c->at);
     // G25: without its node it did not keep anybody else out, and has nothing to hand over.
-    if (c->node_deleted || (c->hold && c->hold->reason() == loss_reason::node_deleted)) order_.forget();
+    if (c->node_deleted || c->hold.reason() == loss_reason::node_deleted) order_.forget();
     const std::vector<contender_ptr> successors = grant_to_successors();
     if (!successors.empty()) {
         contender::departure& departure = c->depart();
@@ -54,7 +54,7 @@ void lock_queue::release(const contender_ptr& c) {
         // G30: in a cut, with suspension_policy::lose, nobody has the lock. A successor that was told only now would
         // lose its place along with the lock. It has not relied on it yet, so it keeps its place, and hears of the lock
         // after the cut.
-        if (s->hold->reason() != loss_reason::suspended) become_owner(s);
+        if (s->hold.reason() != loss_reason::suspended) become_owner(s);
     }
     reconsider();
 }
@@ -142,7 +142,7 @@ std::vector<contender_ptr> lock_queue::still_relying_on(std::vector<contender_pt
     while (!successors.empty()) {
         const contender_ptr c = std::move(successors.back());
         successors.pop_back();
-        const bool relies = c->now() == stage::owner_unconfirmed || (c->hold && c->hold->reason() == loss_reason::none);
+        const bool relies = c->now() == stage::owner_unconfirmed || c->hold.reason() == loss_reason::none;
         if (owns(c->now()) && relies) owners.push_back(c);
         if (c->now() != stage::left || !c->leaving) continue;
         for (const auto& successor : c->leaving->successors)

@@ -17,7 +17,7 @@ void node_creation::begin(const contender_ptr& c) {
     // G32: should somebody have deleted that reader's node, and the directory, then its watch tells before the create
     // is answered.
     const contender_ptr reader = queue_.reader_joined_by(c->asked.kind);
-    if (reader && reader->hold) reader->hold->watch_nodes();
+    if (reader) reader->hold.watch_nodes();
     queue_.go_to(c, stage::creating);
     // Nobody of ours is there whose place would tell the newcomer's: then the listing leaves together with the create.
     const bool alone = queue_.only_one_entering();

@@ -48,7 +48,7 @@ void queue_claim::give_up() noexcept {
     try {
         if (who_->asked.observed) who_->asked.observed->end();
         if (granted_) {
-            who_->hold->end(true);  // held() is false from here on
+            who_->hold.end(true);  // held() is false from here on
             gone_.emplace(on_.make_one_shot_event());
         }
         asio::dispatch(on_.get_executor(), [who = who_, gone = gone_] {

@@ -32,7 +32,7 @@ public:
     /// Whether it was granted, or else refused. Throws what has gone wrong.
     bool granted();
 
-    const session_hold& hold() const noexcept override { return *who_->hold; }
+    const session_hold& hold() const noexcept override { return who_->hold; }
     const std::vector<std::string>& paths() const noexcept override { return paths_; }
     const session& on() const noexcept override { return on_; }
     std::int64_t token() const noexcept override { return who_->czxid; }
