@@ -25,6 +25,9 @@ class event_subscription;
 struct access;
 }
 
+class node_feed;
+class node_feed_listener;
+
 /// The session's events, one after another, from the moment of `client::events()` on (its first tells the state at that
 /// moment). Keeps the latest 256 for a slow reader. One coroutine at a time.
 class ZKASIO_EXPORT session_events {
@@ -100,6 +103,11 @@ public:
     std::shared_ptr<const void> keep_open() const noexcept { return last_handle_; }
 
     session_events events() const;
+
+    /// For writers of recipes: `to` is told of changes of `root` and of everything below it that it watches, see
+    /// node_feed.hpp; of a connection that stands, before this returns. To be called on the strand. Throws
+    /// errc::invalid_path.
+    node_feed feed(std::string root, const std::shared_ptr<node_feed_listener>& to) const;
 
     /// Proves who we are, on this connection and on every later one. When the connection is lost before the answer has
     /// come, this waits for another one for as long as the session lives.

@@ -4,6 +4,7 @@
 #include <zkasio/detail/session_record.hpp>
 #include <zkasio/detail/watch_registry.hpp>
 
+#include <cstdint>
 #include <system_error>
 
 namespace zkasio::detail {
@@ -14,6 +15,7 @@ struct command {
     session_record_ptr pinned;  ///< null: whichever session is current
     watch_ptr watch;
     std::error_code expected;  ///< a code that is no failure
+    std::uint64_t connection = 0;  ///< of a node_feed: sent on this connection or not at all; 0: on any
 };
 
 }  // namespace zkasio::detail

@@ -179,6 +179,7 @@ void core::link_up() {
     sessions_.connected(now);
     holds_.lease_changed(*sessions_.current());
     sessions_.publish_connected();
+    requests_.feeds().connected();
     schedule_flush();
 }
 
@@ -187,6 +188,7 @@ void core::link_down() {
     requests_.disconnected(now);
     holds_.disconnected(*sessions_.current());
     sessions_.disconnected(now);
+    requests_.feeds_disconnected();
 }
 
 // -------------------------------------------------------------------------------------------------------- turns

@@ -31,10 +31,13 @@ void core::end_session() {
     requests_.end(over, code);
     waits_.fire(ended->ended, code);
     end_locals(*ended, code);
-    if (renew)
+    if (renew) {
+        requests_.feeds_disconnected();
         link_.resolve();
-    else
+    } else {
+        requests_.feeds().closed(code);
         link_.stop_resolving();
+    }
 }
 
 void core::end_locals(session_record& of, std::error_code why) {
@@ -57,6 +60,7 @@ void core::begin_close() {
     requests_.end_watches(errc::client_closed);
     waits_.fire(s.ended, errc::client_closed);
     end_locals(s, errc::client_closed);
+    requests_.feeds().closed(errc::client_closed);
     requests_.end_unsent(errc::client_closed);
     background_.cancel();
     asio::post(strand_, [self = shared_from_this()] { self->continue_close(); });
@@ -129,6 +133,7 @@ bool core::left_behind() {
     requests_.end_watches(errc::forked);
     waits_.fire(s.ended, errc::forked);
     end_locals(s, errc::forked);
+    requests_.feeds().closed(errc::forked);
     requests_.end_all(errc::forked);
     waits_.end_all(errc::forked, closed_);
     background_.cancel();

@@ -15,6 +15,7 @@ request_table::entry request_table::from(command&& c) {
     e.pinned = std::move(c.pinned);
     e.watch = std::move(c.watch);
     e.expected = c.expected;
+    e.connection = c.connection;
     return e;
 }
 
@@ -165,11 +166,13 @@ bool request_table::is_needed(op_id id, const entry& e) {
         fail(id, {});
         return false;
     }
-    if (const auto* r = std::get_if<remove_watch_request>(&*e.what); r && !watches_.confirm_removal(r->path, r->kind)) {
+    const auto* r = std::get_if<remove_watch_request>(&*e.what);
+    const bool watched_again = r && !confirm_watch_removal(r->path, r->kind);
+    if (watched_again || (e.connection && e.connection != feeds_.connection())) {
         drop(entries_.extract(id));
         return false;
     }
-    const watch_target target = watch_of(*e.what);
+    const watch_target target = own_watch_of(e);
     if (target.path && !watches_.begin(*target.path, target.kind)) {
         fail(id, errc::too_many_watches);
         return false;
@@ -183,7 +186,7 @@ bool request_table::send(op_id id, entry& e) {
     if (auth && auth_.knows({auth->scheme, auth->credential}))
         auth->known = true;  // the library presents each that it is given
     const std::error_code refused = link_.backend().submit(id, *e.what);
-    if (refused && watch_of(*e.what).path) registration_done(e, refused);
+    if (refused && own_watch_of(e).path) registration_done(e, refused);
     if (refused == std::errc::resource_unavailable_try_again) {
         queue_.put_back(lane_of(e), id);
         flush_when_writable_ = true;
@@ -210,6 +213,7 @@ void request_table::writable() {
 // --------------------------------------------------------------------------------------------------- completing
 
 void request_table::finish(entry&& e, reply&& r) {
+    if (e.connection && r.sent) return;               // its connection is gone, and with it who would like to know
     if (e.what && !is_write(*e.what)) r.sent = false;  // whether it has arrived makes no difference
     if (e.to) {
         if (r.code && r.code != e.expected && e.what) r.asked = std::make_shared<request>(std::move(*e.what));
@@ -242,7 +246,7 @@ void request_table::answered(op_id id, reply&& r) {
     answered_on_this_connection_ = answered_on_this_connection_ || !r.sent;
     if (!queue_.empty()) owner_.request_waits();  // there was no room for more
     if (!r.sent && r.code != zk_errc::throttled) refused_ = 0;
-    if (watch_of(*e.what).path) registration_done(e, r.code);
+    if (own_watch_of(e).path) registration_done(e, r.code);
     owner_.request_answered(*e.what, r, e.sent);
     if (repeats(e, r)) return send_again(std::move(node), r.code);
     conclude_auth(e, r);
@@ -372,6 +376,7 @@ void request_table::end_all(std::error_code code) {
 void request_table::clear() {
     queue_.clear();
     watches_.clear();
+    feeds_.clear();
     // What was to follow may keep alive what is waiting for it.
     for (auto& [id, e] : entries_)
         if (e.kept) e.kept->answered->then = {};

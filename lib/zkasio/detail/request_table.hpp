@@ -6,6 +6,7 @@
 #include <zkasio/detail/command.hpp>
 #include <zkasio/detail/kept_reply.hpp>
 #include <zkasio/detail/link.hpp>
+#include <zkasio/detail/node_feeds.hpp>
 #include <zkasio/detail/send_queue.hpp>
 #include <zkasio/detail/wait_table.hpp>
 #include <zkasio/detail/watch_registry.hpp>
@@ -52,7 +53,8 @@ public:
 
     request_table(owner& o, link& l, wait_table& waits, auth_list& auth, const client_options& options,
                   const logger& log)
-        : owner_(o), link_(l), waits_(waits), auth_(auth), options_(options), log_(log), watches_(l.chroot().size()) {
+        : owner_(o), link_(l), waits_(waits), auth_(auth), options_(options), log_(log), feeds_(log),
+          watches_(l.chroot().size()) {
         spare_.reserve(most_spare);
     }
 
@@ -116,6 +118,14 @@ public:
     /// The server has forgotten all of them: they complete with `code`.
     void end_watches(std::error_code code);
 
+    // ------------------------------------------------------------------------------------- watches of a connection
+    node_feeds& feeds() noexcept { return feeds_; }
+    void add_feed(const feed_ptr& f);
+    void read_for(const feed_ptr& to, node_read what, std::string path);
+    void leave_feed_watch(node_read what, const std::string& path);
+    /// The connection is gone, and with it what the feeds have watched.
+    void feeds_disconnected();
+
     // ------------------------------------------------------------------------------------------------------ the end
     /// Those that there are, except, if a new session follows, those who only wait for a connection.
     std::vector<op_id> of_this_session(bool another_follows) const;
@@ -138,6 +148,7 @@ private:
         session_record_ptr pinned;
         watch_ptr watch;
         std::error_code expected;  // see command
+        std::uint64_t connection = 0;  // see command
         background_work::piece work;  // while it is sent until it is certain
         time_point queued{}, sent{};
         bool issued = false, until_certain = false, abandoned = false, urgent = false;
@@ -159,7 +170,9 @@ private:
     void send_again(entries::node_type node, std::error_code why);
     void conclude_removal(const entry& e, reply& r);
     void conclude_auth(const entry& e, const reply& r);
+    static watch_target own_watch_of(const entry& e);
     void registration_done(const entry& e, const std::error_code& code);
+    bool confirm_watch_removal(const std::string& path, watch_kind kind);
     void send_watch_removal(const std::string& path, watch_kind kind);
 
     owner& owner_;
@@ -184,6 +197,7 @@ private:
     bool answered_on_this_connection_ = false;
     bool unsettled_ = false;  // the backend may have something to tell of what was submitted at once
     time_point last_sent_{};
+    node_feeds feeds_;
     watch_registry watches_;
 };
 

@@ -7,11 +7,21 @@
 
 namespace zkasio::detail {
 
+// The watch that a request sets for somebody who waits for it; those of node_feeds are not counted here.
+watch_target request_table::own_watch_of(const entry& e) { return e.connection ? watch_target() : watch_of(*e.what); }
+
 void request_table::registration_done(const entry& e, const std::error_code& code) {
     const watch_target target = watch_of(*e.what);
     const bool live = !code || (target.missing_node_counts && code == zk_errc::no_node);
     if (watches_.finish(*target.path, target.kind, live, e.abandoned ? nullptr : e.watch))
         send_watch_removal(*target.path, target.kind);
+}
+
+bool request_table::confirm_watch_removal(const std::string& path, watch_kind kind) {
+    if (!watches_.confirm_removal(path, kind)) return false;
+    if (!feeds_.watches(path, kind)) return true;
+    watches_.left_to_others(path, kind);
+    return false;
 }
 
 void request_table::send_watch_removal(const std::string& path, watch_kind kind) {
@@ -43,10 +53,47 @@ void request_table::leave_watch(const watch_ptr& w) {
 
 void request_table::node_event(detail::node_event e, std::string_view path) {
     for (const watch_ptr& w : watches_.fire(e, path)) waits_.fire(w->fired);
+    feeds_.changed(static_cast<node_change>(e), path);
 }
 
 void request_table::end_watches(std::error_code code) {
     for (const watch_ptr& w : watches_.clear()) waits_.fire(w->fired, code);
+}
+
+// ------------------------------------------------------------------------------------------ watches of a connection
+
+void request_table::add_feed(const feed_ptr& f) {
+    if (const std::error_code refused = owner_.refusal(nullptr))
+        feeds_.refuse(*f, refused);
+    else
+        feeds_.add(f);
+}
+
+void request_table::read_for(const feed_ptr& to, node_read what, std::string path) {
+    if (!link_.connected()) return;
+    command c;
+    switch (what) {
+        case node_read::data: c.what = get_request{path, true}; break;
+        case node_read::stat: c.what = exists_request{path, true}; break;
+        case node_read::children: c.what = children_request{path, true}; break;
+    }
+    c.connection = feeds_.connection();
+    submit(std::move(c), [this, to, what, path = std::move(path)](reply&& r) {
+        if (r.code == condition::session_ended || r.code == errc::forked) return;
+        feeds_.answered(to, what, path, r.code, {std::move(r.data), r.stat, std::move(r.children)});
+    });
+}
+
+void request_table::leave_feed_watch(node_read what, const std::string& path) {
+    const watch_kind kind = what == node_read::children ? watch_kind::children : watch_kind::data;
+    if (!feeds_.watches(path, kind) && watches_.is_left(path, kind)) send_watch_removal(path, kind);
+}
+
+// Fact 23: the library would set them again, all in one request.
+void request_table::feeds_disconnected() {
+    feeds_.disconnected([this](const std::string& path, watch_kind kind) {
+        if (link_.is_open() && !watches_.wanted(path, kind)) link_.backend().forget_watch(path, kind);
+    });
 }
 
 }  // namespace zkasio::detail

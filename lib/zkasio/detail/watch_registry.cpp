@@ -79,6 +79,25 @@ bool watch_registry::removed(const std::string& path, watch_kind kind, bool gone
     return unused(it);
 }
 
+void watch_registry::left_to_others(const std::string& path, watch_kind kind) {
+    const auto it = entries_.find(key(path, kind));
+    if (it == entries_.end()) return;
+    it->second.removing = it->second.live = false;
+    unused(it);
+}
+
+bool watch_registry::is_left(const std::string& path, watch_kind kind) {
+    const auto [it, is_new] = entries_.try_emplace(key(path, kind));
+    if (is_new) path_bytes_ += cost(path);
+    it->second.live = true;
+    return unused(it);
+}
+
+bool watch_registry::wanted(const std::string& path, watch_kind kind) const {
+    const auto it = entries_.find(key(path, kind));
+    return it != entries_.end() && (!it->second.waiters.empty() || it->second.registering > 0);
+}
+
 std::vector<watch_ptr> watch_registry::fire(node_event e, std::string_view path) {
     std::vector<watch_ptr> woken;
     const auto end_watch = [&](watch_kind kind) {

@@ -54,6 +54,15 @@ public:
     /// The removal was answered, or was not possible: true when the watch still has to be removed.
     bool removed(const std::string& path, watch_kind kind, bool gone);
 
+    /// The removal is not sent after all: others, who are not counted here, rely on the watch.
+    void left_to_others(const std::string& path, watch_kind kind);
+
+    /// Those others have left a watch that the server holds: true when it has to be removed.
+    bool is_left(const std::string& path, watch_kind kind);
+
+    /// Whether somebody who is counted here has the watch, or has asked for it.
+    bool wanted(const std::string& path, watch_kind kind) const;
+
     /// The server says that something happened; the watches that this ends are returned, for waking.
     std::vector<watch_ptr> fire(node_event e, std::string_view path);
 

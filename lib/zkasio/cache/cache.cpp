@@ -1,0 +1,66 @@
+#include <zkasio/cache/cache.hpp>
+
+#include <zkasio/cache/detail/cache_engine.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/path.hpp>
+
+#include <utility>
+
+namespace zkasio {
+
+using namespace cache_detail;
+
+cache::cache(const client& zk, std::string path, tree_scope scope, std::size_t remembered_changes,
+             std::size_t reads_at_a_time)
+    : path_(std::move(path)), open_(zk.keep_open()) {
+    const auto refuse = [this](errc code, std::string_view why) { throw error(code, "cache", path_, why); };
+    if (const std::string problem = path_problem(path_); !problem.empty()) refuse(errc::invalid_path, problem);
+    if (remembered_changes == 0) refuse(errc::invalid_argument, "it has to remember a change at least");
+    if (reads_at_a_time == 0) refuse(errc::invalid_argument, "a read at least has to be under way");
+    auto board = std::make_shared<cache_board>(zk, path_, remembered_changes);
+    engine_ = std::make_shared<cache_engine>(zk, path_, std::move(scope), reads_at_a_time, std::move(board));
+    engine_->begin(zk);
+}
+
+cache& cache::operator=(cache&& other) noexcept {
+    const cache gone = std::move(*this);
+    path_ = std::move(other.path_);
+    open_ = std::move(other.open_);
+    engine_ = std::move(other.engine_);
+    return *this;
+}
+
+cache::~cache() {
+    if (engine_) engine_->stop();
+}
+
+// What the members return may be awaited when the cache is gone: hence coroutines that have what they need.
+namespace {
+
+using engine_ptr = std::shared_ptr<cache_engine>;
+
+const engine_ptr& there(const engine_ptr& engine) {
+    if (!engine) throw error(errc::invalid_argument, "cache", {}, "this cache was moved from");
+    return engine;
+}
+
+asio::awaitable<void> until_ready(engine_ptr engine) { co_await cache_board::until_ready(there(engine)->board()); }
+
+asio::awaitable<void> closed(engine_ptr engine) {
+    there(engine)->stop();
+    const one_shot_event stopped = engine->stopped();
+    co_await stopped.wait();
+}
+
+}  // namespace
+
+asio::awaitable<void> cache::ready() const { return until_ready(engine_); }
+asio::awaitable<void> cache::close() const { return closed(engine_); }
+
+cache_changes cache::changes() const {
+    return make_view::changes(std::make_shared<cache_reader>(there(engine_)->board()));
+}
+
+tree_view cache::view() const { return engine_ ? engine_->board()->latest() : tree_view(); }
+
+}  // namespace zkasio

@@ -1,0 +1,25 @@
+#include <zkasio/cache/children_cache.hpp>
+
+#include <zkasio/cache/detail/tree_sync.hpp>
+#include <zkasio/path.hpp>
+
+namespace zkasio {
+namespace {
+
+cache_detail::tree_scope children_only(bool with_data) {
+    cache_detail::tree_scope scope;
+    scope.depth = 1;
+    scope.root_data = false;
+    scope.data = with_data;
+    return scope;
+}
+
+}  // namespace
+
+cached_node children_view::find(std::string_view name) const { return tree_.find(join_path(parent_, name)); }
+
+children_cache::children_cache(const client& zk, std::string path, children_cache_options options)
+    : cache(zk, std::move(path), children_only(options.with_data()), options.remembered_changes(),
+            options.reads_at_a_time()) {}
+
+}  // namespace zkasio

@@ -1,0 +1,115 @@
+#include <zkasio/cache/detail/cache_board.hpp>
+
+#include <zkasio/error.hpp>
+
+#include <utility>
+
+namespace zkasio::cache_detail {
+
+void cache_board::publish(snapshot next, std::vector<tree_delta> changes) {
+    std::unique_lock lock(mutex_);
+    const bool flips = next.current != (latest_ && latest_->current) || next.ready != (latest_ && latest_->ready);
+    const bool notable = next.ready && (flips || !changes.empty());
+    next.version = (latest_ ? latest_->version : 0) + 1;
+    latest_ = std::make_shared<const snapshot>(std::move(next));
+    for (tree_delta& change : changes) changes_.push_back(std::move(change));
+    while (changes_.size() > most_) {
+        changes_.pop_front();
+        ++first_change_;
+    }
+    if (!notable) return;
+    ++notice_;
+    notify(std::move(lock));
+}
+
+void cache_board::close(std::error_code why) {
+    std::unique_lock lock(mutex_);
+    if (closed_) return;
+    closed_ = why;
+    if (latest_ && latest_->current) {
+        snapshot last = *latest_;
+        last.current = false;
+        ++last.version;
+        latest_ = std::make_shared<const snapshot>(std::move(last));
+    }
+    notify(std::move(lock));
+}
+
+// Those who wait are told without the lock.
+void cache_board::notify(std::unique_lock<std::mutex> lock) {
+    const std::optional<one_shot_event> waited_for = std::exchange(waited_for_, std::nullopt);
+    lock.unlock();
+    if (waited_for) waited_for->fire();
+}
+
+tree_view cache_board::latest() const {
+    const std::lock_guard lock(mutex_);
+    return make_view::tree(latest_);
+}
+
+// With the lock.
+void cache_board::check() const {
+    if (closed_) throw error(closed_, "cache", path_);
+}
+
+bool cache_board::ready() const {
+    const std::lock_guard lock(mutex_);
+    if (latest_ && latest_->ready) return true;
+    check();
+    return false;
+}
+
+std::optional<cache_update> cache_board::news(position& of) const {
+    const std::lock_guard lock(mutex_);
+    const bool ready = latest_ && latest_->ready;
+    if (!ready || (of.begun && of.notice == notice_)) {
+        check();
+        return std::nullopt;
+    }
+    cache_update update;
+    update.now = make_view::tree(latest_);
+    update.look_again = !of.begun || of.change < first_change_;
+    const std::uint64_t end = first_change_ + changes_.size();
+    if (!update.look_again) {
+        update.changes.reserve(static_cast<std::size_t>(end - of.change));
+        for (std::uint64_t i = of.change; i < end; ++i) {
+            const tree_delta& change = changes_[static_cast<std::size_t>(i - first_change_)];
+            update.changes.push_back({change.path, make_view::node(change.before), make_view::node(change.after)});
+        }
+    }
+    of = {true, notice_, end};
+    return update;
+}
+
+one_shot_event cache_board::next_notice() {
+    const std::lock_guard lock(mutex_);
+    if (!waited_for_) waited_for_.emplace(events_.make_one_shot_event());
+    if (closed_) waited_for_->fire();
+    return *waited_for_;
+}
+
+asio::awaitable<cache_update> cache_reader::next(std::shared_ptr<cache_reader> self) {
+    if (!self) throw error(errc::invalid_argument, "cache", {}, "these changes were moved from");
+    for (;;) {
+        // In this order: what comes between the two is not missed.
+        const one_shot_event notice = self->board_->next_notice();
+        if (auto update = self->board_->news(self->at_)) co_return std::move(*update);
+        co_await notice.wait();
+    }
+}
+
+asio::awaitable<void> cache_board::until_ready(std::shared_ptr<cache_board> board) {
+    for (;;) {
+        const one_shot_event notice = board->next_notice();
+        if (board->ready()) co_return;
+        co_await notice.wait();
+    }
+}
+
+}  // namespace zkasio::cache_detail
+
+namespace zkasio {
+
+asio::awaitable<cache_update> cache_changes::next() const { return cache_detail::cache_reader::next(reader_); }
+
+}  // namespace zkasio

@@ -1,0 +1,175 @@
+#include <zkasio/cache/detail/cache_engine.hpp>
+
+#include <zkasio/error.hpp>
+
+#include <asio/dispatch.hpp>
+#include <asio/post.hpp>
+
+#include <algorithm>
+
+namespace zkasio::cache_detail {
+
+cache_engine::cache_engine(const client& zk, std::string root, tree_scope scope, std::size_t most_reads,
+                           std::shared_ptr<cache_board> board)
+    : on_(zk),
+      strand_(zk.get_executor()),
+      root_(std::make_shared<const std::string>(root)),
+      most_reads_(most_reads),
+      board_(std::move(board)),
+      stopped_(zk.make_one_shot_event()),
+      sync_(std::move(root), std::move(scope)),
+      pauses_(zk.make_back_off()) {}
+
+void cache_engine::begin(client zk) {
+    asio::dispatch(strand_, [self = shared_from_this(), zk = std::move(zk)] {
+        if (self->stopping_) return;
+        try {
+            self->feed_ = zk.feed(*self->root_, self);
+        } catch (const error& e) {
+            self->board_->close(e.code());
+        }
+    });
+}
+
+// ------------------------------------------------------------------------------------------------ what is told
+
+void cache_engine::connected() {
+    up_ = true;
+    if (stopping_) return;
+    sync_.connected();
+    work();
+}
+
+void cache_engine::disconnected() {
+    up_ = false;
+    if (stopping_) return end();  // the watches have gone with the connection
+    sync_.disconnected();
+    work();
+}
+
+void cache_engine::closed(std::error_code why) {
+    up_ = false;
+    sync_.disconnected();
+    board_->close(why);
+    end();
+}
+
+void cache_engine::answered(node_read what, const std::string& path, std::error_code code, node_answer answer) {
+    if (stopping_) {
+        const bool watched = !code || (what == node_read::stat && code == zk_errc::no_node);
+        if (watched) to_leave_.emplace_back(what, path);
+        return;
+    }
+    sync_.answered(what, path, code, std::move(answer));
+    work();
+}
+
+void cache_engine::changed(node_change what, const std::string& path) {
+    if (stopping_) return;
+    sync_.changed(what, path);
+    work();
+}
+
+// ---------------------------------------------------------------------------------------------- what follows
+
+void cache_engine::work() {
+    send_reads();
+    for (const auto& [what, path] : sync_.take_left()) feed_.leave(what, path);
+    if (sync_.put_off()) pause();
+    ready_ = ready_ || sync_.current();
+    if (ready_)
+        publish_soon();
+    else
+        sync_.take_deltas();  // readers begin with the whole tree
+}
+
+// So many at a time that the servers are busy, and other requests of this client do not wait for all of them.
+void cache_engine::send_reads() {
+    while (sync_.under_way() < most_reads_) {
+        auto next = sync_.next_read();
+        if (!next) return;
+        feed_.read(next->what, std::move(next->path));
+    }
+}
+
+void cache_engine::pause() {
+    if (std::exchange(pausing_, true)) return;
+    pauses_.then(strand_, [weak = weak_from_this()] {
+        const auto self = weak.lock();
+        if (!self || self->stopping_) return;
+        self->pausing_ = false;
+        self->sync_.resume();
+        self->work();
+        if (!self->sync_.put_off()) self->pauses_.reset();
+    });
+}
+
+// What one turn brings is shown together.
+void cache_engine::publish_soon() {
+    if (publishing_ || !sync_.take_dirty()) return;
+    publishing_ = true;
+    asio::post(strand_, [self = shared_from_this()] {
+        self->publishing_ = false;
+        if (!self->stopping_) self->publish();
+    });
+}
+
+void cache_engine::publish() {
+    sync_.take_dirty();
+    snapshot now;
+    now.root_path = root_;
+    now.root = sync_.tree().root();
+    now.size = sync_.tree().size();
+    now.ready = true;
+    now.current = sync_.current();
+    board_->publish(std::move(now), sync_.take_deltas());
+}
+
+// -------------------------------------------------------------------------------------------------- the end
+
+void cache_engine::stop() noexcept {
+    try {
+        asio::dispatch(strand_, [self = shared_from_this()] {
+            if (!std::exchange(self->stopping_, true)) self->begin_leaving();
+        });
+    } catch (...) {
+        // No memory: the watches go with the session.
+    }
+}
+
+void cache_engine::begin_leaving() {
+    board_->close(errc::client_closed);
+    if (!up_) return end();
+    work_ = on_.begin_background_work();
+    sync_.for_each_watch([this](node_read what, const std::string& path) { to_leave_.emplace_back(what, path); });
+    sync_ = tree_sync(*root_, tree_scope());  // from now on it watches nothing
+    when_answered(&cache_engine::leave_some);
+}
+
+// Servers answer in order: calls `next` when all that was sent before has been answered.
+void cache_engine::when_answered(void (cache_engine::*next)()) {
+    const pending_data fence = on_.start_exists("/");
+    fence.then([self = shared_from_this(), next] {
+        if (self->work_) (*self.*next)();
+    });
+}
+
+// There may be very many, and each is a request.
+void cache_engine::leave_some() {
+    constexpr std::size_t at_a_time = 500;
+    if (to_leave_.empty()) return end();
+    for (std::size_t i = 0; i < at_a_time && !to_leave_.empty(); ++i) {
+        feed_.leave(to_leave_.back().first, to_leave_.back().second);
+        to_leave_.pop_back();
+    }
+    when_answered(&cache_engine::leave_some);
+}
+
+void cache_engine::end() {
+    to_leave_.clear();
+    feed_ = node_feed();
+    work_.reset();
+    stopped_.fire();
+}
+
+}  // namespace zkasio::cache_detail

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <zkasio/back_off.hpp>
+#include <zkasio/cache/detail/cache_board.hpp>
+#include <zkasio/cache/detail/tree_sync.hpp>
+#include <zkasio/client.hpp>
+#include <zkasio/node_feed.hpp>
+#include <zkasio/one_shot_event.hpp>
+
+#include <asio/any_io_executor.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace zkasio::cache_detail {
+
+/// Sends what a tree_sync decides, and shows on a cache_board what it knows. Lives on the client's strand; begins and
+/// ends with begin() and stop(), which may be called from any thread.
+class cache_engine final : public node_feed_listener, public std::enable_shared_from_this<cache_engine> {
+public:
+    cache_engine(const client& zk, std::string root, tree_scope scope, std::size_t most_reads,
+                 std::shared_ptr<cache_board> board);
+
+    void begin(client zk);
+
+    /// Leaves all watches, in the background. The first call counts.
+    void stop() noexcept;
+    const std::shared_ptr<cache_board>& board() const noexcept { return board_; }
+
+    /// Fired when nothing is left of it on the servers.
+    const one_shot_event& stopped() const noexcept { return stopped_; }
+
+private:
+    void connected() override;
+    void disconnected() override;
+    void closed(std::error_code why) override;
+    void answered(node_read what, const std::string& path, std::error_code code, node_answer answer) override;
+    void changed(node_change what, const std::string& path) override;
+    bool watches(node_read what, const std::string& path) const override { return sync_.watches(what, path); }
+    void for_each_watch(const std::function<void(node_read, const std::string&)>& f) const override {
+        sync_.for_each_watch(f);
+    }
+
+    void work();
+    void send_reads();
+    void pause();
+    void publish_soon();
+    void publish();
+    void begin_leaving();
+    void when_answered(void (cache_engine::*next)());
+    void leave_some();
+    void end();
+
+    const operations on_;
+    const asio::any_io_executor strand_;
+    const std::shared_ptr<const std::string> root_;
+    const std::size_t most_reads_;
+    const std::shared_ptr<cache_board> board_;
+    const one_shot_event stopped_;
+    tree_sync sync_;
+    node_feed feed_;
+    back_off pauses_;
+    bool up_ = false, ready_ = false, publishing_ = false, pausing_ = false;
+
+    // While it stops.
+    bool stopping_ = false;
+    std::shared_ptr<const void> work_;  // see operations::begin_background_work()
+    std::vector<std::pair<node_read, std::string>> to_leave_;
+};
+
+}  // namespace zkasio::cache_detail

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <zkasio/cache/detail/ref_ptr.hpp>
+#include <zkasio/types.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace zkasio::cache_detail {
+
+/// What was read of a node.
+struct node_value : ref_counted {
+    std::string data;
+    node_stat stat;
+    bool readable = true;  ///< false: its ACL keeps the data from us
+};
+using value_ptr = ref_ptr<node_value>;
+
+/// How far a cache is with what it wants to know of a node, see tree_sync.
+enum class read_state : std::uint8_t {
+    none,           ///< nothing stands, and nothing is under way
+    queued,         ///< will be read
+    reading,        ///< a read is under way
+    reading_again,  ///< the same, and it has changed since: will be read again
+    watched,        ///< read, and the watch stands
+};
+
+class directory;
+
+/// A node in a tree that snapshots share with the cache: what readers look at changes only in nodes that nobody shares,
+/// see own().
+struct tree_node : ref_counted {
+    explicit tree_node(std::string n) : name(std::move(n)) {}
+
+    std::string name;
+    value_ptr value;              ///< null: not read yet; readers do not see such a node
+    ref_ptr<directory> children;  ///< null: none
+
+    // For the cache alone: no reader looks at these, and they change at any time.
+    read_state data_state = read_state::none, children_state = read_state::none;
+    bool data_refused = false, children_refused = false;  ///< its ACL keeps them from us
+};
+
+/// The children of a node, in the order of their names: a sorted array in chunks, so that a change copies one chunk and
+/// the list of chunks, and not all of it.
+class directory : public ref_counted {
+public:
+    bool empty() const noexcept { return size_ == 0; }
+    std::size_t size() const noexcept { return size_; }
+
+    const tree_node* find(std::string_view name) const noexcept;
+    /// Of a directory that nobody shares: the place of the child, which may itself be shared. Null: there is none.
+    ref_ptr<tree_node>* place(std::string_view name);
+    /// There is none of that name yet.
+    tree_node& insert(std::string name);
+    void erase(std::string_view name);
+
+    template <class F>
+    void for_each(F f) const {
+        for (const auto& c : chunks_)
+            for (const auto& n : c->nodes) f(*n);
+    }
+
+private:
+    static constexpr std::size_t most = 64;  // nodes in a chunk
+    struct chunk : ref_counted {
+        std::vector<ref_ptr<tree_node>> nodes;  // never empty
+    };
+    std::size_t chunk_of(std::string_view name) const noexcept;
+    static std::size_t index_in(const chunk& c, std::string_view name) noexcept;
+
+    std::vector<ref_ptr<chunk>> chunks_;
+    std::size_t size_ = 0;
+};
+
+}  // namespace zkasio::cache_detail

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace zkasio::cache_detail {
+
+/// Counts those who share an object, within the object: a std::shared_ptr would be twice as large.
+class ref_counted {
+public:
+    ref_counted() noexcept = default;
+    ref_counted(const ref_counted&) noexcept {}  // a copy is shared by nobody yet
+    ref_counted& operator=(const ref_counted&) = delete;
+
+    void share() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+    /// Whether that was the last one.
+    bool leave() const noexcept { return refs_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+    /// Nobody else shares it, and whoever has shared it has done with it.
+    bool unique() const noexcept { return refs_.load(std::memory_order_acquire) == 1; }
+
+protected:
+    ~ref_counted() = default;
+
+private:
+    mutable std::atomic<std::uint32_t> refs_{0};
+};
+
+/// Shares an object derived from ref_counted. As a std::shared_ptr: copies may be used on any threads, one of them not.
+template <class T>
+class ref_ptr {
+public:
+    ref_ptr() noexcept = default;
+    explicit ref_ptr(T* p) noexcept : p_(p) {
+        if (p_) p_->share();
+    }
+    ref_ptr(const ref_ptr& other) noexcept : ref_ptr(other.p_) {}
+    ref_ptr(ref_ptr&& other) noexcept : p_(std::exchange(other.p_, nullptr)) {}
+    ref_ptr& operator=(ref_ptr other) noexcept {
+        std::swap(p_, other.p_);
+        return *this;
+    }
+    ~ref_ptr() {
+        if (p_ && p_->leave()) delete p_;
+    }
+
+    T* get() const noexcept { return p_; }
+    T& operator*() const noexcept { return *p_; }
+    T* operator->() const noexcept { return p_; }
+    explicit operator bool() const noexcept { return p_ != nullptr; }
+    friend bool operator==(const ref_ptr&, const ref_ptr&) noexcept = default;
+
+private:
+    T* p_ = nullptr;
+};
+
+template <class T, class... Args>
+ref_ptr<T> make_ref(Args&&... args) {
+    return ref_ptr<T>(new T(std::forward<Args>(args)...));
+}
+
+/// The object, copied before if others share it: what they see never changes.
+template <class T>
+T& own(ref_ptr<T>& p) {
+    if (!p->unique()) p = make_ref<T>(*p);
+    return *p;
+}
+
+}  // namespace zkasio::cache_detail

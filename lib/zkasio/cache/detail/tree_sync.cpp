@@ -1,0 +1,308 @@
+#include <zkasio/cache/detail/tree_sync.hpp>
+
+#include <zkasio/error.hpp>
+#include <zkasio/path.hpp>
+
+#include <algorithm>
+#include <set>
+
+namespace zkasio::cache_detail {
+
+// ------------------------------------------------------------------------------------------------------- reads
+
+// @param node null: the root, which is missing.
+read_state& tree_sync::state_of(node_read what, tree_node* node) const noexcept {
+    if (!node) return root_state_;
+    return what == node_read::children ? node->children_state : node->data_state;
+}
+
+// C1, C2.
+void tree_sync::ask(node_read what, const std::string& path) {
+    read_state& state = state_of(what, tree_.find(path));
+    switch (state) {
+        case read_state::none:
+        case read_state::watched:
+            state = read_state::queued;
+            queue_.push_back({what, path});
+            return;
+        case read_state::reading: state = read_state::reading_again; return;
+        case read_state::queued:
+        case read_state::reading_again: return;
+    }
+}
+
+std::optional<tree_sync::read> tree_sync::next_read() {
+    while (!queue_.empty() && !put_off_) {
+        read next = std::move(queue_.front());
+        queue_.pop_front();
+        tree_node* const node = tree_.find(next.path);
+        if (!is_known(next.what, next.path)) continue;
+        read_state& state = state_of(next.what, node);
+        if (state != read_state::queued) continue;
+        state = read_state::reading;
+        ++under_way_;
+        return next;
+    }
+    settle();
+    return std::nullopt;
+}
+
+// A node of the tree; or the root that is missing, of which there are no children to be read.
+bool tree_sync::is_known(node_read what, std::string_view path) const noexcept {
+    return tree_.find(path) || (tree_.is_root(path) && what != node_read::children);
+}
+
+// What is known of a node from an earlier connection is compared before its data is read again.
+void tree_sync::look_at(const std::string& path) {
+    const tree_node* const node = tree_.find(path);
+    ask(wants_data(path) && !(node && node->value) ? node_read::data : node_read::stat, path);
+}
+
+// C5.
+void tree_sync::look_below(const std::string& path) {
+    const tree_node* const node = tree_.find(path);
+    if (node->children_state == read_state::none && wants_children(path, node->value->stat))
+        ask(node_read::children, path);
+}
+
+bool tree_sync::wanted(const std::string& path) const noexcept {
+    try {
+        return !scope_.filter || scope_.filter(path);
+    } catch (...) {
+        return false;
+    }
+}
+
+// ---------------------------------------------------------------------------------------------- the connection
+
+// C4.
+void tree_sync::connected() {
+    up_ = true;
+    look_at(tree_.root_path());
+}
+
+void tree_sync::disconnected() {
+    up_ = put_off_ = false;
+    dirty_ = dirty_ || current_;
+    current_ = false;
+    queue_.clear();
+    left_.clear();
+    under_way_ = 0;
+    root_state_ = read_state::none;
+    tree_.for_each(tree_.root_path(), [](const std::string&, tree_node& node) {
+        node.data_state = node.children_state = read_state::none;
+        node.data_refused = node.children_refused = false;
+    });
+}
+
+void tree_sync::settle() noexcept {
+    if (current_ || !up_ || put_off_ || under_way_ > 0 || !queue_.empty()) return;
+    current_ = dirty_ = true;
+}
+
+// ----------------------------------------------------------------------------------------------------- watches
+
+void tree_sync::changed(node_change what, const std::string& path) {
+    tree_node* const node = tree_.find(path);
+    if (tree_.is_root(path) && (!node || what == node_change::removed)) return root_changed(what);
+    if (!node) return;
+    switch (what) {
+        case node_change::created: return;
+        case node_change::removed: return remove(path);
+        case node_change::data_changed:
+            node->data_refused = false;
+            if (node->children_refused) ask(node_read::children, path);  // C7
+            return ask(wants_data(path) ? node_read::data : node_read::stat, path);
+        case node_change::children_changed:
+            if (node->children_state != read_state::none) ask(node_read::children, path);
+            return;
+    }
+}
+
+// C6. Of a root that is missing, or is from now on.
+void tree_sync::root_changed(node_change what) {
+    const std::string& root = tree_.root_path();
+    remove(root);
+    ask(what == node_change::created && wants_data(root) ? node_read::data : node_read::stat, root);
+}
+
+bool tree_sync::watches(node_read what, std::string_view path) const noexcept {
+    if (!is_known(what, path)) return false;
+    const read_state state = state_of(what, tree_.find(path));
+    return state != read_state::none && state != read_state::queued;
+}
+
+void tree_sync::for_each_watch(const std::function<void(node_read, const std::string&)>& f) const {
+    if (!tree_.root() && root_state_ == read_state::watched) f(node_read::stat, tree_.root_path());
+    tree_.for_each(tree_.root_path(), [&](const std::string& path, const tree_node& node) {
+        if (node.data_state == read_state::watched) f(node_read::stat, path);
+        if (node.children_state == read_state::watched) f(node_read::children, path);
+    });
+}
+
+// ----------------------------------------------------------------------------------------------------- answers
+
+void tree_sync::answered(node_read what, const std::string& path, std::error_code code, node_answer&& answer) {
+    --under_way_;
+    read_state* const state = is_known(what, path) ? &state_of(what, tree_.find(path)) : nullptr;
+    const bool expected = state && (*state == read_state::reading || *state == read_state::reading_again);
+    if (expected) {
+        const bool again = *state == read_state::reading_again;
+        *state = read_state::none;
+        if (code == condition::retryable) {
+            put_off_ = true;
+            ask(what, path);
+        } else if (code == zk_errc::no_node) {
+            missing(what, path);
+        } else if (code) {
+            refused(what, path);
+        } else {
+            *state = read_state::watched;
+            if (what == node_read::data) data_answered(path, std::move(answer));
+            else if (what == node_read::stat) stat_answered(path, answer.stat);
+            else children_answered(path, std::move(answer));
+        }
+        if (again && is_known(what, path)) ask(what, path);  // C2
+    } else if (!state || *state == read_state::none) {
+        // Of a node that has gone, or was made anew, since it was asked for: nobody wants the watch that it has left.
+        const bool watched = !code || (what == node_read::stat && code == zk_errc::no_node);
+        if (watched) left_.push_back({what, path});
+    }
+    settle();
+}
+
+// What is to hear of an answer that was read with this stat. C3: when the node that is known is another one, that is
+// gone, and all below it.
+tree_node& tree_sync::node_of(const std::string& path, const node_stat& stat) {
+    tree_node* node = tree_.find(path);
+    if (node && node->value && node->value->stat.czxid != stat.czxid) {
+        // Of the old one, a watch would have told. So this is of the new one, and what it was set with is forgotten.
+        if (node->children_state == read_state::watched) left_.push_back({node_read::children, path});
+        remove(path);
+        node = nullptr;
+    }
+    if (!node) node = &tree_.add(path);
+    node->data_state = read_state::watched;
+    return *node;
+}
+
+void tree_sync::data_answered(const std::string& path, node_answer&& answer) {
+    node_of(path, answer.stat).data_refused = false;
+    value_ptr value = make_ref<node_value>();
+    value->data = std::move(answer.data);
+    value->stat = answer.stat;
+    set(path, std::move(value));
+    look_below(path);
+}
+
+void tree_sync::stat_answered(const std::string& path, const node_stat& stat) {
+    const tree_node& node = node_of(path, stat);
+    const node_value* const known = node.value.get();
+    const bool changed = !known || known->stat.mzxid != stat.mzxid;
+    const bool readable_now = known && !known->readable && known->stat.aversion != stat.aversion;  // perhaps
+    if (wants_data(path) && (changed || readable_now) && !node.data_refused) return ask(node_read::data, path);
+    if (changed) {
+        value_ptr value = make_ref<node_value>();
+        value->stat = stat;
+        value->readable = !node.data_refused;
+        set(path, std::move(value));
+    } else {
+        update_stat(path, stat);
+    }
+    look_below(path);
+}
+
+void tree_sync::children_answered(const std::string& path, node_answer&& answer) {
+    tree_node* const node = tree_.find(path);
+    node->children_refused = false;
+    if (node->value->stat.czxid == answer.stat.czxid) {
+        node_stat known = node->value->stat;  // the rest comes with the data that it belongs to
+        known.pzxid = answer.stat.pzxid;
+        known.cversion = answer.stat.cversion;
+        known.num_children = answer.stat.num_children;
+        update_stat(path, known);
+    }
+    std::vector<std::string>& names = answer.children;
+    std::sort(names.begin(), names.end());
+
+    std::vector<std::string> gone;
+    if (const auto& children = tree_.find(path)->children)
+        children->for_each([&](const tree_node& child) {
+            if (!std::binary_search(names.begin(), names.end(), child.name)) gone.push_back(child.name);
+        });
+    for (const std::string& name : gone) remove(join_path(path, name));
+    for (const std::string& name : names) {
+        const std::string child_path = join_path(path, name);
+        const tree_node* child = tree_.find(child_path);
+        if (!child && wanted(child_path)) child = &tree_.add(child_path);
+        if (child && child->data_state == read_state::none) look_at(child_path);
+    }
+}
+
+void tree_sync::missing(node_read what, const std::string& path) {
+    if (what == node_read::children) return;  // the watch of its data has told, or will
+    remove(path);
+    if (!tree_.is_root(path)) {
+        if (what == node_read::stat) left_.push_back({what, path});  // it waits for a creation
+    } else if (what == node_read::stat) {
+        root_state_ = read_state::watched;
+    } else {
+        ask(node_read::stat, path);
+    }
+}
+
+// C7.
+void tree_sync::refused(node_read what, const std::string& path) {
+    tree_node* const node = tree_.find(path) ? tree_.find(path) : &tree_.add(path);
+    if (what == node_read::children) {
+        node->children_refused = true;
+        leave_below(path);
+        return;
+    }
+    node->data_refused = true;
+    if (what == node_read::data) ask(node_read::stat, path);
+}
+
+// ------------------------------------------------------------------------------------------------ what is known
+
+void tree_sync::set(const std::string& path, value_ptr value) {
+    const value_ptr before = tree_.find(path)->value;
+    if (before && before->stat.mzxid == value->stat.mzxid && before->readable == value->readable)
+        return update_stat(path, value->stat);
+    dirty_ = true;
+    deltas_.push_back({path, before, value});
+    tree_.set_value(path, std::move(value));
+}
+
+void tree_sync::update_stat(const std::string& path, const node_stat& stat) {
+    const value_ptr& known = tree_.find(path)->value;
+    if (known->stat == stat) return;
+    dirty_ = true;
+    value_ptr value = make_ref<node_value>(*known);
+    value->stat = stat;
+    tree_.set_value(path, std::move(value));
+}
+
+void tree_sync::remove(const std::string& path) {
+    tree_.remove(path, [this](const std::string& where, const value_ptr& value) {
+        dirty_ = true;
+        deltas_.push_back({where, value, {}});
+    });
+}
+
+// The nodes below are there, and watched, and are not to be seen.
+void tree_sync::leave_below(const std::string& path) {
+    std::vector<std::string> names;
+    if (const auto& children = tree_.find(path)->children)
+        children->for_each([&](const tree_node& child) { names.push_back(child.name); });
+    for (const std::string& name : names) {
+        const std::string child = join_path(path, name);
+        tree_.for_each(child, [this](const std::string& where, const tree_node& node) {
+            if (node.data_state == read_state::watched) left_.push_back({node_read::stat, where});
+            if (node.children_state == read_state::watched) left_.push_back({node_read::children, where});
+        });
+        remove(child);
+    }
+}
+
+}  // namespace zkasio::cache_detail

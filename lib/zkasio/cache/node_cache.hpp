@@ -1,0 +1,28 @@
+#pragma once
+
+#include <zkasio/cache/cache.hpp>
+#include <zkasio/cache/cache_options.hpp>
+#include <zkasio/export.hpp>
+
+#include <string>
+
+namespace zkasio {
+
+class node_cache_options : public cache_options<node_cache_options> {
+public:
+    node_cache_options() {}
+};
+
+/// One node, in memory: see cache.
+class ZKASIO_EXPORT node_cache : public cache {
+public:
+    /// @param path need not exist. Throws errc::invalid_path and errc::invalid_argument.
+    node_cache(const client& zk, std::string path, node_cache_options options = node_cache_options());
+
+    /// What is known at this moment: empty if there is no node.
+    cached_node get() const { return view().find(path()); }
+    /// The same, and whether it is current.
+    tree_view snapshot() const { return view(); }
+};
+
+}  // namespace zkasio

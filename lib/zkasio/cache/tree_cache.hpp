@@ -1,0 +1,53 @@
+#pragma once
+
+#include <zkasio/cache/cache.hpp>
+#include <zkasio/cache/cache_options.hpp>
+#include <zkasio/coroutine_safety.hpp>
+#include <zkasio/export.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace zkasio {
+
+class tree_cache_options : public cache_options<tree_cache_options> {
+public:
+    using path_filter = std::function<bool(const std::string& path)>;
+
+    tree_cache_options() {}
+    /// How many levels below the root (all of them). 0: the root alone.
+    tree_cache_options& depth(std::size_t levels) { depth_ = levels; return *this; }
+    /// Without the data of the nodes: names and stats only (with data).
+    tree_cache_options& without_data() { data_ = false; return *this; }
+    /// Which nodes are looked at; with a node, all below it is left out (all are). The root always is. Called on the
+    /// client's strand, once for each node that is found. A filter that throws leaves the node out.
+    template <class Filter = path_filter>
+    tree_cache_options& filter(Filter&& f) {
+        filter_ = detail::safe_function<path_filter>(std::forward<Filter>(f));
+        return *this;
+    }
+
+    std::size_t depth() const noexcept { return depth_; }
+    bool with_data() const noexcept { return data_; }
+    const path_filter& filter() const noexcept { return filter_; }
+
+private:
+    std::size_t depth_ = std::numeric_limits<std::size_t>::max();
+    bool data_ = true;
+    path_filter filter_;
+};
+
+/// A node and all below it, in memory: see cache.
+class ZKASIO_EXPORT tree_cache : public cache {
+public:
+    /// @param path need not exist. Throws errc::invalid_path and errc::invalid_argument.
+    tree_cache(const client& zk, std::string path, tree_cache_options options = tree_cache_options());
+
+    /// What is known at this moment. Costs two short turns of a mutex, however large the tree is.
+    tree_view snapshot() const { return view(); }
+};
+
+}  // namespace zkasio

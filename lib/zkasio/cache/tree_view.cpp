@@ -1,0 +1,59 @@
+#include <zkasio/cache/tree_view.hpp>
+
+#include <zkasio/cache/detail/snapshot.hpp>
+#include <zkasio/cache/detail/tree_store.hpp>
+#include <zkasio/path.hpp>
+
+namespace zkasio {
+
+using namespace cache_detail;
+
+bool tree_view::ready() const noexcept { return snapshot_ && snapshot_->ready; }
+bool tree_view::current() const noexcept { return snapshot_ && snapshot_->current; }
+std::uint64_t tree_view::version() const noexcept { return snapshot_ ? snapshot_->version : 0; }
+std::size_t tree_view::size() const noexcept { return snapshot_ ? snapshot_->size : 0; }
+
+namespace {
+
+const tree_node* node_at(const snapshot* s, std::string_view path) noexcept {
+    if (!s || !s->root || !is_within(*s->root_path, path)) return nullptr;
+    const tree_node* const node = find_below(s->root.get(), below(*s->root_path, path));
+    return node && node->value ? node : nullptr;
+}
+
+using visitor = std::function<void(const std::string& path, const cached_node& node)>;
+
+void visit(const std::string& path, const tree_node& node, const visitor& f) {
+    if (!node.value) return;
+    f(path, make_view::node(node.value));
+    if (node.children)
+        node.children->for_each([&](const tree_node& child) { visit(join_path(path, child.name), child, f); });
+}
+
+}  // namespace
+
+cached_node tree_view::find(std::string_view path) const {
+    const tree_node* const node = node_at(snapshot_.get(), path);
+    return node ? make_view::node(node->value) : cached_node();
+}
+
+std::vector<std::string> tree_view::names(std::string_view path) const {
+    std::vector<std::string> all;
+    for_each_child(path, [&](const std::string& name, const cached_node&) { all.push_back(name); });
+    return all;
+}
+
+void tree_view::for_each_child(
+    std::string_view path, const std::function<void(const std::string& name, const cached_node& node)>& f) const {
+    const tree_node* const node = node_at(snapshot_.get(), path);
+    if (!node || !node->children) return;
+    node->children->for_each([&](const tree_node& child) {
+        if (child.value) f(child.name, make_view::node(child.value));
+    });
+}
+
+void tree_view::for_each(const visitor& f) const {
+    if (snapshot_ && snapshot_->root) visit(*snapshot_->root_path, *snapshot_->root, f);
+}
+
+}  // namespace zkasio

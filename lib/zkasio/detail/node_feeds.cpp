@@ -1,0 +1,103 @@
+#include <zkasio/detail/node_feeds.hpp>
+
+#include <zkasio/path.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace zkasio::detail {
+
+namespace {
+
+watch_kind kind_of(node_read what) noexcept {
+    return what == node_read::children ? watch_kind::children : watch_kind::data;
+}
+
+}  // namespace
+
+void node_feeds::add(const feed_ptr& f) {
+    by_root_.emplace(f->root, f);
+    if (up_) tell_connected(*f);
+}
+
+void node_feeds::refuse(const feed_state& f, std::error_code why) const {
+    if (const auto listener = f.listener.lock()) log_.call([&] { listener->closed(why); });
+}
+
+void node_feeds::remove(const feed_state& f) {
+    const auto [first, last] = by_root_.equal_range(f.root);
+    const auto found = std::find_if(first, last, [&](const auto& one) { return one.second.get() == &f; });
+    if (found != last) by_root_.erase(found);
+}
+
+// Copies: whoever is told may add and remove feeds.
+std::vector<std::shared_ptr<node_feed_listener>> node_feeds::all() const {
+    std::vector<std::shared_ptr<node_feed_listener>> found;
+    for (const auto& [root, f] : by_root_)
+        if (auto listener = f->listener.lock()) found.push_back(std::move(listener));
+    return found;
+}
+
+// Those whose root is the path or one of its ancestors.
+std::vector<std::shared_ptr<node_feed_listener>> node_feeds::above(std::string_view path) const {
+    std::vector<std::shared_ptr<node_feed_listener>> found;
+    if (by_root_.empty()) return found;
+    for (std::string_view root = path; !root.empty(); root = parent_path(root)) {
+        const auto [first, last] = by_root_.equal_range(root);
+        for (auto f = first; f != last; ++f)
+            if (auto listener = f->second->listener.lock()) found.push_back(std::move(listener));
+    }
+    return found;
+}
+
+void node_feeds::tell_connected(const feed_state& f) const {
+    if (const auto listener = f.listener.lock()) log_.call([&] { listener->connected(); });
+}
+
+void node_feeds::connected() {
+    up_ = true;
+    ++connection_;
+    for (const auto& listener : all()) log_.call([&] { listener->connected(); });
+}
+
+void node_feeds::disconnected(const std::function<void(const std::string& path, watch_kind kind)>& forget) {
+    if (!std::exchange(up_, false)) return;
+    ++connection_;
+    for (const auto& listener : all()) {
+        log_.call([&] {
+            listener->for_each_watch([&](node_read what, const std::string& path) { forget(path, kind_of(what)); });
+        });
+        log_.call([&] { listener->disconnected(); });
+    }
+}
+
+void node_feeds::closed(std::error_code why) {
+    up_ = false;
+    ++connection_;
+    const auto told = all();
+    by_root_.clear();
+    for (const auto& listener : told) log_.call([&] { listener->closed(why); });
+}
+
+void node_feeds::changed(node_change what, std::string_view path) {
+    const auto told = above(path);
+    if (told.empty()) return;
+    const std::string name(path);
+    for (const auto& listener : told) log_.call([&] { listener->changed(what, name); });
+}
+
+bool node_feeds::watches(const std::string& path, watch_kind kind) const {
+    if (kind == watch_kind::config) return false;
+    const node_read what = kind == watch_kind::children ? node_read::children : node_read::stat;
+    for (const auto& listener : above(path))
+        if (listener->watches(what, path)) return true;
+    return false;
+}
+
+void node_feeds::answered(const feed_ptr& to, node_read what, const std::string& path, std::error_code code,
+                          node_answer&& answer) const {
+    if (const auto listener = to->listener.lock())
+        log_.call([&] { listener->answered(what, path, code, std::move(answer)); });
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <zkasio/detail/logger.hpp>
+#include <zkasio/detail/request.hpp>
+#include <zkasio/node_feed.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace zkasio::detail {
+
+/// One node_feed.
+struct feed_state {
+    std::string root;
+    std::weak_ptr<node_feed_listener> listener;
+};
+using feed_ptr = std::shared_ptr<feed_state>;
+
+/// The node_feeds of a client: who is told of which change. Pure bookkeeping. On the strand.
+class node_feeds {
+public:
+    explicit node_feeds(const logger& log) : log_(log) {}
+
+    void add(const feed_ptr& f);
+    /// For a client that is closed: the same, and at once closed().
+    void refuse(const feed_state& f, std::error_code why) const;
+    void remove(const feed_state& f);
+
+    /// Rises with each connection: what was asked for on an earlier one is of no interest.
+    std::uint64_t connection() const noexcept { return connection_; }
+
+    void connected();
+    /// @param forget called for each watch that stood.
+    void disconnected(const std::function<void(const std::string& path, watch_kind kind)>& forget);
+    void closed(std::error_code why);
+    /// The loop is being destroyed.
+    void clear() { by_root_.clear(); }
+
+    void changed(node_change what, std::string_view path);
+    /// Whether somebody here relies on that watch.
+    bool watches(const std::string& path, watch_kind kind) const;
+
+    void answered(const feed_ptr& to, node_read what, const std::string& path, std::error_code code,
+                  node_answer&& answer) const;
+
+private:
+    void tell_connected(const feed_state& f) const;
+    std::vector<std::shared_ptr<node_feed_listener>> all() const;
+    std::vector<std::shared_ptr<node_feed_listener>> above(std::string_view path) const;
+
+    const logger& log_;
+    std::multimap<std::string, feed_ptr, std::less<>> by_root_;
+    bool up_ = false;
+    std::uint64_t connection_ = 0;
+};
+
+}  // namespace zkasio::detail

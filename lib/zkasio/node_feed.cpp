@@ -1,0 +1,47 @@
+#include <zkasio/node_feed.hpp>
+
+#include <zkasio/detail/access.hpp>
+#include <zkasio/detail/await.hpp>
+#include <zkasio/detail/node_feeds.hpp>
+#include <zkasio/detail/throw_error.hpp>
+#include <zkasio/detail/validate.hpp>
+
+#include <utility>
+
+namespace zkasio {
+
+using namespace detail;
+
+node_feed_listener::~node_feed_listener() = default;
+
+node_feed::node_feed(core_ptr core, std::shared_ptr<feed_state> state) : core_(std::move(core)), state_(std::move(state)) {}
+
+node_feed& node_feed::operator=(node_feed&& other) noexcept {
+    node_feed gone = std::move(*this);
+    core_ = std::move(other.core_);
+    state_ = std::move(other.state_);
+    return *this;
+}
+
+node_feed::~node_feed() {
+    if (state_) on_strand(core_, [core = core_, state = state_] { core->requests().feeds().remove(*state); });
+}
+
+void node_feed::read(node_read what, std::string path) const {
+    there(core_, "read", path)->requests().read_for(state_, what, std::move(path));
+}
+
+void node_feed::leave(node_read what, const std::string& path) const {
+    there(core_, "leave", path)->requests().leave_feed_watch(what, path);
+}
+
+node_feed client::feed(std::string root, const std::shared_ptr<node_feed_listener>& to) const {
+    validate(exists_request{root}, there(core_, "feed", root)->chroot_length(), "watch");
+    auto state = std::make_shared<feed_state>();
+    state->root = std::move(root);
+    state->listener = to;
+    core_->requests().add_feed(state);
+    return access::make<node_feed>(core_, std::move(state));
+}
+
+}  // namespace zkasio
