@@ -105,7 +105,7 @@ public:
     session_events events() const;
 
     /// For writers of recipes: `to` is told of changes of `root` and of everything below it that it watches, see
-    /// node_feed.hpp; of a connection that stands, before this returns. To be called on the strand. Throws
+    /// node_feed.hpp; of a connection that stands, in a later turn. To be called on the strand. Throws
     /// errc::invalid_path.
     node_feed feed(std::string root, const std::shared_ptr<node_feed_listener>& to) const;
 

@@ -1,6 +1,7 @@
 #include "support/dead_handle.hpp"
 #include "support/test_client.hpp"
 
+#include <zkasio/cache/tree_cache.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
@@ -115,6 +116,18 @@ TEST_CASE("what guards return may be awaited when the guard is gone: the lock is
             errc::lock_released);
         lock_guard fifth = co_await m.acquire();
         co_await when_dead("lock_guard.hpp release", std::move(fifth), [](lock_guard& g) { return g.release(); });
+    };
+    with_client(body);
+}
+
+TEST_CASE("what caches return may be awaited when they are gone") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        // A cache that is destroyed is closed.
+        co_await when_dead(
+            "cache.hpp ready", tree_cache(zk, "/"), [](tree_cache& c) { return c.ready(); }, errc::client_closed);
+        co_await when_dead("cache.hpp close", tree_cache(zk, "/"), [](tree_cache& c) { return c.close(); });
+        const tree_cache cache(zk, "/zookeeper");
+        co_await when_dead("cache_changes.hpp next", cache.changes(), [](cache_changes& c) { return c.next(); });
     };
     with_client(body);
 }

@@ -4,6 +4,7 @@
 #include "unit/rig.hpp"
 
 #include <zkasio/as_result.hpp>
+#include <zkasio/cache/tree_cache.hpp>
 #include <zkasio/deadline.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
@@ -139,6 +140,12 @@ void list_sessions(token_list& all) {
     all.compiles<pending_removal>("pending.hpp result", [](auto& p) { return p.result(); });
 }
 
+void list_caches(token_list& all) {
+    all.compiles<cache>("cache.hpp ready", [](auto& c) { return c.ready(); });
+    all.compiles<cache>("cache.hpp close", [](auto& c) { return c.close(); });
+    all.compiles<cache_changes>("cache_changes.hpp next", [](auto& c) { return c.next(); });
+}
+
 void list_operations(token_list& all) {
     all.compiles<operations>("operations.hpp create", [](auto& o) { return o.create("/a"); });
     all.compiles<operations>("operations.hpp create_unless_exists",
@@ -228,6 +235,7 @@ TEST_CASE("tokens: every operation fails in order with every completion token", 
     token_list all;
     list_sessions(all);
     list_operations(all);
+    list_caches(all);
     list_locks(all);
     list_free_functions(all);
 

@@ -15,13 +15,19 @@ watch_kind kind_of(node_read what) noexcept {
 
 }  // namespace
 
-void node_feeds::add(const feed_ptr& f) {
-    by_root_.emplace(f->root, f);
-    if (up_) tell_connected(*f);
+void node_feeds::add(const feed_ptr& f) { by_root_.emplace(f->root, f); }
+
+void node_feeds::tell(const feed_ptr& f) {
+    if (!up_ || std::exchange(f->up, true)) return;
+    call(f, [](node_feed_listener& to) { to.connected(); });
 }
 
-void node_feeds::refuse(const feed_state& f, std::error_code why) const {
-    if (const auto listener = f.listener.lock()) log_.call([&] { listener->closed(why); });
+void node_feeds::refuse(const feed_ptr& f, std::error_code why) const {
+    call(f, [&](node_feed_listener& to) { to.closed(why); });
+}
+
+void node_feeds::call(const feed_ptr& f, const std::function<void(node_feed_listener&)>& what) const {
+    if (const auto listener = f->listener.lock()) log_.call([&] { what(*listener); });
 }
 
 void node_feeds::remove(const feed_state& f) {
@@ -31,10 +37,9 @@ void node_feeds::remove(const feed_state& f) {
 }
 
 // Copies: whoever is told may add and remove feeds.
-std::vector<std::shared_ptr<node_feed_listener>> node_feeds::all() const {
-    std::vector<std::shared_ptr<node_feed_listener>> found;
-    for (const auto& [root, f] : by_root_)
-        if (auto listener = f->listener.lock()) found.push_back(std::move(listener));
+std::vector<feed_ptr> node_feeds::all() const {
+    std::vector<feed_ptr> found;
+    for (const auto& [root, f] : by_root_) found.push_back(f);
     return found;
 }
 
@@ -50,33 +55,30 @@ std::vector<std::shared_ptr<node_feed_listener>> node_feeds::above(std::string_v
     return found;
 }
 
-void node_feeds::tell_connected(const feed_state& f) const {
-    if (const auto listener = f.listener.lock()) log_.call([&] { listener->connected(); });
-}
-
 void node_feeds::connected() {
     up_ = true;
     ++connection_;
-    for (const auto& listener : all()) log_.call([&] { listener->connected(); });
+    for (const feed_ptr& f : all()) tell(f);
 }
 
 void node_feeds::disconnected(const std::function<void(const std::string& path, watch_kind kind)>& forget) {
     if (!std::exchange(up_, false)) return;
     ++connection_;
-    for (const auto& listener : all()) {
-        log_.call([&] {
-            listener->for_each_watch([&](node_read what, const std::string& path) { forget(path, kind_of(what)); });
+    for (const feed_ptr& f : all()) {
+        if (!std::exchange(f->up, false)) continue;
+        call(f, [&](node_feed_listener& from) {
+            from.for_each_watch([&](node_read what, const std::string& path) { forget(path, kind_of(what)); });
         });
-        log_.call([&] { listener->disconnected(); });
+        call(f, [](node_feed_listener& to) { to.disconnected(); });
     }
 }
 
 void node_feeds::closed(std::error_code why) {
     up_ = false;
     ++connection_;
-    const auto told = all();
+    const std::vector<feed_ptr> told = all();
     by_root_.clear();
-    for (const auto& listener : told) log_.call([&] { listener->closed(why); });
+    for (const feed_ptr& f : told) refuse(f, why);
 }
 
 void node_feeds::changed(node_change what, std::string_view path) {
@@ -96,8 +98,7 @@ bool node_feeds::watches(const std::string& path, watch_kind kind) const {
 
 void node_feeds::answered(const feed_ptr& to, node_read what, const std::string& path, std::error_code code,
                           node_answer&& answer) const {
-    if (const auto listener = to->listener.lock())
-        log_.call([&] { listener->answered(what, path, code, std::move(answer)); });
+    call(to, [&](node_feed_listener& asked) { asked.answered(what, path, code, std::move(answer)); });
 }
 
 }  // namespace zkasio::detail

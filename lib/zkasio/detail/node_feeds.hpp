@@ -19,6 +19,7 @@ namespace zkasio::detail {
 struct feed_state {
     std::string root;
     std::weak_ptr<node_feed_listener> listener;
+    bool up = false;  ///< it was told of the connection that stands
 };
 using feed_ptr = std::shared_ptr<feed_state>;
 
@@ -27,9 +28,11 @@ class node_feeds {
 public:
     explicit node_feeds(const logger& log) : log_(log) {}
 
+    /// Afterwards, in a turn of its own, it is told of a connection that stands: by tell().
     void add(const feed_ptr& f);
-    /// For a client that is closed: the same, and at once closed().
-    void refuse(const feed_state& f, std::error_code why) const;
+    void tell(const feed_ptr& f);
+    /// Of one that was not added: the client is closed.
+    void refuse(const feed_ptr& f, std::error_code why) const;
     void remove(const feed_state& f);
 
     /// Rises with each connection: what was asked for on an earlier one is of no interest.
@@ -50,9 +53,9 @@ public:
                   node_answer&& answer) const;
 
 private:
-    void tell_connected(const feed_state& f) const;
-    std::vector<std::shared_ptr<node_feed_listener>> all() const;
+    std::vector<feed_ptr> all() const;
     std::vector<std::shared_ptr<node_feed_listener>> above(std::string_view path) const;
+    void call(const feed_ptr& f, const std::function<void(node_feed_listener&)>& what) const;
 
     const logger& log_;
     std::multimap<std::string, feed_ptr, std::less<>> by_root_;

@@ -63,10 +63,14 @@ void request_table::end_watches(std::error_code code) {
 // ------------------------------------------------------------------------------------------ watches of a connection
 
 void request_table::add_feed(const feed_ptr& f) {
-    if (const std::error_code refused = owner_.refusal(nullptr))
-        feeds_.refuse(*f, refused);
-    else
-        feeds_.add(f);
+    const std::error_code refused = owner_.refusal(nullptr);
+    if (!refused) feeds_.add(f);
+    owner_.later([this, f, refused] {
+        if (refused)
+            feeds_.refuse(f, refused);
+        else
+            feeds_.tell(f);
+    });
 }
 
 void request_table::read_for(const feed_ptr& to, node_read what, std::string path) {

@@ -61,11 +61,9 @@ bool cache_board::ready() const {
 
 std::optional<cache_update> cache_board::news(position& of) const {
     const std::lock_guard lock(mutex_);
+    check();
     const bool ready = latest_ && latest_->ready;
-    if (!ready || (of.begun && of.notice == notice_)) {
-        check();
-        return std::nullopt;
-    }
+    if (!ready || (of.begun && of.notice == notice_)) return std::nullopt;
     cache_update update;
     update.now = make_view::tree(latest_);
     update.look_again = !of.begun || of.change < first_change_;
