@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <list>
 #include <map>
-#include <optional>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,10 +27,17 @@ struct election_truth {
 /// Watches an election from outside: what leaders and observers are told, and what happens in the tree. Throws
 /// `violation` when the two do not add up.
 ///
-/// Of those who believe to lead, and who could know that they do not, there is never more than one; each that is
-/// elected has a higher token than all before; what an observer tells is, in order and without repetition, what was
-/// true, and when nothing is under way it is what is true.
+/// Of those who believe to lead, and whose nodes are there, there is never more than one; each that is elected has a
+/// higher token than all before; what an observer tells is, in order and without repetition, what was true, and when
+/// nothing is under way it is what is true. Where an operator deletes nodes, whoever is handed the leadership by one who
+/// had lost it, and could not know, may believe to lead until the servers have answered: its term is doubted.
 class election_checker {
+    struct held_term {
+        const leadership* leader;
+        bool doubted;
+    };
+    using term_list = std::list<held_term>;
+
 public:
     explicit election_checker(const sim_ensemble& ensemble) : ensemble_(ensemble) { history_.push_back(now()); }
 
@@ -40,19 +47,20 @@ public:
         term(election_checker& checker, const leadership& leader);
         term(const term&) = delete;
         term& operator=(const term&) = delete;
-        ~term() { checker_.terms_.erase(at_); }
+        ~term() { terms_->erase(at_); }
 
     private:
-        election_checker& checker_;
-        std::list<const leadership*>::iterator at_;
+        // When a scenario fails, its coroutines are destroyed after it.
+        std::shared_ptr<term_list> terms_;
+        term_list::iterator at_;
     };
 
     void told(int observer, const leader_view& view);
     void committed(const sim_txn& txn);
-    void check() const;
+    void check() const { check_terms(false); }
     /// Nothing is under way. @param observers who wait in next().
-    void check_quiet(const std::set<int>& observers) const;
-    bool idle() const noexcept { return terms_.empty(); }
+    void check_quiet(const std::set<int>& observers);
+    bool idle() const noexcept { return terms_->empty(); }
     std::vector<std::string> nodes() const;
 
 private:
@@ -62,10 +70,12 @@ private:
         leader_view last;
     };
     election_truth now() const;
+    bool is_first(const leadership& leader) const;
+    void check_terms(bool doubted_ones_too) const;
 
     const sim_ensemble& ensemble_;
     std::vector<election_truth> history_;  // without repetition
-    std::list<const leadership*> terms_;
+    std::shared_ptr<term_list> terms_ = std::make_shared<term_list>();
     std::map<int, observed> observers_;
     std::int64_t highest_token_ = 0;
     bool operator_was_here_ = false;
