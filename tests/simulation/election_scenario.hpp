@@ -29,8 +29,8 @@ struct election_truth {
 ///
 /// Of those who believe to lead, and whose nodes are there, there is never more than one; each that is elected has a
 /// higher token than all before; what an observer tells is, in order and without repetition, what was true, and when
-/// nothing is under way it is what is true. Where an operator deletes nodes, whoever is handed the leadership by one who
-/// had lost it, and could not know, may believe to lead until the servers have answered: its term is doubted.
+/// nothing is under way it is what is true. Where an operator deletes nodes, whoever is handed the leadership by one
+/// who had lost it, and could not know, may believe to lead until the servers have answered: its term is doubted.
 class election_checker {
     struct held_term {
         const leadership* leader;

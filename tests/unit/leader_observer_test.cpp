@@ -219,7 +219,8 @@ TEST_CASE("observer: the end of its session is no news but the next look is behi
         const running waiting(r.loop.executor(), await_next());
         co_await next_turns(r.server);
         r.server.expire();
-        co_await r.server.until([&] { return r.server.opened.size() == 2 && r.server.watched(candidate_node("0000000001")); });
+        co_await r.server.until(
+            [&] { return r.server.opened.size() == 2 && r.server.watched(candidate_node("0000000001")); });
         CHECK(r.asked() == texts{"sync /e", "children /e", "get " + candidate_node("0000000001")});
         CHECK_FALSE(waiting.ended());
         r.candidates = {"0000000002"};

@@ -38,8 +38,8 @@ ZKASIO_EXPORT asio::awaitable<void> lead(lead_body body, client zk, mutex queue,
 /// leases is true here. The nodes are those of Curator's LeaderLatch: Java and C++ services can stand in one election;
 /// see leader_election_options::names() for others.
 ///
-/// With client_options::suspension() at suspension_policy::lose a leader whose connection is lost ends its term at once,
-/// instead of with its lease.
+/// With client_options::suspension() at suspension_policy::lose a leader whose connection is lost ends its term at
+/// once, instead of with its lease.
 ///
 /// What the members return takes along what it needs: the object may be gone before it is awaited, and while it runs.
 /// One object may be used by any number of coroutines at once, on any executors; each campaign() is a candidate of its
@@ -74,8 +74,9 @@ public:
     /// then: with what it returns, and with the zkasio::error or cancellation that it throws, since a lost session has
     /// many faces. Any other exception is not taken for one of these.
     ///
-    /// *Completes when* the body has ended by itself while we led: we resign, and what it has returned is returned. With
-    /// lead_options::requeue() we stand again instead, so that this only ends by failing. A body may resign itself.
+    /// *Completes when* the body has ended by itself while we led: we resign, and what it has returned is returned.
+    /// With lead_options::requeue() we stand again instead, so that this only ends by failing. A body may resign
+    /// itself.
     /// *Fails with* what the body throws while we lead, and with what is no zkasio::error even then when we have lost
     /// the leadership; we have resigned by then, or do so in the background. With what campaign() fails with, but for
     /// errc::not_connected and whatever else is condition::retryable: then it tries again, after the pauses of

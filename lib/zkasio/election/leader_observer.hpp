@@ -21,7 +21,8 @@ namespace zkasio {
 ///
 /// Its first look in each session comes behind a sync(), so it never tells of an older leader after a newer one, and
 /// whoever was told by somebody else that he leads sees him. As long as somebody leads, a change among the other
-/// candidates costs nothing: only the leader's own node is watched (unless that may not be read: then the directory is).
+/// candidates costs nothing: only the leader's own node is watched. (Unless that may not be read: then the directory
+/// is.)
 ///
 /// One coroutine at a time: a second one is refused with errc::invalid_argument. Any number of observers may watch one
 /// election. Move-only. Keeps a copy of the client, and with it the client open.

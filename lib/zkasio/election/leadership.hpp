@@ -44,7 +44,9 @@ public:
     asio::awaitable<loss_reason> lost() const { return guard_.lost(); }
 
     /// Applies the transaction if, and only if, we still lead when the servers apply it. See lock_guard::commit().
-    asio::awaitable<std::vector<step_result>> commit(transaction steps) const { return guard_.commit(std::move(steps)); }
+    asio::awaitable<std::vector<step_result>> commit(transaction steps) const {
+        return guard_.commit(std::move(steps));
+    }
 
     /// Replaces the data of the leader's node: an address, a load, whatever observers are to see.
     /// *Completes when* the servers have it. *Fails with* errc::lock_lost when we do not lead any more, and nothing is

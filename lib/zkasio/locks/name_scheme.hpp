@@ -15,7 +15,8 @@ public:
     /// `_c_<uuid>-__READ__<sequence>` and `_c_<uuid>-__WRIT__<sequence>`.
     static name_scheme curator();
 
-    /// Those of Curator's LeaderLatch: `_c_<uuid>-latch-<sequence>`. The default of leader_election; there are no readers.
+    /// Those of Curator's LeaderLatch: `_c_<uuid>-latch-<sequence>`. The default of leader_election. There are no
+    /// readers.
     static name_scheme curator_latch();
 
     /// kazoo's: `<32 hex digits>__lock__<sequence>`; readers: `__rlock__`. (kazoo sees Curator's names too, when it is
