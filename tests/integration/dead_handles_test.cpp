@@ -2,6 +2,7 @@
 #include "support/test_client.hpp"
 
 #include <zkasio/cache/tree_cache.hpp>
+#include <zkasio/election/leader_election.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
@@ -14,6 +15,7 @@ using namespace zkasio::test;
 namespace {
 
 asio::awaitable<void> under_lock(lock_guard&) { co_return; }
+asio::awaitable<void> while_leading(leadership&) { co_return; }
 asio::awaitable<void> nothing() { co_return; }
 asio::awaitable<std::shared_ptr<lock_claim>> refused() { co_return nullptr; }
 
@@ -128,6 +130,46 @@ TEST_CASE("what caches return may be awaited when they are gone") {
         co_await when_dead("cache.hpp close", tree_cache(zk, "/"), [](tree_cache& c) { return c.close(); });
         const tree_cache cache(zk, "/zookeeper");
         co_await when_dead("cache_changes.hpp next", cache.changes(), [](cache_changes& c) { return c.next(); });
+    };
+    with_client(body);
+}
+
+TEST_CASE("what elections and observers return may be awaited when they are gone") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "dead-elections");
+        const auto limit = boot_clock::now() + 1h;
+        using election = leader_election;
+        const election e(zk, dir);
+        co_await when_dead("leader_election.hpp campaign", e, [](election& l) { return l.campaign(); });
+        co_await when_dead("leader_election.hpp try_campaign", e, [](election& l) { return l.try_campaign(); });
+        co_await when_dead("leader_election.hpp try_campaign_for", e, [](election& l) { return l.try_campaign_for(1h); });
+        co_await when_dead("leader_election.hpp try_campaign_until", e,
+                           [&](election& l) { return l.try_campaign_until(limit); });
+        co_await when_dead("leader_election.hpp lead", e, [](election& l) { return l.lead(while_leading); });
+        co_await when_dead("leader_election.hpp candidates", e, [](election& l) { return l.candidates(); });
+        co_await when_dead("leader_observer.hpp next", e.observe(), [](leader_observer& o) { return o.next(); });
+    };
+    with_client(body);
+}
+
+TEST_CASE("what leaders return may be awaited when they are gone: they have resigned by then") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "dead-leaders");
+        const leader_election e(zk, dir);
+        leadership first = co_await e.campaign();
+        co_await when_dead("leadership.hpp lost", std::move(first), [](leadership& l) { return l.lost(); });
+        leadership second = co_await e.campaign();
+        co_await when_dead(
+            "leadership.hpp commit", std::move(second),
+            [](leadership& l) { return l.commit(transaction().check("/")); }, errc::lock_lost);
+        leadership third = co_await e.campaign();
+        co_await when_dead(
+            "leadership.hpp proclaim", std::move(third), [](leadership& l) { return l.proclaim("x"); },
+            errc::lock_lost);
+        leadership fourth = co_await e.campaign();
+        co_await when_dead("leadership.hpp run", std::move(fourth), [](leadership& l) { return l.run(nothing); });
+        leadership fifth = co_await e.campaign();
+        co_await when_dead("leadership.hpp resign", std::move(fifth), [](leadership& l) { return l.resign(); });
     };
     with_client(body);
 }

@@ -1,6 +1,7 @@
 #include "unit/error_of.hpp"
 #include "unit/rig.hpp"
 
+#include <zkasio/election/leader_election.hpp>
 #include <zkasio/locks/detail/nodes_claim.hpp>
 #include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
@@ -39,6 +40,21 @@ asio::awaitable<void> refuses_all_of(lock_guard nothing_held) {
 }
 
 asio::awaitable<void> under_lock(lock_guard&) { co_return; }
+asio::awaitable<void> while_leading(leadership&) { co_return; }
+
+asio::awaitable<void> refuses_all_of(leadership nothing_led) {
+    CHECK(nothing_led.path().empty());
+    CHECK_FALSE(nothing_led.held());
+    CHECK(nothing_led.held_until() == boot_clock::time_point());
+    CHECK(nothing_led.reason() == loss_reason::released);
+    CHECK(nothing_led.token() == fencing_token());
+    const loss_reason why = co_await nothing_led.lost();
+    CHECK(why == loss_reason::released);
+    co_await refuses("commit", nothing_led.commit(transaction().check("/")), errc::lock_released);
+    co_await refuses("proclaim", nothing_led.proclaim("x"), errc::lock_released);
+    co_await refuses("run", nothing_led.run(nothing), errc::lock_released);
+    co_await nothing_led.resign();
+}
 
 asio::awaitable<void> refuses_all(operations o) {
     const std::string text = co_await message_of(o.get("/a"));
@@ -228,6 +244,34 @@ TEST_CASE("locks that were moved from refuse everything", "[moved]") {
         co_await refuses("try_acquire_for", several.try_acquire_for(1h));
     };
     r.run(body);
+}
+
+TEST_CASE("elections and observers that were moved from refuse everything", "[moved]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        leader_election e(zk, "/election");
+        const leader_election e2 = std::move(e);
+        co_await refuses("campaign", e.campaign());
+        co_await refuses("try_campaign", e.try_campaign());
+        co_await refuses("try_campaign_for", e.try_campaign_for(1h));
+        co_await refuses("try_campaign_until", e.try_campaign_until(boot_clock::now() + 1h));
+        co_await refuses("lead", e.lead(while_leading));
+        co_await refuses("candidates", e.candidates());
+        CHECK(code_thrown_by([&] { e.observe(); }) == errc::invalid_argument);
+        leader_observer o = e2.observe();
+        const leader_observer o2 = std::move(o);
+        co_await refuses("next", o.next());
+        client from = zk;
+        const client to = std::move(from);
+        const leader_observer nowhere(from, "/election");
+        co_await refuses("next", nowhere.next());
+    };
+    r.run(body);
+}
+
+TEST_CASE("a leadership that never was is as one that was resigned", "[moved]") {
+    test_loop loop;
+    loop.run(refuses_all_of(leadership()));
 }
 
 TEST_CASE("what is wrong with the arguments of an operation is told through the awaitable", "[arguments]") {

@@ -154,3 +154,17 @@ TEST_CASE("queue names: a foreign child is named", "[queue]") {
     CHECK(error_of([&] { exclusive_only.parse(node(1, 1, "__WRIT__")); }));
     CHECK(error_of([&] { both_kinds.parse(node(1, 1)); }));
 }
+
+TEST_CASE("queue names: whoever came first holds the mutex, whatever the names begin with", "[queue]") {
+    const name_scheme latch = name_scheme::curator_latch();
+    const auto named = [](const std::string& begin, const std::string& number) { return begin + "-latch-" + number; };
+    CHECK(latch.first_of({}, "/e").empty());
+    const texts rising{named("b", "0000000003"), named("c", "0000000002"), named("a", "0000000011")};
+    CHECK(latch.first_of(rising, "/e") == named("c", "0000000002"));
+    const texts wrapped{named("a", "-2147483648"), named("b", "2147483647"), named("c", "-2147483647")};
+    CHECK(latch.first_of(wrapped, "/e") == named("b", "2147483647"));
+    const auto e = error_of([&] { latch.first_of({named("a", "0000000001"), node(1, 1)}, "/e"); });
+    REQUIRE(e);
+    CHECK(e->code() == errc::foreign_child);
+    CHECK(e->path() == "/e");
+}

@@ -6,6 +6,7 @@
 #include <zkasio/as_result.hpp>
 #include <zkasio/cache/tree_cache.hpp>
 #include <zkasio/deadline.hpp>
+#include <zkasio/election/leader_election.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
@@ -111,6 +112,7 @@ private:
 };
 
 asio::awaitable<void> guarded_work(lock_guard&) { co_return; }
+asio::awaitable<void> leading_work(leadership&) { co_return; }
 asio::awaitable<void> within_session(session) { co_return; }
 asio::awaitable<void> within_scope(task_scope&) { co_return; }
 asio::awaitable<std::shared_ptr<lock_claim>> no_claim_at_all() { co_return nullptr; }
@@ -220,6 +222,23 @@ void list_locks(token_list& all) {
     });
 }
 
+void list_elections(token_list& all) {
+    all.compiles<leader_election>("leader_election.hpp campaign", [](auto& e) { return e.campaign(); });
+    all.compiles<leader_election>("leader_election.hpp try_campaign", [](auto& e) { return e.try_campaign(); });
+    all.compiles<leader_election>("leader_election.hpp try_campaign_for",
+                                  [](auto& e) { return e.try_campaign_for(1h); });
+    all.compiles<leader_election>("leader_election.hpp try_campaign_until",
+                                  [](auto& e) { return e.try_campaign_until({}); });
+    all.compiles<leader_election>("leader_election.hpp lead", [](auto& e) { return e.lead(leading_work); });
+    all.compiles<leader_election>("leader_election.hpp candidates", [](auto& e) { return e.candidates(); });
+    all.compiles<leadership>("leadership.hpp lost", [](auto& l) { return l.lost(); });
+    all.compiles<leadership>("leadership.hpp commit", [](auto& l) { return l.commit(transaction()); });
+    all.compiles<leadership>("leadership.hpp proclaim", [](auto& l) { return l.proclaim(""); });
+    all.compiles<leadership>("leadership.hpp run", [](auto& l) { return l.run(nothing); });
+    all.compiles<leadership>("leadership.hpp resign", [](auto& l) { return l.resign(); });
+    all.compiles<leader_observer>("leader_observer.hpp next", [](auto& o) { return o.next(); });
+}
+
 void list_free_functions(token_list& all) {
     all.compiles<client>("revoke", [](auto& c) { return revoke(c, "/a"); });
     all.compiles<mutex>("with_lock", [](auto& m) { return with_lock(m.acquire(), guarded_work); });
@@ -237,6 +256,7 @@ TEST_CASE("tokens: every operation fails in order with every completion token", 
     list_operations(all);
     list_caches(all);
     list_locks(all);
+    list_elections(all);
     list_free_functions(all);
 
     test_loop loop;

@@ -1,6 +1,7 @@
 #include <zkasio/locks/name_scheme.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/locks/detail/queue_names.hpp>
 #include <zkasio/path.hpp>
 
 namespace zkasio {
@@ -15,6 +16,7 @@ name_scheme::name_scheme(std::string prefix, bool dashes, std::string separator,
       read_(std::move(read)) {}
 
 name_scheme name_scheme::curator() { return {"_c_", true, "-", "lock-", "__WRIT__", "__READ__"}; }
+name_scheme name_scheme::curator_latch() { return {"_c_", true, "-", "latch-", "latch-", ""}; }
 name_scheme name_scheme::kazoo() { return {"", false, "", "__lock__", "__lock__", "__rlock__"}; }
 
 name_scheme name_scheme::custom(std::string prefix, std::string exclusive, std::string shared) {
@@ -29,6 +31,19 @@ name_scheme name_scheme::custom(std::string prefix, std::string exclusive, std::
     if (!shared.empty() && (exclusive.ends_with(shared) || shared.ends_with(exclusive)))
         refuse("one marker is the end of the other: they cannot be told apart");
     return {std::move(prefix), true, "", exclusive, exclusive, std::move(shared)};
+}
+
+std::string name_scheme::first_of(const std::vector<std::string>& children, const std::string& directory) const {
+    const lock_detail::queue_names names(*this, mutex_, {}, directory);
+    const std::string* first = nullptr;
+    std::int32_t lowest = 0;
+    for (const std::string& child : children) {
+        const std::int32_t sequence = names.parse(child).sequence;
+        if (first && !lock_detail::before(sequence, lowest)) continue;
+        first = &child;
+        lowest = sequence;
+    }
+    return first ? *first : std::string();
 }
 
 }  // namespace zkasio

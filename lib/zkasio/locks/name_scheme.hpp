@@ -3,6 +3,7 @@
 #include <zkasio/export.hpp>
 
 #include <string>
+#include <vector>
 
 namespace zkasio {
 
@@ -14,6 +15,10 @@ public:
     /// `_c_<uuid>-__READ__<sequence>` and `_c_<uuid>-__WRIT__<sequence>`.
     static name_scheme curator();
 
+    /// Those of Curator's LeaderLatch: `_c_<uuid>-latch-<sequence>`. The default of leader_election. There are no
+    /// readers.
+    static name_scheme curator_latch();
+
     /// kazoo's: `<32 hex digits>__lock__<sequence>`; readers: `__rlock__`. (kazoo sees Curator's names too, when it is
     /// given `extra_lock_patterns=["-lock-"]`.) Up to 2.8 kazoo's ReadLock also waits for writers behind it
     /// (kazoo#649): with a writer of ours there, both wait until one gives up.
@@ -24,6 +29,11 @@ public:
     /// @param exclusive the marker of a mutex, and of a writer. @param shared the marker of a reader; may be empty if
     /// there are none.
     static name_scheme custom(std::string prefix, std::string exclusive, std::string shared = {});
+
+    /// For writers of recipes: which of `children` holds the mutex of this directory, that is which came first; "" when
+    /// there are none. Throws errc::foreign_child, naming the child, when one is no contender for a mutex.
+    /// @param directory for the message.
+    std::string first_of(const std::vector<std::string>& children, const std::string& directory) const;
 
     const std::string& prefix() const noexcept { return prefix_; }
     const std::string& separator() const noexcept { return separator_; }

@@ -1,0 +1,47 @@
+#include <zkasio/election/detail/after_term.hpp>
+
+#include <zkasio/error.hpp>
+
+#include <system_error>
+
+namespace zkasio::election_detail {
+namespace {
+
+// Whether the loss of a session or a connection explains it: operations fail with zkasio::error, and what waits is
+// cancelled.
+bool explained_by_loss(const std::exception_ptr& failure) {
+    try {
+        std::rethrow_exception(failure);
+    } catch (const error&) {
+        return true;
+    } catch (const std::system_error& e) {
+        return e.code() == condition::cancelled;
+    } catch (...) {
+        return false;
+    }
+}
+
+}  // namespace
+
+after_term decide(const term_end& end, bool requeue) {
+    if (end.failure && !(end.lost() && explained_by_loss(end.failure))) return after_term::fail;
+    return end.lost() || requeue ? after_term::stand_again : after_term::complete;
+}
+
+std::exception_ptr failure_in_loss(std::exception_ptr thrown) {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const error& e) {
+        if (e.code() != errc::lock_lost) return thrown;
+        try {
+            std::rethrow_if_nested(e);
+        } catch (...) {
+            return std::current_exception();
+        }
+        return nullptr;
+    } catch (...) {
+        return thrown;
+    }
+}
+
+}  // namespace zkasio::election_detail

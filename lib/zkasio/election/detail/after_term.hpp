@@ -1,0 +1,28 @@
+#pragma once
+
+#include <exception>
+
+/// What leader_election::lead() does when a term has ended. No input, no output, no waiting.
+namespace zkasio::election_detail {
+
+/// How a term has ended.
+struct term_end {
+    bool held = true;              ///< we still lead, as far as we know
+    bool resigned = false;         ///< on purpose, by the body
+    std::exception_ptr failure;    ///< what the body has thrown; null: it has returned
+
+    bool lost() const noexcept { return !held && !resigned; }
+};
+
+enum class after_term {
+    complete,     ///< lead() returns
+    fail,         ///< lead() throws term_end::failure
+    stand_again,
+};
+
+after_term decide(const term_end& end, bool requeue);
+
+/// Of what leadership::run() has thrown after a loss: what the body has thrown. Null: no more than the loss.
+std::exception_ptr failure_in_loss(std::exception_ptr thrown);
+
+}  // namespace zkasio::election_detail

@@ -1,0 +1,97 @@
+#include <zkasio/election/detail/leader_reader.hpp>
+
+#include <zkasio/path.hpp>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace zkasio::election_detail {
+namespace {
+
+leader_seen leads(std::string path, std::optional<std::string> data, const node_stat& stat, watch changes) {
+    leader_seen seen;
+    leader_info& leader = seen.view.leader.emplace();
+    seen.view.state = leader_state::leader;
+    leader.path = std::move(path);
+    leader.data = std::move(data);
+    leader.session_id = stat.ephemeral_owner;
+    leader.token = fencing_token(stat.czxid);
+    seen.changes = std::move(changes);
+    return seen;
+}
+
+leader_seen nobody_leads(watch changes) {
+    leader_seen seen;
+    seen.view.state = leader_state::nobody;
+    seen.changes = std::move(changes);
+    return seen;
+}
+
+enum class node_access { readable, refused, gone };
+
+// `seen` is for a readable one.
+asio::awaitable<node_access> read_node(session on, std::string path, leader_seen& seen) {
+    std::error_code refused;
+    try {
+        watched<node_data> node = co_await on.get_and_watch(path);
+        seen = leads(path, std::move(node.value.data), node.value.stat, std::move(node.changes));
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node && e.code() != zk_errc::no_auth) throw;
+        refused = e.code();
+    }
+    if (refused) co_return refused == zk_errc::no_node ? node_access::gone : node_access::refused;
+    co_return node_access::readable;
+}
+
+// Without a watch: as long as there is a leader, it is its node alone that matters. A candidate that comes later stands
+// behind it, and an election whose directory goes has lost its leader before.
+asio::awaitable<std::vector<std::string>> candidates_in(session on, std::string path) {
+    std::vector<std::string> names;
+    try {
+        node_children list = co_await on.children(path);
+        names = std::move(list.names);
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
+    }
+    co_return names;
+}
+
+// The same with a watch. Of a directory that does not exist only exists() can have one. Nothing: it has come just now.
+asio::awaitable<std::optional<watched<node_children>>> watch_directory(session on, std::string path) {
+    try {
+        co_return co_await on.children_and_watch(path);
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
+    }
+    watched<std::optional<node_stat>> directory = co_await on.exists_and_watch(path);
+    if (directory.value) co_return std::nullopt;
+    watched<node_children> empty;
+    empty.changes = std::move(directory.changes);
+    co_return empty;
+}
+
+}  // namespace
+
+asio::awaitable<leader_seen> read_leader(session on, std::string path, name_scheme names) {
+    for (;;) {
+        const std::vector<std::string> all = co_await candidates_in(on, path);
+        const std::string first = names.first_of(all, path);
+        const std::string node = join_path(path, first);
+        if (!first.empty()) {
+            leader_seen seen;
+            const node_access access = co_await read_node(on, node, seen);
+            if (access == node_access::readable) co_return std::move(seen);
+            if (access == node_access::gone) continue;
+        }
+        // Servers do not tell of a change of a node that we may not read (since CVE-2024-23944): then the directory has
+        // to be watched, as when there is nobody.
+        std::optional<watched<node_children>> still = co_await watch_directory(on, path);
+        if (!still || names.first_of(still->value.names, path) != first) continue;
+        if (first.empty()) co_return nobody_leads(std::move(still->changes));
+        const std::optional<node_stat> stat = co_await on.exists(node);  // needs no permission
+        if (stat) co_return leads(node, std::nullopt, *stat, std::move(still->changes));
+    }
+}
+
+}  // namespace zkasio::election_detail

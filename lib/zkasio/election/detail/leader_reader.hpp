@@ -1,0 +1,25 @@
+#pragma once
+
+#include <zkasio/election/leader_view.hpp>
+#include <zkasio/locks/name_scheme.hpp>
+#include <zkasio/session.hpp>
+#include <zkasio/watch.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <string>
+
+namespace zkasio::election_detail {
+
+/// What a server has said of an election, and the watch that fires when it is not true any more.
+struct leader_seen {
+    leader_view view;
+    watch changes;
+};
+
+/// Who leads, as far as the server of this session knows. leader_info::since is not filled in.
+/// *Fails with* errc::session_expired when the session ends, and else as leader_observer::next(), and with what is
+/// condition::retryable.
+asio::awaitable<leader_seen> read_leader(session on, std::string path, name_scheme names);
+
+}  // namespace zkasio::election_detail

@@ -1,0 +1,167 @@
+#include <zkasio/election/leader_election.hpp>
+
+#include <zkasio/election/detail/after_term.hpp>
+#include <zkasio/path.hpp>
+#include <zkasio/retry_until_certain.hpp>
+
+#include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
+
+#include <algorithm>
+
+namespace zkasio {
+
+lead_options& lead_options::minimum_tenure(std::chrono::nanoseconds t) {
+    if (t < std::chrono::nanoseconds::zero())
+        throw error(errc::invalid_argument, "lead", {}, "a minimum tenure is not negative");
+    minimum_tenure_ = t;
+    return *this;
+}
+
+namespace {
+
+std::string checked(std::string path) {
+    std::string problem = path_problem(path);
+    if (problem.empty() && path == "/") problem = "an election needs a directory of its own";
+    if (!problem.empty()) throw error(errc::invalid_path, "leader_election", path, problem);
+    return path;
+}
+
+mutex queue_of(const client& zk, std::string path, const leader_election_options& options) {
+    return {zk, checked(std::move(path)),
+            mutex_options().data(options.id()).acl(options.acl()).names(options.names())};
+}
+
+// What the members return takes along what it needs: the election may be gone before it is awaited.
+
+acquire_options as_candidate(acquire_options how, const mutex& queue) {
+    if (how.owner())
+        throw error(errc::invalid_argument, "campaign", queue.path(),
+                    "a term has one end: an election knows no lock_owner");
+    return std::move(how.survive_expiry());
+}
+
+asio::awaitable<leadership> elected(mutex queue, acquire_options how) {
+    lock_guard guard = co_await queue.acquire(as_candidate(std::move(how), queue));
+    co_return leadership(std::move(guard));
+}
+
+std::optional<leadership> as_leadership(std::optional<lock_guard> guard) {
+    std::optional<leadership> leader;
+    if (guard) leader.emplace(std::move(*guard));
+    return leader;
+}
+
+asio::awaitable<std::optional<leadership>> elected_at_once(mutex queue, acquire_options how) {
+    std::optional<lock_guard> guard = co_await queue.try_acquire(as_candidate(std::move(how), queue));
+    co_return as_leadership(std::move(guard));
+}
+
+asio::awaitable<std::optional<leadership>> elected_for(mutex queue, std::chrono::nanoseconds limit,
+                                                       acquire_options how) {
+    std::optional<lock_guard> guard = co_await queue.try_acquire_for(limit, as_candidate(std::move(how), queue));
+    co_return as_leadership(std::move(guard));
+}
+
+asio::awaitable<std::optional<leadership>> elected_until(mutex queue, boot_clock::time_point limit,
+                                                         acquire_options how) {
+    std::optional<lock_guard> guard = co_await queue.try_acquire_until(limit, as_candidate(std::move(how), queue));
+    co_return as_leadership(std::move(guard));
+}
+
+}  // namespace
+
+leader_election::leader_election(client zk, std::string path, leader_election_options options)
+    : zk_(std::move(zk)), names_(options.names()), queue_(queue_of(zk_, std::move(path), options)) {}
+
+asio::awaitable<leadership> leader_election::campaign(acquire_options how) const {
+    return elected(queue_, std::move(how));
+}
+
+asio::awaitable<std::optional<leadership>> leader_election::try_campaign(acquire_options how) const {
+    return elected_at_once(queue_, std::move(how));
+}
+
+asio::awaitable<std::optional<leadership>> leader_election::try_campaign_for(std::chrono::nanoseconds limit,
+                                                                             acquire_options how) const {
+    return elected_for(queue_, limit, std::move(how));
+}
+
+asio::awaitable<std::optional<leadership>> leader_election::try_campaign_until(boot_clock::time_point limit,
+                                                                               acquire_options how) const {
+    return elected_until(queue_, limit, std::move(how));
+}
+
+leader_observer leader_election::observe() const {
+    if (path().empty()) throw error(errc::invalid_argument, "observe", {}, "this election was moved from");
+    return {zk_, path(), names_};
+}
+
+asio::awaitable<std::vector<contender_info>> leader_election::candidates() const { return queue_.contenders(); }
+
+// ------------------------------------------------------------------------------------------------------------ lead
+
+namespace election_detail {
+namespace {
+
+asio::awaitable<void> wait_until(boot_clock::time_point end) {
+    using namespace std::chrono_literals;
+    const auto left = std::min<boot_clock::duration>(end - boot_clock::now(), 24h * 365 * 100);
+    asio::steady_timer timer(co_await asio::this_coro::executor, std::max<boot_clock::duration>(left, 0ns));
+    co_await timer.async_wait(asio::use_awaitable);
+}
+
+boot_clock::time_point after(std::chrono::nanoseconds tenure) {
+    const auto now = boot_clock::now();
+    return tenure > boot_clock::time_point::max() - now ? boot_clock::time_point::max() : now + tenure;
+}
+
+asio::awaitable<leadership> stand(client zk, mutex queue) {
+    auto campaign = [&] { return elected(queue, acquire_options()); };
+    co_return co_await retry_until_certain(zk.make_back_off(), campaign);
+}
+
+// One term, from the election to the end of the body, and of the minimum tenure.
+asio::awaitable<term_end> serve(leadership& leader, const lead_body& body, std::chrono::nanoseconds tenure) {
+    const boot_clock::time_point earliest_end = after(tenure);
+    bool body_has_returned = false;
+    auto term = [&]() -> asio::awaitable<void> {
+        co_await body(leader);
+        body_has_returned = true;
+        if (leader.held() && boot_clock::now() < earliest_end) co_await wait_until(earliest_end);
+    };
+    term_end end;
+    try {
+        co_await leader.run(term);
+    } catch (...) {
+        end.failure = std::current_exception();
+    }
+    end.held = leader.held();
+    end.resigned = leader.reason() == loss_reason::released;
+    if (body_has_returned) end.failure = nullptr;  // what was cancelled is the minimum tenure
+    if (end.failure && end.lost()) end.failure = failure_in_loss(end.failure);
+    co_return end;
+}
+
+}  // namespace
+
+asio::awaitable<void> lead(lead_body body, client zk, mutex queue, lead_options how) {
+    if (!body) throw error(errc::invalid_argument, "lead", queue.path(), "the body is empty");
+    for (;;) {
+        leadership leader = co_await stand(zk, queue);
+        const term_end end = co_await serve(leader, body, how.minimum_tenure());
+        const after_term next = decide(end, how.requeues());
+        if (next == after_term::fail) std::rethrow_exception(end.failure);
+        try {
+            co_await leader.resign();
+        } catch (const std::system_error& e) {
+            // What the body has returned is worth more than the news of a cancellation: the resignation goes on.
+            if (e.code() != condition::cancelled || next != after_term::complete) throw;
+        }
+        if (next == after_term::complete) co_return;
+    }
+}
+
+}  // namespace election_detail
+}  // namespace zkasio

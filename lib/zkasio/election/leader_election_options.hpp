@@ -1,0 +1,36 @@
+#pragma once
+
+#include <zkasio/acl.hpp>
+#include <zkasio/bytes.hpp>
+#include <zkasio/locks/name_scheme.hpp>
+
+#include <string>
+#include <utility>
+
+namespace zkasio {
+
+/// What all candidates that one leader_election object puts up have in common.
+class leader_election_options {
+public:
+    leader_election_options() {}
+    /// Written into the candidate's node, for observers, operators and candidates() to read: a host name, say. Curator
+    /// calls it so, too, and takes it for UTF-8. leadership::proclaim() replaces it.
+    leader_election_options& id(bytes i) { id_ = std::move(i).take(); return *this; }
+    /// Of the candidate's node and of directories created for it (open_acl()). Must let this client read, write and
+    /// remove the node, and the other candidates read it; observers that may not know who leads, and not its data.
+    leader_election_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
+    /// How the nodes are named: as Curator's LeaderLatch does. name_scheme::curator() shares the election with its
+    /// LeaderSelector, name_scheme::kazoo() with kazoo's Election.
+    leader_election_options& names(name_scheme n) { names_ = std::move(n); return *this; }
+
+    const std::string& id() const noexcept { return id_; }
+    const zkasio::acl& acl() const noexcept { return acl_; }
+    const name_scheme& names() const noexcept { return names_; }
+
+private:
+    std::string id_;
+    zkasio::acl acl_ = open_acl();
+    name_scheme names_ = name_scheme::curator_latch();
+};
+
+}  // namespace zkasio

@@ -1,0 +1,56 @@
+#include "simulation/election_scenario.hpp"
+
+#include "support/catch.hpp"
+
+namespace zkasio::test {
+namespace {
+
+void run_election(const std::string& name, const faults& f) {
+    run_seeds("election, " + name, 300, [&](simulation& s) {
+        s.ensemble.lagging = s.chance(50);
+        election_scenario(s).run_at_random(f);
+    });
+}
+
+}  // namespace
+
+TEST_CASE("election, simulated: candidates and observers of all sorts", "[simulation]") { run_election("calm", {}); }
+
+TEST_CASE("election, simulated: connections break", "[simulation]") {
+    faults f;
+    f.drops = true;
+    run_election("drops", f);
+}
+
+TEST_CASE("election, simulated: connections break, and the leadership is lost with them", "[simulation]") {
+    faults f;
+    f.drops = f.drops_lose = true;
+    run_election("drops that lose", f);
+}
+
+// Fails without the sync() that comes first in each session of an observer.
+TEST_CASE("election, simulated: sessions expire", "[simulation]") {
+    faults f;
+    f.drops = f.expiries = true;
+    run_election("expiries", f);
+}
+
+TEST_CASE("election, simulated: the directory is removed when it is empty", "[simulation]") {
+    faults f;
+    f.containers = f.drops = true;
+    run_election("containers", f);
+}
+
+TEST_CASE("election, simulated: an operator deletes nodes", "[simulation]") {
+    faults f;
+    f.drops = f.operator_deletes = true;
+    run_election("operator", f);
+}
+
+TEST_CASE("election, simulated: an operator deletes the directory", "[simulation]") {
+    faults f;
+    f.directory_deletes = f.expiries = true;
+    run_election("directories", f);
+}
+
+}  // namespace zkasio::test
