@@ -4,6 +4,7 @@
 #include "support/test_client.hpp"
 
 #include <zkasio/locks/mutex.hpp>
+#include <zkasio/session_loop.hpp>
 
 #include <cstdlib>
 #include <iostream>
@@ -46,6 +47,7 @@ struct parent {
     std::optional<client> zk{std::in_place, io.get_executor(), options().session_timeout(4s)};
     std::optional<lock_guard> guard;
     std::optional<session> on;
+    std::optional<session_loop> loop;
     std::vector<std::unique_ptr<running>> waiting;
 
     void run(asio::awaitable<void> task) {
@@ -130,6 +132,7 @@ std::string all_fail(parent& p, asio::io_context& io, const mutex& lock) {
     check(fails_with_forked(io, p.zk->set_servers("127.0.0.1:1"), "set_servers"));
     check(fails_with_forked(io, lock.acquire(), "acquire"));
     check(says_forked(io, *p.guard));
+    check(fails_with_forked(io, p.loop->stopped(), "stopped"));
     check(fails_with_forked(io, p.guard->release(), "release"));
     return wrong;
 }
@@ -173,6 +176,7 @@ void fork_with_lock_held(const std::function<std::string(std::unique_ptr<parent>
         // Something of each kind is under way when it forks.
         auto wait = [](lock_guard& g) -> asio::awaitable<void> { co_await g.lost(); };
         p->waiting.push_back(std::make_unique<running>(p->io.get_executor(), wait(*p->guard)));
+        p->loop.emplace(run_in_each_session(*p->zk, [](session s) -> asio::awaitable<void> { co_await s.ended(); }));
         auto queue = [](mutex m) -> asio::awaitable<void> { co_await m.acquire(); };
         p->waiting.push_back(std::make_unique<running>(p->io.get_executor(), queue(*lock)));
         co_await until_queued(*p->zk, dir + "/lock", 2);
@@ -190,6 +194,9 @@ void fork_with_lock_held(const std::function<std::string(std::unique_ptr<parent>
         co_await p->goes_on(dir);
         for (const auto& w : p->waiting) w->cancel();
         for (const auto& w : p->waiting) co_await w->end();
+        auto goes_on = p->loop->stopped();
+        p->loop->stop();
+        co_await std::move(goes_on);
         co_await p->guard->release();
         co_await p->zk->remove_recursive(dir);
         const close_result how = co_await p->zk->close();
@@ -198,6 +205,7 @@ void fork_with_lock_held(const std::function<std::string(std::unique_ptr<parent>
     p->run(end());
     p->guard.reset();
     p->on.reset();
+    p->loop.reset();
     lock.reset();
     p->waiting.clear();
     p->zk.reset();
@@ -237,6 +245,7 @@ TEST_CASE("fork: a child that destroys all that it got harms nobody") {
             p->guard.reset();
             p->waiting.clear();
             p->on.reset();
+            p->loop.reset();
             p->zk.reset();
             if (notify) p->io.poll();  // what that has left to do
             return std::string();
@@ -247,6 +256,7 @@ TEST_CASE("fork: a child that destroys all that it got harms nobody") {
         const auto child = [](std::unique_ptr<parent>& p, std::optional<mutex>& lock) {
             p->guard.reset();
             p->on.reset();
+            p->loop.reset();
             p->zk.reset();
             lock.reset();
             p.reset();

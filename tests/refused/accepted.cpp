@@ -5,6 +5,7 @@
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/session_loop.hpp>
 #include <zkasio/task_scope.hpp>
 
 #include <memory>
@@ -55,6 +56,10 @@ task all(client zk, mutex m, shared_mutex rw, semaphore permits, unfair_mutex fl
     co_await with_task_scope(in_scope);
     co_await with_task_scope(moved(in_scope));
     co_await zk.with_session(moved(in_session));
+    auto on_end = [s](std::exception_ptr) {};
+    const session_loop loop = run_in_each_session(zk, in_session, moved(on_end));
+    co_await run_in_each_session(zk, moved(in_session)).stopped();
+    co_await run_in_each_session(zk, [](session) { return plain(); }).stopped();
     auto move_only = [p = std::make_unique<int>(7)](auto&&...) -> asio::awaitable<int> { co_return *p; };
     const int under_mutex = co_await m.with_lock(move_only);
     const int under_shared = co_await rw.with_shared_lock(moved(move_only));

@@ -6,6 +6,7 @@
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/session_loop.hpp>
 #include <zkasio/task_scope.hpp>
 
 #include <string>
@@ -24,6 +25,7 @@ task all(client zk, mutex m, shared_mutex rw, semaphore permits, unfair_mutex fl
     const auto any = lock_kind::shared;
 
     co_await zk.with_session([s](session) -> task { co_return; });                                     // refused
+    co_await run_in_each_session(zk, [s](session) -> task { co_return; }).stopped();                   // refused
     co_await hold.run([s]() -> task { co_return; });                                                   // refused
     co_await stop.run_until([s]() -> task { co_return; });                                             // refused
     co_await run_with_deadline(soon, [s]() -> task { co_return; });                                    // refused

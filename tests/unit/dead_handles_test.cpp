@@ -3,6 +3,8 @@
 #include "unit/error_of.hpp"
 #include "unit/rig.hpp"
 
+#include <zkasio/session_loop.hpp>
+
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -106,6 +108,10 @@ TEST_CASE("what sessions and holds return may be awaited when they are gone", "[
             "session.hpp confirmed", s.hold("/a"), [](session_hold& h) { return h.confirmed(); }, errc::lock_released);
         co_await when_dead("session.hpp lost", s.hold("/a"), [](session_hold& h) { return h.lost(); });
         co_await when_dead("session.hpp run", s.hold("/a"), [](session_hold& h) { return h.run(nothing); });
+        // A loop that is destroyed is stopped.
+        auto endless = [](session of) -> asio::awaitable<void> { co_await of.ended(); };
+        co_await when_dead("session_loop.hpp stopped", run_in_each_session(zk, endless),
+                           [](session_loop& l) { return l.stopped(); });
     };
     r.run(body);
 }

@@ -9,6 +9,7 @@
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/session_loop.hpp>
 
 using namespace zkasio;
 using namespace zkasio::test;
@@ -356,6 +357,11 @@ TEST_CASE("results that are made without arguments are as ones that were moved f
         CHECK_FALSE(no_hold.held());
         no_hold.end();
         no_hold = session_hold();
+
+        session_loop no_loop;
+        co_await no_loop.stopped();
+        no_loop.stop();
+        no_loop = session_loop();
 
         CHECK(session_credentials().id() == 0);
         CHECK(session_credentials().password().empty());

@@ -12,6 +12,7 @@
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/session_loop.hpp>
 #include <zkasio/task_scope.hpp>
 #include <zkasio/timeout.hpp>
 
@@ -131,6 +132,7 @@ void list_sessions(token_list& all) {
     all.compiles<session_hold>("session.hpp confirmed", [](auto& h) { return h.confirmed(); });
     all.compiles<session_hold>("session.hpp lost", [](auto& h) { return h.lost(); });
     all.compiles<session_hold>("session.hpp run", [](auto& h) { return h.run(nothing); });
+    all.compiles<session_loop>("session_loop.hpp stopped", [](auto& l) { return l.stopped(); });
     all.compiles<watch>("watch.hpp changed", [](auto& w) { return w.changed(); });
     all.compiles<one_shot_event>("one_shot_event.hpp wait", [](auto& e) { return e.wait(); });
     all.compiles<one_shot_event>("one_shot_event.hpp run_until", [](auto& e) { return e.run_until(nothing); });

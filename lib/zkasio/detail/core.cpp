@@ -93,8 +93,17 @@ void core::set_servers(server_list servers) {
 
 void core::run_in_background(asio::awaitable<void> task) {
     if (closing_ != closing::no || forked()) return;
-    const auto work = std::make_shared<background_work::piece>(work_.begin());
-    background_.run(std::move(task), shared_from_this(), [this, work] {
+    begin_task(std::move(task), std::make_shared<background_work::piece>(work_.begin()));
+}
+
+bool core::run_until_closed(asio::awaitable<void> task) {
+    if (closing_ != closing::no || forked()) return false;
+    begin_task(std::move(task), nullptr);
+    return true;
+}
+
+void core::begin_task(asio::awaitable<void> task, std::shared_ptr<background_work::piece> work) {
+    background_.run(std::move(task), shared_from_this(), [this, work = std::move(work)] {
         if (closing_ == closing::draining) continue_close();
     });
 }

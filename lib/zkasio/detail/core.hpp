@@ -71,6 +71,9 @@ public:
     void add_hold(const hold_ptr& h);
     void set_servers(server_list servers);
     void run_in_background(asio::awaitable<void> task);
+    /// The same for what is not meant to end: client::idle() does not wait for it. Closing cancels it, and waits for
+    /// it. False: nothing is begun any more.
+    bool run_until_closed(asio::awaitable<void> task);
     /// See client::idle().
     void wait_idle(op_id id, receiver to) { waits_.wait(id, work_.over(), std::move(to)); }
     /// The same for work that holds this: it may end on any thread.
@@ -130,6 +133,8 @@ private:
     void on_timer();
     void rearm_timer(time_point now);
     time_point due(time_point now);
+
+    void begin_task(asio::awaitable<void> task, std::shared_ptr<background_work::piece> work);
 
     // core_end.cpp
     void end_session();

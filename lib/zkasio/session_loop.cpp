@@ -1,0 +1,179 @@
+#include <zkasio/session_loop.hpp>
+
+#include <zkasio/back_off.hpp>
+#include <zkasio/detail/access.hpp>
+#include <zkasio/detail/await.hpp>
+#include <zkasio/detail/cancellation.hpp>
+#include <zkasio/detail/run_cancellable.hpp>
+#include <zkasio/detail/stop_when.hpp>
+#include <zkasio/detail/throw_error.hpp>
+
+#include <asio/post.hpp>
+
+#include <chrono>
+#include <exception>
+#include <string_view>
+#include <system_error>
+
+namespace zkasio {
+
+using namespace detail;
+
+// What a handle shares with its loop. On the strand.
+struct detail::session_loop_state {
+    session_loop_state(core_ptr c, std::shared_ptr<const void> keeps_open, session_body b)
+        : core(std::move(c)), open(std::move(keeps_open)), body(std::move(b)) {}
+
+    void begin_stop() {
+        if (ended->done || stop->done) return;
+        stopping = core->begin_work();
+        core->waits().fire(stop);
+    }
+
+    // Nothing of the body is left when those who wait are told.
+    void end(std::exception_ptr why) {
+        failed = std::move(why);
+        body = nullptr;
+        core->waits().fire(ended);
+        stopping.reset();
+        open.reset();
+    }
+
+    core_ptr core;
+    std::shared_ptr<const void> open;      // client::keep_open(), until it has ended
+    std::shared_ptr<const void> stopping;  // work in the background, once it was told to stop
+    session_body body;
+    std::exception_ptr failed;  // what has ended it, if that was neither stop() nor the body's return
+    one_shot_ptr stop = std::make_shared<one_shot_state>(), ended = std::make_shared<one_shot_state>();
+};
+
+namespace {
+
+using loop_ptr = std::shared_ptr<session_loop_state>;
+constexpr std::string_view operation_of_loop = "run_in_each_session";
+
+bool always(const reply&) { return true; }
+
+// For as long as the client may get a connection.
+asio::awaitable<session_record_ptr> next_session(core_ptr core) {
+    for (;;) {
+        const reply r = co_await wait_connected(core);
+        if (r.code != errc::not_connected) throw_if_failed(r, operation_of_loop, core->server_names());
+        // The connection, and the session with it, may be gone since that answer was posted.
+        const session_record_ptr now = core->sessions().current();
+        if (!r.code && core->state() == session_state::connected && !now->over) co_return now;
+    }
+}
+
+asio::awaitable<void> run_once(loop_ptr loop, session_record_ptr record) {
+    const session on = access::make<session>(loop->core, record);
+    std::function<asio::awaitable<void>()> body = [&loop, &on] { return loop->body(on); };
+    arm_function arm = [core = loop->core, record](const std::shared_ptr<body_run>& run) {
+        return stop_when(core, record->ended, run, &always);
+    };
+    co_await run_cancellable(std::move(body), std::move(arm), body_strand::callers);
+}
+
+// Whether the body has met with no more than the end of its session, or of the connection.
+bool is_to_be_repeated(const std::exception_ptr& thrown, bool session_is_over) {
+    std::error_code code;
+    try {
+        std::rethrow_exception(single_cancellation(thrown));
+    } catch (const std::system_error& e) {
+        code = e.code();
+    } catch (...) {
+        return false;
+    }
+    if (code == condition::retryable) return true;
+    return session_is_over &&
+           (code == condition::cancelled || code == condition::session_ended || code == errc::lock_lost);
+}
+
+asio::awaitable<void> run_in_sessions(loop_ptr loop) {
+    back_off pauses = access::make<back_off>(loop->core);
+    session_record_ptr before;
+    for (;;) {
+        const session_record_ptr record = co_await next_session(loop->core);
+        if (record != before) pauses.reset();
+        before = record;
+        const auto began = boot_clock::now();
+        std::exception_ptr failed;
+        try {
+            co_await run_once(loop, record);
+        } catch (...) {
+            failed = std::current_exception();
+        }
+        if (!failed) co_return;
+        if (!is_to_be_repeated(failed, record->over)) std::rethrow_exception(failed);
+        if (record->over) continue;
+        if (boot_clock::now() - began > std::chrono::milliseconds(record->timeout_ms)) pauses.reset();
+        co_await pauses.pause();
+    }
+}
+
+std::exception_ptr refusal_of(const core& core) {
+    return std::make_exception_ptr(error(core.forked() ? errc::forked : errc::client_closed, operation_of_loop));
+}
+
+// Cancelled by the core when the client is closed, and in a child process.
+asio::awaitable<void> run_loop(loop_ptr loop) {
+    std::exception_ptr failed;
+    std::function<asio::awaitable<void>()> sessions = [&loop] { return run_in_sessions(loop); };
+    arm_function arm = [core = loop->core, stop = loop->stop](const std::shared_ptr<body_run>& run) {
+        return stop_when(core, stop, run, &always);
+    };
+    try {
+        co_await run_cancellable(std::move(sessions), std::move(arm), body_strand::callers);
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    const bool cancelled = failed && is_cancellation(failed);
+    if (loop->stop->done) {
+        loop->end(nullptr);
+        if (failed && !cancelled) std::rethrow_exception(failed);  // so that it is logged
+        co_return;
+    }
+    const bool by_core = loop->core->forked() || loop->core->is_closing();
+    loop->end(cancelled && by_core ? refusal_of(*loop->core) : failed);
+    if (failed) std::rethrow_exception(failed);
+}
+
+asio::awaitable<void> until_stopped(loop_ptr loop) {
+    if (!loop) co_return;
+    const wait_end over = co_await wait_for(loop->core, loop->ended);
+    if (over.code) throw error(over.code, "stopped");
+    if (loop->failed) std::rethrow_exception(loop->failed);
+}
+
+}  // namespace
+
+session_loop detail::start_session_loop(client zk, session_body body, session_loop_end on_end) {
+    const core_ptr core = there(access::core_of(zk), operation_of_loop);
+    if (!body) throw error(errc::invalid_argument, operation_of_loop, {}, "the body is empty");
+    const auto loop = std::make_shared<session_loop_state>(core, zk.keep_open(), std::move(body));
+    if (on_end) loop->ended->then = [&l = *loop, f = std::move(on_end)] { f(l.failed); };
+    // Posted: the body does not begin within the call.
+    asio::post(core->strand(), [loop] {
+        if (loop->stop->done)
+            loop->end(nullptr);
+        else if (!loop->core->run_until_closed(run_loop(loop)))
+            loop->end(refusal_of(*loop->core));
+    });
+    return access::make<session_loop>(loop);
+}
+
+session_loop& session_loop::operator=(session_loop&& other) noexcept {
+    if (this != &other) {
+        stop();
+        state_ = std::move(other.state_);
+    }
+    return *this;
+}
+
+void session_loop::stop() noexcept {
+    if (state_) on_strand(state_->core, [loop = state_] { loop->begin_stop(); });
+}
+
+asio::awaitable<void> session_loop::stopped() const { return until_stopped(state_); }
+
+}  // namespace zkasio
