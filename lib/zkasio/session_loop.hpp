@@ -55,7 +55,7 @@ private:
 };
 
 /// Runs `body(session)`, a coroutine, in one session after another, for as long as the client lives: what members of a
-/// group, caches and whatever else is to outlive a session are made of.
+/// group are made of, and whatever else is to outlive a session.
 ///
 /// The body runs on the client's strand, client::get_executor(): what it shares with other code there needs no lock. It
 /// begins as soon as there is a connection, and never within the call. When its session ends, it receives a terminal
@@ -67,7 +67,8 @@ private:
 ///     pause, as soon as there is a connection; in the same session, if that lives. The pauses are those of the
 ///     client's retry_policy, see retry_policy::pause(); they grow while the body fails again and again, and begin anew
 ///     with the next session, and when it had run for longer than a session timeout.
-///   - Its session is over, and it throws a cancellation, condition::session_ended or errc::lock_lost: the next session.
+///   - Its session is over, and it throws a cancellation, condition::session_ended or errc::lock_lost: the next
+///     session.
 ///   - Anything else that it throws ends the loop. So do close(), fork(), a refused credential of
 ///     client_options::auth(), and with session_renewal::none the end of the session. That there is no connection does
 ///     not, however long it takes. See session_loop::stopped().

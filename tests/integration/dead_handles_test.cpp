@@ -142,7 +142,8 @@ TEST_CASE("what elections and observers return may be awaited when they are gone
         const election e(zk, dir);
         co_await when_dead("leader_election.hpp campaign", e, [](election& l) { return l.campaign(); });
         co_await when_dead("leader_election.hpp try_campaign", e, [](election& l) { return l.try_campaign(); });
-        co_await when_dead("leader_election.hpp try_campaign_for", e, [](election& l) { return l.try_campaign_for(1h); });
+        co_await when_dead("leader_election.hpp try_campaign_for", e,
+                           [](election& l) { return l.try_campaign_for(1h); });
         co_await when_dead("leader_election.hpp try_campaign_until", e,
                            [&](election& l) { return l.try_campaign_until(limit); });
         co_await when_dead("leader_election.hpp lead", e, [](election& l) { return l.lead(while_leading); });

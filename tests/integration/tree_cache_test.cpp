@@ -6,9 +6,13 @@
 #include <zkasio/cache/node_cache.hpp>
 #include <zkasio/cache/tree_cache.hpp>
 
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <random>
 #include <string>
+#include <thread>
+#include <vector>
 
 using namespace zkasio;
 using namespace zkasio::test;
@@ -129,8 +133,10 @@ TEST_CASE("tree_cache: a stream of changes begins with everything and misses not
             CHECK_FALSE(update.look_again);
             for (const node_delta& d : update.changes) {
                 CHECK((d.before ? known.contains(d.path) : !known.contains(d.path)));
-                if (d.after) known[d.path] = d.after.data();
-                else known.erase(d.path);
+                if (d.after)
+                    known[d.path] = d.after.data();
+                else
+                    known.erase(d.path);
             }
             CHECK(known == contents_of(update.now));
         }
@@ -234,6 +240,7 @@ TEST_CASE("tree_cache: a connection that is cut all the time while others write 
         cache_update update = co_await changes.next();
         contents known = contents_of(update.now);
         std::mt19937 random(7);
+        const create_options with_parents = create_options().parents(missing_parents::create_persistent);
         for (int cut = 0; cut < 25; ++cut) {
             for (int i = 0; i < 60; ++i) {
                 std::string path = dir;
@@ -241,8 +248,10 @@ TEST_CASE("tree_cache: a connection that is cut all the time while others write 
                     path += "/" + std::to_string(random() % 4);
                 const std::string data = std::to_string(random());
                 try {
-                    if (random() % 4 == 0) co_await writer.remove_recursive(path);
-                    else co_await writer.create_or_set(path, data, create_options().parents(missing_parents::create_persistent));
+                    if (random() % 4 == 0)
+                        co_await writer.remove_recursive(path);
+                    else
+                        co_await writer.create_or_set(path, data, with_parents);
                 } catch (const error& e) {
                     if (e.code() != zk_errc::no_node && e.code() != zk_errc::not_empty) throw;
                 }
@@ -298,6 +307,45 @@ TEST_CASE("tree_cache: users' own watches and other caches of the same nodes") {
         const watch_event event = co_await own.changes.changed();
         CHECK(event.what == node_change::data_changed);
         co_await zk.idle();
+    };
+    with_client(body);
+}
+
+TEST_CASE("tree_cache: other threads read snapshots while it goes on") {
+    auto body = [](const test_client& zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "tree-cache-threads");
+        const tree_cache cache(zk, dir);
+        co_await cache.ready();
+        std::atomic<bool> stop{false};
+        std::atomic<int> wrong{0};
+        std::vector<std::thread> readers;
+        for (int i = 0; i < 3; ++i)
+            readers.emplace_back([&] {
+                std::uint64_t version = 0;
+                while (!stop) {
+                    const tree_view view = cache.snapshot();
+                    std::size_t count = 0;
+                    view.for_each([&](const std::string& path, const cached_node& node) {
+                        ++count;
+                        if (path != dir && node.data() != path) ++wrong;
+                    });
+                    if (count != view.size() || view.version() < version) ++wrong;
+                    version = view.version();
+                }
+            });
+        for (int i = 0; i < 200; ++i) {
+            const std::string path = dir + "/" + std::to_string(i % 70);
+            if (i % 3 == 2)
+                co_await zk.remove_recursive(path);
+            else
+                co_await zk.create_or_set(path, path);
+        }
+        const contents wanted = co_await fresh_listing(zk, dir);
+        co_await until_equal(cache, wanted);
+        stop = true;
+        for (std::thread& reader : readers) reader.join();
+        CHECK(wrong == 0);
+        co_await cache.close();
     };
     with_client(body);
 }

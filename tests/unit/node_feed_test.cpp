@@ -53,7 +53,9 @@ private:
         told.push_back(path + " changed");
         watched.erase({what == node_change::children_changed ? node_read::children : node_read::stat, path});
     }
-    bool watches(node_read what, const std::string& path) const override { return watched.contains({kind_of(what), path}); }
+    bool watches(node_read what, const std::string& path) const override {
+        return watched.contains({kind_of(what), path});
+    }
     void for_each_watch(const std::function<void(node_read, const std::string&)>& f) const override {
         for (const auto& [what, path] : watched) f(what, path);
     }

@@ -59,7 +59,7 @@ public:
     void changed(node_change what, const std::string& path);
     void answered(node_read what, const std::string& path, std::error_code code, node_answer&& answer);
 
-    // ------------------------------------------------------------------------------------------------ what is to be done
+    // ---------------------------------------------------------------------------------------------- what is to be done
     /// The next read. It counts as under way from now on.
     std::optional<read> next_read();
     std::size_t under_way() const noexcept { return under_way_; }
