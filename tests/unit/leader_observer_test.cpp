@@ -280,7 +280,8 @@ TEST_CASE("observer: cut off it says so in time and tells the leader again after
 }
 
 TEST_CASE("observer: a connection that is soon back is no news", "[election]") {
-    observed r;  // a third of its session timeout are 3 s
+    observed r(rig::quick().session_timeout(1500ms));
+    r.server.session_timeout = 1500ms;
     r.candidates = {"0000000001"};
     auto body = [&](client zk) -> asio::awaitable<void> {
         const leader_observer observer(zk, "/e");
@@ -288,6 +289,10 @@ TEST_CASE("observer: a connection that is soon back is no news", "[election]") {
         std::optional<leader_view> told;
         auto await_next = [&]() -> asio::awaitable<void> { told = co_await observer.next(); };
         const running waiting(r.loop.executor(), await_next());
+        // The wait for news, when all is well, is no silence: longer than a third of the session timeout.
+        const auto long_after = boot_clock::now() + 600ms;
+        auto later = [&]() -> asio::awaitable<bool> { co_return boot_clock::now() > long_after; };
+        co_await eventually(later);
         for (std::size_t cuts = 2; cuts < 5; ++cuts) {
             co_await next_turns(r.server);
             r.server.drop();
