@@ -15,7 +15,8 @@ class lock_options {
 public:
     /// Written into the lock's node, for operators and contender_info to read: a host name, say.
     Options& data(bytes d) { data_ = std::move(d).take(); return self(); }
-    /// Of the lock's node and of directories created for it (open_acl()). Must let this client read and remove it.
+    /// Of the lock's node and of directories created for it (open_acl()). Must let this client read and remove it, and
+    /// everybody who contends for the lock read it: servers do not tell of the end of a node that one may not read.
     Options& acl(zkasio::acl a) { acl_ = std::move(a); return self(); }
 
     const std::string& data() const noexcept { return data_; }
