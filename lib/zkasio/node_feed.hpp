@@ -57,7 +57,7 @@ public:
     /// Whether such a watch stands, or a read that leaves one is under way: then nobody else removes it.
     /// @param what node_read::stat stands for node_read::data, too: their watch is one.
     virtual bool watches(node_read what, const std::string& path) const = 0;
-    /// Calls `f` for each watch that stands.
+    /// Calls `f` for each watch that stands. It does no harm if it calls it for others, too.
     virtual void for_each_watch(const std::function<void(node_read, const std::string&)>& f) const = 0;
 };
 
@@ -69,8 +69,9 @@ public:
 /// fits into one request (errc::too_many_watches), and nothing is kept here for any of them: the listener knows them.
 /// All watches of one node, of whoever, share one watch of the server.
 ///
-/// Move-only; once it is destroyed, its listener is told nothing any more. Its members are for the client's strand; it
-/// may be destroyed on any thread.
+/// Move-only. Once it is destroyed, its listener is told nothing any more; whoever destroys it leaves its watches
+/// before, or else they stay until they fire or the session ends. Its members are for the client's strand; it may be
+/// destroyed on any thread.
 class ZKASIO_EXPORT node_feed {
 public:
     node_feed() noexcept = default;

@@ -30,6 +30,11 @@ public:
     };
     using tree = std::map<std::string, node>;
 
+    /// Since 3.8.4 servers tell nobody of the stat either who may not read the node, and of no change of it.
+    bool stat_needs_permission = false;
+    /// Watches that the client did not name when it lost the connection: its library would set them again.
+    std::size_t not_named = 0;
+
     explicit tree_servers(cache_detail::tree_sync& client) : client_(client) { nodes_["/"]; }
 
     const tree& nodes() const noexcept { return nodes_; }
@@ -57,11 +62,12 @@ public:
     void remove(const std::string& path) {
         const auto n = nodes_.find(path);
         if (n == nodes_.end() || path == "/" || has_children(path)) return;
+        const bool hidden = is_hidden(path);
         nodes_.erase(n);
         ++zxid_;
         const bool data = data_watches_.erase(path) > 0;
         const bool children = child_watches_.erase(path) > 0;
-        if (data || children) news_.push_back(event{node_change::removed, path});
+        if ((data || children) && !hidden) news_.push_back(event{node_change::removed, path});
         children_changed(parent_of(path));
     }
     void remove_all(const std::string& path) {
@@ -84,6 +90,13 @@ public:
     void disconnect() {
         up_ = false;
         requests_.clear();
+        std::set<std::string> data, children;
+        client_.for_each_watch([&](node_read what, const std::string& path) {
+            (what == node_read::children ? children : data).insert(path);
+        });
+        forget_unheard_of();
+        for (const std::string& path : data_watches_) not_named += !data.contains(path);
+        for (const std::string& path : child_watches_) not_named += !children.contains(path);
         news_.clear();
         data_watches_.clear();
         child_watches_.clear();
@@ -145,10 +158,19 @@ private:
         node_answer value;
     };
 
+    // The library knows of a watch when it has the answer.
+    void forget_unheard_of() {
+        for (const auto& next : news_)
+            if (const auto* a = std::get_if<answer>(&next)) watches_of(a->what).erase(a->path);
+    }
     // As node_feed does it.
     void leave() {
         for (const auto& [what, path] : client_.take_left())
             if (!client_.watches(what, path)) watches_of(what).erase(path);
+    }
+    bool is_hidden(const std::string& path) const {
+        const auto n = nodes_.find(path);
+        return stat_needs_permission && n != nodes_.end() && n->second.secret;
     }
     static std::string parent_of(const std::string& path) { return std::string(parent_path(path)); }
     bool has_children(const std::string& path) const {
@@ -159,7 +181,8 @@ private:
         return what == node_read::children ? child_watches_ : data_watches_;
     }
     void fire(std::set<std::string>& watches, const std::string& path, node_change what) {
-        if (watches.erase(path) > 0) news_.push_back(event{what, path});
+        const bool watched = watches.erase(path) > 0;
+        if (watched && !is_hidden(path)) news_.push_back(event{what, path});
     }
     void children_changed(const std::string& path) {
         node& parent = nodes_.at(path);
@@ -179,7 +202,7 @@ private:
             if (r.what == node_read::stat) data_watches_.insert(r.path);
             return a;
         }
-        if (n->second.secret && r.what != node_read::stat) {
+        if (n->second.secret && (r.what != node_read::stat || stat_needs_permission)) {
             a.code = zk_errc::no_auth;
             return a;
         }

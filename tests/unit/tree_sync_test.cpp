@@ -52,6 +52,7 @@ struct following {
             CHECK(sync.watches(what, path));
         });
         CHECK(servers.watches() == watches);
+        CHECK(servers.not_named == 0);
     }
     std::string data(const std::string& path) const {
         const auto n = told.find(path);
@@ -242,6 +243,44 @@ TEST_CASE("tree_sync: what an ACL forbids to read is there, without data (C7)") 
     f.settle();
     CHECK(f.data("/r/a") == "open");
     CHECK(f.told.contains("/r/a/d"));
+}
+
+TEST_CASE("tree_sync: servers that tell nothing at all of a node that one may not read (C7)") {
+    following f;
+    f.servers.stat_needs_permission = true;
+    for (const char* path : {"/r", "/r/a", "/r/a/b", "/r/c"}) f.servers.create(path, path);
+    f.servers.forbid("/r/a", true);
+    f.servers.connect();
+    f.servers.settle();
+    CHECK(f.sync.current());
+    REQUIRE(f.sync.tree().find("/r/a"));
+    REQUIRE(f.sync.tree().find("/r/a")->value);
+    CHECK_FALSE(f.sync.tree().find("/r/a")->value->readable);
+    CHECK_FALSE(f.sync.tree().find("/r/a/b"));
+
+    // It is looked at again when its parent's children change,
+    f.servers.forbid("/r/a", false);
+    f.servers.create("/r/d");
+    f.servers.settle();
+    CHECK(f.sync.tree().find("/r/a")->value->data == "/r/a");
+    CHECK(f.sync.tree().find("/r/a/b"));
+
+    // and with the next connection. What was known below it is not to be seen.
+    f.servers.forbid("/r/a", true);
+    f.servers.disconnect();
+    f.servers.connect();
+    f.servers.settle();
+    CHECK(f.sync.current());
+    CHECK_FALSE(f.sync.tree().find("/r/a")->value->readable);
+    CHECK_FALSE(f.sync.tree().find("/r/a/b"));
+    f.servers.forbid("/r", true);
+    f.servers.disconnect();
+    f.servers.connect();
+    f.servers.settle();
+    CHECK(f.sync.current());
+    CHECK_FALSE(f.sync.tree().find("/r")->value->readable);
+    CHECK(f.sync.tree().size() == 1);
+    CHECK(f.servers.not_named == 0);
 }
 
 TEST_CASE("tree_sync: a server that puts off is asked again") {

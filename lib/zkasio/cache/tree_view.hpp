@@ -32,7 +32,7 @@ public:
 
     /// Whether the tree was read to its end, once.
     bool ready() const noexcept;
-    /// Nothing is known to be missed: a connection stands, and everything was looked at since it does.
+    /// A connection stands, and everything was looked at since it does. What changes from then on comes as it happens.
     bool current() const noexcept;
     /// Rises with each view of one cache that differs from the one before.
     std::uint64_t version() const noexcept;

@@ -30,7 +30,8 @@ void node_feeds::call(const feed_ptr& f, const std::function<void(node_feed_list
     if (const auto listener = f->listener.lock()) log_.call([&] { what(*listener); });
 }
 
-void node_feeds::remove(const feed_state& f) {
+void node_feeds::remove(feed_state& f) {
+    f.listener.reset();
     const auto [first, last] = by_root_.equal_range(f.root);
     const auto found = std::find_if(first, last, [&](const auto& one) { return one.second.get() == &f; });
     if (found != last) by_root_.erase(found);
@@ -44,13 +45,12 @@ std::vector<feed_ptr> node_feeds::all() const {
 }
 
 // Those whose root is the path or one of its ancestors.
-std::vector<std::shared_ptr<node_feed_listener>> node_feeds::above(std::string_view path) const {
-    std::vector<std::shared_ptr<node_feed_listener>> found;
+std::vector<feed_ptr> node_feeds::above(std::string_view path) const {
+    std::vector<feed_ptr> found;
     if (by_root_.empty()) return found;
     for (std::string_view root = path; !root.empty(); root = parent_path(root)) {
         const auto [first, last] = by_root_.equal_range(root);
-        for (auto f = first; f != last; ++f)
-            if (auto listener = f->second->listener.lock()) found.push_back(std::move(listener));
+        for (auto f = first; f != last; ++f) found.push_back(f->second);
     }
     return found;
 }
@@ -85,14 +85,14 @@ void node_feeds::changed(node_change what, std::string_view path) {
     const auto told = above(path);
     if (told.empty()) return;
     const std::string name(path);
-    for (const auto& listener : told) log_.call([&] { listener->changed(what, name); });
+    for (const feed_ptr& f : told) call(f, [&](node_feed_listener& to) { to.changed(what, name); });
 }
 
 bool node_feeds::watches(const std::string& path, watch_kind kind) const {
     if (kind == watch_kind::config) return false;
     const node_read what = kind == watch_kind::children ? node_read::children : node_read::stat;
-    for (const auto& listener : above(path))
-        if (listener->watches(what, path)) return true;
+    for (const feed_ptr& f : above(path))
+        if (const auto listener = f->listener.lock(); listener && listener->watches(what, path)) return true;
     return false;
 }
 

@@ -33,7 +33,8 @@ public:
     void tell(const feed_ptr& f);
     /// Of one that was not added: the client is closed.
     void refuse(const feed_ptr& f, std::error_code why) const;
-    void remove(const feed_state& f);
+    /// Its listener is told nothing any more.
+    void remove(feed_state& f);
 
     /// Rises with each connection: what was asked for on an earlier one is of no interest.
     std::uint64_t connection() const noexcept { return connection_; }
@@ -54,7 +55,7 @@ public:
 
 private:
     std::vector<feed_ptr> all() const;
-    std::vector<std::shared_ptr<node_feed_listener>> above(std::string_view path) const;
+    std::vector<feed_ptr> above(std::string_view path) const;
     void call(const feed_ptr& f, const std::function<void(node_feed_listener&)>& what) const;
 
     const logger& log_;

@@ -213,7 +213,7 @@ void request_table::writable() {
 // --------------------------------------------------------------------------------------------------- completing
 
 void request_table::finish(entry&& e, reply&& r) {
-    if (e.connection && r.sent) return;               // its connection is gone, and with it who would like to know
+    if (e.connection && r.sent) return finish_if_connected(std::move(e), std::move(r));
     if (e.what && !is_write(*e.what)) r.sent = false;  // whether it has arrived makes no difference
     if (e.to) {
         if (r.code && r.code != e.expected && e.what) r.asked = std::make_shared<request>(std::move(*e.what));

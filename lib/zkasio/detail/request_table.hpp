@@ -165,6 +165,7 @@ private:
     bool is_alone(const command& c) const;
     bool send(op_id id, entry& e);
     void finish(entry&& e, reply&& r);
+    void finish_if_connected(entry&& e, reply&& r);
     void fail(op_id id, std::error_code code);
     bool repeats(const entry& e, const reply& r) const;
     void send_again(entries::node_type node, std::error_code why);

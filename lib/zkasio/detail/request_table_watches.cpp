@@ -29,8 +29,8 @@ void request_table::send_watch_removal(const std::string& path, watch_kind kind)
         // The server has forgotten it together with the connection; the library must not bring it back. In a turn of
         // its own, because this may be one of the library's callbacks.
         return owner_.later([this, path, kind] {
-            if (link_.is_open() && !link_.connected()) {
-                link_.backend().forget_watch(path, kind);
+            if (!link_.connected()) {
+                if (link_.is_open()) link_.backend().forget_watch(path, kind);
                 watches_.removed(path, kind, true);
             } else if (watches_.removed(path, kind, false)) {
                 send_watch_removal(path, kind);
@@ -85,6 +85,16 @@ void request_table::read_for(const feed_ptr& to, node_read what, std::string pat
     submit(std::move(c), [this, to, what, path = std::move(path)](reply&& r) {
         if (r.code == condition::session_ended || r.code == errc::forked) return;
         feeds_.answered(to, what, path, r.code, {std::move(r.data), r.stat, std::move(r.children)});
+    });
+}
+
+// The library says that a read has failed: most often because its connection is gone, and with it who would like to
+// know. The link tells of that right behind it. But servers give such answers, too.
+void request_table::finish_if_connected(entry&& e, reply&& r) {
+    if (r.code == condition::session_ended) return;
+    auto answer = std::make_shared<reply>(std::move(r));
+    owner_.later([this, connection = e.connection, tell = std::move(e.internal), answer = std::move(answer)] {
+        if (connection == feeds_.connection()) tell(std::move(*answer));
     });
 }
 

@@ -6,18 +6,27 @@
 
 namespace zkasio::cache_detail {
 
+// What goes, and there may be much of it, is destroyed behind the lock.
 void cache_board::publish(snapshot next, std::vector<tree_delta> changes) {
+    std::shared_ptr<const snapshot> gone;
+    std::deque<tree_delta> forgotten;
+    const std::size_t unheard_of = changes.size() > most_ ? changes.size() - most_ : 0;
+
     std::unique_lock lock(mutex_);
     const bool flips = next.current != (latest_ && latest_->current) || next.ready != (latest_ && latest_->ready);
     const bool notable = next.ready && (flips || !changes.empty());
     next.version = (latest_ ? latest_->version : 0) + 1;
-    latest_ = std::make_shared<const snapshot>(std::move(next));
-    for (tree_delta& change : changes) changes_.push_back(std::move(change));
-    while (changes_.size() > most_) {
-        changes_.pop_front();
-        ++first_change_;
+    gone = std::exchange(latest_, std::make_shared<const snapshot>(std::move(next)));
+    if (unheard_of > 0) {
+        first_change_ += changes_.size() + unheard_of;
+        forgotten.swap(changes_);
     }
-    if (!notable) return;
+    for (std::size_t i = unheard_of; i < changes.size(); ++i) changes_.push_back(std::move(changes[i]));
+    for (; changes_.size() > most_; ++first_change_) {
+        forgotten.push_back(std::move(changes_.front()));
+        changes_.pop_front();
+    }
+    if (!notable) return lock.unlock();
     ++notice_;
     notify(std::move(lock));
 }

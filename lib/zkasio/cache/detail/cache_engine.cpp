@@ -41,8 +41,9 @@ void cache_engine::connected() {
 }
 
 void cache_engine::disconnected() {
-    up_ = false;
-    if (stopping_) return end();  // the watches have gone with the connection
+    up_ = leaving_ = false;
+    to_leave_.clear();  // gone with the connection; for_each_watch() has told of them
+    if (stopping_) return end();
     sync_.disconnected();
     work();
 }
@@ -60,7 +61,10 @@ void cache_engine::answered(node_read what, const std::string& path, std::error_
         if (watched) to_leave_.emplace_back(what, path);
         return;
     }
+    if (code != condition::retryable && !pausing_) pauses_.reset();
+    deciding_ = true;
     sync_.answered(what, path, code, std::move(answer));
+    deciding_ = false;
     work();
 }
 
@@ -74,7 +78,8 @@ void cache_engine::changed(node_change what, const std::string& path) {
 
 void cache_engine::work() {
     send_reads();
-    for (const auto& [what, path] : sync_.take_left()) feed_.leave(what, path);
+    for (auto& [what, path] : sync_.take_left()) to_leave_.emplace_back(what, std::move(path));
+    if (!to_leave_.empty() && !leaving_) leave_some();
     if (sync_.put_off()) pause();
     ready_ = ready_ || sync_.current();
     if (ready_)
@@ -100,7 +105,6 @@ void cache_engine::pause() {
         self->pausing_ = false;
         self->sync_.resume();
         self->work();
-        if (!self->sync_.put_off()) self->pauses_.reset();
     });
 }
 
@@ -129,35 +133,37 @@ void cache_engine::publish() {
 
 void cache_engine::stop() noexcept {
     try {
-        asio::dispatch(strand_, [self = shared_from_this()] {
-            if (!std::exchange(self->stopping_, true)) self->begin_leaving();
-        });
+        asio::dispatch(strand_, [self = shared_from_this()] { self->stop_now(); });
     } catch (...) {
         // No memory: the watches go with the session.
     }
 }
 
-void cache_engine::begin_leaving() {
+void cache_engine::stop_now() {
+    if (deciding_) return asio::post(strand_, [self = shared_from_this()] { self->stop_now(); });
+    if (std::exchange(stopping_, true)) return;
     board_->close(errc::client_closed);
     if (!up_) return end();
     work_ = on_.begin_background_work();
     sync_.for_each_watch([this](node_read what, const std::string& path) { to_leave_.emplace_back(what, path); });
     sync_ = tree_sync(*root_, tree_scope());  // from now on it watches nothing
-    when_answered(&cache_engine::leave_some);
+    leaving_ = true;
+    when_answered(&cache_engine::leave_some);  // reads that are under way leave watches, too
 }
 
 // Servers answer in order: calls `next` when all that was sent before has been answered.
 void cache_engine::when_answered(void (cache_engine::*next)()) {
     const pending_data fence = on_.start_exists("/");
     fence.then([self = shared_from_this(), next] {
-        if (self->work_) (*self.*next)();
+        if (self->leaving_) (*self.*next)();  // else the connection has gone, and with it the watches
     });
 }
 
 // There may be very many, and each is a request.
 void cache_engine::leave_some() {
     constexpr std::size_t at_a_time = 500;
-    if (to_leave_.empty()) return end();
+    leaving_ = !to_leave_.empty();
+    if (!leaving_) return stopping_ ? end() : void();
     for (std::size_t i = 0; i < at_a_time && !to_leave_.empty(); ++i) {
         feed_.leave(to_leave_.back().first, to_leave_.back().second);
         to_leave_.pop_back();
@@ -166,6 +172,7 @@ void cache_engine::leave_some() {
 }
 
 void cache_engine::end() {
+    leaving_ = false;
     to_leave_.clear();
     feed_ = node_feed();
     work_.reset();

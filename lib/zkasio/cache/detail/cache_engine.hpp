@@ -44,6 +44,7 @@ private:
     bool watches(node_read what, const std::string& path) const override { return sync_.watches(what, path); }
     void for_each_watch(const std::function<void(node_read, const std::string&)>& f) const override {
         sync_.for_each_watch(f);
+        for (const auto& [what, path] : to_leave_) f(what, path);
     }
 
     void work();
@@ -51,7 +52,7 @@ private:
     void pause();
     void publish_soon();
     void publish();
-    void begin_leaving();
+    void stop_now();
     void when_answered(void (cache_engine::*next)());
     void leave_some();
     void end();
@@ -66,11 +67,12 @@ private:
     node_feed feed_;
     back_off pauses_;
     bool up_ = false, ready_ = false, publishing_ = false, pausing_ = false;
+    bool deciding_ = false;  // `sync_` does, which may call a user's filter
 
-    // While it stops.
+    std::vector<std::pair<node_read, std::string>> to_leave_;  // watches that nobody needs any more
+    bool leaving_ = false;                                     // some of them are on their way
     bool stopping_ = false;
-    std::shared_ptr<const void> work_;  // see operations::begin_background_work()
-    std::vector<std::pair<node_read, std::string>> to_leave_;
+    std::shared_ptr<const void> work_;  // while it stops: see operations::begin_background_work()
 };
 
 }  // namespace zkasio::cache_detail

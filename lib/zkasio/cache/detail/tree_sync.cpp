@@ -133,10 +133,10 @@ bool tree_sync::watches(node_read what, std::string_view path) const noexcept {
 }
 
 void tree_sync::for_each_watch(const std::function<void(node_read, const std::string&)>& f) const {
-    if (!tree_.root() && root_state_ == read_state::watched) f(node_read::stat, tree_.root_path());
+    if (!tree_.root() && root_state_ != read_state::none) f(node_read::stat, tree_.root_path());
     tree_.for_each(tree_.root_path(), [&](const std::string& path, const tree_node& node) {
-        if (node.data_state == read_state::watched) f(node_read::stat, path);
-        if (node.children_state == read_state::watched) f(node_read::children, path);
+        if (node.data_state != read_state::none) f(node_read::stat, path);
+        if (node.children_state != read_state::none) f(node_read::children, path);
     });
 }
 
@@ -177,7 +177,7 @@ tree_node& tree_sync::node_of(const std::string& path, const node_stat& stat) {
     tree_node* node = tree_.find(path);
     if (node && node->value && node->value->stat.czxid != stat.czxid) {
         // Of the old one, a watch would have told. So this is of the new one, and what it was set with is forgotten.
-        if (node->children_state == read_state::watched) left_.push_back({node_read::children, path});
+        if (node->children_state != read_state::none) left_.push_back({node_read::children, path});
         remove(path);
         node = nullptr;
     }
@@ -233,9 +233,14 @@ void tree_sync::children_answered(const std::string& path, node_answer&& answer)
     for (const std::string& name : gone) remove(join_path(path, name));
     for (const std::string& name : names) {
         const std::string child_path = join_path(path, name);
-        const tree_node* child = tree_.find(child_path);
+        tree_node* child = tree_.find(child_path);
         if (!child && wanted(child_path)) child = &tree_.add(child_path);
-        if (child && child->data_state == read_state::none) look_at(child_path);
+        if (!child) continue;
+        // No watch tells of what becomes of a node that one may not read (CVE-2024-23944).
+        const bool unwatchable = child->data_refused && child->data_state != read_state::reading;
+        if (child->data_state != read_state::none && !unwatchable) continue;
+        child->data_refused = false;
+        look_at(child_path);
     }
 }
 
@@ -260,7 +265,13 @@ void tree_sync::refused(node_read what, const std::string& path) {
         return;
     }
     node->data_refused = true;
-    if (what == node_read::data) ask(node_read::stat, path);
+    if (what == node_read::data) return ask(node_read::stat, path);
+    // Servers from 3.8.4 on do not tell of the stat either. Nothing below such a node can be looked after.
+    value_ptr value = make_ref<node_value>();
+    if (node->value) value->stat = node->value->stat;
+    value->readable = false;
+    set(path, std::move(value));
+    leave_below(path);
 }
 
 // ------------------------------------------------------------------------------------------------ what is known
@@ -298,8 +309,8 @@ void tree_sync::leave_below(const std::string& path) {
     for (const std::string& name : names) {
         const std::string child = join_path(path, name);
         tree_.for_each(child, [this](const std::string& where, const tree_node& node) {
-            if (node.data_state == read_state::watched) left_.push_back({node_read::stat, where});
-            if (node.children_state == read_state::watched) left_.push_back({node_read::children, where});
+            if (node.data_state != read_state::none) left_.push_back({node_read::stat, where});
+            if (node.children_state != read_state::none) left_.push_back({node_read::children, where});
         });
         remove(child);
     }

@@ -42,8 +42,10 @@ struct tree_delta {
 /// - C5: the names of the children are read with a watch of their own, unless the node is ephemeral or at the depth
 ///   limit. A name that is not listed any more is gone, with all below it.
 /// - C6: a root that is missing is watched for its creation.
-/// - C7: data that an ACL keeps from us is no failure: the node is there, and its stat is watched. Children whose names
-///   are kept from us are not there; when the data changes, we ask again, for a change of an ACL fires no watch.
+/// - C7: data that an ACL keeps from us is no failure: the node is there, and not readable. Children whose names are
+///   kept from us are not there. A change of an ACL fires no watch, and servers do not tell of changes of a node that
+///   one may not read, so we ask again whenever there is a reason to: its data or its parent's children change, or
+///   there is another connection.
 class tree_sync {
 public:
     tree_sync(std::string root, tree_scope scope) : tree_(std::move(root)), scope_(std::move(scope)) {}
@@ -79,6 +81,7 @@ public:
     bool take_dirty() noexcept { return std::exchange(dirty_, false); }
 
     bool watches(node_read what, std::string_view path) const noexcept;
+    /// Each that stands, and some that do not: a node that is to be read again may be watched, or not any more.
     void for_each_watch(const std::function<void(node_read, const std::string&)>& f) const;
 
 private:
