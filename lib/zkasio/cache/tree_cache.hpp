@@ -23,7 +23,8 @@ public:
     /// Without the data of the nodes: names and stats only (with data).
     tree_cache_options& without_data() { data_ = false; return *this; }
     /// Which nodes are looked at; with a node, all below it is left out (all are). The root always is. Called on the
-    /// client's strand, for each node when it is found, and for one that is left out whenever its parent is listed. A filter that throws leaves the node out.
+    /// client's strand, for each node when it is found, and for one that is left out whenever its parent is listed. A
+    /// filter that throws leaves the node out.
     template <class Filter = path_filter>
     tree_cache_options& filter(Filter&& f) {
         filter_ = detail::safe_function<path_filter>(std::forward<Filter>(f));
