@@ -315,7 +315,7 @@ TEST_CASE("tree_sync: news of a node that others watch does not take its place i
     f.servers.create("/r/b", "0");
     f.servers.connect();
     f.sync.changed(node_change::data_changed, "/r/a");
-    while (!f.sync.current() && (f.servers.send() || f.servers.serve() || f.servers.hear())) {
+    while (!f.sync.current() && (f.servers.send(1) || f.servers.serve() || f.servers.hear())) {
     }
     REQUIRE(f.sync.tree().find("/r/b"));
     CHECK(f.sync.tree().find("/r/b")->value);
