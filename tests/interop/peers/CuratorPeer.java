@@ -3,14 +3,19 @@ import java.lang.reflect.Method;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
+import org.apache.curator.framework.recipes.leader.LeaderSelector;
+import org.apache.curator.framework.recipes.leader.LeaderSelectorListenerAdapter;
+import org.apache.curator.framework.recipes.leader.Participant;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
@@ -131,6 +136,44 @@ public final class CuratorPeer {
         @Override public void release() throws Exception { latch.close(); }
     }
 
+    private static final class Selector extends LeaderSelectorListenerAdapter implements Lock {
+        private final CuratorFramework zk;
+        private final String path;
+        private LeaderSelector selector;
+        private CountDownLatch elected, resigned;
+        private volatile String node;
+        Selector(CuratorFramework zk, String path) {
+            this.zk = zk;
+            this.path = path;
+        }
+        @Override public void takeLeadership(CuratorFramework unused) throws Exception {
+            Field mutex = LeaderSelector.class.getDeclaredField("mutex");
+            mutex.setAccessible(true);
+            node = nodeOf((InterProcessMutex) mutex.get(selector));
+            elected.countDown();
+            resigned.await();
+        }
+        @Override public String acquire(long limit) throws Exception {
+            elected = new CountDownLatch(1);
+            resigned = new CountDownLatch(1);
+            selector = new LeaderSelector(zk, path, this);
+            selector.setId("curator-peer");
+            selector.start();
+            if (limit == FOR_EVER) {
+                elected.await();
+            } else if (!elected.await(limit, TimeUnit.MILLISECONDS)) {
+                selector.close();
+                return null;
+            }
+            return node;
+        }
+        @Override public void release() throws Exception {
+            resigned.countDown();
+            while (zk.checkExists().forPath(node) != null) Thread.sleep(1);
+            selector.close();
+        }
+    }
+
     private final CuratorFramework zk;
     private final Map<String, Lock> locks = new HashMap<>();  // one for each ID
     private final Map<String, ExecutorService> threads = new HashMap<>();
@@ -150,6 +193,7 @@ public final class CuratorPeer {
             case "semaphore": return new Semaphore(zk, path, Integer.parseInt(argument));
             case "semaphore-mutex": return new SemaphoreMutex(zk, path);
             case "latch": return new Latch(zk, path);
+            case "selector": return new Selector(zk, path);
             default: throw new IllegalArgumentException("no kind " + kind);
         }
     }
@@ -196,6 +240,19 @@ public final class CuratorPeer {
         return "done " + rounds + " " + violations;
     }
 
+    private Collection<Participant> candidates(String kind, String path) throws Exception {
+        if (kind.equals("latch")) return new LeaderLatch(zk, path).getParticipants();
+        return new LeaderSelector(zk, path, new LeaderSelectorListenerAdapter() {
+            @Override public void takeLeadership(CuratorFramework unused) {}
+        }).getParticipants();
+    }
+
+    private String candidateIds(String kind, String path) throws Exception {
+        StringBuilder ids = new StringBuilder("candidates");
+        for (Participant p : candidates(kind, path)) ids.append(' ').append(p.getId());
+        return ids.toString();
+    }
+
     private String run(String id, String[] w) throws Exception {
         switch (w[1]) {
             case "acquire": return acquire(id, make(id, w[2], w[3], w.length > 4 ? w[4] : ""), FOR_EVER);
@@ -209,6 +266,7 @@ public final class CuratorPeer {
             case "revoke":
                 Revoker.attemptRevoke(zk, w[2]);
                 return "revoking";
+            case "candidates": return candidateIds(w[2], w[3]);
             case "load": return load(make(id, w[2], w[3], ""), Integer.parseInt(w[4]), w[5]);
             default: throw new IllegalArgumentException("no command " + w[1]);
         }

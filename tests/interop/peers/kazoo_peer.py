@@ -24,7 +24,45 @@ class CuratorNamesLock(Lock):
     _EXCLUDE_NAMES = ["-lock-"]
 
 
+class Leader:
+    """kazoo's Election as a lock: who holds it leads."""
+
+    def __init__(self, zk, path, lock=None):
+        self.path = path
+        self.election = zk.Election(path, "kazoo-peer")
+        if lock:
+            self.election.lock = lock
+        self.elected = self.resigned = self.thread = None
+
+    @property
+    def node(self):
+        return self.election.lock.node
+
+    def lead(self):
+        self.elected.set()
+        self.resigned.wait()
+
+    def acquire(self, timeout=None):
+        self.elected, self.resigned = threading.Event(), threading.Event()
+        self.thread = threading.Thread(target=self.election.run, args=(self.lead,), daemon=True)
+        self.thread.start()
+        if self.elected.wait(timeout):
+            return True
+        self.election.cancel()
+        self.resigned.set()
+        self.thread.join()
+        return False
+
+    def release(self):
+        self.resigned.set()
+        self.thread.join()
+
+
 def make(zk, kind, path):
+    if kind == "election":
+        return Leader(zk, path)
+    if kind == "election-curator-names":
+        return Leader(zk, path, CuratorNamesLock(zk, path, "kazoo-peer"))
     if kind == "lock":
         return zk.Lock(path, "kazoo-peer")
     if kind == "lock-curator":
@@ -83,6 +121,8 @@ class Contender(threading.Thread):
             self.lock.release()
             self.lock = None
             return "released"
+        if command == "candidates":
+            return " ".join(["candidates"] + make(self.zk, words[0], words[1]).election.contenders())
         if command == "load":
             return self.load(make(self.zk, words[0], words[1]), int(words[2]), words[3])
         raise ValueError("no command " + command)

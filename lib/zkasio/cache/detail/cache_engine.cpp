@@ -78,7 +78,7 @@ void cache_engine::changed(node_change what, const std::string& path) {
 
 void cache_engine::work() {
     send_reads();
-    for (auto& [what, path] : sync_.take_left()) to_leave_.emplace_back(what, std::move(path));
+    for (tree_sync::read& r : sync_.take_left()) to_leave_.emplace_back(r.what, std::move(r.path));
     if (!to_leave_.empty() && !leaving_) leave_some();
     if (sync_.put_off()) pause();
     ready_ = ready_ || sync_.current();
