@@ -142,7 +142,7 @@ void cache_engine::stop() noexcept {
 void cache_engine::stop_now() {
     if (deciding_) return asio::post(strand_, [self = shared_from_this()] { self->stop_now(); });
     if (std::exchange(stopping_, true)) return;
-    board_->close(errc::client_closed);
+    board_->close(errc::client_closed, "this cache was closed");
     if (!up_) return end();
     work_ = on_.begin_background_work();
     sync_.for_each_watch([this](node_read what, const std::string& path) { to_leave_.emplace_back(what, path); });
