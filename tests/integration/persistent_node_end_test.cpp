@@ -61,12 +61,12 @@ TEST_CASE("persistent node: cut connections leave it standing once and with the 
         const std::vector<create_mode> modes{create_mode::ephemeral, create_mode::ephemeral_sequential};
         for (const create_mode mode : modes) {
             fault_proxy proxy(first_server());
-            const test_client cut(executor, options(proxy.address()));
+            const test_client cut(executor, options(proxy.address()).retry(retry_policy::forever(1ms, 5ms)));
             co_await cut.connected();
             // Each connection lets a little more pass than the one before, so that answers are lost.
             proxy.plan_connections([](std::size_t n) {
                 fault_proxy::plan plan;
-                if (n < 30) plan.cut_replies_after = 60 + 7 * n;
+                if (n < 20) plan.cut_replies_after = 60 + 10 * n;
                 return plan;
             });
             proxy.cut_all();

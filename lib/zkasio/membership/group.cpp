@@ -1,7 +1,6 @@
 #include <zkasio/membership/group.hpp>
 
 #include <zkasio/cache/children_cache.hpp>
-#include <zkasio/detail/access.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/membership/detail/member_names.hpp>
 #include <zkasio/path.hpp>
@@ -50,7 +49,7 @@ asio::awaitable<group_membership> joined(client zk, std::string path, group_opti
     if (id.find('/') != std::string::npos || !path_problem(node_path).empty()) refuse("'" + id + "' is no name of a node");
     persistent_node node(zk, node_path, member_data(how.names(), id, std::move(data).take()), node_options(how));
     co_await node.created();
-    co_return detail::access::make<group_membership>(std::move(id), has_data, std::move(node));
+    co_return group_membership(std::move(id), has_data, std::move(node));
 }
 
 asio::awaitable<group_view> members_of(client zk, std::string path, group_names names) {

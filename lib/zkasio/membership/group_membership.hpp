@@ -12,15 +12,14 @@
 
 namespace zkasio {
 
-namespace detail {
-struct access;
-}
-
 /// We are in a group, until this is destroyed: the node that shows it is made anew whenever it goes, also in a new
 /// session. Move-only. Lifetime, threads, and what becomes of one that was moved from: as with persistent_node, which
 /// it is made of.
 class ZKASIO_EXPORT group_membership {
 public:
+    /// For writers of recipes. @param has_data whether it can be set.
+    group_membership(std::string id, bool has_data, persistent_node node) noexcept
+        : id_(std::move(id)), has_data_(has_data), node_(std::move(node)) {}
     group_membership(group_membership&&) noexcept = default;
     group_membership& operator=(group_membership&&) noexcept = default;
 
@@ -46,10 +45,6 @@ public:
     asio::awaitable<void> leave() const { return node_.leave(); }
 
 private:
-    friend struct detail::access;
-    group_membership(std::string id, bool has_data, persistent_node node)
-        : id_(std::move(id)), has_data_(has_data), node_(std::move(node)) {}
-
     std::string id_;
     bool has_data_;
     persistent_node node_;

@@ -4,9 +4,9 @@
 
 namespace zkasio {
 
-const group_member* group_view::find(std::string_view id) const noexcept {
+const member_info* group_view::find(std::string_view id) const noexcept {
     const auto found = std::lower_bound(members.begin(), members.end(), id,
-                                        [](const group_member& m, std::string_view i) { return m.id < i; });
+                                        [](const member_info& m, std::string_view i) { return m.id < i; });
     return found != members.end() && found->id == id ? &*found : nullptr;
 }
 

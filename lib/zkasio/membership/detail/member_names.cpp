@@ -26,8 +26,8 @@ std::string member_data(group_names names, std::string_view id, std::string data
     return names == group_names::curator ? std::move(data) : std::string(id);
 }
 
-std::optional<group_member> member_of(group_names names, std::string_view name, std::string_view data) {
-    group_member member;
+std::optional<member_info> member_of(group_names names, std::string_view name, std::string_view data) {
+    member_info member;
     switch (names) {
         case group_names::curator:
             member.id = name;
@@ -48,12 +48,12 @@ group_view members_in(group_names names, const children_view& children, const st
     group_view view;
     view.current = children.current();
     children.for_each([&](const std::string& name, const cached_node& node) {
-        std::optional<group_member> member = member_of(names, name, node.data());
+        std::optional<member_info> member = member_of(names, name, node.data());
         if (!member) return;
         member->path = join_path(directory, name);
         view.members.push_back(std::move(*member));
     });
-    std::sort(view.members.begin(), view.members.end(), [](const group_member& a, const group_member& b) {
+    std::sort(view.members.begin(), view.members.end(), [](const member_info& a, const member_info& b) {
         return std::tie(a.id, a.path) < std::tie(b.id, b.path);
     });
     return view;

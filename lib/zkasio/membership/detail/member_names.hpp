@@ -18,7 +18,7 @@ std::string member_name(group_names names, std::string_view id, std::string_view
 std::string member_data(group_names names, std::string_view id, std::string data);
 
 /// Nothing for a child that is no member.
-std::optional<group_member> member_of(group_names names, std::string_view name, std::string_view data);
+std::optional<member_info> member_of(group_names names, std::string_view name, std::string_view data);
 
 /// Whether the ids are in the data of the nodes, or data that members want to be seen.
 constexpr bool needs_data(group_names names) noexcept { return names != group_names::kazoo_shallow_party; }

@@ -177,6 +177,7 @@ std::exception_ptr end_of_node(const std::exception_ptr& why, const std::string&
     try {
         if (why) std::rethrow_exception(why);
     } catch (const error& e) {
+        if (e.operation() == "persistent_node") return why;
         const bool session_ended = e.code() == condition::session_ended;
         return std::make_exception_ptr(error(e.code(), "persistent_node", path, session_ended ? "" : e.what()));
     } catch (...) {
