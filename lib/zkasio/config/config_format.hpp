@@ -40,8 +40,8 @@ private:
     printer print_;
 };
 
-/// What a config_value has when it is given no format. Defined by <zkasio/config/json.hpp>; if a compiler says that this
-/// type is incomplete, include that, or pass a format.
+/// What a config_value has when it is given no format. Defined by <zkasio/config/json.hpp>; if a compiler says that
+/// this type is incomplete, include that, or pass a format.
 template <class T>
 struct default_config_format;
 
