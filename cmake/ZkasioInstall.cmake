@@ -13,6 +13,12 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/zkasio-config.cmake ${CMAKE_CURRENT_BI
     cmake/FindZkasioAsio.cmake cmake/FindZkasioZooKeeper.cmake
     DESTINATION ${zkasio_package_dir})
 
+# Components have targets files of their own, for find_package(zkasio) needs none of their libraries.
+if(ZKASIO_JSON)
+    install(TARGETS zkasio_json EXPORT zkasio-json-targets FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+    install(EXPORT zkasio-json-targets NAMESPACE zkasio:: DESTINATION ${zkasio_package_dir})
+endif()
+
 # The pkg-config file finds the prefix from where it lies itself, so the installed tree can be moved.
 set(zkasio_pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")

@@ -1,7 +1,10 @@
 #include "support/dead_handle.hpp"
 #include "support/test_client.hpp"
 
+#include <zkasio/cache/children_stream.hpp>
 #include <zkasio/cache/tree_cache.hpp>
+#include <zkasio/cache/value_stream.hpp>
+#include <zkasio/config/config_value.hpp>
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
@@ -17,6 +20,9 @@ namespace {
 asio::awaitable<void> under_lock(lock_guard&) { co_return; }
 asio::awaitable<void> while_leading(leadership&) { co_return; }
 asio::awaitable<void> nothing() { co_return; }
+int text_length(std::string_view text) { return static_cast<int>(text.size()); }
+std::string as_text(int n) { return std::string(static_cast<std::size_t>(n), 'x'); }
+int one_more(int n) { return n + 1; }
 asio::awaitable<std::shared_ptr<lock_claim>> refused() { co_return nullptr; }
 
 template <class Lock>
@@ -130,6 +136,46 @@ TEST_CASE("what caches return may be awaited when they are gone") {
         co_await when_dead("cache.hpp close", tree_cache(zk, "/"), [](tree_cache& c) { return c.close(); });
         const tree_cache cache(zk, "/zookeeper");
         co_await when_dead("cache_changes.hpp next", cache.changes(), [](cache_changes& c) { return c.next(); });
+    };
+    with_client(body);
+}
+
+TEST_CASE("what streams of one node return may be awaited when they are gone") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::error_code closed = errc::client_closed;  // one that is destroyed is closed
+        using values = value_stream;
+        using children = children_stream;
+        co_await when_dead("value_stream.hpp next", watch_value(zk, "/"), [](values& s) { return s.next(); }, closed);
+        co_await when_dead("value_stream.hpp close", watch_value(zk, "/"), [](values& s) { return s.close(); });
+        co_await when_dead(
+            "children_stream.hpp next", watch_children(zk, "/"), [](children& s) { return s.next(); }, closed);
+        co_await when_dead("children_stream.hpp close", watch_children(zk, "/"),
+                           [](children& s) { return s.close(); });
+        using follower = node_follower;
+        co_await when_dead("node_follower.hpp next", follower(zk, "/", node_read::data),
+                           [](follower& f) { return f.next(std::nullopt); });  // says that it has ended
+        co_await when_dead("node_follower.hpp close", follower(zk, "/", node_read::data),
+                           [](follower& f) { return f.close(); });
+    };
+    with_client(body);
+}
+
+TEST_CASE("what configuration returns may be awaited when it is gone") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string path = co_await fresh_directory(zk, "dead-config");
+        const std::error_code closed = errc::client_closed;
+        using config = config_value<int>;
+        const config_format<int> format(text_length, as_text);
+        co_await when_dead(
+            "config_value.hpp ready", config(zk, path, format), [](config& c) { return c.ready(); }, closed);
+        co_await when_dead("config_value.hpp set", config(zk, path, format), [](config& c) { return c.set(3); });
+        co_await when_dead("config_value.hpp update", config(zk, path, format),
+                           [](config& c) { return c.update(one_more); });
+        co_await when_dead("config_value.hpp close", config(zk, path, format), [](config& c) { return c.close(); });
+        const config alive(zk, path, format);
+        co_await when_dead("config_value.hpp next", alive.changes(), [](config_changes<int>& c) { return c.next(); });
+        const node_data written = co_await zk.get(path);
+        CHECK(written.data == "xxxx");
     };
     with_client(body);
 }

@@ -4,7 +4,10 @@
 #include "unit/rig.hpp"
 
 #include <zkasio/as_result.hpp>
+#include <zkasio/cache/children_stream.hpp>
 #include <zkasio/cache/tree_cache.hpp>
+#include <zkasio/cache/value_stream.hpp>
+#include <zkasio/config/config_value.hpp>
 #include <zkasio/deadline.hpp>
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
@@ -114,6 +117,7 @@ private:
 
 asio::awaitable<void> guarded_work(lock_guard&) { co_return; }
 asio::awaitable<void> leading_work(leadership&) { co_return; }
+int same_number(int n) { return n; }
 asio::awaitable<void> within_session(session) { co_return; }
 asio::awaitable<void> within_scope(task_scope&) { co_return; }
 asio::awaitable<std::shared_ptr<lock_claim>> no_claim_at_all() { co_return nullptr; }
@@ -148,6 +152,17 @@ void list_caches(token_list& all) {
     all.compiles<cache>("cache.hpp ready", [](auto& c) { return c.ready(); });
     all.compiles<cache>("cache.hpp close", [](auto& c) { return c.close(); });
     all.compiles<cache_changes>("cache_changes.hpp next", [](auto& c) { return c.next(); });
+    all.compiles<value_stream>("value_stream.hpp next", [](auto& s) { return s.next(); });
+    all.compiles<value_stream>("value_stream.hpp close", [](auto& s) { return s.close(); });
+    all.compiles<children_stream>("children_stream.hpp next", [](auto& s) { return s.next(); });
+    all.compiles<children_stream>("children_stream.hpp close", [](auto& s) { return s.close(); });
+    all.compiles<node_follower>("node_follower.hpp next", [](auto& f) { return f.next({}); });
+    all.compiles<node_follower>("node_follower.hpp close", [](auto& f) { return f.close(); });
+    all.compiles<config_changes<int>>("config_value.hpp next", [](auto& c) { return c.next(); });
+    all.compiles<config_value<int>>("config_value.hpp ready", [](auto& c) { return c.ready(); });
+    all.compiles<config_value<int>>("config_value.hpp set", [](auto& c) { return c.set(1); });
+    all.compiles<config_value<int>>("config_value.hpp update", [](auto& c) { return c.update(same_number); });
+    all.compiles<config_value<int>>("config_value.hpp close", [](auto& c) { return c.close(); });
 }
 
 void list_operations(token_list& all) {

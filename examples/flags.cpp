@@ -1,0 +1,99 @@
+// Feature flags, and publish/subscribe, on nodes that are followed: flags 127.0.0.1:2181
+#include "expect.hpp"
+
+#include <zkasio/cache/value_stream.hpp>
+#include <zkasio/config/config_value.hpp>
+
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
+#include <asio/use_awaitable.hpp>
+
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+using namespace std::chrono_literals;
+
+// [flags]
+// The names of what is switched on, one a line, in one node: so that several are switched together.
+class feature_flags {
+public:
+    explicit feature_flags(const zkasio::client& zk) : on_(zk, "/flags-example/on", format(), none()) {}
+
+    asio::awaitable<void> ready() const { return on_.ready(); }
+    bool enabled(const std::string& name) const { return on_.value()->contains(name); }  // on any thread
+    asio::awaitable<void> enable(std::string name) const { return change(on_, std::move(name), true); }
+    asio::awaitable<void> disable(std::string name) const { return change(on_, std::move(name), false); }
+    zkasio::config_changes<std::set<std::string>> changes() const { return on_.changes(); }
+
+private:
+    using names = std::set<std::string>;
+    static names parse(std::string_view text) {
+        std::istringstream lines{std::string(text)};
+        names all;
+        for (std::string line; std::getline(lines, line);) all.insert(line);
+        return all;
+    }
+    static std::string print(const names& all) {
+        std::string text;
+        for (const std::string& name : all) text += name + '\n';
+        return text;
+    }
+    static zkasio::config_format<names> format() { return zkasio::config_format<names>(parse, print); }
+    static zkasio::config_options<names> none() { return zkasio::config_options<names>().default_value({}); }
+
+    // Whoever switches another flag at the same moment is not overwritten.
+    static asio::awaitable<void> change(const zkasio::config_value<names>& flags, std::string name, bool on) {
+        auto switched = [&](names all) {
+            on ? (void)all.insert(name) : (void)all.erase(name);
+            return all;
+        };
+        co_await flags.update(switched);
+    }
+
+    zkasio::config_value<names> on_;
+};
+// [/flags]
+
+// [subscriber]
+// The newest message counts: a subscriber that is slow, or was cut off, gets that, and not those before. For work that
+// must not be lost, a queue is the right thing.
+asio::awaitable<void> subscriber(zkasio::client zk, std::string name) {
+    const zkasio::value_stream news = zkasio::watch_value(zk, "/flags-example/news");
+    for (std::string text; text != "good night";) {
+        const auto message = co_await news.next();
+        text = message ? message->data : "nothing yet";
+        std::cout << name << " hears: " << text << "\n";
+    }
+}
+// [/subscriber]
+
+asio::awaitable<void> example(zkasio::client zk) {
+    co_await zk.remove_recursive("/flags-example");
+    const feature_flags flags(zk), elsewhere(zk);
+    co_await flags.ready();
+    expect(!flags.enabled("dark mode"), "all is off at first");
+    const auto changes = flags.changes();
+    co_await elsewhere.enable("dark mode");
+    co_await elsewhere.enable("beta");
+    while (!flags.enabled("beta")) co_await changes.next();
+    expect(flags.enabled("dark mode"), "both are on");
+    co_await flags.disable("beta");
+
+    const auto executor = co_await asio::this_coro::executor;
+    asio::co_spawn(executor, subscriber(zk, "alice"), rethrow);
+    asio::co_spawn(executor, subscriber(zk, "bob"), rethrow);
+    for (const char* text : {"hello", "good night"}) co_await zk.create_or_set("/flags-example/news", text);
+}
+
+void all(std::string servers) {
+    asio::io_context io;
+    asio::co_spawn(io, example({io, zkasio::client_options(servers).session_timeout(10s)}), rethrow);
+    io.run();  // until everybody has heard the last message
+}
+
+int main(int argc, char** argv) { return run_example(argc, argv, all); }

@@ -1,0 +1,44 @@
+#include <zkasio/cache/detail/stream_state.hpp>
+
+#include <zkasio/error.hpp>
+#include <zkasio/path.hpp>
+
+#include <utility>
+
+namespace zkasio::cache_detail {
+
+namespace {
+
+std::string checked_path(const std::string& name, std::string path) {
+    if (const std::string problem = path_problem(path); !problem.empty())
+        throw error(errc::invalid_path, name, path, problem);
+    return path;
+}
+
+const stream_ptr& present(const stream_ptr& stream) {
+    if (!stream) throw error(errc::invalid_argument, "watch", {}, "this stream was moved from");
+    return stream;
+}
+
+}  // namespace
+
+stream_state::stream_state(const client& zk, std::string n, std::string p, node_read what)
+    : name(std::move(n)), path(checked_path(name, std::move(p))), follower(zk, path, what) {}
+
+asio::awaitable<std::optional<node_answer>> next_state(stream_ptr stream) {
+    if (present(stream)->in_use.exchange(true))
+        throw error(errc::invalid_argument, stream->name, stream->path,
+                    "another coroutine awaits next() of this stream");
+    const std::unique_ptr<std::atomic<bool>, void (*)(std::atomic<bool>*)> release(
+        &stream->in_use, [](std::atomic<bool>* in_use) { in_use->store(false); });
+    node_report report = co_await stream->follower.next(stream->told);
+    if (report.ended) throw error(report.mark.code, stream->name, stream->path);
+    stream->told = report.mark;
+    if (report.mark.code == zk_errc::no_node) co_return std::nullopt;
+    if (report.mark.code) throw error(report.mark.code, stream->name, stream->path);
+    co_return std::move(report.answer);
+}
+
+asio::awaitable<void> stream_closed(stream_ptr stream) { co_await present(stream)->follower.close(); }
+
+}  // namespace zkasio::cache_detail

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <zkasio/client.hpp>
+#include <zkasio/node_follower.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace zkasio::cache_detail {
+
+/// Behind a value_stream and a children_stream.
+struct stream_state {
+    /// @param n what errors speak of.
+    stream_state(const client& zk, std::string n, std::string p, node_read what);
+
+    const std::string name, path;
+    const node_follower follower;
+    std::atomic<bool> in_use{false};
+    std::optional<node_mark> told;  // what next() has returned last, or thrown; the coroutine's that runs it
+};
+using stream_ptr = std::shared_ptr<stream_state>;
+
+/// The next state; nothing: there is no node. @param stream null: it was moved from.
+asio::awaitable<std::optional<node_answer>> next_state(stream_ptr stream);
+asio::awaitable<void> stream_closed(stream_ptr stream);
+
+}  // namespace zkasio::cache_detail

@@ -1,0 +1,163 @@
+#include <zkasio/config/config_core.hpp>
+
+#include <zkasio/config/detail/config_core.hpp>
+#include <zkasio/config/detail/state_after.hpp>
+#include <zkasio/path.hpp>
+
+#include <utility>
+
+namespace zkasio::config_detail {
+
+namespace {
+
+const core_ptr& present(const core_ptr& core) {
+    if (!core) throw error(errc::invalid_argument, "config", {}, "this config_value was moved from");
+    return core;
+}
+
+}  // namespace
+
+core_ptr open_config(const client& zk, std::string path, value_parser parse, std::shared_ptr<const void> fallback) {
+    if (const std::string problem = path_problem(path); !problem.empty())
+        throw error(errc::invalid_path, "config", path, problem);
+    auto core = std::make_shared<config_core>(zk, std::move(path), std::move(parse), std::move(fallback));
+    core->begin();
+    return core;
+}
+
+// Who waits has a share in the core: that alone would keep it going.
+void stop_config(const core_ptr& core) noexcept { core->follower().stop(); }
+
+const std::string& path_of_config(const core_ptr& core) { return present(core)->path(); }
+state_ptr state_of_config(const core_ptr& core) { return present(core)->latest(); }
+reader_ptr reader_of_config(const core_ptr& core) { return std::make_shared<config_reader>(present(core)); }
+
+// ------------------------------------------------------------------------------------------------------ waiting
+
+asio::awaitable<void> config_ready(core_ptr core) {
+    for (;;) {
+        // In this order: what comes between the two is not missed.
+        const one_shot_event notice = present(core)->next_notice();
+        const state_ptr state = core->latest();
+        if (state->number > 0 && state->value) co_return;
+        core->check();
+        if (state->number > 0) throw *state->problem;
+        co_await notice.wait();
+    }
+}
+
+asio::awaitable<state_ptr> next_config_state(reader_ptr reader) {
+    if (!reader) throw error(errc::invalid_argument, "config", {}, "these changes were moved from");
+    const core_ptr core = reader->core;
+    if (reader->in_use.exchange(true))
+        throw error(errc::invalid_argument, "config", core->path(), "another coroutine awaits next() of these changes");
+    const std::unique_ptr<std::atomic<bool>, void (*)(std::atomic<bool>*)> release(
+        &reader->in_use, [](std::atomic<bool>* in_use) { in_use->store(false); });
+    for (;;) {
+        const one_shot_event notice = core->next_notice();
+        core->check();
+        state_ptr state = core->latest();
+        if (state->number > reader->told) {
+            reader->told = state->number;
+            co_return state;
+        }
+        co_await notice.wait();
+    }
+}
+
+asio::awaitable<void> close_config(core_ptr core) { co_await present(core)->follower().close(); }
+
+// ------------------------------------------------------------------------------------------------------ writing
+
+error no_value_to_update(const std::string& path) {
+    return error(zk_errc::no_node, "update", path, "there is no value to change: set() one, or give a default_value()");
+}
+
+void throw_refusal(std::string_view operation, const std::string& path) {
+    throw error(errc::invalid_argument, operation, path, "the value is refused: " + reason_in_flight());
+}
+
+namespace {
+
+// What a request has failed with, as the failure of `operation`.
+error failure_of(std::string_view operation, const std::string& path, const error& e) {
+    const bool no_parent = e.code() == zk_errc::no_node;
+    return error(e.code(), operation, path,
+                 no_parent ? "the node, or its parent, does not exist: see config_options::create_with()" : "",
+                 e.outcome_unknown());
+}
+
+// The new version; nothing if that is not the version any more.
+asio::awaitable<std::optional<std::int32_t>> write(operations on, std::string path, std::string text,
+                                                   std::int32_t version, create_options how) {
+    try {
+        if (version == no_node_version) {
+            const std::optional<created> made = co_await on.create_unless_exists(path, text, how);
+            if (!made) co_return std::nullopt;
+            co_return made->stat.version;
+        }
+        if (version == any_version) {
+            const node_stat stat = co_await on.create_or_set(path, text, how);
+            co_return stat.version;
+        }
+        const node_stat stat = co_await on.set(path, text, version);
+        co_return stat.version;
+    } catch (const error& e) {
+        const bool conflict = e.code() == zk_errc::bad_version || (version >= 0 && e.code() == zk_errc::no_node);
+        if (!conflict) throw;
+    }
+    co_return std::nullopt;
+}
+
+// As write(), and failures are of `operation`.
+asio::awaitable<std::optional<std::int32_t>> write_as(std::string operation, core_ptr core, std::string text,
+                                                      std::int32_t version, create_options how) {
+    try {
+        const std::optional<std::int32_t> written =
+            co_await write(core->on(), core->path(), std::move(text), version, how);
+        co_return written;
+    } catch (const error& e) {
+        throw failure_of(operation, core->path(), e);
+    }
+}
+
+asio::awaitable<std::optional<node_data>> read(operations on, std::string path) {
+    try {
+        std::optional<node_data> found = co_await on.get(path);
+        co_return found;
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw failure_of("update", path, e);
+    }
+    co_return std::nullopt;
+}
+
+}  // namespace
+
+asio::awaitable<std::int32_t> set_config(core_ptr core, std::function<std::string()> print, std::int32_t version,
+                                         create_options how) {
+    const std::string& path = present(core)->path();
+    if (version < no_node_version) throw error(errc::invalid_argument, "set", path, "a version is not negative");
+    std::string text = explained("set", path, print);
+    const std::optional<std::int32_t> written = co_await write_as("set", core, std::move(text), version, how);
+    if (!written) throw error(zk_errc::bad_version, "set", path, "somebody else has written, created or removed it");
+    co_return *written;
+}
+
+asio::awaitable<std::int32_t> update_config(
+    core_ptr core, std::function<std::string(std::optional<std::string_view> text)> change, create_options how) {
+    back_off pauses = present(core)->on().make_back_off();
+    for (;;) {
+        const std::optional<node_data> before = co_await read(core->on(), core->path());
+        std::optional<std::string_view> text;
+        if (before) text = before->data;
+        std::string changed = change(text);
+        const std::int32_t version = before ? before->stat.version : no_node_version;
+        const std::optional<std::int32_t> written =
+            co_await write_as("update", core, std::move(changed), version, how);
+        if (written) co_return *written;
+        co_await pauses.pause();
+        co_await core->on().sync(core->path());  // the server may lag behind the one that has refused it
+    }
+}
+
+}  // namespace zkasio::config_detail

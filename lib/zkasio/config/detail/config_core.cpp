@@ -1,0 +1,67 @@
+#include <zkasio/config/detail/config_core.hpp>
+
+#include <zkasio/config/detail/state_after.hpp>
+
+#include <utility>
+
+namespace zkasio::config_detail {
+
+namespace {
+
+state_ptr nothing_yet(std::shared_ptr<const void> fallback) {
+    auto state = std::make_shared<config_state>();
+    state->value = std::move(fallback);
+    return state;
+}
+
+}  // namespace
+
+config_core::config_core(const client& zk, std::string path, value_parser parse, std::shared_ptr<const void> fallback)
+    : on_(zk),
+      path_(std::move(path)),
+      parse_(std::move(parse)),
+      fallback_(std::move(fallback)),
+      follower_(zk, path_, node_read::data),
+      latest_(nothing_yet(fallback_)) {}
+
+// The follower has the function, and is ours: it must not keep us.
+void config_core::listen(std::optional<node_mark> known) {
+    follower_.tell_next(std::move(known), [weak = weak_from_this()](const node_report& said) {
+        if (const auto self = weak.lock()) self->hear(said);
+    });
+}
+
+void config_core::hear(const node_report& said) {
+    if (said.ended) return publish(latest(), said.mark.code);
+    publish(std::make_shared<config_state>(state_after(*latest(), said, path_, parse_, fallback_)), {});
+    listen(said.mark);
+}
+
+// Those who wait are told, and what goes is destroyed, without the lock.
+void config_core::publish(state_ptr next, std::error_code ended) {
+    std::unique_lock lock(mutex_);
+    latest_.swap(next);
+    if (!ended_) ended_ = ended;
+    const std::optional<one_shot_event> waited_for = std::exchange(waited_for_, std::nullopt);
+    lock.unlock();
+    if (waited_for) waited_for->fire();
+}
+
+state_ptr config_core::latest() const {
+    const std::lock_guard lock(mutex_);
+    return latest_;
+}
+
+void config_core::check() const {
+    const std::lock_guard lock(mutex_);
+    if (ended_) throw error(ended_, "config", path_);
+}
+
+one_shot_event config_core::next_notice() {
+    const std::lock_guard lock(mutex_);
+    if (!waited_for_) waited_for_.emplace(on_.make_one_shot_event());
+    if (ended_) waited_for_->fire();
+    return *waited_for_;
+}
+
+}  // namespace zkasio::config_detail

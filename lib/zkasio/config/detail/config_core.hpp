@@ -1,0 +1,62 @@
+#pragma once
+
+#include <zkasio/config/config_core.hpp>
+#include <zkasio/node_follower.hpp>
+#include <zkasio/one_shot_event.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <system_error>
+
+namespace zkasio::config_detail {
+
+/// Behind a config_value: hears of the node on the client's strand, and shows on any thread what is known of it.
+class config_core : public std::enable_shared_from_this<config_core> {
+public:
+    config_core(const client& zk, std::string path, value_parser parse, std::shared_ptr<const void> fallback);
+
+    /// Listens; to be called once.
+    void begin() { listen(std::nullopt); }
+
+    const operations& on() const noexcept { return on_; }
+    const std::string& path() const noexcept { return path_; }
+    const node_follower& follower() const noexcept { return follower_; }
+
+    state_ptr latest() const;
+    /// Throws what has ended it.
+    void check() const;
+    /// Fired when there is another state, or it has ended.
+    one_shot_event next_notice();
+
+private:
+    void listen(std::optional<node_mark> known);
+    void hear(const node_report& said);
+    void publish(state_ptr next, std::error_code ended);
+
+    const operations on_;
+    const std::string path_;
+    const value_parser parse_;
+    const std::shared_ptr<const void> fallback_;
+    const node_follower follower_;
+
+    mutable std::mutex mutex_;
+    state_ptr latest_;  // guarded, as what follows
+    std::error_code ended_;
+    std::optional<one_shot_event> waited_for_;
+};
+
+/// Behind a config_changes.
+class config_reader {
+public:
+    explicit config_reader(core_ptr c) : core(std::move(c)) {}
+
+    const core_ptr core;
+    std::atomic<bool> in_use{false};
+    std::uint64_t told = 0;  // the number of the last state; the coroutine's that runs next()
+};
+
+}  // namespace zkasio::config_detail

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <zkasio/back_off.hpp>
+#include <zkasio/client.hpp>
+#include <zkasio/detail/follow_rules.hpp>
+#include <zkasio/node_feed.hpp>
+#include <zkasio/node_follower.hpp>
+#include <zkasio/one_shot_event.hpp>
+
+#include <asio/any_io_executor.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+
+namespace zkasio::detail {
+
+/// Sends what follow_rules decide. Lives on the client's strand; begin(), tell_next() and stop() may be called from any
+/// thread.
+class follow_engine final : public node_feed_listener, public std::enable_shared_from_this<follow_engine> {
+public:
+    follow_engine(const client& zk, std::string path, node_read what);
+
+    void begin(client zk);
+    void tell_next(std::optional<node_mark> known, node_follower::listener tell);
+    /// Leaves the watch, in the background. The first call counts.
+    void stop() noexcept;
+
+    const operations& on() const noexcept { return on_; }
+    /// Fired when nothing is left of it on the servers.
+    const one_shot_event& stopped() const noexcept { return stopped_; }
+
+private:
+    void connected() override;
+    void disconnected() override;
+    void closed(std::error_code why) override;
+    void answered(node_read what, const std::string& path, std::error_code code, node_answer answer) override;
+    void changed(node_change what, const std::string& path) override;
+    bool watches(node_read what, const std::string& path) const override;
+    void for_each_watch(const std::function<void(node_read, const std::string&)>& f) const override;
+
+    void work();
+    void pause();
+    void tell(node_report report);
+    void tell_end();
+    void stop_now();
+    void when_answered(void (follow_engine::*next)());
+    void leave();
+    void end();
+
+    const operations on_;
+    const asio::any_io_executor strand_;
+    const std::string path_;
+    const node_read what_;
+    const one_shot_event stopped_;
+    follow_rules rules_;
+    node_feed feed_;
+    back_off pauses_;
+    node_follower::listener tell_;  // null: nobody wants to know
+    std::error_code ended_;
+    bool up_ = false, pausing_ = false, stopping_ = false;
+    bool leave_data_ = false, leave_children_ = false;  // while it stops: these watches are to be left
+    std::shared_ptr<const void> work_;                  // the same: see operations::begin_background_work()
+};
+
+}  // namespace zkasio::detail

@@ -1,0 +1,76 @@
+#include "support/catch.hpp"
+
+#include <zkasio/config/config_options.hpp>
+#include <zkasio/config/json.hpp>
+
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace zkasio;
+
+namespace {
+
+struct limits_of_test {
+    int connections = 0;
+    std::vector<std::string> hosts;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(limits_of_test, connections, hosts)
+
+std::string nested(std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); }
+
+}  // namespace
+
+TEST_CASE("json: a type goes to text and back") {
+    const config_format<limits_of_test> format = default_config_format<limits_of_test>::make();
+    limits_of_test limits;
+    limits.connections = 7;
+    limits.hosts.push_back("a\"b");
+    const std::string text = format.print()(limits);
+    CHECK(text == R"({"connections":7,"hosts":["a\"b"]})");
+    CHECK(format.parse()(text).hosts.front() == "a\"b");
+}
+
+TEST_CASE("json: nonsense is an exception") {
+    const config_format<limits_of_test> format = json_format<limits_of_test>();
+    for (const char* text : {"", "{", "[]", "null", "{\"connections\":1}", "{\"connections\":\"1\",\"hosts\":[]}",
+                             "{\"connections\":1,\"hosts\":[1]}", "{\"connections\":1,\"hosts\":[]} x", "\xff\xfe",
+                             "{\"connections\":1,\"hosts\":[\"\xff\"]}", "nan", "1e99999"}) {
+        INFO(text);
+        CHECK_THROWS_AS(format.parse()(text), nlohmann::json::exception);
+    }
+    limits_of_test not_utf8;
+    not_utf8.hosts.push_back("\xff");
+    CHECK_THROWS_AS(format.print()(not_utf8), nlohmann::json::exception);
+}
+
+TEST_CASE("json: nesting is limited before it is looked at") {
+    CHECK(parse_json(nested(64)).is_array());
+    CHECK_THROWS_AS(parse_json(nested(65)), std::length_error);
+    CHECK_THROWS_AS(parse_json(nested(100000)), std::length_error);
+    CHECK_THROWS_AS(parse_json(std::string(1000000, '[')), std::length_error);
+    std::string objects;
+    for (int i = 0; i < 100000; ++i) objects += "{\"a\":";
+    CHECK_THROWS_AS(parse_json(objects), std::length_error);
+    CHECK(parse_json(nested(1), 1).is_array());
+    CHECK_THROWS_AS(parse_json(nested(2), 1), std::length_error);
+    CHECK(parse_json("1", 0) == 1);
+    std::string wide = "[";
+    for (int i = 0; i < 1000; ++i) wide += "[1],";
+    CHECK(parse_json(wide + "[1]]", 2).size() == 1001);
+}
+
+TEST_CASE("config: what validate() takes") {
+    config_options<int> options;
+    CHECK_FALSE(options.check());
+    options.validate([](int n) { return n > 0; });
+    CHECK_NOTHROW(options.check()(1));
+    CHECK_THROWS_AS(options.check()(0), std::invalid_argument);
+    const auto throwing = [](const int& n) {
+        if (n > 5) throw std::range_error("too many");
+    };
+    options.validate(throwing);
+    CHECK_NOTHROW(options.check()(0));
+    CHECK_THROWS_AS(options.check()(6), std::range_error);
+}
