@@ -20,6 +20,7 @@ void node_keeper::forget_node() noexcept {
 void node_keeper::begin(const session& on) {
     // What a session has owned goes with it.
     if (is_ephemeral(options_.mode()) && on.id() != last_.id()) forget_node();
+    if (on.id() != last_.id()) claim_.reset();
     last_ = on;
     running_ = true;
 }
@@ -139,6 +140,8 @@ asio::awaitable<void> node_keeper::remove(std::shared_ptr<node_keeper> self, ses
 }
 
 asio::awaitable<void> node_keeper::run(std::shared_ptr<node_keeper> self, session on) {
+    if (!is_sequential(self->options_.mode()) && !self->claim_)
+        self->claim_ = co_await node_claim::get(on, self->board_);
     bool missing = true;  // without a look: most often it is
     for (;;) {
         const one_shot_event wish = self->board_->next_wish();
@@ -197,6 +200,7 @@ bool may_still_stand(const std::exception_ptr& why) {
 void node_keeper::end(const std::exception_ptr& why) {
     // Whatever it was that went wrong, a node that nobody keeps must not stand.
     if (is_ephemeral(options_.mode()) && may_stand() && may_still_stand(why)) last_.ensure_removed(node_path_);
+    if (claim_) claim_->release(*board_);
     board_->end(end_of_node(why, board_->path()));
 }
 

@@ -2,6 +2,7 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/membership/detail/node_board.hpp>
+#include <zkasio/membership/detail/node_claim.hpp>
 #include <zkasio/membership/detail/node_step.hpp>
 #include <zkasio/membership/persistent_node_options.hpp>
 #include <zkasio/session.hpp>
@@ -47,11 +48,12 @@ private:
 
     const std::shared_ptr<node_board> board_;
     const persistent_node_options options_;
-    session last_;             // the one that keep() was called with last
-    bool running_ = false;     // keep() is
-    std::string node_path_;    // "": a sequential node that has no name yet
-    std::int64_t created_by_ = 0;   // see node_facts
-    bool outcome_unknown_ = false;  // see node_facts
+    std::shared_ptr<node_claim> claim_;  // in that session
+    session last_;                       // the one that keep() was called with last
+    bool running_ = false;               // keep() is
+    std::string node_path_;              // "": a sequential node that has no name yet
+    std::int64_t created_by_ = 0;        // see node_facts
+    bool outcome_unknown_ = false;       // see node_facts
 };
 
 }  // namespace zkasio::membership_detail
