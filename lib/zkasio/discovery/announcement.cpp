@@ -8,10 +8,11 @@
 namespace zkasio {
 namespace {
 
-asio::awaitable<void> refused_update(std::exception_ptr why) {
+asio::awaitable<void> refused_announcement(std::exception_ptr why) {
     std::rethrow_exception(why);
     co_return;
 }
+asio::awaitable<void> nothing_announced() { co_return; }
 
 }  // namespace
 
@@ -21,16 +22,21 @@ announcement::announcement(persistent_node node, std::string path, service_insta
 asio::awaitable<void> announcement::update(service_instance is) const {
     std::string data;
     try {
-        if (is.name() != announced_.name() || is.id() != announced_.id() || is.type() != announced_.type())
+        if (!node_) throw error(errc::invalid_argument, "update", {}, "nothing was announced");
+        if (is.name() != announced_->name() || is.id() != announced_->id() || is.type() != announced_->type())
             throw error(errc::invalid_argument, "update", path_, "this is another instance than the one announced");
         data = is.to_json();
     } catch (...) {
-        return refused_update(std::current_exception());
+        return refused_announcement(std::current_exception());
     }
-    return node_.set_data(std::move(data));
+    return node_->set_data(std::move(data));
 }
 
-asio::awaitable<void> announcement::withdraw() const { return node_.leave(); }
-asio::awaitable<void> announcement::ended() const { return node_.ended(); }
+asio::awaitable<void> announcement::withdraw() const { return node_ ? node_->leave() : nothing_announced(); }
+
+asio::awaitable<void> announcement::ended() const {
+    if (node_) return node_->ended();
+    return refused_announcement(std::make_exception_ptr(error(errc::invalid_argument, "ended", {}, "nothing was announced")));
+}
 
 }  // namespace zkasio

@@ -7,6 +7,7 @@
 
 #include <asio/awaitable.hpp>
 
+#include <optional>
 #include <string>
 
 namespace zkasio {
@@ -20,10 +21,12 @@ struct make_announcement;
 ///
 /// *Lifetime*: move-only; withdraws when destroyed, in the background (client::idle() waits for that). Until then it
 /// keeps the client open, and like a guard it must not outlive the execution context of its client. May be used on any
-/// thread. Its members return what may be awaited when it is gone: it is withdrawn by then. One that was moved from
-/// fails with errc::invalid_argument; withdraw() does nothing.
+/// thread. Its members return what may be awaited when it is gone: it is withdrawn by then. One that was made without
+/// arguments or moved from fails with errc::invalid_argument; withdraw() does nothing.
 class ZKASIO_EXPORT announcement {
 public:
+    announcement() noexcept = default;
+
     /// Tells clients something else of the instance: another address, another payload, that it is not enabled().
     /// *Completes when* a server has confirmed it. While there is no node, it is created with that.
     /// *Fails with* errc::invalid_argument for another name, id or type than those that were announced, and as
@@ -37,7 +40,7 @@ public:
     /// *Cancellation* ends the wait only.
     asio::awaitable<void> ended() const;
 
-    persistent_node_state state() const noexcept { return node_.state(); }
+    persistent_node_state state() const noexcept { return node_ ? node_->state() : persistent_node_state::ended; }
 
     /// Of the node, as it was created first.
     const std::string& path() const noexcept { return path_; }
@@ -46,9 +49,9 @@ private:
     friend struct discovery_detail::make_announcement;
     announcement(persistent_node node, std::string path, service_instance announced);
 
-    persistent_node node_;
+    std::optional<persistent_node> node_;  // with announced_
     std::string path_;
-    service_instance announced_;
+    std::optional<service_instance> announced_;
 };
 
 }  // namespace zkasio
