@@ -9,6 +9,8 @@
 #include <zkasio/cache/value_stream.hpp>
 #include <zkasio/config/config_value.hpp>
 #include <zkasio/deadline.hpp>
+#include <zkasio/discovery/provider.hpp>
+#include <zkasio/discovery/registry.hpp>
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
@@ -256,6 +258,20 @@ void list_elections(token_list& all) {
     all.compiles<leader_observer>("leader_observer.hpp next", [](auto& o) { return o.next(); });
 }
 
+void list_discovery(token_list& all) {
+    all.compiles<registry>("registry.hpp announce", [](auto& r) { return r.announce(service_instance("s")); });
+    all.compiles<registry>("registry.hpp names", [](auto& r) { return r.names(); });
+    all.compiles<registry>("registry.hpp instances", [](auto& r) { return r.instances("s"); });
+    all.compiles<announcement>("announcement.hpp update", [](auto& a) { return a.update(service_instance("s")); });
+    all.compiles<announcement>("announcement.hpp withdraw", [](auto& a) { return a.withdraw(); });
+    all.compiles<announcement>("announcement.hpp ended", [](auto& a) { return a.ended(); });
+    all.compiles<provider>("provider.hpp pick", [](auto& p) { return p.pick(); });
+    all.compiles<provider>("provider.hpp pick_for", [](auto& p) { return p.pick_for("key"); });
+    all.compiles<provider>("provider.hpp ready", [](auto& p) { return p.ready(); });
+    all.compiles<provider>("provider.hpp changed", [](auto& p) { return p.changed(p.view()); });
+    all.compiles<provider>("provider.hpp close", [](auto& p) { return p.close(); });
+}
+
 void list_free_functions(token_list& all) {
     all.compiles<client>("revoke", [](auto& c) { return revoke(c, "/a"); });
     all.compiles<mutex>("with_lock", [](auto& m) { return with_lock(m.acquire(), guarded_work); });
@@ -274,6 +290,7 @@ TEST_CASE("tokens: every operation fails in order with every completion token", 
     list_caches(all);
     list_locks(all);
     list_elections(all);
+    list_discovery(all);
     list_free_functions(all);
 
     test_loop loop;
