@@ -4,8 +4,8 @@ build_packages=(g++ cmake ninja-build pkgconf libasio-dev libzookeeper-st-dev ca
     libcli11-dev libfmt-dev nlohmann-json3-dev)
 packages=("${build_packages[@]}" zookeeper default-jre-headless iproute2)
 # Other libraries that share locks with ours: tests/interop.
-interop_packages=(default-jdk-headless libcurator-recipes-java golang-go golang-github-samuel-go-zookeeper-dev
-    python3-kazoo)
+interop_packages=(default-jdk-headless libcurator-recipes-java libcurator-discovery-java golang-go
+    golang-github-samuel-go-zookeeper-dev python3-kazoo)
 
 say() { printf '\n== %s\n' "$*"; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }

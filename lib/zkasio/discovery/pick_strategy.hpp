@@ -13,7 +13,7 @@ class pick_strategy {
 public:
     enum class kind { round_robin, random, least_outstanding, sticky, weighted };
 
-    /// One after another. The default.
+    /// One after another, for each thread. The default.
     static pick_strategy round_robin() { return pick_strategy(kind::round_robin); }
     static pick_strategy random() { return pick_strategy(kind::random); }
     /// One with the fewest `picked` objects of this provider; looks at all instances each time.

@@ -54,6 +54,18 @@ std::size_t pick_pool::by_weight(double part) const noexcept {
 
 // ---------------------------------------------------------------------------------------------------------- picker
 
+picker::picker(pick_strategy::kind how, ejection_policy policy, std::uint64_t seed) noexcept
+    : how_(how), policy_(policy), seed_(seed) {
+    for (std::size_t i = 0; i < stripes; ++i) turns_[i].next = std::uint64_t(i) << 48;  // they never draw the same
+}
+
+std::uint64_t picker::next_turn() noexcept {
+    std::atomic<std::uint64_t>& next = turns_[stripe_of_thread()].next;
+    const std::uint64_t turn = next.load(std::memory_order_relaxed);
+    next.store(turn + 1, std::memory_order_relaxed);
+    return turn;
+}
+
 // Asks for the time when somebody has failed often enough, and once.
 class picker::health {
 public:
@@ -80,8 +92,7 @@ double part_of_one(std::uint64_t drawn) noexcept { return static_cast<double>(dr
 
 const member_ptr* picker::next(const pick_pool& from) noexcept {
     if (from.size() == 0) return nullptr;
-    const std::uint64_t turn = turn_.fetch_add(1, std::memory_order_relaxed);
-    const std::uint64_t n = from.size();
+    const std::uint64_t turn = next_turn(), n = from.size();
     const auto drawn = [&] { return mixed(seed_ + turn * 0x9e3779b97f4a7c15); };  // splitmix64
     switch (how_) {
         case pick_strategy::kind::round_robin: return nth(from, turn % n, turn / n);

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <zkasio/discovery/detail/failure_record.hpp>
+#include <zkasio/discovery/detail/stripes.hpp>
 #include <zkasio/discovery/pick_strategy.hpp>
 #include <zkasio/discovery/service_instance.hpp>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -64,8 +66,7 @@ private:
 /// Decides which member of a pool is next. Any threads at once, without a lock and without memory.
 class picker {
 public:
-    picker(pick_strategy::kind how, ejection_policy policy, std::uint64_t seed) noexcept
-        : how_(how), policy_(policy), seed_(seed) {}
+    picker(pick_strategy::kind how, ejection_policy policy, std::uint64_t seed) noexcept;
 
     /// Null when there is none. When all are ejected, this counts for none of them: to ask somebody who fails is better
     /// than to ask nobody.
@@ -75,6 +76,7 @@ public:
 
 private:
     class health;
+    std::uint64_t next_turn() noexcept;
     const member_ptr* nth(const pick_pool& from, std::uint64_t first, std::uint64_t other) const noexcept;
     const member_ptr* least_outstanding(const pick_pool& from, std::uint64_t turn) const noexcept;
     const member_ptr* sticky(const pick_pool& from, std::uint64_t drawn) noexcept;
@@ -83,7 +85,11 @@ private:
     const pick_strategy::kind how_;
     const ejection_policy policy_;
     const std::uint64_t seed_;
-    std::atomic<std::uint64_t> turn_{0};
+    // Each thread goes round by itself. Two that share one may get the same turn, which does no harm.
+    struct alignas(cache_line) turn_of_thread {
+        std::atomic<std::uint64_t> next{0};
+    };
+    std::array<turn_of_thread, stripes> turns_;
     std::atomic<std::uint64_t> sticky_{0};  // the serial of the one that is picked again and again; 0: none yet
 };
 

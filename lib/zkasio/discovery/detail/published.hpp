@@ -1,6 +1,10 @@
 #pragma once
 
+#include <zkasio/discovery/detail/stripes.hpp>
+
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -13,7 +17,8 @@ namespace zkasio::discovery_detail {
 /// A std::atomic<std::shared_ptr> of g++ 12 has a lock inside, for which a reader that was preempted lets all others
 /// wait; and a pointer per thread would keep old values for as long as the thread lives. Here a reader says at a slot
 /// that it reads there, and then looks whether that is still the current one. A slot is never freed before the object
-/// is, and gets another value only when it is not current and nobody reads there. The two orders, "reader counts
+/// is, and gets another value only when it is not current and nobody reads there. Threads count themselves in different
+/// cache lines, or they would wait for each other's. The two orders, "reader counts
 /// itself, then looks at current_" and "writer changes current_, then looks at the count", are sequentially consistent:
 /// either the reader sees the change, or the writer the reader.
 template <class T>
@@ -31,9 +36,9 @@ public:
     /// was changed in this very moment.
     template <class F>
     auto read(F f) const noexcept {
-        for (;;) {
+        for (const std::size_t stripe = stripe_of_thread();;) {
             slot* const s = current_.load();
-            const reader here(*s);
+            const reader here(s->counts[stripe].readers);
             if (current_.load() == s) return f(*s->value);
         }
     }
@@ -48,22 +53,30 @@ public:
     }
 
 private:
-    struct slot {
+    struct alignas(cache_line) reader_count {
         std::atomic<std::uint32_t> readers{0};
+    };
+    struct slot {
+        std::array<reader_count, stripes> counts;
         std::unique_ptr<const T> value;
     };
     class reader {
     public:
-        explicit reader(slot& s) noexcept : at_(s) { at_.readers.fetch_add(1); }
+        explicit reader(std::atomic<std::uint32_t>& count) noexcept : count_(count) { count_.fetch_add(1); }
         reader(const reader&) = delete;
         reader& operator=(const reader&) = delete;
-        ~reader() { at_.readers.fetch_sub(1, std::memory_order_release); }
+        ~reader() { count_.fetch_sub(1, std::memory_order_release); }
 
     private:
-        slot& at_;
+        std::atomic<std::uint32_t>& count_;
     };
 
-    bool is_unused(const slot& s) const noexcept { return &s != current_.load() && s.readers.load() == 0; }
+    bool is_unused(const slot& s) const noexcept {
+        if (&s == current_.load()) return false;
+        for (const reader_count& c : s.counts)
+            if (c.readers.load() != 0) return false;
+        return true;
+    }
 
     slot& unused() {
         for (const auto& s : slots_)
