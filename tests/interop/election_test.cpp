@@ -54,7 +54,8 @@ private:
 
 /// An election that ours and theirs share: candidates who come one after another, and lead in that order.
 struct shared_election {
-    shared_election(client c, std::string p, name_scheme n) : zk(std::move(c)), path(std::move(p)), names(std::move(n)) {}
+    shared_election(client c, std::string p, name_scheme n)
+        : zk(std::move(c)), path(std::move(p)), names(std::move(n)) {}
 
     client zk;
     std::string path;
