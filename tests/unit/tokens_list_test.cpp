@@ -17,6 +17,8 @@
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/membership/group.hpp>
+#include <zkasio/membership/partitioner.hpp>
 #include <zkasio/node_follower.hpp>
 #include <zkasio/session_loop.hpp>
 #include <zkasio/task_scope.hpp>
@@ -121,6 +123,7 @@ private:
 asio::awaitable<void> guarded_work(lock_guard&) { co_return; }
 asio::awaitable<void> leading_work(leadership&) { co_return; }
 int same_number(int n) { return n; }
+asio::awaitable<void> partition_work_of(held_partition&) { co_return; }
 asio::awaitable<void> within_session(session) { co_return; }
 asio::awaitable<void> within_scope(task_scope&) { co_return; }
 asio::awaitable<std::shared_ptr<lock_claim>> no_claim_at_all() { co_return nullptr; }
@@ -273,6 +276,27 @@ void list_discovery(token_list& all) {
     all.compiles<provider>("provider.hpp close", [](auto& p) { return p.close(); });
 }
 
+void list_members(token_list& all) {
+    using node = persistent_node;
+    all.compiles<node>("persistent_node.hpp created", [](auto& n) { return n.created(); });
+    all.compiles<node>("persistent_node.hpp set_data", [](auto& n) { return n.set_data(""); });
+    all.compiles<node>("persistent_node.hpp state_after", [](auto& n) { return n.state_after(n.state()); });
+    all.compiles<node>("persistent_node.hpp ended", [](auto& n) { return n.ended(); });
+    all.compiles<node>("persistent_node.hpp leave", [](auto& n) { return n.leave(); });
+    all.compiles<group>("group.hpp join", [](auto& g) { return g.join("me"); });
+    all.compiles<group>("group.hpp members", [](auto& g) { return g.members(); });
+    using member = group_membership;
+    all.compiles<member>("group_membership.hpp set_data", [](auto& m) { return m.set_data(""); });
+    all.compiles<member>("group_membership.hpp state_after", [](auto& m) { return m.state_after(m.state()); });
+    all.compiles<member>("group_membership.hpp ended", [](auto& m) { return m.ended(); });
+    all.compiles<member>("group_membership.hpp leave", [](auto& m) { return m.leave(); });
+    all.compiles<group_observer>("group_observer.hpp ready", [](auto& o) { return o.ready(); });
+    all.compiles<group_observer>("group_observer.hpp next", [](auto& o) { return o.next(); });
+    all.compiles<partitioner>("partitioner.hpp run", [](auto& p) { return p.run(partition_work_of); });
+    all.compiles<held_partition>("held_partition.hpp lost", [](auto& p) { return p.lost(); });
+    all.compiles<held_partition>("held_partition.hpp commit", [](auto& p) { return p.commit(transaction()); });
+}
+
 void list_free_functions(token_list& all) {
     all.compiles<client>("revoke", [](auto& c) { return revoke(c, "/a"); });
     all.compiles<mutex>("with_lock", [](auto& m) { return with_lock(m.acquire(), guarded_work); });
@@ -292,6 +316,7 @@ TEST_CASE("tokens: every operation fails in order with every completion token", 
     list_locks(all);
     list_elections(all);
     list_discovery(all);
+    list_members(all);
     list_free_functions(all);
 
     test_loop loop;

@@ -17,6 +17,7 @@ namespace zkasio {
 /// it is made of.
 class ZKASIO_EXPORT group_membership {
 public:
+    group_membership() noexcept = default;
     /// For writers of recipes. @param has_data whether it can be set.
     group_membership(std::string id, bool has_data, persistent_node node) noexcept
         : id_(std::move(id)), has_data_(has_data), node_(std::move(node)) {}
@@ -46,7 +47,7 @@ public:
 
 private:
     std::string id_;
-    bool has_data_;
+    bool has_data_ = true;
     persistent_node node_;
 };
 

@@ -41,9 +41,11 @@ class node_owner;
 /// *Lifetime*: move-only. When destroyed it leaves in the background, see leave(); client::idle() waits for that. Until
 /// it has left, it keeps the client open, and like a guard it must not outlive the execution context of its client. May
 /// be used on any thread. Its members return what may be awaited when it is gone: it has left by then. One that was
-/// moved from fails with errc::invalid_argument; its state is persistent_node_state::ended, and leave() does nothing.
+/// made without arguments, or moved from, fails with errc::invalid_argument; its state is persistent_node_state::ended,
+/// and leave() does nothing.
 class ZKASIO_EXPORT persistent_node {
 public:
+    persistent_node() noexcept = default;
     /// Throws errc::invalid_path, and errc::invalid_argument for a client that was moved from.
     /// @param data with which it is created each time, until set_data() has given it others.
     persistent_node(client zk, std::string path, bytes data = bytes(),

@@ -7,6 +7,7 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
+import java.util.TreeMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
@@ -16,6 +17,8 @@ import org.apache.curator.framework.recipes.leader.LeaderLatch;
 import org.apache.curator.framework.recipes.leader.LeaderSelector;
 import org.apache.curator.framework.recipes.leader.LeaderSelectorListenerAdapter;
 import org.apache.curator.framework.recipes.leader.Participant;
+import org.apache.curator.framework.recipes.nodes.GroupMember;
+import org.apache.curator.framework.recipes.nodes.PersistentNode;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
@@ -23,6 +26,7 @@ import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
 import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.framework.recipes.locks.Revoker;
 import org.apache.curator.retry.ExponentialBackoffRetry;
+import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.data.Stat;
 
@@ -40,6 +44,7 @@ public final class CuratorPeer {
         /** Returns the node's path, or nothing when the time (milliseconds) is over. */
         String acquire(long limit) throws Exception;
         void release() throws Exception;
+        default String members() { throw new UnsupportedOperationException("members"); }
         default String downgrade() throws Exception { throw new UnsupportedOperationException("downgrade"); }
     }
 
@@ -174,6 +179,42 @@ public final class CuratorPeer {
         }
     }
 
+    private static final class Node implements Lock {
+        private final PersistentNode node;
+        Node(CuratorFramework zk, String path, String data) {
+            node = new PersistentNode(zk, CreateMode.EPHEMERAL, false, path, data.getBytes(StandardCharsets.UTF_8));
+        }
+        @Override public String acquire(long limit) throws Exception {
+            node.start();
+            boolean there = node.waitForInitialCreate(limit == FOR_EVER ? 60000 : limit, TimeUnit.MILLISECONDS);
+            return there ? node.getActualPath() : null;
+        }
+        @Override public void release() throws Exception { node.close(); }
+    }
+
+    private static final class Member implements Lock {
+        private final CuratorFramework zk;
+        private final GroupMember member;
+        private final String path;
+        Member(CuratorFramework zk, String path, String name) {
+            this.zk = zk;
+            this.path = path + "/" + name;
+            member = new GroupMember(zk, path, name, ("data of " + name).getBytes(StandardCharsets.UTF_8));
+        }
+        @Override public String acquire(long limit) throws Exception {
+            member.start();
+            while (zk.checkExists().forPath(path) == null) Thread.sleep(5);
+            return path;
+        }
+        @Override public void release() { member.close(); }
+        @Override public String members() {
+            StringBuilder all = new StringBuilder();
+            for (Map.Entry<String, byte[]> m : new TreeMap<>(member.getCurrentMembers()).entrySet())
+                all.append(" ").append(m.getKey()).append("=").append(new String(m.getValue(), StandardCharsets.UTF_8));
+            return all.toString();
+        }
+    }
+
     private final CuratorFramework zk;
     private final Map<String, Lock> locks = new HashMap<>();  // one for each ID
     private final Map<String, ExecutorService> threads = new HashMap<>();
@@ -194,6 +235,8 @@ public final class CuratorPeer {
             case "semaphore-mutex": return new SemaphoreMutex(zk, path);
             case "latch": return new Latch(zk, path);
             case "selector": return new Selector(zk, path);
+            case "node": return new Node(zk, path, argument);
+            case "member": return new Member(zk, path, argument);
             default: throw new IllegalArgumentException("no kind " + kind);
         }
     }
@@ -262,6 +305,7 @@ public final class CuratorPeer {
                 synchronized (locks) { locks.remove(id); }
                 return "released";
             }
+            case "members": return "members" + held(id).members();
             case "downgrade": return "downgraded " + held(id).downgrade();
             case "revoke":
                 Revoker.attemptRevoke(zk, w[2]);
