@@ -11,6 +11,7 @@
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/node_follower.hpp>
 
 using namespace zkasio;
 using namespace zkasio::test;

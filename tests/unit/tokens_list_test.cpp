@@ -15,6 +15,7 @@
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/node_follower.hpp>
 #include <zkasio/session_loop.hpp>
 #include <zkasio/task_scope.hpp>
 #include <zkasio/timeout.hpp>
