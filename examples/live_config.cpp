@@ -75,7 +75,6 @@ asio::awaitable<void> example(zkasio::client zk) {
     const tcp::endpoint loopback(asio::ip::address_v4::loopback(), 0);
     const auto server = std::make_shared<tcp::acceptor>(co_await asio::this_coro::executor, loopback);
     asio::co_spawn(server->get_executor(), listen(server, live), rethrow);
-    // Until it is closed.
     for (int i = 0; i < 4; ++i) asio::co_spawn(server->get_executor(), talk_until(server, 0), rethrow);
 
     co_await talk_until(server, 3);  // the default, while nobody has written

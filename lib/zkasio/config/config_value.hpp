@@ -106,7 +106,8 @@ public:
     /// zk_errc::bad_version when somebody else has written, created or removed the node; and as operations do, see
     /// error::outcome_unknown(). *Cancellation*: the value may have been written.
     ///
-    /// A version is not enough where nodes are removed: one that was made anew counts from 0 again.
+    /// A version is not enough where nodes are removed: one that was made anew counts from 0 again. With g++ 12 give a
+    /// value that is an aggregate a name, see coroutine_safety.hpp.
     asio::awaitable<std::int32_t> set(T value, std::int32_t version = any_version) const;
 
     /// Reads what the servers have, and writes `change(value)` for it, a plain function; from the beginning when

@@ -165,6 +165,7 @@ void follow_engine::end() {
     feed_ = node_feed();
     work_.reset();
     tell_ = nullptr;
+    pauses_ = on_.make_back_off();  // a pause that is waited for would keep the loop running
     stopped_.fire();
 }
 
