@@ -15,9 +15,9 @@ namespace {
 // What Curator 5.4's JsonInstanceSerializer has written, literally.
 const std::string by_curator =
     R"({"name":"orders","id":"0a1","address":"10.0.0.1","port":8080,"sslPort":8443,)"
-    R"("payload":{"@class":"java.util.HashMap","weight":5,"l":[1,2.5,10000000000]},"registrationTimeUTC":1700000000000,)"
-    R"("serviceType":"DYNAMIC","uriSpec":{"parts":[{"value":"scheme","variable":true},)"
-    R"({"value":"://","variable":false},{"value":"address","variable":true}]}})";
+    R"("payload":{"@class":"java.util.HashMap","weight":5,"l":[1,2.5,10000000000]},)"
+    R"("registrationTimeUTC":1700000000000,"serviceType":"DYNAMIC",)"
+    R"("uriSpec":{"parts":[{"value":"scheme","variable":true},{"value":"://","variable":false},{"value":"address","variable":true}]}})";
 const std::string by_curator_without =
     R"({"name":"orders","id":"0a1","address":null,"port":null,"sslPort":null,"payload":null,)"
     R"("registrationTimeUTC":1700000000000,"serviceType":"DYNAMIC_SEQUENTIAL","uriSpec":null})";

@@ -1,14 +1,19 @@
 #include "support/catch.hpp"
 
 #include <zkasio/discovery/detail/pick_pool.hpp>
+#include <zkasio/discovery/detail/published.hpp>
 #include <zkasio/discovery/detail/roster.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace zkasio;
@@ -248,6 +253,42 @@ TEST_CASE("picker: rendezvous hashing spreads keys and moves few") {
     CHECK(removed == tally{{"n9", all["n9"]}});  // its keys, all of them, and no others
     eject(members[3]);
     CHECK(moved(pool) == tally{{"n3", all["n3"]}});
+}
+
+TEST_CASE("picker: threads pick and report failures while the pool changes") {
+    const auto members = members_of(20);
+    for (const auto kind : all_kinds) {
+        picker p = picker_of(kind);
+        published<pick_pool> pools(std::make_unique<const pick_pool>(members));
+        std::atomic<bool> stop{false};
+        std::atomic<int> wrong{0};
+        std::vector<std::thread> threads;
+        for (unsigned t = 0; t < 3; ++t)
+            threads.emplace_back([&, t] {
+                for (unsigned i = 0; !stop; ++i) {
+                    const member_ptr got = pools.read([&](const pick_pool& pool) noexcept {
+                        const member_ptr* m = i % 4 == t ? p.for_key(pool, i) : p.next(pool);
+                        return m ? *m : member_ptr();
+                    });
+                    if (!got) {
+                        ++wrong;
+                        continue;
+                    }
+                    ++got->counted->outstanding;
+                    if (got->node != got->instance.name()) ++wrong;
+                    if (i % 100 == 0) got->counted->report_failure();
+                    --got->counted->outstanding;
+                }
+            });
+        for (std::size_t n = 0; n < 500; ++n) {
+            std::vector<member_ptr> some(members.begin() + static_cast<std::ptrdiff_t>(n % 19), members.end());
+            pools.set(std::make_unique<const pick_pool>(std::move(some)));
+        }
+        stop = true;
+        for (std::thread& thread : threads) thread.join();
+        CHECK(wrong == 0);
+        for (const member_ptr& m : members) CHECK(m->counted->outstanding == 0);
+    }
 }
 
 TEST_CASE("hash_of: the same in every process") {

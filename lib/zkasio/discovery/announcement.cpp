@@ -13,6 +13,7 @@ asio::awaitable<void> refused_announcement(std::exception_ptr why) {
     co_return;
 }
 asio::awaitable<void> nothing_announced() { co_return; }
+error no_announcement(const char* what) { return {errc::invalid_argument, what, {}, "nothing was announced"}; }
 
 }  // namespace
 
@@ -22,7 +23,7 @@ announcement::announcement(persistent_node node, std::string path, service_insta
 asio::awaitable<void> announcement::update(service_instance is) const {
     std::string data;
     try {
-        if (!node_) throw error(errc::invalid_argument, "update", {}, "nothing was announced");
+        if (!node_) throw no_announcement("update");
         if (is.name() != announced_->name() || is.id() != announced_->id() || is.type() != announced_->type())
             throw error(errc::invalid_argument, "update", path_, "this is another instance than the one announced");
         data = is.to_json();
@@ -36,7 +37,7 @@ asio::awaitable<void> announcement::withdraw() const { return node_ ? node_->lea
 
 asio::awaitable<void> announcement::ended() const {
     if (node_) return node_->ended();
-    return refused_announcement(std::make_exception_ptr(error(errc::invalid_argument, "ended", {}, "nothing was announced")));
+    return refused_announcement(std::make_exception_ptr(no_announcement("ended")));
 }
 
 }  // namespace zkasio

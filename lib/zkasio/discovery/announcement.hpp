@@ -16,8 +16,8 @@ namespace discovery_detail {
 struct make_announcement;
 }
 
-/// An instance that clients can find for as long as this lives: see registry::announce(). Its node is a persistent_node:
-/// created again in each new session, and when somebody has removed it.
+/// An instance that clients can find for as long as this lives: see registry::announce(). Its node is a
+/// persistent_node: created again in each new session, and when somebody has removed it.
 ///
 /// *Lifetime*: move-only; withdraws when destroyed, in the background (client::idle() waits for that). Until then it
 /// keeps the client open, and like a guard it must not outlive the execution context of its client. May be used on any

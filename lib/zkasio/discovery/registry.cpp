@@ -112,6 +112,8 @@ asio::awaitable<announcement> registry::announce(service_instance is) const {
 }
 
 asio::awaitable<std::vector<std::string>> registry::names() const { return service_names(zk_, base_); }
-asio::awaitable<service_view> registry::instances(std::string name) const { return listed(zk_, base_, std::move(name)); }
+asio::awaitable<service_view> registry::instances(std::string name) const {
+    return listed(zk_, base_, std::move(name));
+}
 
 }  // namespace zkasio
