@@ -101,6 +101,12 @@ void read(const tree& all, const std::string& server, const std::string& library
     std::printf("  %-8s %-9s %7.0f nodes  ready %7.2f s  cpu %6.2f s  requests %5.2f  heap %6.0f  resident %6.0f B\n",
                 library.c_str(), command.c_str(), nodes, seconds, r.cpu, r.requests / nodes, (heap - own) / nodes,
                 (resident_memory(process.pid()) - resident - own) / nodes);
+    if (library == "zkasio") {
+        process.tell("alone");
+        double alone = 0;
+        process.answer("alone") >> alone;
+        std::printf("  %-8s without the C library's tables of watches: heap %.0f B\n", "", (alone - own) / nodes);
+    }
     std::fflush(stdout);
 }
 

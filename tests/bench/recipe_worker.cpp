@@ -72,6 +72,7 @@ public:
             if (command == "elect") asio::co_spawn(io_, elect(path), give_up);
             else if (command == "resign") co_await resign();
             else if (command == "cache") co_await read_tree(path);
+            else if (command == "alone") co_await without_client();
             else if (command == "follow") co_await follow(path, static_cast<int>(x));
             else if (command == "until") co_await until_all_see(path);
             else if (command == "write") co_await write(path, static_cast<int>(x), y, z);
@@ -91,11 +92,17 @@ private:
     }
 
     awaitable<void> read_tree(std::string path) {
-        const double before = heap(), began = now();
+        before_ = heap();
+        const double began = now();
         cache_.emplace(zk_, path);
         co_await cache_->ready();
         const double took = now() - began;
-        say("cached", took, static_cast<double>(cache_->snapshot().size()), heap() - before);
+        say("cached", took, static_cast<double>(cache_->snapshot().size()), heap() - before_);
+    }
+    // What is left when the C library has gone, with all that it notes of each watch: the nodes.
+    awaitable<void> without_client() {
+        co_await zk_.close();
+        say("alone", heap() - before_);
     }
 
     // `readers` coroutines hear of every change of the tree.
@@ -165,7 +172,7 @@ private:
     zkasio::leadership leader_;
     std::optional<zkasio::tree_cache> cache_;
     std::vector<std::string> seen_;
-    double updates_ = 0, deltas_ = 0, looked_again_ = 0, at_end_ = 0, cpu_ = 0;
+    double before_ = 0, updates_ = 0, deltas_ = 0, looked_again_ = 0, at_end_ = 0, cpu_ = 0;
     std::size_t ended_ = 0;
     long written_ = 0;
 };
