@@ -55,6 +55,16 @@ TEST_CASE("an ephemeral node waits until the node of another session or one with
     }
 }
 
+TEST_CASE("an ephemeral node of a session that was given up is replaced") {
+    node_facts facts = knowing(create_mode::ephemeral);
+    facts.former_sessions.assign(2, 5);
+    CHECK(next_step(node_of(5), facts) == node_step::remove);
+    CHECK(next_step(node_of(6), facts) == node_step::wait_until_gone);
+    CHECK(next_step(node_of(our_session), facts) == node_step::write_data);
+    CHECK(next_step(node_of(0), facts) == node_step::wait_until_gone);
+    CHECK_FALSE(is_ours(node_of(5), facts));
+}
+
 TEST_CASE("a node that is not ephemeral takes over one that is none either") {
     for (const create_mode mode : {create_mode::persistent, create_mode::container, create_mode::persistent_ttl}) {
         for (const std::int64_t owner : {std::int64_t(0), container, with_ttl}) {

@@ -46,7 +46,8 @@ asio::awaitable<group_membership> joined(client zk, std::string path, group_opti
     const auto refuse = [&](std::string_view why) { throw error(errc::invalid_argument, "join", path, why); };
     if (!has_data && data.size() > 0) refuse("the members of kazoo's parties have no data");
     const std::string node_path = join_path(path, member_name(how.names(), id, unique_digits()));
-    if (id.find('/') != std::string::npos || !path_problem(node_path).empty()) refuse("'" + id + "' is no name of a node");
+    if (id.find('/') != std::string::npos || !path_problem(node_path).empty())
+        refuse("'" + id + "' is no name of a node");
     persistent_node node(zk, node_path, member_data(how.names(), id, std::move(data).take()), node_options(how));
     co_await node.created();
     co_return group_membership(std::move(id), has_data, std::move(node));

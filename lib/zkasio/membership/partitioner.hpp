@@ -76,7 +76,8 @@ public:
     /// session loss* it goes on in the next one. *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
     asio::awaitable<void> run(Body&& body) const {
-        static_assert(std::is_void_v<detail::body_value<Body, held_partition&>>, "the body of a partition returns void");
+        static_assert(std::is_void_v<detail::body_value<Body, held_partition&>>,
+                      "the body of a partition returns asio::awaitable<void>");
         return detail::run_kept(std::forward<Body>(body), &membership_detail::run_partitioner, zk_, path_, options_,
                                 table_);
     }

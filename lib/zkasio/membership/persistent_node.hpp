@@ -23,6 +23,7 @@ class node_owner;
 ///
 /// What may stand at the path already:
 ///   - An ephemeral node of this very session (a resumed one) is ours.
+///   - One of a session that this client has given up, with no server in reach, and that lives after all, is replaced.
 ///   - One that another session owns is never removed by us: it may be somebody else who does the same. We wait until
 ///     it is gone (persistent_node_state::taken). If that is what a process that has crashed left behind, the server
 ///     removes it when its session expires. The same when the node there is ephemeral and ours is not to be, or the

@@ -18,11 +18,17 @@ void node_keeper::forget_node() noexcept {
 }
 
 void node_keeper::begin(const session& on) {
-    // What a session has owned goes with it.
-    if (is_ephemeral(options_.mode()) && on.id() != last_.id()) forget_node();
-    if (on.id() != last_.id()) claim_.reset();
-    last_ = on;
     running_ = true;
+    if (on.id() == last_.id()) return;
+    claim_.reset();
+    // What a session has owned goes with it, if not at once: one that was given up with no server in reach may live on.
+    if (is_ephemeral(options_.mode())) {
+        constexpr std::size_t most = 16;
+        if (last_.id() != 0) former_sessions_.push_back(last_.id());
+        if (former_sessions_.size() > most) former_sessions_.erase(former_sessions_.begin());
+        forget_node();
+    }
+    last_ = on;
 }
 
 node_facts node_keeper::facts(const session& on) const {
@@ -31,6 +37,7 @@ node_facts node_keeper::facts(const session& on) const {
     known.session_id = on.id();
     known.created_by = created_by_;
     known.outcome_unknown = outcome_unknown_;
+    known.former_sessions = former_sessions_;
     known.has_new_data = board_->data().requests > 0;
     return known;
 }
@@ -108,6 +115,9 @@ asio::awaitable<bool> node_keeper::look(std::shared_ptr<node_keeper> self, sessi
             self->node_path_.clear();
             self->board_->tell(persistent_node_state::creating);
             co_return true;
+        case node_step::remove:
+            co_await remove_former(self, on, seen.value->version);
+            co_return true;
         case node_step::write_data:
             co_await write(self, on);
             co_return false;
@@ -123,6 +133,15 @@ asio::awaitable<bool> node_keeper::look(std::shared_ptr<node_keeper> self, sessi
     seen.changes.then(changed);
     co_await wish.wait();
     co_return false;
+}
+
+// Only if it is the node that was seen, as far as a version can tell.
+asio::awaitable<void> node_keeper::remove_former(std::shared_ptr<node_keeper> self, session on, std::int32_t version) {
+    try {
+        co_await on.remove(self->node_path_, version);
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node && e.code() != zk_errc::bad_version) throw;
+    }
 }
 
 asio::awaitable<void> node_keeper::remove(std::shared_ptr<node_keeper> self, session on) {

@@ -13,6 +13,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace zkasio::membership_detail {
 
@@ -35,6 +36,7 @@ private:
     static asio::awaitable<void> create(std::shared_ptr<node_keeper> self, session on);
     static asio::awaitable<void> write(std::shared_ptr<node_keeper> self, session on);
     static asio::awaitable<bool> look(std::shared_ptr<node_keeper> self, session on, one_shot_event wish);
+    static asio::awaitable<void> remove_former(std::shared_ptr<node_keeper> self, session on, std::int32_t version);
     static asio::awaitable<void> remove(std::shared_ptr<node_keeper> self, session on);
 
     void begin(const session& on);
@@ -51,6 +53,7 @@ private:
     std::shared_ptr<node_claim> claim_;  // in that session
     session last_;                       // the one that keep() was called with last
     bool running_ = false;               // keep() is
+    std::vector<std::int64_t> former_sessions_;  // the last few in which the node may have been created
     std::string node_path_;              // "": a sequential node that has no name yet
     std::int64_t created_by_ = 0;        // see node_facts
     bool outcome_unknown_ = false;       // see node_facts

@@ -1,5 +1,6 @@
 #include <zkasio/membership/detail/node_step.hpp>
 
+#include <algorithm>
 #include <limits>
 
 namespace zkasio::membership_detail {
@@ -19,8 +20,11 @@ bool is_ours(const node_stat& seen, const node_facts& facts) noexcept {
     return !ends_with_a_session(seen) && (facts.outcome_unknown || seen.czxid == facts.created_by);
 }
 
-node_step next_step(const std::optional<node_stat>& seen, const node_facts& facts) noexcept {
+node_step next_step(const std::optional<node_stat>& seen, const node_facts& facts) {
     if (!seen) return node_step::create;
+    const auto& former = facts.former_sessions;
+    if (ends_with_a_session(*seen) && std::find(former.begin(), former.end(), seen->ephemeral_owner) != former.end())
+        return node_step::remove;
     const bool can_be_taken_over = !is_ephemeral(facts.mode) && !is_sequential(facts.mode);
     if (!is_ours(*seen, facts) && (!can_be_taken_over || ends_with_a_session(*seen)))
         return is_sequential(facts.mode) ? node_step::new_name : node_step::wait_until_gone;
