@@ -246,6 +246,37 @@ TEST_CASE("provider: its session expires, and it goes on with the next") {
     with_client(body);
 }
 
+TEST_CASE("provider: what has changed between two sessions is seen in the second") {
+    fault_proxy proxy(first_server());
+    test_loop loop;
+    auto body = [&]() -> asio::awaitable<void> {
+        const test_client writer(co_await asio::this_coro::executor, options());
+        const test_client reader(co_await asio::this_coro::executor, options(proxy.address()));
+        const std::string dir = co_await fresh_directory(writer, "provider-between");
+        co_await write_instance(writer, dir, instance_of("orders", "a"));
+        const provider orders(reader, dir, "orders");
+        co_await until_ids(orders, set_of("a"));
+        const session_credentials stolen = co_await reader.credentials();
+        proxy.silence(true);
+        proxy.cut_all();
+        const test_client thief(co_await asio::this_coro::executor, options().resume(stolen));
+        co_await thief.connected();
+        co_await thief.close();
+        co_await writer.remove(dir + "/orders/a");
+        co_await write_instance(writer, dir, instance_of("orders", "b"));
+        const auto out_of_sight = [](const service_view& v) { return !v.current(); };
+        co_await until_seen(orders, out_of_sight);
+        CHECK(picked_ids(orders, 2).count("a") == 2);
+        proxy.silence(false);
+        co_await until_ids(orders, set_of("b"));
+        CHECK(picked_ids(orders, 2).count("b") == 2);
+        co_await orders.close();
+        co_await reader.close();
+        co_await writer.close();
+    };
+    loop.run(body());
+}
+
 TEST_CASE("provider: the service is removed and comes again") {
     auto body = [](const test_client& zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "provider-parent");

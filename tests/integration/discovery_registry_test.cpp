@@ -39,7 +39,7 @@ asio::awaitable<std::string> data_of(client zk, std::string path) {
     co_return data;
 }
 
-asio::awaitable<void> until_data(client zk, std::string path, std::string wanted) {
+asio::awaitable<void> until_instance_data(client zk, std::string path, std::string wanted) {
     const auto equal = [&]() -> asio::awaitable<bool> {
         const std::string data = co_await data_of(zk, path);
         co_return data == wanted;
@@ -116,16 +116,16 @@ TEST_CASE("registry: an instance is announced again in the next session and when
         changed.port(81);
         co_await a.update(changed);
         co_await operating.remove(a.path());
-        co_await until_data(operating, a.path(), changed.to_json());
+        co_await until_instance_data(operating, a.path(), changed.to_json());
         co_await operating.remove_recursive(dir + "/orders");
-        co_await until_data(operating, a.path(), changed.to_json());
+        co_await until_instance_data(operating, a.path(), changed.to_json());
         co_await expire_session(zk);
         const auto owned_anew = [&]() -> asio::awaitable<bool> {
             const std::optional<node_stat> stat = co_await operating.exists(a.path());
             co_return stat && stat->ephemeral_owner == zk.session_now().id();
         };
         co_await eventually(owned_anew);
-        co_await until_data(operating, a.path(), changed.to_json());
+        co_await until_instance_data(operating, a.path(), changed.to_json());
         co_await a.withdraw();
         const std::string left = co_await data_of(operating, a.path());
         CHECK(left.empty());

@@ -3,6 +3,7 @@
 #include <zkasio/discovery/service_instance.hpp>
 #include <zkasio/error.hpp>
 
+#include <cstddef>
 #include <optional>
 #include <random>
 #include <set>
@@ -17,7 +18,8 @@ const std::string by_curator =
     R"({"name":"orders","id":"0a1","address":"10.0.0.1","port":8080,"sslPort":8443,)"
     R"("payload":{"@class":"java.util.HashMap","weight":5,"l":[1,2.5,10000000000]},)"
     R"("registrationTimeUTC":1700000000000,"serviceType":"DYNAMIC",)"
-    R"("uriSpec":{"parts":[{"value":"scheme","variable":true},{"value":"://","variable":false},{"value":"address","variable":true}]}})";
+    R"("uriSpec":{"parts":[{"value":"scheme","variable":true},)"
+    R"({"value":"://","variable":false},{"value":"address","variable":true}]}})";
 const std::string by_curator_without =
     R"({"name":"orders","id":"0a1","address":null,"port":null,"sslPort":null,"payload":null,)"
     R"("registrationTimeUTC":1700000000000,"serviceType":"DYNAMIC_SEQUENTIAL","uriSpec":null})";
@@ -25,7 +27,7 @@ const std::string text_by_curator =
     R"({"name":"orders","id":"0a1","address":"10.0.0.1","port":8080,"sslPort":8443,"payload":"wä\"x/\u0001",)"
     R"("registrationTimeUTC":1700000000000,"serviceType":"STATIC","uriSpec":null})";
 
-std::chrono::sys_time<std::chrono::milliseconds> at(std::int64_t ms) {
+std::chrono::sys_time<std::chrono::milliseconds> utc_ms(std::int64_t ms) {
     return std::chrono::sys_time<std::chrono::milliseconds>(std::chrono::milliseconds(ms));
 }
 
@@ -51,7 +53,7 @@ TEST_CASE("service_instance: what Curator has written is read") {
     CHECK(is.payload_number("weight") == 5);
     CHECK_FALSE(is.payload_number("l"));
     CHECK_FALSE(is.payload_number("none"));
-    CHECK(is.registered() == at(1700000000000));
+    CHECK(is.registered() == utc_ms(1700000000000));
     CHECK(is.type() == service_type::dynamic);
     CHECK(is.enabled());
 
@@ -66,7 +68,7 @@ TEST_CASE("service_instance: what Curator has written is read") {
 
 TEST_CASE("service_instance: is written as Curator does it, literally") {
     service_instance is("orders");
-    is.id("0a1").address("10.0.0.1").port(8080).ssl_port(8443).registered(at(1700000000000));
+    is.id("0a1").address("10.0.0.1").port(8080).ssl_port(8443).registered(utc_ms(1700000000000));
     is.payload(R"({"@class":"java.util.HashMap","weight":5,"l":[1,2.5,10000000000]})");
     is.uri_spec(R"({"parts":[{"value":"scheme","variable":true},{"value":"://","variable":false},)"
                 R"({"value":"address","variable":true}]})");
@@ -83,7 +85,7 @@ TEST_CASE("service_instance: is written as Curator does it, literally") {
 TEST_CASE("service_instance: fields that are missing or null or unknown") {
     const service_instance empty = service_instance::from_json("{}");
     CHECK(empty.name().empty());
-    CHECK(empty.registered() == at(0));
+    CHECK(empty.registered() == utc_ms(0));
     CHECK(empty.enabled());
     const service_instance nulls = service_instance::from_json(
         R"({"name":null,"port":null,"serviceType":null,"enabled":null,"registrationTimeUTC":null,"x":{"y":[1]}})");
@@ -113,7 +115,7 @@ TEST_CASE("service_instance: hostile texts do not end the process") {
     CHECK(refusal_of("{\"x\":\"" + std::string(1'000'000, 'y')).size() < 400);
 
     // As deep as is read can be written, and read again.
-    const auto nested = [](int n) { return std::string(n, '[') + std::string(n, ']'); };
+    const auto nested = [](std::size_t n) { return std::string(n, '[') + std::string(n, ']'); };
     service_instance is("orders");
     CHECK(service_instance::from_json(is.payload(nested(99)).to_json()).payload() == nested(99));
     CHECK_THROWS_AS(is.payload(nested(102)).to_json(), error);

@@ -11,15 +11,15 @@ using zkasio::discovery_detail::published;
 
 namespace {
 
-std::atomic<int> alive{0};
+std::atomic<int> twins_alive{0};
 
-struct value {
-    explicit value(int n) : first(n), second(n) { ++alive; }
-    value(const value&) = delete;
-    value& operator=(const value&) = delete;
-    ~value() {
+struct twin {
+    explicit twin(int n) : first(n), second(n) { ++twins_alive; }
+    twin(const twin&) = delete;
+    twin& operator=(const twin&) = delete;
+    ~twin() {
         first = -1;
-        --alive;
+        --twins_alive;
     }
     int first, second;
 };
@@ -28,7 +28,7 @@ struct value {
 
 TEST_CASE("published: readers see a whole value, and the old ones are freed") {
     {
-        published<value> p(std::make_unique<const value>(0));
+        published<twin> p(std::make_unique<const twin>(0));
         std::atomic<bool> stop{false};
         std::atomic<int> wrong{0};
         std::vector<std::thread> readers;
@@ -36,7 +36,7 @@ TEST_CASE("published: readers see a whole value, and the old ones are freed") {
             readers.emplace_back([&] {
                 int last = 0;
                 while (!stop) {
-                    const int seen = p.read([&](const value& v) noexcept {
+                    const int seen = p.read([&](const twin& v) noexcept {
                         if (v.first != v.second) ++wrong;
                         return v.second;
                     });
@@ -44,22 +44,22 @@ TEST_CASE("published: readers see a whole value, and the old ones are freed") {
                     last = seen;
                 }
             });
-        for (int n = 1; n <= 20'000; ++n) p.set(std::make_unique<const value>(n));
+        for (int n = 1; n <= 20'000; ++n) p.set(std::make_unique<const twin>(n));
         stop = true;
         for (std::thread& reader : readers) reader.join();
         CHECK(wrong == 0);
-        p.set(std::make_unique<const value>(20'001));
-        CHECK(alive == 1);
-        CHECK(p.read([](const value& v) noexcept { return v.first; }) == 20'001);
+        p.set(std::make_unique<const twin>(20'001));
+        CHECK(twins_alive == 1);
+        CHECK(p.read([](const twin& v) noexcept { return v.first; }) == 20'001);
     }
-    CHECK(alive == 0);
+    CHECK(twins_alive == 0);
 }
 
 TEST_CASE("published: a reader keeps what it reads and holds nobody up") {
-    published<value> p(std::make_unique<const value>(1));
-    const int seen = p.read([&](const value& old) noexcept {
-        for (int n = 2; n < 10; ++n) p.set(std::make_unique<const value>(n));
-        CHECK(alive == 2);  // what is read here, and the newest
+    published<twin> p(std::make_unique<const twin>(1));
+    const int seen = p.read([&](const twin& old) noexcept {
+        for (int n = 2; n < 10; ++n) p.set(std::make_unique<const twin>(n));
+        CHECK(twins_alive == 2);  // what is read here, and the newest
         return old.first;
     });
     CHECK(seen == 1);
