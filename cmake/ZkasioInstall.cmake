@@ -17,6 +17,9 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/zkasio-config.cmake ${CMAKE_CURRENT_BI
 if(ZKASIO_JSON)
     install(TARGETS zkasio_json EXPORT zkasio-json-targets FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
     install(EXPORT zkasio-json-targets NAMESPACE zkasio:: DESTINATION ${zkasio_package_dir})
+    install(TARGETS zkasio_discovery EXPORT zkasio-discovery-targets
+        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+    install(EXPORT zkasio-discovery-targets NAMESPACE zkasio:: DESTINATION ${zkasio_package_dir})
 endif()
 
 # The pkg-config file finds the prefix from where it lies itself, so the installed tree can be moved.

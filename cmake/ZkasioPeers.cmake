@@ -11,6 +11,7 @@ find_program(ZKASIO_GO go)
 find_program(ZKASIO_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
 # Its manifest names all other jars that it needs.
 find_file(ZKASIO_CURATOR_JAR curator-recipes.jar PATHS /usr/share/java NO_DEFAULT_PATH)
+find_file(ZKASIO_CURATOR_DISCOVERY_JAR curator-x-discovery.jar PATHS /usr/share/java NO_DEFAULT_PATH)
 find_file(ZKASIO_SLF4J_JAR slf4j-nop.jar PATHS /usr/share/java NO_DEFAULT_PATH)
 find_path(ZKASIO_GOPATH src/github.com/samuel/go-zookeeper/zk/lock.go PATHS /usr/share/gocode NO_DEFAULT_PATH)
 
@@ -40,15 +41,19 @@ list(JOIN ZKASIO_MISSING_PEERS ", " ZKASIO_MISSING_PEERS)
 
 set(zkasio_launcher "${CMAKE_CURRENT_LIST_DIR}/peer_launcher.in")
 
-# zkasio_peer(NAME SOURCE [JAVA_OPTIONS]) makes the program NAME, one of ZKASIO_PEERS, in the current binary directory.
+# zkasio_peer(NAME SOURCE [JAVA_OPTIONS]) makes the program NAME, one of ZKASIO_PEERS or curator-discovery (if there is
+# a ZKASIO_CURATOR_DISCOVERY_JAR), in the current binary directory.
 # SOURCE is a file of the current source directory, for Curator one that is called as its class. What has to be built
 # for it is appended to `zkasio_peer_files`.
 function(zkasio_peer name source)
     set(out ${CMAKE_CURRENT_BINARY_DIR})
     set(in ${CMAKE_CURRENT_SOURCE_DIR}/${source})
     cmake_path(GET source STEM stem)
-    if(name STREQUAL "curator")
+    if(name MATCHES "^curator")
         set(class_path ${ZKASIO_CURATOR_JAR}:${ZKASIO_SLF4J_JAR})
+        if(name STREQUAL "curator-discovery")
+            string(PREPEND class_path "${ZKASIO_CURATOR_DISCOVERY_JAR}:")
+        endif()
         set(built ${out}/${stem}.class)
         add_custom_command(OUTPUT ${built}
             COMMAND ${ZKASIO_JAVAC} -nowarn -cp ${class_path} -d ${out} ${in}

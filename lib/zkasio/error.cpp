@@ -155,20 +155,25 @@ std::string compose(const std::error_code& code, std::string_view operation, std
 
 }  // namespace
 
-const std::error_category& zookeeper_category() noexcept {
-    static const zookeeper_category_impl instance;
-    return instance;
-}
+namespace {
 
-const std::error_category& zkasio_category() noexcept {
-    static const zkasio_category_impl instance;
-    return instance;
-}
+// Made at compile time and never destroyed: codes are compared in the destructors of statics, too, and nobody has to
+// ask whether the category exists yet.
+template <class Category>
+union immortal {
+    constexpr immortal() : category() {}
+    ~immortal() {}
+    Category category;
+};
+constinit const immortal<zookeeper_category_impl> zookeeper_instance;
+constinit const immortal<zkasio_category_impl> zkasio_instance;
+constinit const immortal<condition_category_impl> condition_instance;
 
-const std::error_category& condition_category() noexcept {
-    static const condition_category_impl instance;
-    return instance;
-}
+}  // namespace
+
+const std::error_category& zookeeper_category() noexcept { return zookeeper_instance.category; }
+const std::error_category& zkasio_category() noexcept { return zkasio_instance.category; }
+const std::error_category& condition_category() noexcept { return condition_instance.category; }
 
 error::error(std::error_code code, std::string_view operation, std::string_view path, std::string_view hint,
              bool outcome_unknown)

@@ -22,10 +22,11 @@ std::string new_protection_id() {
     bits[0] = (bits[0] & ~0xf000ull) | 0x4000ull;                          // version 4
     bits[1] = (bits[1] & ~0xc000000000000000ull) | 0x8000000000000000ull;  // RFC 4122 variant
     static constexpr char digits[] = "0123456789abcdef";
-    std::string id;
+    std::string id(36, '-');
+    auto to = id.begin();
     for (std::size_t i = 0; i < 32; ++i) {
-        if (i == 8 || i == 12 || i == 16 || i == 20) id += '-';
-        id += digits[(bits[i / 16] >> (60 - 4 * (i % 16))) & 15];
+        if (i == 8 || i == 12 || i == 16 || i == 20) ++to;
+        *to++ = digits[(bits[i / 16] >> (60 - 4 * (i % 16))) & 15];
     }
     return id;
 }

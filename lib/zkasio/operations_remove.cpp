@@ -72,7 +72,7 @@ asio::awaitable<bool> operations::impl::remove_all(operations on, std::vector<st
             under_way.emplace_back(paths.back(), start(on, std::move(c), request_table::repeat::until_certain));
         }
         for (const auto& [path, asked] : under_way) {
-            const wait_end failed = co_await wait_for(on.core_, asked->answered);
+            const wait_end failed = co_await wait_for(on.core_, answer_of(asked));
             if (failed.code) throw error(failed.code, "remove_recursive", path, {}, true);
             if (asked->reply.code == zk_errc::not_empty)
                 all = false;

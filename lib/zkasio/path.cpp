@@ -1,6 +1,8 @@
 #include <zkasio/path.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 namespace zkasio {
 namespace {
@@ -29,6 +31,20 @@ bool allowed(std::int32_t c) {
     return !(c <= 0x1f || (c >= 0x7f && c <= 0x9f) || (c >= 0xd800 && c <= 0xf8ff) || c >= 0xfff0);
 }
 
+// Whether all are printable ASCII, as most are; eight at a time, since each request asks for that.
+bool is_plain(std::string_view s) noexcept {
+    constexpr std::uint64_t ones = 0x0101010101010101, tops = 0x80 * ones;
+    std::uint64_t odd = 0;  // bit 7 of a byte is set: below 0x20, above 0x7e, or more than ASCII
+    while (!s.empty()) {
+        std::uint64_t eight = 0x20 * ones;
+        const std::size_t n = std::min(s.size(), sizeof eight);
+        std::memcpy(&eight, s.data(), n);
+        odd |= ((eight - 0x20 * ones) & ~eight) | (eight + ones) | eight;
+        s.remove_prefix(n);
+    }
+    return (odd & tops) == 0;
+}
+
 }  // namespace
 
 std::string path_problem(std::string_view path) {
@@ -44,13 +60,9 @@ std::string path_problem(std::string_view path) {
         if (part == "." || part == "..") return "relative path at character " + std::to_string(start);
         start = end + 1;
     }
-    const auto plain = [](char c) { return c > 0x1f && c < 0x7f; };  // most are: this runs for every request
+    if (is_plain(path)) return {};
     for (std::size_t i = 0; i < path.size();) {
         const std::size_t at = i;
-        if (plain(path[i])) {
-            ++i;
-            continue;
-        }
         const std::int32_t c = next_code_point(path, i);
         if (c == 0) return "NUL at character " + std::to_string(at);
         if (c < 0) return "not UTF-8 at byte " + std::to_string(at);
@@ -71,7 +83,9 @@ std::string_view node_name(std::string_view path) noexcept {
 }
 
 std::string join_path(std::string_view parent, std::string_view name) {
-    std::string path(parent);
+    std::string path;
+    path.reserve(parent.size() + 1 + name.size());
+    path += parent;
     if (path.empty() || path.back() != '/') path += '/';
     path += name;
     return path;

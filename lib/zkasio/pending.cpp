@@ -9,13 +9,14 @@ namespace zkasio {
 
 using namespace detail;
 
-pending::pending(core_ptr core, std::shared_ptr<detail::kept_reply> kept_reply, std::string operation, std::string path)
-    : core_(std::move(core)), kept_(std::move(kept_reply)), operation_(std::move(operation)), path_(std::move(path)) {}
+pending::pending(core_ptr core, std::shared_ptr<detail::kept_reply> kept_reply, std::string_view operation,
+                 std::string path)
+    : core_(std::move(core)), kept_(std::move(kept_reply)), operation_(operation), path_(std::move(path)) {}
 
 // The members return what may be awaited when the object is gone: hence a coroutine that has what it needs.
 asio::awaitable<void> pending::until_answered(pending self) {
     there(self.core_, self.operation_, self.path_);
-    const wait_end failed = co_await wait_for(self.core_, self.kept_->answered);
+    const wait_end failed = co_await wait_for(self.core_, answer_of(self.kept_));
     if (failed.code) throw error(failed.code, self.operation_, self.path_, {}, true);
 }
 
@@ -23,7 +24,7 @@ asio::awaitable<void> pending::answered() const { return until_answered(*this); 
 
 void pending::then(std::function<void()> f) const {
     const core_ptr core = there(core_, "then");  // `f` may destroy this
-    core->waits().then(*kept_->answered, std::move(f));  // at once, when it was refused at once
+    core->waits().then(kept_->answered, std::move(f));  // at once, when it was refused at once
 }
 
 namespace {
@@ -65,10 +66,10 @@ pending_watched_data::pending_watched_data(core_ptr core, std::shared_ptr<detail
 pending_watched_data::~pending_watched_data() {
     if (!watch_) return;
     on_strand(core_, [core = core_, kept_reply = kept_, watch = std::move(watch_)] {
-        if (kept_reply->answered->done)
+        if (kept_reply->answered.done)
             core->requests().leave_watch(watch);
         else
-            kept_reply->answered->then = [core, watch] { core->requests().leave_watch(watch); };
+            kept_reply->answered.then = [core, watch] { core->requests().leave_watch(watch); };
     });
 }
 

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace zkasio {
@@ -36,13 +37,14 @@ public:
 
 protected:
     friend struct detail::access;
-    pending(std::shared_ptr<detail::core> core, std::shared_ptr<detail::kept_reply> kept_reply, std::string operation,
-            std::string path);
+    pending(std::shared_ptr<detail::core> core, std::shared_ptr<detail::kept_reply> kept_reply,
+            std::string_view operation, std::string path);
     detail::reply& good() const;
 
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<detail::kept_reply> kept_;
-    std::string operation_, path_;
+    std::string_view operation_;  // a literal
+    std::string path_;
 
 private:
     static asio::awaitable<void> until_answered(pending self);

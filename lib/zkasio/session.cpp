@@ -90,7 +90,7 @@ asio::awaitable<void> until_confirmed(core_ptr core, hold_ptr hold) {
     there(hold, "hold");
     if (hold->told.load(std::memory_order_acquire) == loss_reason::released)
         throw error(errc::lock_released, "hold", named_node(hold));
-    const detail::wait_end failed = co_await detail::wait_for(core, hold->renewed);
+    const detail::wait_end failed = co_await detail::wait_for(core, renewed_of(hold));
     if (!failed.code) co_return;
     const loss_reason why = hold->reason.load(std::memory_order_acquire);
     std::error_code code = failed.code;
@@ -102,7 +102,7 @@ asio::awaitable<void> until_confirmed(core_ptr core, hold_ptr hold) {
 
 asio::awaitable<loss_reason> until_lost(core_ptr core, hold_ptr hold) {
     if (!hold) co_return loss_reason::released;
-    const detail::wait_end ended = co_await detail::wait_for(core, hold->lost);
+    const detail::wait_end ended = co_await detail::wait_for(core, lost_of(hold));
     if (ended.code == condition::cancelled) throw error(ended.code, "lost", named_node(hold));
     const loss_reason why = hold->reason.load(std::memory_order_acquire);
     if (why != loss_reason::none) co_return why;
@@ -126,7 +126,7 @@ asio::awaitable<void> session_hold::run_body(std::function<asio::awaitable<void>
     there(hold, "run");
     if (!body) throw error(errc::invalid_argument, "run", named_node(hold), "the body is empty");
     detail::arm_function arm = [core, hold](const std::shared_ptr<detail::body_run>& run) {
-        return detail::stop_when(core, hold->lost, run,
+        return detail::stop_when(core, lost_of(hold), run,
                                  [](const detail::reply& r) { return r.code != errc::lock_released; });
     };
     co_await detail::run_cancellable(std::move(body), std::move(arm), detail::body_strand::own);
@@ -135,7 +135,7 @@ asio::awaitable<void> session_hold::run_body(std::function<asio::awaitable<void>
 void session_hold::on_lost(std::function<void(loss_reason)> f) const {
     if (!hold_) return;
     const detail::core_ptr core = core_;  // `f` may destroy this
-    core->waits().then(*hold_->lost, [f = std::move(f), raw = hold_.get()] {
+    core->waits().then(hold_->lost, [f = std::move(f), raw = hold_.get()] {
         const loss_reason why = raw->reason.load(std::memory_order_acquire);
         if (why != loss_reason::released) f(why);
     });
@@ -178,19 +178,19 @@ boot_clock::time_point session::leased_until() const noexcept {
 asio::awaitable<std::error_code> session::ended() const { return until_over(core_, session_); }
 
 session_hold session::hold(std::string path) const {
-    std::vector<std::string> paths;
-    if (!path.empty()) paths.push_back(std::move(path));
-    return hold(std::move(paths));
+    return path.empty() ? hold_nodes({}) : hold_nodes({&path, 1});
 }
 
-session_hold session::hold(std::vector<std::string> paths) const {
+session_hold session::hold(std::vector<std::string> paths) const { return hold_nodes(paths); }
+
+session_hold session::hold_nodes(std::span<std::string> paths) const {
     detail::there(core_, "hold");
     auto h = std::make_shared<detail::hold>();
     h->session = session_;
+    h->nodes.reserve(paths.size());
     for (std::string& path : paths) {
-        detail::validate(detail::exists_request{path}, core_->chroot_length(), "hold");  // heartbeats carry it
-        h->nodes.emplace_back();
-        h->nodes.back().path = std::move(path);
+        detail::validate_path(path, core_->chroot_length(), "hold");  // heartbeats carry it
+        h->nodes.emplace_back().path = std::move(path);
     }
     detail::on_strand(core_, [core = core_, h] { core->add_hold(h); });
     return detail::access::make<session_hold>(core_, h);
@@ -215,14 +215,17 @@ std::shared_ptr<session_local> session::local(const std::string& key,
                                             const std::function<std::shared_ptr<session_local>()>& make) const {
     detail::there(core_, "local");
     auto& locals = session_->locals;
-    if (const auto it = locals.find(key); it != locals.end())
-        if (auto found = it->second.lock()) return found;
+    if (const auto it = locals.find(key); it != locals.end()) {
+        auto found = it->second.lock();
+        if (!found) it->second = found = make();
+        return found;
+    }
     if (locals.size() > 2 * session_->locals_swept + 16) {
         std::erase_if(locals, [](const auto& p) { return p.second.expired(); });
         session_->locals_swept = locals.size();
     }
     auto made = make();
-    locals[key] = made;
+    locals.emplace(key, made);
     return made;
 }
 

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -127,7 +128,8 @@ public:
     /// The client's strand.
     asio::any_io_executor get_executor() const;
 
-    /// What goes by the name `key` in this session; made by `make` when there is none. On the strand only.
+    /// What goes by the name `key` in this session; made by `make`, which does not call this, when there is none. On
+    /// the strand only.
     std::shared_ptr<session_local> local(const std::string& key,
                                          const std::function<std::shared_ptr<session_local>()>& make) const;
 
@@ -135,6 +137,7 @@ private:
     friend struct detail::access;
     session(std::shared_ptr<detail::core> core, std::shared_ptr<detail::session_record> record)
         : operations(std::move(core), std::move(record)) {}
+    session_hold hold_nodes(std::span<std::string> paths) const;
 };
 
 }  // namespace zkasio

@@ -29,8 +29,8 @@ struct session_event {
 /// What `close()` achieved.
 enum class close_result {
     confirmed,  ///< a server has said that the session is over, or there was none: its ephemeral nodes are gone
-    session_left_to_expire,  ///< no server has said so, of this session or of one that the client gave up: they go when
-                             ///< it times out
+    session_left_to_expire,  ///< no server has said so of this session, of one that the client gave up, or of one that
+                             ///< it was just about to open: they go when they time out
 };
 
 }  // namespace zkasio

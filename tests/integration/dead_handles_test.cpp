@@ -11,6 +11,8 @@
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/membership/group.hpp>
+#include <zkasio/membership/partitioner.hpp>
 #include <zkasio/node_follower.hpp>
 
 using namespace zkasio;
@@ -24,6 +26,7 @@ asio::awaitable<void> nothing() { co_return; }
 int text_length(std::string_view text) { return static_cast<int>(text.size()); }
 std::string as_text(int n) { return std::string(static_cast<std::size_t>(n), 'x'); }
 int one_more(int n) { return n + 1; }
+asio::awaitable<void> refuse_work(held_partition&) { throw error(errc::timed_out, "work"); co_return; }
 asio::awaitable<std::shared_ptr<lock_claim>> refused() { co_return nullptr; }
 
 template <class Lock>
@@ -218,6 +221,74 @@ TEST_CASE("what leaders return may be awaited when they are gone: they have resi
         co_await when_dead("leadership.hpp run", std::move(fourth), [](leadership& l) { return l.run(nothing); });
         leadership fifth = co_await e.campaign();
         co_await when_dead("leadership.hpp resign", std::move(fifth), [](leadership& l) { return l.resign(); });
+    };
+    with_client(body);
+}
+
+TEST_CASE("what persistent nodes return may be awaited when they are gone: they have left by then") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "dead-nodes");
+        using node = persistent_node;
+        const auto fresh = [&] { return persistent_node(zk, dir + "/node"); };
+        const auto standing = persistent_node_state::standing;
+        co_await when_dead(
+            "persistent_node.hpp created", fresh(), [](node& n) { return n.created(); }, errc::client_closed);
+        co_await when_dead(
+            "persistent_node.hpp set_data", fresh(), [](node& n) { return n.set_data("x"); }, errc::client_closed);
+        co_await when_dead("persistent_node.hpp state_after", fresh(),
+                           [&](node& n) { return n.state_after(standing); });
+        co_await when_dead("persistent_node.hpp ended", fresh(), [](node& n) { return n.ended(); });
+        co_await when_dead("persistent_node.hpp leave", fresh(), [](node& n) { return n.leave(); });
+    };
+    with_client(body);
+}
+
+TEST_CASE("what groups and their members return may be awaited when they are gone") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "dead-groups");
+        const group g(zk, dir);
+        co_await when_dead("group.hpp join", g, [](group& o) { return o.join("me"); });
+        co_await when_dead("group.hpp members", g, [](group& o) { return o.members(); });
+        co_await when_dead(
+            "group_observer.hpp ready", g.observe(), [](group_observer& o) { return o.ready(); }, errc::client_closed);
+        co_await when_dead("group_observer.hpp next", g.observe(), [](group_observer& o) { return o.next(); });
+
+        using member = group_membership;
+        const auto standing = persistent_node_state::standing;
+        group_membership first = co_await g.join("1");
+        co_await when_dead(
+            "group_membership.hpp set_data", std::move(first), [](member& m) { return m.set_data("x"); },
+            errc::client_closed);
+        group_membership second = co_await g.join("2");
+        co_await when_dead("group_membership.hpp state_after", std::move(second),
+                           [&](member& m) { return m.state_after(standing); });
+        group_membership third = co_await g.join("3");
+        co_await when_dead("group_membership.hpp ended", std::move(third), [](member& m) { return m.ended(); });
+        group_membership fourth = co_await g.join("4");
+        co_await when_dead("group_membership.hpp leave", std::move(fourth), [](member& m) { return m.leave(); });
+    };
+    with_client(body);
+}
+
+TEST_CASE("what partitioners and partitions return may be awaited when they are gone") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "dead-partitioners");
+        const std::vector<std::string> one(1, "p0");
+        const partitioner p(zk, dir, one, partitioner_options().settle(0ms));
+        co_await when_dead(
+            "partitioner.hpp run", p, [](partitioner& o) { return o.run(refuse_work); }, errc::timed_out);
+
+        leadership term = co_await leader_election(zk, dir + "/election").campaign();
+        using partition = std::unique_ptr<held_partition>;
+        co_await when_dead(
+            "held_partition.hpp commit", std::make_unique<held_partition>("p0", term),
+            [](partition& o) { return o->commit(transaction().check("/missing")); }, zk_errc::no_node);
+        auto lost = std::make_unique<held_partition>("p0", term)->lost();
+        co_await term.resign();
+        const loss_reason why = co_await std::move(lost);
+        CHECK(why == loss_reason::released);
+        co_await when_dead("held_partition.hpp lost", std::make_unique<held_partition>("p0", term),
+                           [](partition& o) { return o->lost(); });
     };
     with_client(body);
 }

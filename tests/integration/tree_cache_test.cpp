@@ -101,6 +101,8 @@ TEST_CASE("tree_cache: reads a tree, follows it, and leaves no watch") {
             CHECK(cache.snapshot().size() == 2);
             const std::error_code closed = co_await code_of(cache.changes().next());
             CHECK(closed == errc::client_closed);
+            const std::string why = co_await message_of(cache.changes().next());
+            CHECK(why == "cache " + dir + ": client closed (this cache was closed)");
         }
         {
             const tree_cache destroyed(zk, dir);

@@ -173,7 +173,8 @@ TEST_CASE("a watch stays as long as somebody may await it", "[dead]") {
 TEST_CASE("every public member that returns an awaitable is tried without its object", "[dead]") {
     const std::filesystem::path root = ZKASIO_SOURCE_DIR;
     std::string tried = read_file(root / "tests/unit/dead_handles_test.cpp") +
-                        read_file(root / "tests/integration/dead_handles_test.cpp");
+                        read_file(root / "tests/integration/dead_handles_test.cpp") +
+                        read_file(root / "tests/integration/discovery_registry_test.cpp");
     tried = std::regex_replace(tried, std::regex("when_dead\\(\\s+"), "when_dead(");  // however it is laid out
     const std::set<std::string> kept_by_their_callers{"lock_claim.hpp gone"};
 

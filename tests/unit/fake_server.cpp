@@ -267,6 +267,8 @@ private:
             server_.watches_.insert({c->path, watch_kind::children});
         if (const auto* e = std::get_if<exists_request>(&r); e && e->watch && (!code || code == zk_errc::no_node))
             server_.watches_.insert({e->path, watch_kind::data});
+        if (const auto* c = std::get_if<get_config_request>(&r); c && c->watch && !code)
+            server_.watches_.insert({"/zookeeper/config", watch_kind::data});
         if (const auto* m = std::get_if<remove_watch_request>(&r); m && !code)
             server_.watches_.erase({m->path, m->kind});
     }

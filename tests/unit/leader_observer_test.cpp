@@ -35,6 +35,7 @@ public:
 
     std::vector<std::string> candidates;  ///< their numbers
     bool directory = true, readable = true;
+    bool stat_needs_permission = false;  ///< as from 3.8.4 on
     std::string vanishes;  ///< its node is listed once more, and has gone when it is read
 
 private:
@@ -48,7 +49,7 @@ private:
         if (const auto* g = std::get_if<get_request>(&q)) return stat_of(g->path, !readable);
         if (const auto* e = std::get_if<exists_request>(&q); e && e->path != "/") {
             if (e->path == "/e") return directory ? a : refusal(zk_errc::no_node);
-            return stat_of(e->path, false);
+            return stat_of(e->path, !readable && stat_needs_permission);
         }
         return a;
     }
@@ -182,6 +183,31 @@ TEST_CASE("observer: of a leader whose node it may not read the directory tells"
         r.server.fire(node_event::children_changed, "/e");
         const leader_view next = co_await observer.next();
         CHECK(next.leader->token == fencing_token(1002));
+        CHECK(r.core->watches() == 1);
+    };
+    r.run(body);
+}
+
+// CVE-2024-23944.
+TEST_CASE("observer: a leader of whom servers tell nothing is known by the name of its node", "[election]") {
+    observed r;
+    r.candidates = {"0000000001"};
+    r.readable = false;
+    r.stat_needs_permission = true;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const leader_observer observer(zk, "/e");
+        const leader_view view = co_await observer.next();
+        REQUIRE(view.leader);
+        CHECK(view.leader->path == candidate_node("0000000001"));
+        CHECK(view.leader->token == fencing_token());
+        CHECK(view.leader->session_id == 0);
+        CHECK_FALSE(view.leader->data);
+        r.candidates = {"0000000002"};
+        r.server.fire(node_event::children_changed, "/e");
+        const leader_view next = co_await observer.next();
+        REQUIRE(next.leader);
+        CHECK(next.leader->path == candidate_node("0000000002"));
+        CHECK(next.leader->since > view.leader->since);
         CHECK(r.core->watches() == 1);
     };
     r.run(body);

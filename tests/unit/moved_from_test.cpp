@@ -2,6 +2,8 @@
 #include "unit/rig.hpp"
 
 #include <zkasio/election/leader_election.hpp>
+#include <zkasio/membership/group.hpp>
+#include <zkasio/membership/partitioner.hpp>
 #include <zkasio/locks/detail/nodes_claim.hpp>
 #include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
@@ -270,6 +272,41 @@ TEST_CASE("elections and observers that were moved from refuse everything", "[mo
     r.run(body);
 }
 
+TEST_CASE("nodes, groups and partitioners that were moved from refuse everything", "[moved]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        persistent_node n(zk, "/node");
+        const persistent_node n2 = std::move(n);
+        CHECK(n.state() == persistent_node_state::ended);
+        co_await refuses("created", n.created());
+        co_await refuses("set_data", n.set_data("x"));
+        co_await refuses("state_after", n.state_after(persistent_node_state::standing));
+        co_await refuses("ended", n.ended());
+        co_await n.leave();
+
+        group g(zk, "/group");
+        const group g2 = std::move(g);
+        co_await refuses("join", g.join("me"));
+        co_await refuses("members", g.members());
+        CHECK(code_thrown_by([&] { static_cast<void>(g.observe()); }) == errc::invalid_argument);
+        group_observer o = g2.observe();
+        const group_observer o2 = std::move(o);
+        co_await refuses("ready", o.ready());
+        co_await refuses("next", o.next());
+        CHECK(o.members().members.empty());
+
+        const std::vector<std::string> one(1, "p0");
+        partitioner p(zk, "/partitioner", one);
+        const partitioner p2 = std::move(p);
+        auto work = [](held_partition&) -> asio::awaitable<void> { co_return; };
+        co_await refuses("run", p.run(work));
+        CHECK(p.state() == partitioner_state::idle);
+        CHECK(p.owned().empty());
+        co_await zk.close();
+    };
+    r.run(body);
+}
+
 TEST_CASE("a leadership that never was is as one that was resigned", "[moved]") {
     test_loop loop;
     loop.run(refuses_all_of(leadership()));
@@ -368,6 +405,11 @@ TEST_CASE("results that are made without arguments are as ones that were moved f
         CHECK(fencing_token() < fencing_token(1));
         CHECK(fencing_token().value() == 0);
         CHECK_FALSE(lock_guard().sequence());
+
+        const group_membership no_member;
+        co_await refuses("set_data", no_member.set_data("x"));
+        co_await no_member.leave();
+        CHECK(no_member.state() == persistent_node_state::ended);
     };
     loop.run(body());
     const auto nobody = client_options("127.0.0.1:1").resume(session_credentials());

@@ -26,6 +26,8 @@ public:
     texts told;
     std::set<std::pair<node_read, std::string>> watched;
     bool throws = false;
+    std::string reads_when_connected;  // by `feed`, its data; empty: nothing
+    std::optional<node_feed> feed;
 
     bool has(const std::string& text) const { return std::find(told.begin(), told.end(), text) != told.end(); }
     std::size_t times(const std::string& text) const {
@@ -35,6 +37,7 @@ public:
 private:
     void connected() override {
         told.push_back("connected");
+        if (!reads_when_connected.empty()) feed->read(node_read::data, reads_when_connected);
         if (throws) throw std::runtime_error("a listener's");
     }
     void disconnected() override {
@@ -64,12 +67,12 @@ private:
 
 struct feed_rig : rig {
     std::shared_ptr<note_taker> notes = std::make_shared<note_taker>();
-    std::optional<node_feed> feed;
+    std::optional<node_feed>& feed = notes->feed;
 
     // Everything about a feed happens on the strand.
-    asio::awaitable<void> begin(client zk) {
+    asio::awaitable<void> begin(client zk, std::string root = "/a") {
         co_await asio::dispatch(zk.get_executor(), asio::use_awaitable);
-        feed.emplace(zk.feed("/a", notes));
+        feed.emplace(zk.feed(std::move(root), notes));
         co_await asio::post(loop.executor(), asio::use_awaitable);
         co_await server.until([&] { return notes->has("connected"); });
     }
@@ -223,6 +226,111 @@ TEST_CASE("node_feed: the session ends and the client is closed", "[feed]") {
         for (int i = 0; i < 3; ++i) co_await asio::post(zk.get_executor(), asio::use_awaitable);
         REQUIRE(late->told.size() == 1);
         CHECK(late->told.front() == "closed: client closed");
+        r.feed.reset();
+    };
+    r.run(body);
+}
+
+TEST_CASE("node_feed: behind a sync in a new session and in a new session only", "[feed]") {
+    feed_rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        co_await r.begin(zk);
+        r.read(zk, node_read::data, "/a");
+        co_await r.until_told("/a: Success");
+        r.server.drop();
+        co_await r.until_told("connected", 2);
+        r.read(zk, node_read::data, "/a");
+        co_await r.until_told("/a: Success", 2);
+        CHECK(r.server.count("sync /") == 0);
+        r.notes->reads_when_connected = "/a/first";
+        r.server.expire();
+        co_await r.until_told("/a/first: Success");
+        const std::size_t all = r.server.texts().size();
+        REQUIRE(all >= 2);
+        CHECK(r.server.texts()[all - 2] == "sync /");
+        CHECK(r.server.texts()[all - 1] == "get /a/first");
+        r.server.drop();
+        co_await r.until_told("/a/first: Success", 2);
+        CHECK(r.server.count("sync /") == 1);
+        r.feed.reset();
+    };
+    r.run(body);
+}
+
+TEST_CASE("node_feed: a sync that has failed is asked for again before anything is read", "[feed]") {
+    feed_rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        co_await r.begin(zk);
+        r.notes->reads_when_connected = "/a";
+        r.server.answer = [](const request& q) -> std::optional<reply> {
+            if (std::holds_alternative<sync_request>(q)) return std::nullopt;
+            return reply{};
+        };
+        r.server.expire();
+        co_await r.server.until([&] { return r.server.count("sync /") == 1; });
+        r.server.answer = [](const request&) { return reply{}; };
+        r.server.drop();
+        co_await r.server.until([&] { return r.server.count("sync /") == 2; });
+        co_await r.until_told("/a: Success");
+        CHECK(r.server.texts().back() == "get /a");
+        r.feed.reset();
+    };
+    r.run(body);
+}
+
+TEST_CASE("node_feed: the watch on the configuration is one with that on its node", "[feed]") {
+    const std::string path = "/zookeeper/config";
+    feed_rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        co_await r.begin(zk, "/");
+        r.read(zk, node_read::data, path);
+        co_await r.until_told(path + ": Success");
+        {
+            const auto config = co_await zk.config_and_watch();
+        }
+        co_await next_turns(r.server);
+        CHECK(r.server.watched(path));
+        const auto config = co_await zk.config_and_watch();
+        r.leave(zk, node_read::stat, path);
+        co_await next_turns(r.server);
+        CHECK(r.server.watched(path));
+        CHECK(r.core->watches() == 1);
+        r.server.fire(node_event::data_changed, path);
+        const watch_event changed = co_await config.changes.changed();
+        CHECK(changed.what == node_change::data_changed);
+        r.feed.reset();
+    };
+    r.run(body);
+}
+
+TEST_CASE("node_feed: a removal that was not sent goes with the connection", "[feed]") {
+    feed_rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        co_await r.begin(zk);
+        r.read(zk, node_read::data, "/a");
+        co_await r.until_told("/a: Success");
+        auto own = std::optional(co_await zk.get_and_watch("/a/own"));
+        // A thousand requests are under way, so that the removals have to wait.
+        r.server.answer = [](const request&) -> std::optional<reply> { return std::nullopt; };
+        for (int i = 0; i < 1000; ++i) r.read(zk, node_read::data, "/a/" + std::to_string(i));
+        co_await r.server.until([&] { return r.server.count("get /a/999") == 1; });
+        r.leave(zk, node_read::stat, "/a");
+        own.reset();
+        co_await next_turns(r.server);
+        r.server.answer = [](const request&) { return reply{}; };
+        r.server.drop();
+        co_await r.until_told("connected", 2);
+        r.read(zk, node_read::data, "/a/next");
+        co_await r.until_told("/a/next: Success");
+        CHECK(r.server.count("remove watch /a") == 0);
+        CHECK(r.server.count("remove watch /a/own") == 0);
+        CHECK_FALSE(r.server.watched("/a"));
+        CHECK_FALSE(r.server.watched("/a/own"));  // the library does not set it again
+        CHECK(r.core->watches() == 0);
         r.feed.reset();
     };
     r.run(body);

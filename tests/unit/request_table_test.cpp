@@ -54,7 +54,7 @@ TEST_CASE("requests: what is refused is told why, and does not stay", "[requests
     const auto kept = std::make_shared<kept_reply>();
     b.requests.submit(removing("/a"), kept, request_table::repeat::until_certain);
     CHECK(kept->reply.code == b.refused);
-    CHECK(kept->answered->done);
+    CHECK(kept->answered.done);
 }
 
 TEST_CASE("requests: a thousand are under way at most, and heartbeats do not stand in that line", "[requests]") {
@@ -151,11 +151,11 @@ TEST_CASE("requests: a removal that has to be certain is sent again, first, unti
     b.requests.submit(99, getting("/later"), later.to());
     SECTION("the connection was lost: it goes before what was asked for later") {
         b.requests.answered(id, lost());
-        CHECK_FALSE(kept->answered->done);
+        CHECK_FALSE(kept->answered.done);
         b.requests.flush();
         CHECK(submitted_paths(b) == texts{"/mine", "/mine", "/later"});
         b.requests.answered(id, refusal(zk_errc::no_node));
-        CHECK(kept->answered->done);
+        CHECK(kept->answered.done);
         CHECK_FALSE(kept->reply.code);
         CHECK_FALSE(kept->reply.found);
     }
@@ -170,7 +170,7 @@ TEST_CASE("requests: a removal that has to be certain is sent again, first, unti
     SECTION("the session is over: that is its end") {
         b.lives = false;
         b.requests.answered(id, lost(zk_errc::session_expired));
-        CHECK(kept->answered->done);
+        CHECK(kept->answered.done);
         CHECK(kept->reply.code == zk_errc::session_expired);
     }
     SECTION("nobody may take it back once it has been sent") { CHECK_FALSE(b.requests.withdraw(kept)); }

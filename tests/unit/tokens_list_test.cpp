@@ -9,12 +9,16 @@
 #include <zkasio/cache/value_stream.hpp>
 #include <zkasio/config/config_value.hpp>
 #include <zkasio/deadline.hpp>
+#include <zkasio/discovery/provider.hpp>
+#include <zkasio/discovery/registry.hpp>
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/membership/group.hpp>
+#include <zkasio/membership/partitioner.hpp>
 #include <zkasio/node_follower.hpp>
 #include <zkasio/session_loop.hpp>
 #include <zkasio/task_scope.hpp>
@@ -119,6 +123,7 @@ private:
 asio::awaitable<void> guarded_work(lock_guard&) { co_return; }
 asio::awaitable<void> leading_work(leadership&) { co_return; }
 int same_number(int n) { return n; }
+asio::awaitable<void> partition_work_of(held_partition&) { co_return; }
 asio::awaitable<void> within_session(session) { co_return; }
 asio::awaitable<void> within_scope(task_scope&) { co_return; }
 asio::awaitable<std::shared_ptr<lock_claim>> no_claim_at_all() { co_return nullptr; }
@@ -257,6 +262,41 @@ void list_elections(token_list& all) {
     all.compiles<leader_observer>("leader_observer.hpp next", [](auto& o) { return o.next(); });
 }
 
+void list_discovery(token_list& all) {
+    all.compiles<registry>("registry.hpp announce", [](auto& r) { return r.announce(service_instance("s")); });
+    all.compiles<registry>("registry.hpp names", [](auto& r) { return r.names(); });
+    all.compiles<registry>("registry.hpp instances", [](auto& r) { return r.instances("s"); });
+    all.compiles<announcement>("announcement.hpp update", [](auto& a) { return a.update(service_instance("s")); });
+    all.compiles<announcement>("announcement.hpp withdraw", [](auto& a) { return a.withdraw(); });
+    all.compiles<announcement>("announcement.hpp ended", [](auto& a) { return a.ended(); });
+    all.compiles<provider>("provider.hpp pick", [](auto& p) { return p.pick(); });
+    all.compiles<provider>("provider.hpp pick_for", [](auto& p) { return p.pick_for("key"); });
+    all.compiles<provider>("provider.hpp ready", [](auto& p) { return p.ready(); });
+    all.compiles<provider>("provider.hpp changed", [](auto& p) { return p.changed(p.view()); });
+    all.compiles<provider>("provider.hpp close", [](auto& p) { return p.close(); });
+}
+
+void list_members(token_list& all) {
+    using node = persistent_node;
+    all.compiles<node>("persistent_node.hpp created", [](auto& n) { return n.created(); });
+    all.compiles<node>("persistent_node.hpp set_data", [](auto& n) { return n.set_data(""); });
+    all.compiles<node>("persistent_node.hpp state_after", [](auto& n) { return n.state_after(n.state()); });
+    all.compiles<node>("persistent_node.hpp ended", [](auto& n) { return n.ended(); });
+    all.compiles<node>("persistent_node.hpp leave", [](auto& n) { return n.leave(); });
+    all.compiles<group>("group.hpp join", [](auto& g) { return g.join("me"); });
+    all.compiles<group>("group.hpp members", [](auto& g) { return g.members(); });
+    using member = group_membership;
+    all.compiles<member>("group_membership.hpp set_data", [](auto& m) { return m.set_data(""); });
+    all.compiles<member>("group_membership.hpp state_after", [](auto& m) { return m.state_after(m.state()); });
+    all.compiles<member>("group_membership.hpp ended", [](auto& m) { return m.ended(); });
+    all.compiles<member>("group_membership.hpp leave", [](auto& m) { return m.leave(); });
+    all.compiles<group_observer>("group_observer.hpp ready", [](auto& o) { return o.ready(); });
+    all.compiles<group_observer>("group_observer.hpp next", [](auto& o) { return o.next(); });
+    all.compiles<partitioner>("partitioner.hpp run", [](auto& p) { return p.run(partition_work_of); });
+    all.compiles<held_partition>("held_partition.hpp lost", [](auto& p) { return p.lost(); });
+    all.compiles<held_partition>("held_partition.hpp commit", [](auto& p) { return p.commit(transaction()); });
+}
+
 void list_free_functions(token_list& all) {
     all.compiles<client>("revoke", [](auto& c) { return revoke(c, "/a"); });
     all.compiles<mutex>("with_lock", [](auto& m) { return with_lock(m.acquire(), guarded_work); });
@@ -275,6 +315,8 @@ TEST_CASE("tokens: every operation fails in order with every completion token", 
     list_caches(all);
     list_locks(all);
     list_elections(all);
+    list_discovery(all);
+    list_members(all);
     list_free_functions(all);
 
     test_loop loop;

@@ -165,8 +165,8 @@ private:
     }
     // As node_feed does it.
     void leave() {
-        for (const auto& [what, path] : client_.take_left())
-            if (!client_.watches(what, path)) watches_of(what).erase(path);
+        for (const auto& r : client_.take_left())
+            if (!client_.watches(r.what, r.path)) watches_of(r.what).erase(r.path);
     }
     bool is_hidden(const std::string& path) const {
         const auto n = nodes_.find(path);

@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
 
 using namespace zkasio;
 using namespace zkasio::cache_detail;
@@ -245,6 +246,82 @@ TEST_CASE("tree_sync: what an ACL forbids to read is there, without data (C7)") 
     CHECK(f.told.contains("/r/a/d"));
 }
 
+TEST_CASE("tree_sync: data that may not be read any more are not shown any more (C7)") {
+    following f;
+    f.servers.stat_needs_permission = GENERATE(false, true);
+    f.servers.create("/r", "root");
+    f.servers.create("/r/a", "secret");
+    f.servers.connect();
+    f.settle();
+    CHECK(f.data("/r/a") == "secret");
+    f.servers.disconnect();
+    f.servers.forbid("/r/a", true);
+    f.servers.connect();
+    f.servers.settle();
+    tell(f.told, f.sync.take_deltas());
+    REQUIRE(f.sync.tree().find("/r/a"));
+    CHECK_FALSE(f.sync.tree().find("/r/a")->value->readable);
+    CHECK(f.sync.tree().find("/r/a")->value->data.empty());
+    CHECK(f.data("/r/a").empty());
+
+    f.servers.disconnect();
+    f.servers.forbid("/r/a", false);
+    f.servers.connect();
+    f.settle();
+    CHECK(f.data("/r/a") == "secret");
+}
+
+TEST_CASE("tree_sync: a tree that changes all the time becomes current (C8)") {
+    following f;
+    for (const char* path : {"/r", "/r/a", "/r/b", "/r/b/c"}) f.servers.create(path, "0");
+    f.servers.connect();
+    bool current = false;
+    const int connections = GENERATE(1, 2);
+    int steps = 0;
+    for (int c = 0; c < connections; ++c) {
+        if (c > 0) {
+            f.servers.disconnect();
+            f.servers.connect();
+            CHECK_FALSE(f.sync.current());
+        }
+        // Between any two steps of ours everything changes, and a new node comes.
+        for (current = false; !current && steps < 200; ++steps) {
+            for (const char* path : {"/r", "/r/a", "/r/b", "/r/b/c"}) f.servers.set(path, std::to_string(steps));
+            f.servers.create("/r/b/new-" + std::to_string(steps));
+            while (f.servers.send()) {
+            }
+            f.servers.serve();
+            f.servers.hear();
+            current = f.sync.current();
+        }
+        CHECK(current);
+        for (const char* path : {"/r", "/r/a", "/r/b", "/r/b/c"}) {
+            REQUIRE(f.sync.tree().find(path));
+            CHECK(f.sync.tree().find(path)->value);
+        }
+    }
+    f.settle();
+    CHECK(f.data("/r/b/c") == std::to_string(steps - 1));
+    CHECK(f.told.size() == 4 + static_cast<std::size_t>(steps));
+}
+
+TEST_CASE("tree_sync: news of a node that others watch does not take its place in the first look (C8)") {
+    following f;
+    f.servers.create("/r", "0");
+    f.servers.create("/r/a", "0");
+    f.servers.connect();
+    f.settle();
+    f.servers.disconnect();
+    f.servers.create("/r/b", "0");
+    f.servers.connect();
+    f.sync.changed(node_change::data_changed, "/r/a");
+    while (!f.sync.current() && (f.servers.send(1) || f.servers.serve() || f.servers.hear())) {
+    }
+    REQUIRE(f.sync.tree().find("/r/b"));
+    CHECK(f.sync.tree().find("/r/b")->value);
+    CHECK(f.sync.watches(node_read::data, "/r/a"));
+}
+
 TEST_CASE("tree_sync: servers that tell nothing at all of a node that one may not read (C7)") {
     following f;
     f.servers.stat_needs_permission = true;
@@ -329,7 +406,13 @@ TEST_CASE("tree_sync: whatever happens in whichever order, in the end it knows w
         for (int levels = below(4); levels > 0; --levels) path += std::string("/") + static_cast<char>('a' + below(3));
         return path;
     };
-    f.servers.connect();
+    tree_servers::tree at_connect;
+    bool was_current = false;
+    const auto connect = [&] {
+        at_connect = f.servers.nodes();
+        f.servers.connect();
+    };
+    connect();
     for (int step = 0; step < 1500; ++step) {
         switch (below(24)) {
             case 0: case 1: case 2: f.servers.create(some_path(), std::to_string(step), below(4) == 0 ? 5 : 0); break;
@@ -340,7 +423,7 @@ TEST_CASE("tree_sync: whatever happens in whichever order, in the end it knows w
             case 8:
                 if (below(8) == 0) {
                     if (f.servers.up()) f.servers.disconnect();
-                    else f.servers.connect();
+                    else connect();
                 }
                 break;
             case 9: case 10: case 11: case 12: f.servers.send(static_cast<std::size_t>(1 + below(5))); break;
@@ -349,6 +432,18 @@ TEST_CASE("tree_sync: whatever happens in whichever order, in the end it knows w
             default: f.servers.hear(); break;
         }
         if (step % 50 == 0) tell(f.told, f.sync.take_deltas());
+        // C8: what was there when the connection began, and still is, has been seen when all is said to be current.
+        if (f.sync.current() && !std::exchange(was_current, f.sync.current())) {
+            for (const auto& [path, node] : f.servers.nodes()) {
+                const auto then = at_connect.find(path);
+                const bool in_scope = f.sync.tree().root_path() == "/" || path.starts_with("/r");
+                if (!in_scope || f.sync.tree().depth(path) > depth) continue;
+                if (then == at_connect.end() || then->second.stat.czxid != node.stat.czxid) continue;
+                const tree_node* const seen = f.sync.tree().find(path);
+                CHECK((seen && seen->value && seen->value->stat.mzxid >= then->second.stat.mzxid));
+            }
+        }
+        was_current = f.sync.current();
     }
     if (!f.servers.up()) f.servers.connect();
     INFO("seed " << seed);

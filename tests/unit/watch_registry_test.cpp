@@ -136,18 +136,21 @@ TEST_CASE("watch registry: the chroot is in every path that a reconnect carries"
 
 TEST_CASE("watch registry: the watch on the configuration", "[watch_registry]") {
     const std::string path = "/zookeeper/config";
-    SECTION("is a watch of its own") {
+    SECTION("is the one on the data of its node") {
         watch_registry r;
         const auto config = set(r, path, watch_kind::config), data = set(r, path);
-        CHECK(r.size() == 2);
+        CHECK(r.size() == 1);
+        CHECK(r.server_kind(watch_kind::config) == watch_kind::data);
         CHECK(same(r.fire(node_event::data_changed, path), {config, data}));
-        const auto again = set(r, path, watch_kind::config);
-        CHECK(r.leave(*again));
+        const auto again = set(r, path, watch_kind::config), other = set(r, path);
+        CHECK_FALSE(r.leave(*again));
+        CHECK(r.leave(*other));
         CHECK_FALSE(r.removed(path, watch_kind::config, true));
         CHECK(r.size() == 0);
     }
     SECTION("cannot be removed below a chroot, and stays for the next one") {
         watch_registry r(4);
+        CHECK(r.server_kind(watch_kind::config) == watch_kind::config);
         const auto first = set(r, path, watch_kind::config);
         CHECK_FALSE(r.leave(*first));
         CHECK(r.live(path, watch_kind::config));

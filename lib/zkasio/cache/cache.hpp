@@ -24,7 +24,8 @@ struct tree_scope;
 /// A cache is of the client: it outlives sessions. While there is no connection it shows what it knew last, and says
 /// that this is not current (tree_view::current()). With the next connection it looks at every node again; a node that
 /// was removed and made anew meanwhile shows as removed and added. How far behind the servers it is: a change is here
-/// one round trip after the server that this client is connected to has heard of it.
+/// one round trip after the server that this client is connected to has heard of it. It never goes back to an older
+/// state of a node than it has shown, also in a new session, which may be with another server.
 ///
 /// Costs two watches of the server for each node, one for an ephemeral one. They are not subject to
 /// errc::too_many_watches. All caches and watches of one client share those of the same node.
@@ -39,7 +40,8 @@ public:
     cache& operator=(cache&& other) noexcept;
     ~cache();
 
-    /// *Completes when* everything was read once; also when there is no node.
+    /// *Completes when* everything was read once that was there when the connection began, even if the tree changes
+    /// faster than it can be read; also when there is no node.
     /// *Fails with* errc::client_closed when the client or this is closed first, errc::forked, zk_errc::auth_failed,
     /// or, of a client that opens no other session, errc::session_expired. A connection that does not come is waited
     /// for: put a deadline around it, see timeout.hpp.

@@ -32,7 +32,8 @@ public:
 
     /// Whether the tree was read to its end, once.
     bool ready() const noexcept;
-    /// A connection stands, and everything was looked at since it does. What changes from then on comes as it happens.
+    /// A connection stands, and everything that was there when it began was looked at since. What changes from then on
+    /// comes as it happens.
     bool current() const noexcept;
     /// Rises with each view of one cache that differs from the one before.
     std::uint64_t version() const noexcept;

@@ -38,7 +38,10 @@ namespace zkasio::detail {
 template <class F>
 void on_strand(const core_ptr& c, F f) noexcept {
     try {
-        asio::dispatch(c->strand(), std::move(f));
+        if (c->strand().running_in_this_thread())
+            f();
+        else
+            asio::dispatch(c->strand(), std::move(f));
     } catch (...) {
     }
 }

@@ -188,7 +188,7 @@ void core::link_up() {
     sessions_.connected(now);
     holds_.lease_changed(*sessions_.current());
     sessions_.publish_connected();
-    requests_.feeds().connected();
+    requests_.feeds_connected();
     schedule_flush();
 }
 

@@ -31,12 +31,12 @@ struct hold {
     std::atomic<loss_reason> reason{loss_reason::none};  // written on the strand, read anywhere
     std::atomic<loss_reason> told{loss_reason::none};    // written and read anywhere; `reason` follows a little later
     std::atomic<const own_node*> lost_node{nullptr};     // of this or of a part; set before `reason`, and before `told`
-    one_shot_ptr lost = std::make_shared<one_shot_state>();
+    one_shot_state lost;
     bool confirmed = false;  // the lease has covered it at least once: from then on the lease's end is its end
     bool removing = false;   // its nodes are on their way out
     std::uint64_t number = 0;           // among the holds of its session
     boot_clock::time_point watch_at{};  // its key in session_record::to_watch
-    one_shot_ptr renewed = std::make_shared<one_shot_state>();  // confirmed, or over
+    one_shot_state renewed;  // confirmed, or over
 
     /// Why this is over, or one of its parts; `none` when they are not. From any thread.
     loss_reason over() const noexcept {
@@ -48,5 +48,9 @@ struct hold {
 };
 
 using hold_ptr = std::shared_ptr<hold>;
+
+/// Its events, which keep it alive.
+inline one_shot_ptr lost_of(const hold_ptr& h) { return one_shot_ptr(h, &h->lost); }
+inline one_shot_ptr renewed_of(const hold_ptr& h) { return one_shot_ptr(h, &h->renewed); }
 
 }  // namespace zkasio::detail

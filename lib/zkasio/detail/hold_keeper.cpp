@@ -50,8 +50,8 @@ void hold_keeper::end(const hold_ptr& h, loss_reason why, const hold::own_node* 
             requests_.leave_watch(w);
         }
     const std::error_code code = why == loss_reason::released ? errc::lock_released : errc::lock_lost;
-    waits_.fire(h->renewed, code);
-    waits_.fire(h->lost, why == loss_reason::released ? code : std::error_code());
+    waits_.fire(renewed_of(h), code);
+    waits_.fire(lost_of(h), why == loss_reason::released ? code : std::error_code());
 }
 
 void hold_keeper::end_all(session_record& of, loss_reason why) {
@@ -70,7 +70,7 @@ void hold_keeper::let_go(session_record& s) {
     s.unconfirmed.clear();
     for (const auto& [number, h] : std::exchange(s.holds, {})) {
         for (hold::own_node& node : h->nodes) node.watch.reset();
-        h->lost->then = {};
+        h->lost.then = {};
     }
 }
 
@@ -86,7 +86,7 @@ void hold_keeper::disconnected(session_record& s) {
 void hold_keeper::confirm(session_record& s) {
     for (const auto& [number, h] : std::exchange(s.unconfirmed, {})) {
         h->confirmed = true;
-        waits_.fire(h->renewed);
+        waits_.fire(renewed_of(h));
     }
 }
 

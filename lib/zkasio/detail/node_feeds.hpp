@@ -36,6 +36,8 @@ public:
     /// Its listener is told nothing any more.
     void remove(feed_state& f);
 
+    bool empty() const noexcept { return by_root_.empty(); }
+
     /// Rises with each connection: what was asked for on an earlier one is of no interest.
     std::uint64_t connection() const noexcept { return connection_; }
 

@@ -58,7 +58,7 @@ public:
             // Both travel together; the server carries them out in this order.
             const auto synced = ask(sync_request{key_.second}), listed = ask(children_request{key_.second, false});
             for (const auto* asked : {&synced, &listed}) {
-                const wait_end cancelled = co_await wait_for(core_, (*asked)->answered);
+                const wait_end cancelled = co_await wait_for(core_, answer_of(*asked));
                 if (cancelled.code) throw error(errc::client_closed, "children", key_.second);
             }
             const std::error_code code = synced->reply.code ? synced->reply.code : listed->reply.code;

@@ -17,7 +17,7 @@ public:
     receiver() noexcept = default;
     template <class Target>
     explicit receiver(Target target) noexcept : actions_(&actions_of<Target>) {
-        static_assert(sizeof(Target) <= room && alignof(Target) <= alignof(std::max_align_t),
+        static_assert(sizeof(Target) <= room && alignof(Target) <= alignof(void*),
                       "there is no room for this");
         static_assert(std::is_nothrow_move_constructible_v<Target>);
         ::new (static_cast<void*>(target_)) Target(std::move(target));
@@ -65,7 +65,7 @@ private:
     }
 
     const actions* actions_ = nullptr;
-    alignas(std::max_align_t) std::byte target_[room];
+    alignas(void*) std::byte target_[room];
 };
 
 }  // namespace zkasio::detail

@@ -5,6 +5,7 @@
 #include <asio/error.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 namespace zkasio::detail {
@@ -84,7 +85,8 @@ void request_table::insert(op_id id, entry&& e) {
 
 void request_table::drop(entries::node_type node) noexcept {
     if (spare_.size() == most_spare) return;
-    node.mapped() = entry();
+    std::destroy_at(&node.mapped());
+    std::construct_at(&node.mapped());
     spare_.push_back(std::move(node));
 }
 
@@ -222,7 +224,7 @@ void request_table::finish(entry&& e, reply&& r) {
     if (e.internal) return e.internal(std::move(r));
     if (e.kept) {
         e.kept->reply = std::move(r);
-        waits_.fire(e.kept->answered);
+        waits_.fire(answer_of(e.kept));
     }
 }
 
@@ -379,7 +381,7 @@ void request_table::clear() {
     feeds_.clear();
     // What was to follow may keep alive what is waiting for it.
     for (auto& [id, e] : entries_)
-        if (e.kept) e.kept->answered->then = {};
+        if (e.kept) e.kept->answered.then = {};
     const auto gone = std::exchange(entries_, {});
 }
 

@@ -12,6 +12,7 @@
 #include <zkasio/detail/watch_registry.hpp>
 
 #include <atomic>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -123,6 +124,8 @@ public:
     void add_feed(const feed_ptr& f);
     void read_for(const feed_ptr& to, node_read what, std::string path);
     void leave_feed_watch(node_read what, const std::string& path);
+    /// There is a connection, for the feeds to read by.
+    void feeds_connected();
     /// The connection is gone, and with it what the feeds have watched.
     void feeds_disconnected();
 
@@ -175,6 +178,7 @@ private:
     void registration_done(const entry& e, const std::error_code& code);
     bool confirm_watch_removal(const std::string& path, watch_kind kind);
     void send_watch_removal(const std::string& path, watch_kind kind);
+    void forget_queued_removals();
 
     owner& owner_;
     link& link_;
@@ -199,6 +203,7 @@ private:
     bool unsettled_ = false;  // the backend may have something to tell of what was submitted at once
     time_point last_sent_{};
     node_feeds feeds_;
+    std::int64_t synced_session_ = 0;  // feeds know nothing that is newer than what its servers show
     watch_registry watches_;
 };
 

@@ -14,7 +14,7 @@ void request_table::registration_done(const entry& e, const std::error_code& cod
     const watch_target target = watch_of(*e.what);
     const bool live = !code || (target.missing_node_counts && code == zk_errc::no_node);
     if (watches_.finish(*target.path, target.kind, live, e.abandoned ? nullptr : e.watch))
-        send_watch_removal(*target.path, target.kind);
+        send_watch_removal(*target.path, watches_.server_kind(target.kind));
 }
 
 bool request_table::confirm_watch_removal(const std::string& path, watch_kind kind) {
@@ -48,7 +48,7 @@ void request_table::send_watch_removal(const std::string& path, watch_kind kind)
 }
 
 void request_table::leave_watch(const watch_ptr& w) {
-    if (watches_.leave(*w)) send_watch_removal(w->path, w->kind);
+    if (watches_.leave(*w)) send_watch_removal(w->path, watches_.server_kind(w->kind));
 }
 
 void request_table::node_event(detail::node_event e, std::string_view path) {
@@ -103,8 +103,44 @@ void request_table::leave_feed_watch(node_read what, const std::string& path) {
     if (!feeds_.watches(path, kind) && watches_.is_left(path, kind)) send_watch_removal(path, kind);
 }
 
+// Whatever is removed by it on the next connection, it is not what it was meant for. And the library need not set these
+// watches again.
+void request_table::forget_queued_removals() {
+    std::vector<op_id> queued;
+    queue_.for_each_normal([&](op_id id) {
+        const auto it = entries_.find(id);
+        if (it != entries_.end() && it->second.what && std::holds_alternative<remove_watch_request>(*it->second.what))
+            queued.push_back(id);
+    });
+    for (const op_id id : queued) {
+        auto node = entries_.extract(id);
+        const remove_watch_request r = std::get<remove_watch_request>(std::move(*node.mapped().what));
+        drop(std::move(node));
+        if (!confirm_watch_removal(r.path, r.kind)) continue;
+        if (link_.is_open()) link_.backend().forget_watch(r.path, r.kind);
+        watches_.removed(r.path, r.kind, true);
+    }
+}
+
+// The servers of a new session may lag behind those of the old one: behind a sync() nothing is older than what was
+// known. (Within a session servers take care of that themselves.)
+void request_table::feeds_connected() {
+    const std::int64_t session = owner_.current_session()->session_id;
+    if (synced_session_ != 0 && synced_session_ != session && !feeds_.empty()) {
+        command c;
+        c.what = sync_request{"/"};
+        submit(std::move(c), [this, session](reply&& r) {
+            if (!r.code) synced_session_ = session;  // else with the next connection
+        });
+    } else {
+        synced_session_ = session;
+    }
+    feeds_.connected();
+}
+
 // Fact 23: the library would set them again, all in one request.
 void request_table::feeds_disconnected() {
+    forget_queued_removals();
     feeds_.disconnected([this](const std::string& path, watch_kind kind) {
         if (link_.is_open() && !watches_.wanted(path, kind)) link_.backend().forget_watch(path, kind);
     });

@@ -46,8 +46,9 @@ public:
     }
     void operator()(const multi_request& r) const {
         for (std::size_t i = 0; i < r.ops.size(); ++i) {
-            const validator step(
-                i < checks_ ? operation_ : operation_ + " (step " + std::to_string(i + 1 - checks_) + ")", has_chroot_);
+            std::string name(operation_);
+            if (i >= checks_) name += " (step " + std::to_string(i + 1 - checks_) + ")";
+            const validator step(name, has_chroot_);
             std::visit(step, r.ops[i]);
             if (const auto* c = std::get_if<create_request>(&r.ops[i]);
                 c && (c->mode == create_mode::container || has_ttl(c->mode)))
@@ -75,11 +76,17 @@ public:
         throw error(code, operation_, path, why);
     }
 
-private:
     void path(std::string_view checked, std::string_view shown) const {
         if (const std::string problem = path_problem(checked); !problem.empty())
             refuse(errc::invalid_path, shown, problem);
     }
+    void size(std::size_t bytes, std::string_view path) const {
+        if (bytes > operations::max_request)
+            refuse(errc::too_large, path,
+                   std::to_string(bytes) + " bytes, and a server accepts " + std::to_string(operations::max_request));
+    }
+
+private:
     void writable(std::string_view path) const {
         if (!has_chroot_ && (path == "/zookeeper" || path.starts_with("/zookeeper/")))
             refuse(errc::invalid_path, path, "/zookeeper belongs to the server");
@@ -90,25 +97,29 @@ private:
     void acl(const zkasio::acl& entries, std::string_view path) const {
         if (entries.empty()) refuse(zk_errc::invalid_acl, path, "the ACL is empty");
         for (const acl_entry& e : entries)
-            if ((e.who().scheme() + e.who().id()).find('\0') != std::string::npos)
+            if (e.who().scheme().find('\0') != std::string::npos || e.who().id().find('\0') != std::string::npos)
                 refuse(zk_errc::invalid_acl, path, "NUL in an ACL id");
     }
 
-    std::string operation_;
+    std::string_view operation_;
     bool has_chroot_;
     std::size_t checks_;
 };
 
 }  // namespace
 
+void validate_path(std::string_view path, std::size_t chroot_length, std::string_view operation) {
+    const validator v(operation, chroot_length > 0);
+    v.path(path, path);
+    v.size(exists_request().size() + path.size() + chroot_length, path);
+}
+
 void validate(const request& r, std::size_t chroot_length, std::string_view operation, std::size_t checks) {
     const validator v(operation.empty() ? operation_name(r) : operation, chroot_length > 0, checks);
     std::visit(v, r);
     const auto* multi = std::get_if<multi_request>(&r);
     const std::size_t paths = multi ? multi->ops.size() : 1;
-    if (const std::size_t size = encoded_size(r) + paths * chroot_length; size > operations::max_request)
-        v.refuse(errc::too_large, path_of(r),
-                 std::to_string(size) + " bytes, and a server accepts " + std::to_string(operations::max_request));
+    v.size(encoded_size(r) + paths * chroot_length, path_of(r));
 }
 
 }  // namespace zkasio::detail

@@ -11,4 +11,7 @@ namespace zkasio::detail {
 /// @param checks of a transaction: that many of its steps, the first, are not the caller's own, and are not counted.
 void validate(const request& r, std::size_t chroot_length, std::string_view operation = {}, std::size_t checks = 0);
 
+/// The same of a node that will be asked for.
+void validate_path(std::string_view path, std::size_t chroot_length, std::string_view operation);
+
 }  // namespace zkasio::detail

@@ -11,11 +11,11 @@ watch_ptr watch_by(const request& r) {
 }
 
 bool watch_registry::begin(const std::string& path, watch_kind kind) {
-    auto it = entries_.find(key(path, kind));
+    auto it = entries_.find(key_of(path, kind));
     if (it == entries_.end()) {
         if (path_bytes_ + cost(path) > path_budget_) return false;
         path_bytes_ += cost(path);
-        it = entries_.emplace(key(path, kind), entry{}).first;
+        it = entries_.emplace(key_of(path, kind), entry{}).first;
     }
     ++it->second.registering;
     return true;
@@ -38,7 +38,7 @@ bool watch_registry::unused(iterator it) {
 }
 
 bool watch_registry::finish(const std::string& path, watch_kind kind, bool live, watch_ptr who) {
-    const auto it = entries_.find(key(path, kind));
+    const auto it = entries_.find(key_of(path, kind));
     if (it == entries_.end()) return false;
     --it->second.registering;
     if (live) {
@@ -52,7 +52,7 @@ bool watch_registry::finish(const std::string& path, watch_kind kind, bool live,
 }
 
 bool watch_registry::leave(const watch_state& who) {
-    const auto it = entries_.find(key(who.path, who.kind));
+    const auto it = entries_.find(key_of(who.path, who.kind));
     if (it == entries_.end()) return false;
     auto& waiters = it->second.waiters;
     const auto me = waiters.find(who.number);
@@ -62,7 +62,7 @@ bool watch_registry::leave(const watch_state& who) {
 }
 
 bool watch_registry::confirm_removal(const std::string& path, watch_kind kind) {
-    const auto it = entries_.find(key(path, kind));
+    const auto it = entries_.find(key_of(path, kind));
     if (it == entries_.end()) return false;
     if (it->second.waiters.empty() && it->second.registering == 0) return true;
     it->second.removing = false;
@@ -70,7 +70,7 @@ bool watch_registry::confirm_removal(const std::string& path, watch_kind kind) {
 }
 
 bool watch_registry::removed(const std::string& path, watch_kind kind, bool gone) {
-    const auto it = entries_.find(key(path, kind));
+    const auto it = entries_.find(key_of(path, kind));
     if (it == entries_.end()) return false;
     it->second.removing = false;
     // Requests keep their order: a watch that was asked for after the removal is set after it, and its answer
@@ -80,21 +80,21 @@ bool watch_registry::removed(const std::string& path, watch_kind kind, bool gone
 }
 
 void watch_registry::left_to_others(const std::string& path, watch_kind kind) {
-    const auto it = entries_.find(key(path, kind));
+    const auto it = entries_.find(key_of(path, kind));
     if (it == entries_.end()) return;
     it->second.removing = it->second.live = false;
     unused(it);
 }
 
 bool watch_registry::is_left(const std::string& path, watch_kind kind) {
-    const auto [it, is_new] = entries_.try_emplace(key(path, kind));
+    const auto [it, is_new] = entries_.try_emplace(key_of(path, kind));
     if (is_new) path_bytes_ += cost(path);
     it->second.live = true;
     return unused(it);
 }
 
 bool watch_registry::wanted(const std::string& path, watch_kind kind) const {
-    const auto it = entries_.find(key(path, kind));
+    const auto it = entries_.find(key_of(path, kind));
     return it != entries_.end() && (!it->second.waiters.empty() || it->second.registering > 0);
 }
 
@@ -113,7 +113,7 @@ std::vector<watch_ptr> watch_registry::fire(node_event e, std::string_view path)
     };
     if (e != node_event::children_changed) {
         end_watch(watch_kind::data);
-        end_watch(watch_kind::config);
+        if (chroot_length_ > 0) end_watch(watch_kind::config);
     }
     if (e == node_event::children_changed || e == node_event::removed) end_watch(watch_kind::children);
     return woken;
@@ -129,7 +129,7 @@ std::vector<watch_ptr> watch_registry::clear() {
 }
 
 bool watch_registry::live(const std::string& path, watch_kind kind) const {
-    const auto it = entries_.find(key(path, kind));
+    const auto it = entries_.find(key_of(path, kind));
     return it != entries_.end() && it->second.live;
 }
 

@@ -69,6 +69,11 @@ public:
     /// The session is over.
     std::vector<watch_ptr> clear();
 
+    /// Which watch of a server that is: the configuration is an ordinary node, unless a chroot hides it.
+    watch_kind server_kind(watch_kind kind) const noexcept {
+        return kind == watch_kind::config && chroot_length_ == 0 ? watch_kind::data : kind;
+    }
+
     bool live(const std::string& path, watch_kind kind) const;
     std::size_t size() const noexcept { return entries_.size(); }
 
@@ -82,6 +87,7 @@ private:
     using key = std::pair<std::string, watch_kind>;
     using iterator = std::map<key, entry, std::less<>>::iterator;
 
+    key key_of(const std::string& path, watch_kind kind) const { return {path, server_kind(kind)}; }
     bool unused(iterator it);
     std::size_t cost(const std::string& path) const noexcept { return path.size() + chroot_length_ + 4; }
 

@@ -49,7 +49,7 @@ std::chrono::nanoseconds leader_observer::state::patience() const {
 
 void leader_observer::state::keep(leader_seen found) {
     if (std::optional<leader_info>& leader = found.view.leader) {
-        const bool known = last && last->token == leader->token;
+        const bool known = last && last->token == leader->token && last->path == leader->path;
         leader->since = known ? last->since : std::chrono::system_clock::now();
         last = leader;
     }

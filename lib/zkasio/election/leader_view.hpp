@@ -24,6 +24,7 @@ ZKASIO_EXPORT std::string_view to_string(leader_state s) noexcept;
 struct leader_info {
     std::string path;                 ///< of its node
     std::optional<std::string> data;  ///< its id, or what it has proclaimed last; nothing: we may not read it
+    /// Of a node that we may not read, servers from 3.8.4 on tell no more than its name: then these two are 0.
     std::int64_t session_id = 0;
     fencing_token token;  ///< leadership::token(): rises from one leader to the next
     /// When this observer saw it lead for the first time, by this machine's clock. Servers do not keep that.

@@ -3,14 +3,22 @@ import java.lang.reflect.Method;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.TreeMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
+import org.apache.curator.framework.recipes.leader.LeaderSelector;
+import org.apache.curator.framework.recipes.leader.LeaderSelectorListenerAdapter;
+import org.apache.curator.framework.recipes.leader.Participant;
+import org.apache.curator.framework.recipes.nodes.GroupMember;
+import org.apache.curator.framework.recipes.nodes.PersistentNode;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
@@ -18,6 +26,7 @@ import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
 import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.framework.recipes.locks.Revoker;
 import org.apache.curator.retry.ExponentialBackoffRetry;
+import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.data.Stat;
 
@@ -35,6 +44,7 @@ public final class CuratorPeer {
         /** Returns the node's path, or nothing when the time (milliseconds) is over. */
         String acquire(long limit) throws Exception;
         void release() throws Exception;
+        default String members() { throw new UnsupportedOperationException("members"); }
         default String downgrade() throws Exception { throw new UnsupportedOperationException("downgrade"); }
     }
 
@@ -131,6 +141,80 @@ public final class CuratorPeer {
         @Override public void release() throws Exception { latch.close(); }
     }
 
+    private static final class Selector extends LeaderSelectorListenerAdapter implements Lock {
+        private final CuratorFramework zk;
+        private final String path;
+        private LeaderSelector selector;
+        private CountDownLatch elected, resigned;
+        private volatile String node;
+        Selector(CuratorFramework zk, String path) {
+            this.zk = zk;
+            this.path = path;
+        }
+        @Override public void takeLeadership(CuratorFramework unused) throws Exception {
+            Field mutex = LeaderSelector.class.getDeclaredField("mutex");
+            mutex.setAccessible(true);
+            node = nodeOf((InterProcessMutex) mutex.get(selector));
+            elected.countDown();
+            resigned.await();
+        }
+        @Override public String acquire(long limit) throws Exception {
+            elected = new CountDownLatch(1);
+            resigned = new CountDownLatch(1);
+            selector = new LeaderSelector(zk, path, this);
+            selector.setId("curator-peer");
+            selector.start();
+            if (limit == FOR_EVER) {
+                elected.await();
+            } else if (!elected.await(limit, TimeUnit.MILLISECONDS)) {
+                selector.close();
+                return null;
+            }
+            return node;
+        }
+        @Override public void release() throws Exception {
+            resigned.countDown();
+            while (zk.checkExists().forPath(node) != null) Thread.sleep(1);
+            selector.close();
+        }
+    }
+
+    private static final class Node implements Lock {
+        private final PersistentNode node;
+        Node(CuratorFramework zk, String path, String data) {
+            node = new PersistentNode(zk, CreateMode.EPHEMERAL, false, path, data.getBytes(StandardCharsets.UTF_8));
+        }
+        @Override public String acquire(long limit) throws Exception {
+            node.start();
+            boolean there = node.waitForInitialCreate(limit == FOR_EVER ? 60000 : limit, TimeUnit.MILLISECONDS);
+            return there ? node.getActualPath() : null;
+        }
+        @Override public void release() throws Exception { node.close(); }
+    }
+
+    private static final class Member implements Lock {
+        private final CuratorFramework zk;
+        private final GroupMember member;
+        private final String path;
+        Member(CuratorFramework zk, String path, String name) {
+            this.zk = zk;
+            this.path = path + "/" + name;
+            member = new GroupMember(zk, path, name, ("data of " + name).getBytes(StandardCharsets.UTF_8));
+        }
+        @Override public String acquire(long limit) throws Exception {
+            member.start();
+            while (zk.checkExists().forPath(path) == null) Thread.sleep(5);
+            return path;
+        }
+        @Override public void release() { member.close(); }
+        @Override public String members() {
+            StringBuilder all = new StringBuilder();
+            for (Map.Entry<String, byte[]> m : new TreeMap<>(member.getCurrentMembers()).entrySet())
+                all.append(" ").append(m.getKey()).append("=").append(new String(m.getValue(), StandardCharsets.UTF_8));
+            return all.toString();
+        }
+    }
+
     private final CuratorFramework zk;
     private final Map<String, Lock> locks = new HashMap<>();  // one for each ID
     private final Map<String, ExecutorService> threads = new HashMap<>();
@@ -150,6 +234,9 @@ public final class CuratorPeer {
             case "semaphore": return new Semaphore(zk, path, Integer.parseInt(argument));
             case "semaphore-mutex": return new SemaphoreMutex(zk, path);
             case "latch": return new Latch(zk, path);
+            case "selector": return new Selector(zk, path);
+            case "node": return new Node(zk, path, argument);
+            case "member": return new Member(zk, path, argument);
             default: throw new IllegalArgumentException("no kind " + kind);
         }
     }
@@ -196,6 +283,19 @@ public final class CuratorPeer {
         return "done " + rounds + " " + violations;
     }
 
+    private Collection<Participant> candidates(String kind, String path) throws Exception {
+        if (kind.equals("latch")) return new LeaderLatch(zk, path).getParticipants();
+        return new LeaderSelector(zk, path, new LeaderSelectorListenerAdapter() {
+            @Override public void takeLeadership(CuratorFramework unused) {}
+        }).getParticipants();
+    }
+
+    private String candidateIds(String kind, String path) throws Exception {
+        StringBuilder ids = new StringBuilder("candidates");
+        for (Participant p : candidates(kind, path)) ids.append(' ').append(p.getId());
+        return ids.toString();
+    }
+
     private String run(String id, String[] w) throws Exception {
         switch (w[1]) {
             case "acquire": return acquire(id, make(id, w[2], w[3], w.length > 4 ? w[4] : ""), FOR_EVER);
@@ -205,10 +305,12 @@ public final class CuratorPeer {
                 synchronized (locks) { locks.remove(id); }
                 return "released";
             }
+            case "members": return "members" + held(id).members();
             case "downgrade": return "downgraded " + held(id).downgrade();
             case "revoke":
                 Revoker.attemptRevoke(zk, w[2]);
                 return "revoking";
+            case "candidates": return candidateIds(w[2], w[3]);
             case "load": return load(make(id, w[2], w[3], ""), Integer.parseInt(w[4]), w[5]);
             default: throw new IllegalArgumentException("no command " + w[1]);
         }

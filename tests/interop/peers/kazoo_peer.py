@@ -3,6 +3,7 @@
 import queue
 import sys
 import threading
+import time
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import BadVersionError, LockTimeout
@@ -24,7 +25,49 @@ class CuratorNamesLock(Lock):
     _EXCLUDE_NAMES = ["-lock-"]
 
 
-def make(zk, kind, path):
+class Leader:
+    """kazoo's Election as a lock: who holds it leads."""
+
+    def __init__(self, zk, path, lock=None):
+        self.path = path
+        self.election = zk.Election(path, "kazoo-peer")
+        if lock:
+            self.election.lock = lock
+        self.elected = self.resigned = self.thread = None
+
+    @property
+    def node(self):
+        return self.election.lock.node
+
+    def lead(self):
+        self.elected.set()
+        self.resigned.wait()
+
+    def acquire(self, timeout=None):
+        self.elected, self.resigned = threading.Event(), threading.Event()
+        self.thread = threading.Thread(target=self.election.run, args=(self.lead,), daemon=True)
+        self.thread.start()
+        if self.elected.wait(timeout):
+            return True
+        self.election.cancel()
+        self.resigned.set()
+        self.thread.join()
+        return False
+
+    def release(self):
+        self.resigned.set()
+        self.thread.join()
+
+
+def make(zk, kind, path, identifier="kazoo-peer"):
+    if kind == "election":
+        return Leader(zk, path)
+    if kind == "election-curator-names":
+        return Leader(zk, path, CuratorNamesLock(zk, path, "kazoo-peer"))
+    if kind == "party":
+        return Member(zk.Party(path, identifier))
+    if kind == "shallow-party":
+        return Member(zk.ShallowParty(path, identifier))
     if kind == "lock":
         return zk.Lock(path, "kazoo-peer")
     if kind == "lock-curator":
@@ -38,7 +81,52 @@ def make(zk, kind, path):
     raise ValueError("no kind " + kind)
 
 
+class Member:
+    """A party, as a lock that is held by whoever is in it."""
+
+    def __init__(self, party):
+        self.party = party
+
+    def acquire(self, timeout=None):
+        self.party.join()
+        return True
+
+    def release(self):
+        self.party.leave()
+
+
+class Share(threading.Thread):
+    """A member of a SetPartitioner that does what it is told to do."""
+
+    def __init__(self, zk, path, identifier, partitions):
+        super().__init__(daemon=True)
+        self.partitioner = zk.SetPartitioner(path, set=partitions, identifier=identifier, time_boundary=0.1)
+        self.finished = False
+        self.start()
+
+    def run(self):
+        while not self.finished:
+            if self.partitioner.failed:
+                return
+            if self.partitioner.release:
+                self.partitioner.release_set()
+            elif self.partitioner.allocating:
+                self.partitioner.wait_for_acquire(0.1)
+            else:
+                time.sleep(0.02)
+
+    def owned(self):
+        return sorted(self.partitioner) if self.partitioner.acquired else []
+
+    def finish(self):
+        self.finished = True
+        self.join()
+        self.partitioner.finish()
+
+
 def node_of(lock):
+    if isinstance(lock, Member):
+        return lock.party.create_path
     return lock.path + "/" + lock.node
 
 
@@ -62,6 +150,7 @@ class Contender(threading.Thread):
         self.id = name
         self.commands = queue.Queue()
         self.lock = None
+        self.share = None
         self.start()
 
     def run(self):
@@ -74,7 +163,7 @@ class Contender(threading.Thread):
 
     def answer(self, command, *words):
         if command == "acquire":
-            return self.acquired(make(self.zk, words[0], words[1]), None)
+            return self.acquired(make(self.zk, *words), None)
         if command == "try":
             return self.acquired(make(self.zk, words[1], words[2]), int(words[0]) / 1000)
         if command == "release":
@@ -83,8 +172,20 @@ class Contender(threading.Thread):
             self.lock.release()
             self.lock = None
             return "released"
+        if command == "candidates":
+            return " ".join(["candidates"] + make(self.zk, words[0], words[1]).election.contenders())
         if command == "load":
             return self.load(make(self.zk, words[0], words[1]), int(words[2]), words[3])
+        if command == "members":
+            return ",".join(["members"] + sorted(self.lock.party))
+        if command == "share":
+            self.share = Share(self.zk, words[0], words[1], words[2].split(","))
+            return "sharing"
+        if command == "owned":
+            return ",".join(["owned"] + self.share.owned())
+        if command == "finish":
+            self.share.finish()
+            return "finished"
         raise ValueError("no command " + command)
 
     def acquired(self, lock, limit):

@@ -31,10 +31,11 @@ void cache_board::publish(snapshot next, std::vector<tree_delta> changes) {
     notify(std::move(lock));
 }
 
-void cache_board::close(std::error_code why) {
+void cache_board::close(std::error_code why, std::string_view hint) {
     std::unique_lock lock(mutex_);
     if (closed_) return;
     closed_ = why;
+    hint_ = hint;
     if (latest_ && latest_->current) {
         snapshot last = *latest_;
         last.current = false;
@@ -58,7 +59,7 @@ tree_view cache_board::latest() const {
 
 // With the lock.
 void cache_board::check() const {
-    if (closed_) throw error(closed_, "cache", path_);
+    if (closed_) throw error(closed_, "cache", path_, hint_);
 }
 
 bool cache_board::ready() const {

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -34,7 +35,8 @@ public:
     /// @param next its version is set here.
     void publish(snapshot next, std::vector<tree_delta> changes);
     /// Nothing follows.
-    void close(std::error_code why);
+    /// @param hint for messages; a literal.
+    void close(std::error_code why, std::string_view hint = {});
 
     // ------------------------------------------------------------------------------------------ for readers
     tree_view latest() const;
@@ -67,6 +69,7 @@ private:
     std::uint64_t notice_ = 0;
     std::optional<one_shot_event> waited_for_;
     std::error_code closed_;
+    std::string_view hint_;  // of closed_
 };
 
 /// Behind a cache_changes.

@@ -78,7 +78,7 @@ void cache_engine::changed(node_change what, const std::string& path) {
 
 void cache_engine::work() {
     send_reads();
-    for (auto& [what, path] : sync_.take_left()) to_leave_.emplace_back(what, std::move(path));
+    for (tree_sync::read& r : sync_.take_left()) to_leave_.emplace_back(r.what, std::move(r.path));
     if (!to_leave_.empty() && !leaving_) leave_some();
     if (sync_.put_off()) pause();
     ready_ = ready_ || sync_.current();
@@ -142,7 +142,7 @@ void cache_engine::stop() noexcept {
 void cache_engine::stop_now() {
     if (deciding_) return asio::post(strand_, [self = shared_from_this()] { self->stop_now(); });
     if (std::exchange(stopping_, true)) return;
-    board_->close(errc::client_closed);
+    board_->close(errc::client_closed, "this cache was closed");
     if (!up_) return end();
     work_ = on_.begin_background_work();
     sync_.for_each_watch([this](node_read what, const std::string& path) { to_leave_.emplace_back(what, path); });

@@ -23,7 +23,7 @@ void tree_sync::ask(node_read what, const std::string& path) {
         case read_state::none:
         case read_state::watched:
             state = read_state::queued;
-            queue_.push_back({what, path});
+            (first_look_ ? first_looks_ : queue_).push_back({what, path, first_look_});
             return;
         case read_state::reading: state = read_state::reading_again; return;
         case read_state::queued:
@@ -32,19 +32,31 @@ void tree_sync::ask(node_read what, const std::string& path) {
 }
 
 std::optional<tree_sync::read> tree_sync::next_read() {
-    while (!queue_.empty() && !put_off_) {
-        read next = std::move(queue_.front());
-        queue_.pop_front();
+    while (!put_off_) {
+        std::deque<read>& queue = first_looks_.empty() ? queue_ : first_looks_;
+        if (queue.empty()) break;
+        read next = std::move(queue.front());
+        queue.pop_front();
         tree_node* const node = tree_.find(next.path);
         if (!is_known(next.what, next.path)) continue;
         read_state& state = state_of(next.what, node);
         if (state != read_state::queued) continue;
         state = read_state::reading;
-        ++under_way_;
+        under_way_.push_back(next);
         return next;
     }
     settle();
     return std::nullopt;
+}
+
+// Servers answer in order, so that it is the first.
+bool tree_sync::take_first_look(node_read what, std::string_view path) {
+    const auto sent = std::find_if(under_way_.begin(), under_way_.end(),
+                                   [&](const read& r) { return r.what == what && r.path == path; });
+    if (sent == under_way_.end()) return false;
+    const bool first_look = sent->first_look;
+    under_way_.erase(sent);
+    return first_look;
 }
 
 // A node of the tree; or the root that is missing, of which there are no children to be read.
@@ -77,7 +89,7 @@ bool tree_sync::wanted(const std::string& path) const noexcept {
 
 // C4.
 void tree_sync::connected() {
-    up_ = true;
+    up_ = first_look_ = true;
     look_at(tree_.root_path());
 }
 
@@ -85,9 +97,10 @@ void tree_sync::disconnected() {
     up_ = put_off_ = false;
     dirty_ = dirty_ || current_;
     current_ = false;
+    first_looks_.clear();
     queue_.clear();
     left_.clear();
-    under_way_ = 0;
+    under_way_.clear();
     root_state_ = read_state::none;
     tree_.for_each(tree_.root_path(), [](const std::string&, tree_node& node) {
         node.data_state = node.children_state = read_state::none;
@@ -95,14 +108,17 @@ void tree_sync::disconnected() {
     });
 }
 
+// C8.
 void tree_sync::settle() noexcept {
-    if (current_ || !up_ || put_off_ || under_way_ > 0 || !queue_.empty()) return;
+    if (current_ || !up_ || !first_looks_.empty()) return;
+    if (std::any_of(under_way_.begin(), under_way_.end(), [](const read& r) { return r.first_look; })) return;
     current_ = dirty_ = true;
 }
 
 // ----------------------------------------------------------------------------------------------------- watches
 
 void tree_sync::changed(node_change what, const std::string& path) {
+    first_look_ = false;
     tree_node* const node = tree_.find(path);
     if (tree_.is_root(path) && (!node || what == node_change::removed)) return root_changed(what);
     if (!node) return;
@@ -110,6 +126,8 @@ void tree_sync::changed(node_change what, const std::string& path) {
         case node_change::created: return;
         case node_change::removed: return remove(path);
         case node_change::data_changed:
+            // The first look at it is still to come: this is told to somebody else, who watches it, too.
+            if (node->data_state == read_state::none && !node->data_refused) return;
             node->data_refused = false;
             if (node->children_refused) ask(node_read::children, path);  // C7
             return ask(wants_data(path) ? node_read::data : node_read::stat, path);
@@ -143,7 +161,7 @@ void tree_sync::for_each_watch(const std::function<void(node_read, const std::st
 // ----------------------------------------------------------------------------------------------------- answers
 
 void tree_sync::answered(node_read what, const std::string& path, std::error_code code, node_answer&& answer) {
-    --under_way_;
+    first_look_ = take_first_look(what, path);
     read_state* const state = is_known(what, path) ? &state_of(what, tree_.find(path)) : nullptr;
     const bool expected = state && (*state == read_state::reading || *state == read_state::reading_again);
     if (expected) {
@@ -162,6 +180,7 @@ void tree_sync::answered(node_read what, const std::string& path, std::error_cod
             else if (what == node_read::stat) stat_answered(path, answer.stat);
             else children_answered(path, std::move(answer));
         }
+        first_look_ = false;
         if (again && is_known(what, path)) ask(what, path);  // C2
     } else if (!state || *state == read_state::none) {
         // Of a node that has gone, or was made anew, since it was asked for: nobody wants the watch that it has left.
@@ -199,9 +218,10 @@ void tree_sync::stat_answered(const std::string& path, const node_stat& stat) {
     const tree_node& node = node_of(path, stat);
     const node_value* const known = node.value.get();
     const bool changed = !known || known->stat.mzxid != stat.mzxid;
-    const bool readable_now = known && !known->readable && known->stat.aversion != stat.aversion;  // perhaps
-    if (wants_data(path) && (changed || readable_now) && !node.data_refused) return ask(node_read::data, path);
-    if (changed) {
+    const bool other_acl = known && known->stat.aversion != stat.aversion;  // perhaps readable now, or not any more
+    const bool refused_since = known && known->readable && node.data_refused;
+    if (wants_data(path) && (changed || other_acl) && !node.data_refused) return ask(node_read::data, path);
+    if (changed || refused_since) {
         value_ptr value = make_ref<node_value>();
         value->stat = stat;
         value->readable = !node.data_refused;

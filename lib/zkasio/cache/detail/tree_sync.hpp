@@ -45,7 +45,12 @@ struct tree_delta {
 /// - C7: data that an ACL keeps from us is no failure: the node is there, and not readable. Children whose names are
 ///   kept from us are not there. A change of an ACL fires no watch, and servers do not tell of changes of a node that
 ///   one may not read, so we ask again whenever there is a reason to: its data or its parent's children change, or
-///   there is another connection.
+///   there is another connection. Data that were known are forgotten when a server refuses them since.
+/// - C8: the first look of a connection is at the nodes that were there when it began: the root, and what the first
+///   listing of each of them names. When all of them were read once, what is known counts as current, even if some of
+///   it is being read again, and even if nodes that came later were not read yet: these are changes as any that comes
+///   from then on. Else a tree that changes faster than it is read would never become current. The reads of the first
+///   look go before all others.
 class tree_sync {
 public:
     tree_sync(std::string root, tree_scope scope) : tree_(std::move(root)), scope_(std::move(scope)) {}
@@ -53,6 +58,7 @@ public:
     struct read {
         node_read what;
         std::string path;
+        bool first_look = false;  ///< C8
     };
 
     // ---------------------------------------------------------------------------------------------- what has happened
@@ -64,7 +70,7 @@ public:
     // ---------------------------------------------------------------------------------------------- what is to be done
     /// The next read. It counts as under way from now on.
     std::optional<read> next_read();
-    std::size_t under_way() const noexcept { return under_way_; }
+    std::size_t under_way() const noexcept { return under_way_.size(); }
     /// Watches that stand and are of no use any more, since the last call.
     std::vector<read> take_left() { return std::exchange(left_, {}); }
     /// A server has put us off: the next read has to wait until resume().
@@ -73,7 +79,7 @@ public:
 
     // ------------------------------------------------------------------------------------------------ what is known
     const tree_store& tree() const noexcept { return tree_; }
-    /// Everything has been looked at since the connection stands; what changes from now on comes as it happens.
+    /// Everything has been looked at since the connection stands (C8); what changes from now on comes as it happens.
     bool current() const noexcept { return current_; }
     /// What has changed since the last call.
     std::vector<tree_delta> take_deltas() { return std::exchange(deltas_, {}); }
@@ -109,14 +115,16 @@ private:
     void update_stat(const std::string& path, const node_stat& stat);
     void remove(const std::string& path);
     void leave_below(const std::string& path);
+    bool take_first_look(node_read what, std::string_view path);
     void settle() noexcept;
 
     tree_store tree_;
     tree_scope scope_;
     mutable read_state root_state_ = read_state::none;  // of a root that is missing: whether its creation is watched
-    std::deque<read> queue_;
-    std::size_t under_way_ = 0;
+    std::deque<read> first_looks_, queue_;
+    std::deque<read> under_way_;  // in the order in which they were sent
     bool up_ = false, current_ = false, put_off_ = false, dirty_ = false;
+    bool first_look_ = false;  // C8: what is asked for now belongs to the first look
     std::vector<tree_delta> deltas_;
     std::vector<read> left_;
 };

@@ -53,8 +53,6 @@ struct contender {
 
     one_shot_event decided;
     std::exception_ptr failed;  // to get the lock; or, of one that has had it, to remove its node
-    acquire_outcome outcome = acquire_outcome::undecided;  // written before `decided` is fired
-    bool node_deleted = false;  // somebody has deleted its node while it was an owner, at whichever stage
 
     /// Of one that leaves.
     struct departure {
@@ -78,6 +76,10 @@ struct contender {
         leaving->work.reset();
         if (leaving->gone) leaving->gone->fire();
     }
+
+    // There may be very many contenders, and what is small stands together.
+    acquire_outcome outcome = acquire_outcome::undecided;  // written before `decided` is fired
+    bool node_deleted = false;  // somebody has deleted its node while it was an owner, at whichever stage
 
 private:
     stage now_ = stage::outside;

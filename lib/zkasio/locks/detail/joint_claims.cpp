@@ -44,9 +44,8 @@ asio::awaitable<std::vector<std::string>> create_all(session on, std::vector<acq
     transaction steps;
     for (const acquire_request& w : requests) {
         const std::string id = w.spec->names.new_id();
-        create_options options;
-        options.mode(create_mode::ephemeral_sequential).acl(w.spec->acl);
-        steps.create(join_path(w.spec->directory, w.spec->names.prefix(id, w.kind)), bytes(w.spec->data), options);
+        std::string path = join_path(w.spec->directory, w.spec->names.prefix(id, w.kind));
+        steps.create(std::move(path), bytes(w.spec->data), w.spec->node);
         nodes.expect(w.spec->directory, id);
     }
     std::vector<std::string> paths;
@@ -63,7 +62,7 @@ asio::awaitable<std::vector<std::string>> create_all(session on, std::vector<acq
     }
     if (again) co_await pauses.pause();
     if (orphan)
-        for (const acquire_request& w : requests) co_await make_directory(on, w.spec->directory, w.spec->acl);
+        for (const acquire_request& w : requests) co_await make_directory(on, w.spec->directory, w.spec->node.acl());
     co_return paths;
 }
 

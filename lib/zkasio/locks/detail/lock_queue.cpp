@@ -8,32 +8,30 @@
 
 namespace zkasio::lock_detail {
 
-lock_queue::lock_queue(session on, std::string directory, queue_names names)
+lock_queue::lock_queue(session on, lock_spec_ptr lock)
     : on_(std::move(on)),
-      directory_(std::move(directory)),
-      names_(std::move(names)),
-      order_(names_),
+      lock_(std::move(lock)),
+      order_(lock_->names),
       creation_(*this),
       listing_(*this),
       predecessor_(*this),
       positions_(*this) {}
 
-std::shared_ptr<lock_queue> lock_queue::of(const session& on, const lock_spec& lock) {
-    const auto make = [&] { return std::make_shared<lock_queue>(on, lock.directory, lock.names); };
-    const std::string key = "lock_queue " + lock.names.key() + ' ' + lock.directory;
-    return std::static_pointer_cast<lock_queue>(on.local(key, make));
+std::shared_ptr<lock_queue> lock_queue::of(const session& on, const lock_spec_ptr& lock) {
+    const auto make = [&] { return std::make_shared<lock_queue>(on, lock); };
+    return std::static_pointer_cast<lock_queue>(on.local(lock->key, make));
 }
 
 // ----------------------------------------------------------------------------------------------------- entering
 
 void lock_queue::enter(const contender_ptr& c, const asio::any_io_executor& from) {
-    if (over_) return fail(c, ended("acquire", directory_));
+    if (over_) return fail(c, ended("acquire", directory()));
     const auto any = [](const contender&) { return true; };
     const bool excluded =
         c->asked.join_readers ? order_.any_owner_excludes(c->asked.kind, any) : order_.excludes(c->asked.kind);
     if (c->asked.when_contended == if_contended::give_up && excluded) return refuse(c);
     if (waits_for_itself(c->asked.kind, from))
-        return fail(c, std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory_, holds_it_already)));
+        return fail(c, std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory(), holds_it_already)));
     if (!c->asked.join_readers) return creation_.begin(c);
     go_to(c, stage::joining);
     on_.run_in_background(join_readers(shared_from_this(), c));
@@ -41,10 +39,10 @@ void lock_queue::enter(const contender_ptr& c, const asio::any_io_executor& from
 
 void lock_queue::adopt(const contender_ptr& c, const std::string& path, const asio::any_io_executor& from) {
     c->path = path;
-    if (over_) return fail(c, ended("acquire", directory_));
+    if (over_) return fail(c, ended("acquire", directory()));
     if (waits_for_itself(c->asked.kind, from)) {
         on_.ensure_removed(path);
-        return fail(c, std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory_, holds_it_already)));
+        return fail(c, std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory(), holds_it_already)));
     }
     c->asked_at = order_.begin_create();
     created node;
@@ -170,7 +168,7 @@ queue_situation lock_queue::situation() const {
     queue_situation s;
     if (!order_.head()) return s;
     s.head = order_.next();
-    s.has_readers = names_.has_shared();
+    s.has_readers = names().has_shared();
     s.try_acquires_wait = !try_acquires_.empty();
     s.blocker_may_be_ours = s.head->what == queue_order::verdict::remote && may_be_ours(*s.head->blocker);
     return s;
@@ -178,7 +176,7 @@ queue_situation lock_queue::situation() const {
 
 bool lock_queue::may_be_ours(const std::string& name) const {
     return !expected_nodes_.empty() &&
-           expected_nodes_.contains(name.substr(0, name.size() - names_.digits(name).size()));
+           expected_nodes_.contains(name.substr(0, name.size() - names().digits(name).size()));
 }
 
 void lock_queue::reconsider() {
@@ -267,7 +265,7 @@ void lock_queue::predecessor_gone(const std::string& name) {
     if (const contender_ptr head = order_.head()) {
         // G20: what has happened to the head's own node before that, its watch has told.
         const bool own_node_proven = head->hold.held() && head->hold.nodes_watched();
-        if (needs_listing(order_.next().what, names_.has_shared(), own_node_proven)) order_.forget();
+        if (needs_listing(order_.next().what, names().has_shared(), own_node_proven)) order_.forget();
     }
     reconsider();
 }
@@ -281,8 +279,8 @@ std::exception_ptr lock_queue::ended(std::string_view operation, const std::stri
 void lock_queue::session_over(std::error_code why) noexcept {
     over_ = why;
     predecessor_.stop();
-    for (const contender_ptr& c : order_.clear()) fail(c, ended("acquire", directory_));
-    for (const contender_ptr& c : creation_.take_waiting()) fail(c, ended("acquire", directory_));
+    for (const contender_ptr& c : order_.clear()) fail(c, ended("acquire", directory()));
+    for (const contender_ptr& c : creation_.take_waiting()) fail(c, ended("acquire", directory()));
 }
 
 // Contenders keep their queue alive, and it keeps them.

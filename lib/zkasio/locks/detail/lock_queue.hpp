@@ -37,10 +37,10 @@ namespace zkasio::lock_detail {
 /// docs/lock-queue.md.
 class lock_queue final : public session_local, public std::enable_shared_from_this<lock_queue> {
 public:
-    lock_queue(session on, std::string directory, queue_names names);
+    lock_queue(session on, lock_spec_ptr lock);
 
     /// The one for this directory and these names. On the strand.
-    static std::shared_ptr<lock_queue> of(const session& on, const lock_spec& lock);
+    static std::shared_ptr<lock_queue> of(const session& on, const lock_spec_ptr& lock);
 
     // -------------------------------------------------------------------------------------------- for queue_claim
     /// @param from where the contender's coroutine runs.
@@ -58,8 +58,8 @@ public:
 
     // --------------------------------------------------------------------------------------------- for its parts
     const session& on() const noexcept { return on_; }
-    const std::string& directory() const noexcept { return directory_; }
-    const queue_names& names() const noexcept { return names_; }
+    const std::string& directory() const noexcept { return lock_->directory; }
+    const queue_names& names() const noexcept { return lock_->names; }
     queue_order& order() noexcept { return order_; }
     node_creation& creation() noexcept { return creation_; }
     bool over() const noexcept { return bool(over_); }
@@ -126,8 +126,7 @@ private:
     std::exception_ptr ended_while_held(std::string_view operation, const std::string& path) const;
 
     session on_;
-    std::string directory_;
-    queue_names names_;
+    lock_spec_ptr lock_;  // of the contender that came first: all have its directory and its names
     queue_order order_;
     std::error_code over_;
 

@@ -19,7 +19,7 @@ asio::awaitable<void> lock_queue::join_readers(std::shared_ptr<lock_queue> self,
         failed = std::current_exception();
     }
     if (joined) co_return;
-    if (self->over_) failed = self->ended("acquire", self->directory_);
+    if (self->over_) failed = self->ended("acquire", self->directory());
     self->creation_.go_on(c, std::move(failed));
 }
 
@@ -28,13 +28,13 @@ asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
         node_children found;
         bool no_directory = false;
         try {
-            found = co_await on_.children(directory_);
+            found = co_await on_.children(directory());
         } catch (const error& e) {
             if (e.code() != zk_errc::no_node) throw;
             no_directory = true;
         }
         if (no_directory) co_return false;
-        const auto ordered = names_.in_order(std::move(found.names));
+        const auto ordered = names().in_order(std::move(found.names));
         if (ordered.empty() || ordered.front().kind == lock_kind::exclusive) co_return false;
 
         const auto node = co_await create_node_at(c, ordered.front().name, beside_or_instead::beside);
@@ -100,13 +100,13 @@ void lock_queue::writer_replaced(const contender_ptr& from, const contender_ptr&
 // Creates a reader's node with the number of `holder`. Nothing: the holder is gone, or the node already.
 asio::awaitable<std::optional<created>> lock_queue::create_node_at(contender_ptr c, std::string holder,
                                                                    beside_or_instead how) {
-    const std::string prefix = names_.prefix(names_.new_id(), lock_kind::shared);
-    const std::string path = join_path(directory_, prefix + std::string(names_.digits(holder)));
+    const std::string prefix = names().prefix(names().new_id(), lock_kind::shared);
+    const std::string path = join_path(directory(), prefix + std::string(names().digits(holder)));
     expect_node(prefix);  // G17
     std::optional<created> node;
     std::exception_ptr failed;
     try {
-        node = co_await create_shared_node(on_, c->asked.spec, path, join_path(directory_, holder), how);
+        node = co_await create_shared_node(on_, c->asked.spec, path, join_path(directory(), holder), how);
     } catch (...) {
         failed = std::current_exception();
     }

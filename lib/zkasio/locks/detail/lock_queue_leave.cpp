@@ -110,7 +110,7 @@ void lock_queue::removal_answered(const contender_ptr& c, const pending_removal&
                     if (s->path == e.path()) lose_node(s);
                 return remove(c, still_relying_on(successors));
             case removal_answer::session_over:
-                no_session = std::make_exception_ptr(error(e.code(), "acquire", directory_));
+                no_session = std::make_exception_ptr(error(e.code(), "acquire", directory()));
                 break;
             case removal_answer::failed: c->removal_failed(); break;
         }

@@ -22,13 +22,12 @@ void node_creation::begin(const contender_ptr& c) {
     // Nobody of ours is there whose place would tell the newcomer's: then the listing leaves together with the create.
     const bool alone = queue_.only_one_entering();
     try {
-        create_options options;
-        options.mode(create_mode::ephemeral_sequential).acl(c->asked.spec->acl);
         c->creating = std::make_unique<contender::creation>();
         c->asked_at = queue_.order().begin_create();
         c->creating->id = queue_.names().new_id();  // never used twice: a search for the old one may be under way
-        const std::string path = join_path(queue_.directory(), queue_.names().prefix(c->creating->id, c->asked.kind));
-        c->creating->request.emplace(queue_.on().start_create(path, bytes(c->asked.spec->data), options));
+        std::string path = join_path(queue_.directory(), queue_.names().prefix(c->creating->id, c->asked.kind));
+        const lock_spec& spec = *c->asked.spec;
+        c->creating->request.emplace(queue_.on().start_create(std::move(path), bytes(spec.data), spec.node));
     } catch (...) {
         c->creating.reset();
         return queue_.fail(c, std::current_exception());
@@ -81,7 +80,7 @@ void node_creation::after_making_directory(const contender_ptr& c) {
     queue_.order().forget();  // G6: without a directory there is no queue
     without_directory_.push_back(c);
     if (!std::exchange(making_directory_, true))
-        queue_.on().run_in_background(make_directory_for_all(queue_.shared_from_this(), c->asked.spec->acl));
+        queue_.on().run_in_background(make_directory_for_all(queue_.shared_from_this(), c->asked.spec->node.acl()));
 }
 
 asio::awaitable<void> node_creation::make_directory_for_all(std::shared_ptr<lock_queue> keeps_this_alive, acl entries) {

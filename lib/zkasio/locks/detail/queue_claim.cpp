@@ -16,7 +16,7 @@ queue_claim::queue_claim(session on, acquire_request what)
 queue_claim::queue_claim(session on, acquire_request what, asio::any_io_executor from)
     : queue_claim(std::move(on), std::move(what)) {
     asio::dispatch(on_.get_executor(), [on = on_, who = who_, from = std::move(from)] {
-        who->where = lock_queue::of(on, *who->asked.spec);
+        who->where = lock_queue::of(on, who->asked.spec);
         who->where->enter(who, from);
     });
 }
@@ -24,7 +24,7 @@ queue_claim::queue_claim(session on, acquire_request what, asio::any_io_executor
 queue_claim::queue_claim(session on, acquire_request what, asio::any_io_executor from, std::string path)
     : queue_claim(std::move(on), std::move(what)) {
     asio::dispatch(on_.get_executor(), [on = on_, who = who_, from = std::move(from), path = std::move(path)] {
-        who->where = lock_queue::of(on, *who->asked.spec);
+        who->where = lock_queue::of(on, who->asked.spec);
         who->where->adopt(who, path, from);
     });
 }

@@ -11,7 +11,7 @@ namespace zkasio::lock_detail {
 struct queue_key {
     std::int64_t number = 0;  ///< the sequence number, without its wrap-around
     lock_kind kind = lock_kind::exclusive;
-    std::uint64_t id = 0;  ///< tells contenders of ours apart that share a number
+    std::uint32_t id = 0;  ///< tells contenders of ours apart that share a number
     friend auto operator<=>(const queue_key&, const queue_key&) = default;
 };
 

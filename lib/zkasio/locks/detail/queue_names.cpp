@@ -41,7 +41,10 @@ queue_names::parsed queue_names::parse(std::string_view name) const {
 }
 
 std::string queue_names::prefix(const std::string& id, lock_kind kind) const {
-    return prefix_ + id + separator_ + (kind == lock_kind::exclusive ? exclusive_ : shared_);
+    const std::string& marker = kind == lock_kind::exclusive ? exclusive_ : shared_;
+    std::string name;
+    name.reserve(prefix_.size() + id.size() + separator_.size() + marker.size());
+    return name.append(prefix_).append(id).append(separator_).append(marker);
 }
 
 std::string_view queue_names::digits(std::string_view name) const {

@@ -95,7 +95,7 @@ void queue_order::forget_departing(std::int64_t number, std::uint64_t asked) {
 }
 
 queue_key queue_order::enter(std::string_view name, contender_ptr who, std::uint64_t asked) {
-    const queue_names::parsed parsed = names_.parse(name);
+    const queue_names::parsed parsed = names_->parse(name);
     // G5: without a node of ours in it, the directory may have been removed as an empty container, and made again.
     if (!present_since(asked)) drop();
     // G14: with none of ours in its way, it would be granted the lock at once. But while its predecessor left, an
@@ -125,7 +125,7 @@ void queue_order::leave(const queue_key& p) {
     changed(p.number);
     // G11: others may have joined this reader at its number. G12: it is not known whether the readers behind a writer
     // that gives up still have their nodes, and they would be granted the lock at once.
-    if (p.kind == lock_kind::shared || (waited && names_.has_shared())) forget();
+    if (p.kind == lock_kind::shared || (waited && names_->has_shared())) forget();
     // G13: a listing that is under way does not tell whether those behind this place still have their nodes now.
     if (!waiting_.empty() && p < waiting_.begin()->first) first_listing_ = time_ + 1;
 }
@@ -234,7 +234,7 @@ queue_order::findings queue_order::listed(const std::vector<std::string>& names,
     std::optional<std::int64_t> latest;
     bool departing_ahead = false;
     for (const std::string& name : names) {
-        const queue_names::parsed parsed = names_.parse(name);
+        const queue_names::parsed parsed = names_->parse(name);
         const std::int64_t number = unwrap(parsed.sequence);
         latest = latest ? std::max(*latest, number) : number;
         if (local* l = find(number, name))
@@ -266,7 +266,7 @@ queue_order::findings queue_order::listed(const std::vector<std::string>& names,
 }
 
 void queue_order::removed(const std::string& name) {
-    const std::int32_t sequence = names_.parse(name).sequence;
+    const std::int32_t sequence = names_->parse(name).sequence;
     const std::int64_t number = unwrap(sequence);
     erase_remote(number, name);
     changed(number);

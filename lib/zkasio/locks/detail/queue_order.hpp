@@ -30,7 +30,8 @@ using contender_ptr = std::shared_ptr<contender>;
 /// the rules in docs/lock-queue.md.
 class queue_order {
 public:
-    explicit queue_order(queue_names names) : names_(std::move(names)) {}
+    /// @param names has to outlive this.
+    explicit queue_order(const queue_names& names) : names_(&names) {}
 
     // ------------------------------------------------------------------------------------------- our own
     /// A create is about to be sent. Returns its time, for enter().
@@ -161,7 +162,7 @@ private:
     local* find(std::int64_t number, const std::string& name);
     const std::pair<const queue_key, departure>* find_departing(std::int64_t number, const std::string& name) const;
 
-    queue_names names_;
+    const queue_names* names_;
     std::map<queue_key, local> waiting_, owners_;
     std::size_t exclusive_waiting_ = 0, exclusive_owners_ = 0;
     std::map<queue_key, departure> departing_;
@@ -175,7 +176,7 @@ private:
     std::uint64_t known_since_ = 0;     // the number of the listing that `remotes_` is from
     std::uint64_t first_listing_ = 0;   // listings with smaller numbers do not count any more
     std::uint64_t time_ = 0;            // counts what was sent: creates, listings, removals
-    std::uint64_t next_id_ = 0;
+    std::uint32_t next_id_ = 0;
 };
 
 }  // namespace zkasio::lock_detail

@@ -8,8 +8,8 @@ namespace zkasio::lock_detail {
 namespace {
 
 transaction steps_of(const lock_spec& as, const std::string& path, const std::string& holder, beside_or_instead how) {
-    create_options options;
-    options.mode(create_mode::ephemeral).acl(as.acl);
+    create_options options = as.node;
+    options.mode(create_mode::ephemeral);
     transaction steps;
     steps.check(holder);
     steps.create(path, bytes(as.data), options);

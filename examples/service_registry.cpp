@@ -1,0 +1,92 @@
+// Servers that come and go, and a client that balances over those that are there: service_registry 127.0.0.1:2181
+#include "expect.hpp"
+
+#include <zkasio/discovery/provider.hpp>
+#include <zkasio/discovery/registry.hpp>
+
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
+
+#include <chrono>
+#include <iostream>
+#include <map>
+#include <string>
+
+using namespace std::chrono_literals;
+
+// [announce]
+asio::awaitable<zkasio::announcement> serve(zkasio::client zk, std::string id, std::uint16_t port, int weight) {
+    zkasio::service_instance me("orders");
+    me.id(id).address("127.0.0.1").port(port).payload("{\"weight\":" + std::to_string(weight) + "}");
+    const zkasio::registry services(zk, "/discovery-example");
+    co_return co_await services.announce(me);  // for as long as this object lives, in one session after another
+}
+// [/announce]
+
+// A request to a server: "b" is broken at first.
+asio::awaitable<bool> request(const zkasio::service_instance& to, bool b_works) {
+    asio::steady_timer network(co_await asio::this_coro::executor, 1ms);
+    co_await network.async_wait(asio::use_awaitable);
+    co_return b_works || to.id() != "b";
+}
+
+// [pick]
+asio::awaitable<std::map<std::string, int>> use(const zkasio::provider& orders, int requests, bool b_works) {
+    std::map<std::string, int> answered;
+    for (int i = 0; i < requests; ++i) {
+        zkasio::picked server = co_await orders.pick();  // waits while there is none
+        const bool good = co_await request(*server, b_works);
+        if (good)
+            ++answered[server->id()];
+        else
+            server.report_failure();  // twice, and it is left out for a while
+    }
+    co_return answered;
+}
+// [/pick]
+
+void print(const char* when, const std::map<std::string, int>& answered) {
+    std::cout << when << ":";
+    for (const auto& [id, n] : answered) std::cout << ' ' << id << "=" << n;
+    std::cout << "\n";
+}
+
+asio::awaitable<void> until_known(const zkasio::provider& orders, std::size_t instances) {
+    zkasio::service_view known = orders.view();
+    while (known.instances().size() != instances) known = co_await orders.changed(known);
+}
+
+asio::awaitable<void> example(zkasio::client zk) {
+    zkasio::provider_options how;
+    how.eject_after(2, 100ms);  // 30 s by default
+    const zkasio::provider orders(zk, "/discovery-example", "orders", how);
+    const zkasio::announcement a = co_await serve(zk, "a", 8001, 1);
+    const zkasio::announcement b = co_await serve(zk, "b", 8002, 3);
+    co_await until_known(orders, 2);
+    auto answered = co_await use(orders, 20, false);
+    print("b is broken", answered);
+    expect(answered["a"] == 18 && answered["b"] == 0, "b gets two requests");
+
+    asio::steady_timer pause(co_await asio::this_coro::executor, 150ms);
+    co_await pause.async_wait(asio::use_awaitable);
+    answered = co_await use(orders, 20, true);
+    print("b is back", answered);
+    expect(answered["b"] == 10, "half of them");
+
+    co_await a.withdraw();
+    co_await until_known(orders, 1);
+    answered = co_await use(orders, 10, true);
+    print("a has gone", answered);
+    expect(answered["b"] == 10, "all of them");
+}
+
+void all(std::string servers) {
+    asio::io_context io;
+    asio::co_spawn(io, example({io, zkasio::client_options(servers).session_timeout(10s)}), rethrow);
+    io.run();  // until the client is gone
+}
+
+int main(int argc, char** argv) { return run_example(argc, argv, all); }

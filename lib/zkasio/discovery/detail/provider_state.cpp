@@ -1,0 +1,200 @@
+#include <zkasio/discovery/detail/provider_state.hpp>
+
+#include <zkasio/error.hpp>
+#include <zkasio/path.hpp>
+
+#include <chrono>
+#include <exception>
+#include <random>
+#include <utility>
+
+namespace zkasio::discovery_detail {
+namespace {
+
+ejection_policy policy_of(const provider_options& o) {
+    ejection_policy policy;
+    policy.failures = o.failures();
+    policy.time = o.ejection_time();
+    return policy;
+}
+
+std::uint64_t random_seed() {
+    std::random_device source;
+    return std::uint64_t(source()) << 32 | source();
+}
+
+std::error_code code_in_end(const std::exception_ptr& ended) {
+    try {
+        if (ended) std::rethrow_exception(ended);
+    } catch (const std::system_error& e) {
+        return e.code();
+    } catch (...) {
+    }
+    return errc::client_closed;
+}
+
+const provider_state::ptr& there(const provider_state::ptr& state) {
+    if (!state) throw error(errc::invalid_argument, "provider", {}, "this provider was moved from");
+    return state;
+}
+
+}  // namespace
+
+provider_state::provider_state(const client& zk, std::string path, const provider_options& options)
+    : events_(zk),
+      path_(std::move(path)),
+      cache_(zk, path_),
+      picker_(options.strategy().how(), policy_of(options), random_seed()),
+      roster_(options.strategy().weight(), options.filter(), policy_of(options)),
+      pool_(std::make_unique<const pick_pool>()) {}
+
+// ------------------------------------------------------------------------------------------------------- following
+
+void provider_state::begin(client zk) {
+    auto body = [self = shared_from_this()](const session&) { return follow(self); };
+    auto on_end = [self = weak_from_this()](std::exception_ptr ended) {
+        if (const ptr s = self.lock()) s->end(code_in_end(ended));
+    };
+    loop_ = run_in_each_session(std::move(zk), body, on_end);
+}
+
+asio::awaitable<void> provider_state::follow(ptr self) {
+    const cache_changes changes = self->cache_.changes();
+    try {
+        for (;;) {
+            const cache_update update = co_await changes.next();
+            self->apply(update);
+        }
+    } catch (...) {
+        self->lose_sight();
+        throw;
+    }
+}
+
+void provider_state::apply(const cache_update& update) {
+    if (update.look_again) {
+        roster_.begin_all();
+        update.now.for_each_child(path_, [this](const std::string& node, const cached_node& is) { set(node, is); });
+        roster_.end_all();
+    }
+    for (const node_delta& d : update.changes) {
+        if (d.path == path_) continue;
+        const std::string node(node_name(d.path));
+        if (d.after)
+            set(node, d.after);
+        else
+            roster_.erase(node);
+    }
+    listing next = roster_.all();
+    next.current = update.now.current();
+    publish(std::move(next), std::make_unique<const pick_pool>(roster_.pickable()));
+}
+
+void provider_state::set(const std::string& node, const cached_node& is) {
+    roster_.set(node, {is.data(), is.stat().czxid, is.stat().mzxid, is.readable()});
+}
+
+// Of what the servers have from now on nobody tells us, until the next session.
+void provider_state::lose_sight() {
+    const listing_ptr last = latest();
+    if (!last || !last->current) return;
+    listing next = *last;
+    next.current = false;
+    publish(std::move(next), nullptr);
+}
+
+void provider_state::publish(listing next, std::unique_ptr<const pick_pool> pool) {
+    std::unique_lock lock(mutex_);
+    if (ended_) return;
+    next.version = (latest_ ? latest_->version : 0) + 1;
+    const listing_ptr gone = std::exchange(latest_, std::make_shared<const listing>(std::move(next)));
+    if (pool) pool_.set(std::move(pool));
+    notify(std::move(lock));
+}
+
+void provider_state::stop() noexcept {
+    loop_.stop();
+    end(errc::client_closed);
+}
+
+void provider_state::end(std::error_code why) noexcept {
+    std::unique_lock lock(mutex_);
+    if (ended_) return;
+    ended_ = why;
+    pool_.set(std::make_unique<const pick_pool>());
+    if (latest_ && latest_->current) {
+        auto last = std::make_shared<listing>(*latest_);
+        last->current = false;
+        ++last->version;
+        latest_ = std::move(last);
+    }
+    notify(std::move(lock));
+}
+
+// ---------------------------------------------------------------------------------------------------------- looking
+
+picked provider_state::try_pick(std::optional<std::uint64_t> key) noexcept {
+    return pool_.read([&](const pick_pool& pool) noexcept {
+        const member_ptr* m = key ? picker_.for_key(pool, *key) : picker_.next(pool);
+        return m ? picked(*m) : picked();
+    });
+}
+
+listing_ptr provider_state::latest() const {
+    const std::lock_guard lock(mutex_);
+    return latest_;
+}
+
+// Those who wait are told without the lock.
+void provider_state::notify(std::unique_lock<std::mutex> lock) {
+    const std::optional<one_shot_event> waited_for = std::exchange(waited_for_, std::nullopt);
+    lock.unlock();
+    if (waited_for) waited_for->fire();
+}
+
+// To be asked for before one looks: what comes between the two is not missed.
+one_shot_event provider_state::next_notice() {
+    const std::lock_guard lock(mutex_);
+    if (ended_) throw error(ended_, "provider", path_);
+    if (!waited_for_) waited_for_.emplace(events_.make_one_shot_event());
+    return *waited_for_;
+}
+
+asio::awaitable<picked> provider_state::pick(ptr self, std::optional<std::uint64_t> key) {
+    picked next = there(self)->try_pick(key);
+    while (!next) {
+        const one_shot_event notice = self->next_notice();
+        next = self->try_pick(key);
+        if (!next) co_await notice.wait();
+    }
+    co_return next;
+}
+
+asio::awaitable<void> provider_state::ready(ptr self) {
+    while (!there(self)->latest()) {
+        const one_shot_event notice = self->next_notice();
+        if (!self->latest()) co_await notice.wait();
+    }
+}
+
+asio::awaitable<service_view> provider_state::changed(ptr self, service_view seen) {
+    for (;;) {
+        const one_shot_event notice = there(self)->next_notice();
+        const service_view now = make_service_view::of(self->latest());
+        if (now.version() != seen.version()) co_return now;
+        co_await notice.wait();
+    }
+}
+
+asio::awaitable<void> provider_state::closed(ptr self) {
+    there(self)->stop();
+    co_await self->cache_.close();
+    try {
+        co_await self->loop_.stopped();
+    } catch (const std::system_error& e) {
+        // Whatever has ended it before: it is over.
+        if (e.code() == condition::cancelled) throw;
+    }
+}
+
+}  // namespace zkasio::discovery_detail

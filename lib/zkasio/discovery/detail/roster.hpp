@@ -1,0 +1,69 @@
+#pragma once
+
+#include <zkasio/discovery/detail/listing.hpp>
+#include <zkasio/discovery/detail/pick_pool.hpp>
+#include <zkasio/discovery/service_instance.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zkasio::discovery_detail {
+
+/// What a server says of one node.
+struct node_state {
+    std::string data;
+    std::int64_t czxid = 0, mzxid = 0;
+    bool readable = true;
+};
+
+/// Makes instances of nodes. The rules:
+///
+///   - R1: a node of the same name and the same czxid is the same incarnation: what was counted of it counts on,
+///     whatever was written into it. Any other one begins anew.
+///   - R2: a node whose data are no instance is listed as unreadable, with the reason, and is not picked. Its
+///     incarnation is kept: it may be repaired.
+///   - R3: the same state of the same node is not read twice: neither the JSON, nor the user's filter and weight.
+class roster {
+public:
+    using weight_function = std::function<double(const service_instance&)>;
+    using filter_function = std::function<bool(const service_instance&)>;
+
+    roster(weight_function weight, filter_function filter, ejection_policy policy)
+        : weight_(std::move(weight)), filter_(std::move(filter)), policy_(policy) {}
+
+    void set(const std::string& node, const node_state& state);
+    void erase(const std::string& node) { records_.erase(node); }
+    /// Erases all but those that were set since the last begin_all().
+    void begin_all() noexcept { ++round_; }
+    void end_all();
+
+    /// All that is known, in the order of the names.
+    listing all() const;
+    /// Those that may be picked: enabled, and let through by the filter.
+    std::vector<member_ptr> pickable() const;
+
+private:
+    struct record {
+        std::int64_t czxid = 0, mzxid = 0;
+        bool readable = true;
+        std::uint64_t round = 0;
+        std::shared_ptr<incarnation> counted;
+        member_ptr is;  // null: unreadable
+        bool pickable = false;
+        std::string why;
+    };
+    void read(const std::string& node, const node_state& state, record& into);
+
+    weight_function weight_;
+    filter_function filter_;
+    ejection_policy policy_;
+    std::map<std::string, record> records_;
+    std::uint64_t last_serial_ = 0, round_ = 0;
+};
+
+}  // namespace zkasio::discovery_detail

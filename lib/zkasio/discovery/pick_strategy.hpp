@@ -1,0 +1,41 @@
+#pragma once
+
+#include <zkasio/discovery/service_instance.hpp>
+
+#include <functional>
+#include <utility>
+
+namespace zkasio {
+
+/// Which instance provider::pick() takes. An instance that is ejected is left out by each; what it would have got is
+/// spread over the others.
+class pick_strategy {
+public:
+    enum class kind { round_robin, random, least_outstanding, sticky, weighted };
+
+    /// One after another, for each thread. The default.
+    static pick_strategy round_robin() { return pick_strategy(kind::round_robin); }
+    static pick_strategy random() { return pick_strategy(kind::random); }
+    /// One with the fewest `picked` objects of this provider; looks at all instances each time.
+    static pick_strategy least_outstanding() { return pick_strategy(kind::least_outstanding); }
+    /// One that is drawn at random, the same again and again, until it goes or is ejected.
+    static pick_strategy sticky() { return pick_strategy(kind::sticky); }
+    /// At random, each as often as its weight says. `weight(instance)` is called once for each state of an instance, on
+    /// the client's strand; one that throws makes the instance unreadable. 0, what is below, and what is no finite
+    /// number: the instance is not picked. See also service_instance::payload_number().
+    static pick_strategy weighted(std::function<double(const service_instance&)> weight) {
+        pick_strategy s(kind::weighted);
+        s.weight_ = std::move(weight);
+        return s;
+    }
+
+    kind how() const noexcept { return kind_; }
+    const std::function<double(const service_instance&)>& weight() const noexcept { return weight_; }
+
+private:
+    explicit pick_strategy(kind k) : kind_(k) {}
+    kind kind_;
+    std::function<double(const service_instance&)> weight_;
+};
+
+}  // namespace zkasio

@@ -1,0 +1,89 @@
+#include <zkasio/discovery/provider.hpp>
+
+#include <zkasio/discovery/detail/listing.hpp>
+#include <zkasio/discovery/detail/provider_state.hpp>
+#include <zkasio/discovery/detail/service_path.hpp>
+#include <zkasio/error.hpp>
+
+#include <utility>
+
+namespace zkasio {
+
+using namespace discovery_detail;
+
+// ---------------------------------------------------------------------------------------------------------- picked
+
+picked::picked(std::shared_ptr<const member> of) noexcept : of_(std::move(of)) {
+    of_->counted->outstanding.fetch_add(1, std::memory_order_relaxed);
+}
+
+picked::~picked() {
+    if (of_) of_->counted->outstanding.fetch_sub(1, std::memory_order_relaxed);
+}
+
+picked& picked::operator=(picked&& other) noexcept {
+    const picked gone = std::move(*this);
+    of_ = std::move(other.of_);
+    failed_ = other.failed_;
+    return *this;
+}
+
+const service_instance& picked::operator*() const noexcept { return of_->instance; }
+
+void picked::report_failure() noexcept {
+    if (of_ && !std::exchange(failed_, true)) of_->counted->report_failure();
+}
+
+std::uint32_t picked::outstanding() const noexcept {
+    return of_ ? of_->counted->outstanding.load(std::memory_order_relaxed) : 0;
+}
+
+// --------------------------------------------------------------------------------------------------------- provider
+
+provider_options& provider_options::eject_after(std::uint16_t failures, std::chrono::milliseconds time) {
+    if (time <= std::chrono::milliseconds::zero())
+        throw error(errc::invalid_argument, "provider", {}, "an instance is ejected for more than no time");
+    failures_ = failures;
+    ejection_time_ = time;
+    return *this;
+}
+
+provider::provider(const client& zk, const std::string& base, const std::string& name,
+                   const provider_options& options)
+    : path_(service_path(base, name)) {
+    if (options.strategy().how() == pick_strategy::kind::weighted && !options.strategy().weight())
+        throw error(errc::invalid_argument, "provider", path_, "the weight function is empty");
+    state_ = std::make_shared<provider_state>(zk, path_, options);
+    state_->begin(zk);
+}
+
+provider& provider::operator=(provider&& other) noexcept {
+    const provider gone = std::move(*this);
+    path_ = std::move(other.path_);
+    state_ = std::move(other.state_);
+    return *this;
+}
+
+provider::~provider() {
+    if (state_) state_->stop();
+}
+
+asio::awaitable<picked> provider::pick() const { return provider_state::pick(state_, std::nullopt); }
+asio::awaitable<picked> provider::pick_for(std::string_view key) const {
+    return provider_state::pick(state_, hash_of(key));
+}
+
+picked provider::try_pick() const noexcept { return state_ ? state_->try_pick(std::nullopt) : picked(); }
+picked provider::try_pick_for(std::string_view key) const noexcept {
+    return state_ ? state_->try_pick(hash_of(key)) : picked();
+}
+
+asio::awaitable<void> provider::ready() const { return provider_state::ready(state_); }
+asio::awaitable<void> provider::close() const { return provider_state::closed(state_); }
+asio::awaitable<service_view> provider::changed(service_view seen) const {
+    return provider_state::changed(state_, std::move(seen));
+}
+
+service_view provider::view() const { return state_ ? make_service_view::of(state_->latest()) : service_view(); }
+
+}  // namespace zkasio

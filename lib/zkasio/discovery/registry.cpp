@@ -1,0 +1,119 @@
+#include <zkasio/discovery/registry.hpp>
+
+#include <zkasio/discovery/detail/roster.hpp>
+#include <zkasio/discovery/detail/service_path.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/path.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+namespace zkasio {
+
+struct discovery_detail::make_announcement {
+    static announcement of(persistent_node node, std::string path, service_instance is) {
+        return announcement(std::move(node), std::move(path), std::move(is));
+    }
+};
+
+namespace {
+
+using namespace discovery_detail;
+
+std::string there(std::string base) {
+    if (base.empty()) throw error(errc::invalid_argument, "registry", {}, "this registry was moved from");
+    return base;
+}
+
+create_mode mode_of(service_type type) {
+    switch (type) {
+        case service_type::dynamic: return create_mode::ephemeral;
+        case service_type::dynamic_sequential: return create_mode::ephemeral_sequential;
+        case service_type::fixed:
+        case service_type::permanent: break;
+    }
+    return create_mode::persistent;
+}
+
+asio::awaitable<announcement> announced(client zk, std::string base, registry_options options, service_instance is) {
+    std::string wanted = service_path(service_path(there(std::move(base)), is.name()), is.id());
+    persistent_node_options how;
+    how.mode(mode_of(is.type())).acl(options.acl());
+    persistent_node node(std::move(zk), std::move(wanted), is.to_json(), how);
+    std::string path = co_await node.created();
+    co_return make_announcement::of(std::move(node), std::move(path), std::move(is));
+}
+
+// Of a node that may be missing.
+asio::awaitable<std::vector<std::string>> children_if_any(client zk, std::string path) {
+    std::vector<std::string> names;
+    try {
+        node_children children = co_await zk.children(path);
+        names = std::move(children.names);
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
+    }
+    std::sort(names.begin(), names.end());
+    co_return names;
+}
+
+asio::awaitable<std::vector<std::string>> service_names(client zk, std::string base) {
+    co_return co_await children_if_any(std::move(zk), there(std::move(base)));
+}
+
+// Those that go meanwhile are none.
+void add(roster& all, const std::string& node, const pending_data& answered) {
+    node_state state;
+    try {
+        const node_data is = answered.get();
+        state.data = is.data;
+        state.czxid = is.stat.czxid;
+        state.mzxid = is.stat.mzxid;
+    } catch (const error& e) {
+        if (e.code() == zk_errc::no_node) return;
+        if (e.code() != zk_errc::no_auth) throw;
+        state.readable = false;
+    }
+    all.set(node, state);
+}
+
+asio::awaitable<service_view> listed(client zk, std::string base, std::string name) {
+    constexpr std::size_t at_a_time = 256;
+    const std::string path = service_path(there(std::move(base)), name);
+    const std::vector<std::string> nodes = co_await children_if_any(zk, path);
+    roster all(nullptr, nullptr, ejection_policy());
+    for (std::size_t begin = 0; begin < nodes.size(); begin += at_a_time) {
+        const std::size_t end = std::min(nodes.size(), begin + at_a_time);
+        std::vector<pending_data> asked;
+        for (std::size_t i = begin; i < end; ++i) asked.push_back(zk.start_get(join_path(path, nodes[i])));
+        for (std::size_t i = begin; i < end; ++i) {
+            co_await asked[i - begin].answered();
+            add(all, nodes[i], asked[i - begin]);
+        }
+    }
+    auto what = std::make_shared<listing>(all.all());
+    what->version = 1;
+    what->current = true;
+    co_return make_service_view::of(std::move(what));
+}
+
+}  // namespace
+
+registry::registry(client zk, std::string base, registry_options options)
+    : zk_(std::move(zk)), base_(std::move(base)), options_(std::move(options)) {
+    if (const std::string problem = path_problem(base_); !problem.empty())
+        throw error(errc::invalid_path, "registry", base_, problem);
+}
+
+asio::awaitable<announcement> registry::announce(service_instance is) const {
+    return announced(zk_, base_, options_, std::move(is));
+}
+
+asio::awaitable<std::vector<std::string>> registry::names() const { return service_names(zk_, base_); }
+asio::awaitable<service_view> registry::instances(std::string name) const {
+    return listed(zk_, base_, std::move(name));
+}
+
+}  // namespace zkasio

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <zkasio/acl.hpp>
+
+#include <utility>
+
+namespace zkasio {
+
+class registry_options {
+public:
+    registry_options() {}  // user-provided: g++ 12 destroys aggregate temporaries of a co_await expression twice
+    /// Of the nodes of instances, and of what is created above them (open_acl()).
+    registry_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
+
+    const zkasio::acl& acl() const noexcept { return acl_; }
+
+private:
+    zkasio::acl acl_ = open_acl();
+};
+
+}  // namespace zkasio

@@ -1,0 +1,169 @@
+#include <zkasio/discovery/service_instance.hpp>
+
+#include <zkasio/error.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <random>
+
+namespace zkasio {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array<const char*, 4> type_names{"DYNAMIC", "STATIC", "PERMANENT", "DYNAMIC_SEQUENTIAL"};
+constexpr int most_nested = 100;
+
+[[noreturn]] void refuse(const std::string& what) { throw error(errc::invalid_argument, "service_instance", {}, what); }
+
+// Of nlohmann_json's exceptions, which may cite all that was read.
+[[noreturn]] void refuse(const char* what, const json::exception& why) {
+    constexpr std::size_t most_cited = 200;
+    const std::string text = why.what();
+    refuse(std::string(what) + ": " + text.substr(0, std::min(text.size(), most_cited)));
+}
+
+// Not nested without limit: nlohmann_json writes and copies recursively, and hostile data would end the process.
+json parsed(std::string_view text, const char* what, int deepest = most_nested) {
+    const auto limit = [what, deepest](int depth, json::parse_event_t, json&) {
+        if (depth > deepest) refuse(std::string(what) + ": nested too deeply");
+        return true;
+    };
+    try {
+        return json::parse(text, limit);
+    } catch (const json::exception& e) {
+        refuse(what, e);
+    }
+}
+
+// Null counts as missing, as it does for Curator.
+const json* field(const json& of, const char* name) {
+    const auto found = of.find(name);
+    return found == of.end() || found->is_null() ? nullptr : &*found;
+}
+
+[[noreturn]] void refuse_field(const char* name) { refuse(std::string("the value of \"") + name + "\" is no such"); }
+
+std::string text_of(const json& of, const char* name) {
+    const json* f = field(of, name);
+    if (!f) return {};
+    if (!f->is_string()) refuse_field(name);
+    return f->get<std::string>();
+}
+
+std::optional<std::int64_t> integer_of(const json& of, const char* name, std::int64_t least, std::int64_t most) {
+    const json* f = field(of, name);
+    if (!f) return std::nullopt;
+    if (!f->is_number_integer()) refuse_field(name);
+    const bool too_large =
+        f->is_number_unsigned() && f->get<std::uint64_t>() > std::uint64_t(std::numeric_limits<std::int64_t>::max());
+    const auto value = too_large ? most : f->get<std::int64_t>();
+    if (too_large || value < least || value > most) refuse_field(name);
+    return value;
+}
+
+std::optional<std::uint16_t> port_of(const json& of, const char* name) {
+    const auto value = integer_of(of, name, 0, 65535);
+    if (!value) return std::nullopt;
+    return static_cast<std::uint16_t>(*value);
+}
+
+service_type type_of(const json& of) {
+    const std::string text = text_of(of, "serviceType");
+    if (text.empty()) return service_type::dynamic;
+    for (std::size_t i = 0; i < type_names.size(); ++i)
+        if (text == type_names[i]) return static_cast<service_type>(i);
+    refuse_field("serviceType");
+}
+
+std::string json_of(const json& of, const char* name) {
+    const json* f = field(of, name);
+    return f ? f->dump() : "null";
+}
+
+std::string number_or_null(std::optional<std::uint16_t> value) { return value ? std::to_string(*value) : "null"; }
+
+// The text of a user's, unless it is none.
+const std::string& checked_json(const std::string& text, const char* what) {
+    parsed(text, what, most_nested - 1);
+    return text;
+}
+
+std::string quoted(const std::string& text, const char* what) {
+    try {
+        return json(text).dump();
+    } catch (const json::exception& e) {
+        refuse(what, e);  // not UTF-8
+    }
+}
+
+std::string random_uuid() {
+    static thread_local std::mt19937_64 engine{std::random_device()()};
+    static constexpr char digits[] = "0123456789abcdef";
+    std::string id = "xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx";
+    for (char& c : id)
+        if (c == 'x') c = digits[engine() % 16];
+    return id;
+}
+
+}  // namespace
+
+const char* to_string(service_type type) noexcept { return type_names[static_cast<std::size_t>(type)]; }
+
+service_instance::service_instance() noexcept = default;
+
+service_instance::service_instance(std::string name)
+    : name_(std::move(name)),
+      id_(random_uuid()),
+      registered_(std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now())) {}
+
+std::optional<double> service_instance::payload_number(std::string_view key) const {
+    const json object = parsed(payload_, "payload");
+    if (!object.is_object()) return std::nullopt;
+    const auto found = object.find(std::string(key));
+    if (found == object.end() || !found->is_number()) return std::nullopt;
+    return found->get<double>();
+}
+
+// By hand: the fields in Curator's order, and what is JSON already as it is.
+std::string service_instance::to_json() const {
+    std::string s = "{\"name\":" + quoted(name_, "name");
+    s += ",\"id\":" + quoted(id_, "id");
+    s += ",\"address\":" + (address_.empty() ? "null" : quoted(address_, "address"));
+    s += ",\"port\":" + number_or_null(port_);
+    s += ",\"sslPort\":" + number_or_null(ssl_port_);
+    s += ",\"payload\":" + checked_json(payload_, "payload");
+    s += ",\"registrationTimeUTC\":" + std::to_string(registered_.time_since_epoch().count());
+    s += ",\"serviceType\":\"" + std::string(to_string(type_)) + '"';
+    s += ",\"uriSpec\":" + checked_json(uri_spec_, "uri_spec");
+    if (!enabled_) s += ",\"enabled\":false";
+    return s + '}';
+}
+
+service_instance service_instance::from_json(std::string_view text) {
+    const json o = parsed(text, "no instance");
+    if (!o.is_object()) refuse("no object");
+    service_instance s;
+    s.name_ = text_of(o, "name");
+    s.id_ = text_of(o, "id");
+    s.address_ = text_of(o, "address");
+    s.port_ = port_of(o, "port");
+    s.ssl_port_ = port_of(o, "sslPort");
+    s.payload_ = json_of(o, "payload");
+    const auto time = integer_of(o, "registrationTimeUTC", std::numeric_limits<std::int64_t>::min(),
+                                 std::numeric_limits<std::int64_t>::max());
+    s.registered_ = std::chrono::sys_time<std::chrono::milliseconds>(std::chrono::milliseconds(time.value_or(0)));
+    s.type_ = type_of(o);
+    s.uri_spec_ = json_of(o, "uriSpec");
+    if (const json* on = field(o, "enabled")) {
+        if (!on->is_boolean()) refuse_field("enabled");
+        s.enabled_ = on->get<bool>();
+    }
+    return s;
+}
+
+}  // namespace zkasio

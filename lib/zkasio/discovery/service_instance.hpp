@@ -1,0 +1,83 @@
+#pragma once
+
+#include <zkasio/export.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace zkasio {
+
+/// How long the node of a service_instance lives, as Curator's ServiceType says it.
+enum class service_type {
+    dynamic,             ///< for as long as it is announced, and its process lives
+    fixed,               ///< "STATIC": until somebody removes it
+    permanent,           ///< until somebody removes it
+    dynamic_sequential,  ///< dynamic, and the server appends a number to the name of the node
+};
+ZKASIO_EXPORT const char* to_string(service_type type) noexcept;
+
+/// One process that offers a service, and where it is reached: what Curator's ServiceInstance is, and written as that.
+///
+/// A value. Which of the setters' arguments make sense is checked when it is written, by to_json().
+class ZKASIO_EXPORT service_instance {
+public:
+    /// An instance of this service, with a random id (a UUID), registered now.
+    /// @param name of the service; it and the id are names of nodes.
+    explicit service_instance(std::string name);
+
+    service_instance& id(std::string s) { id_ = std::move(s); return *this; }
+    service_instance& address(std::string s) { address_ = std::move(s); return *this; }
+    service_instance& port(std::optional<std::uint16_t> p) { port_ = p; return *this; }
+    service_instance& ssl_port(std::optional<std::uint16_t> p) { ssl_port_ = p; return *this; }
+    /// Whatever else clients are to know: a text of JSON ("null"). A Java program that reads an object here gets a Map,
+    /// unless its "@class" names another type. An array has to have the form ["java.util.ArrayList", [1, 2]] there.
+    service_instance& payload(std::string json) { payload_ = std::move(json); return *this; }
+    service_instance& registered(std::chrono::sys_time<std::chrono::milliseconds> t) { registered_ = t; return *this; }
+    service_instance& type(service_type t) { type_ = t; return *this; }
+    /// Curator's UriSpec, a text of JSON ("null"): kept as it is.
+    service_instance& uri_spec(std::string json) { uri_spec_ = std::move(json); return *this; }
+    /// False: clients are not to use it, for now.
+    service_instance& enabled(bool on) { enabled_ = on; return *this; }
+
+    const std::string& name() const noexcept { return name_; }
+    const std::string& id() const noexcept { return id_; }
+    const std::string& address() const noexcept { return address_; }
+    std::optional<std::uint16_t> port() const noexcept { return port_; }
+    std::optional<std::uint16_t> ssl_port() const noexcept { return ssl_port_; }
+    const std::string& payload() const noexcept { return payload_; }
+    std::chrono::sys_time<std::chrono::milliseconds> registered() const noexcept { return registered_; }
+    service_type type() const noexcept { return type_; }
+    const std::string& uri_spec() const noexcept { return uri_spec_; }
+    bool enabled() const noexcept { return enabled_; }
+
+    /// The number that a payload that is an object has under this key; nothing where there is none.
+    std::optional<double> payload_number(std::string_view key) const;
+
+    /// What Curator's JsonInstanceSerializer writes. "enabled" is there only when it is false: Curator's default does
+    /// not write it, and takes it for true where it is missing.
+    /// Throws errc::invalid_argument for a payload or a uri_spec() that is no JSON, and for what is not UTF-8.
+    std::string to_json() const;
+
+    /// What the text says. Fields that are missing are empty; further fields, and a wrong "@class", do not matter.
+    /// Throws errc::invalid_argument for what is no instance: no JSON or no object, a field of another type, a port
+    /// above 65535, a service type that there is not, values in more than 100 others.
+    static service_instance from_json(std::string_view text);
+
+    friend bool operator==(const service_instance&, const service_instance&) = default;
+
+private:
+    service_instance() noexcept;  // all empty
+
+    std::string name_, id_, address_;
+    std::optional<std::uint16_t> port_, ssl_port_;
+    std::string payload_ = "null", uri_spec_ = "null";
+    std::chrono::sys_time<std::chrono::milliseconds> registered_{};
+    service_type type_ = service_type::dynamic;
+    bool enabled_ = true;
+};
+
+}  // namespace zkasio

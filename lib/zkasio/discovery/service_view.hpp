@@ -1,0 +1,50 @@
+#pragma once
+
+#include <zkasio/discovery/service_instance.hpp>
+#include <zkasio/export.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zkasio {
+
+namespace discovery_detail {
+struct listing;
+struct make_service_view;
+}  // namespace discovery_detail
+
+/// A node among the instances of a service that is none: why it cannot be used, and its name.
+struct unreadable_instance {
+    std::string node, why;
+};
+
+/// The instances of a service at some moment: never changes, is cheap to copy, and may be used on any thread. Each
+/// instance is the one that its node says, under the name of the node: as for Curator, a name or an id within the data
+/// that is another one does not matter.
+class ZKASIO_EXPORT service_view {
+public:
+    /// Of nothing.
+    service_view() noexcept = default;
+
+    /// Rises with each change; 0 in a view of nothing.
+    std::uint64_t version() const noexcept;
+    /// Whether it is known to be what the servers have: a connection stands, and all was read since it does.
+    bool current() const noexcept;
+
+    /// Those that can be read, in the order of the names of their nodes; also those that provider::pick() leaves out.
+    std::vector<service_instance> instances() const;
+    /// Calls `f(node, instance)` for each of them.
+    void for_each(const std::function<void(const std::string& node, const service_instance& instance)>& f) const;
+    std::vector<unreadable_instance> unreadable() const;
+
+private:
+    friend struct discovery_detail::make_service_view;
+    explicit service_view(std::shared_ptr<const discovery_detail::listing> l) noexcept : listing_(std::move(l)) {}
+    std::shared_ptr<const discovery_detail::listing> listing_;
+};
+
+}  // namespace zkasio

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <zkasio/cache/children_cache.hpp>
+#include <zkasio/membership/group_options.hpp>
+#include <zkasio/membership/group_view.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+/// How the nodes of members are named, and what is read from them.
+namespace zkasio::membership_detail {
+
+/// A name for a node of a new member. @param unique 32 hex digits, for the parties.
+std::string member_name(group_names names, std::string_view id, std::string_view unique);
+
+/// What its node has for data.
+std::string member_data(group_names names, std::string_view id, std::string data);
+
+/// Nothing for a child that is no member.
+std::optional<member_info> member_of(group_names names, std::string_view name, std::string_view data);
+
+/// Whether the ids are in the data of the nodes, or data that members want to be seen.
+constexpr bool needs_data(group_names names) noexcept { return names != group_names::kazoo_shallow_party; }
+
+group_view members_in(group_names names, const children_view& children, const std::string& directory);
+
+}  // namespace zkasio::membership_detail

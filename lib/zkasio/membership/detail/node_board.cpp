@@ -1,0 +1,189 @@
+#include <zkasio/membership/detail/node_board.hpp>
+
+#include <zkasio/error.hpp>
+
+#include <system_error>
+
+namespace zkasio::membership_detail {
+
+using request_ptr = std::shared_ptr<data_request>;
+
+node_board::node_board(const operations& events, std::string path, std::string data)
+    : events_(events),
+      path_(std::move(path)),
+      data_(std::move(data)),
+      wish_(events_.make_one_shot_event()),
+      change_(events_.make_one_shot_event()) {}
+
+// ------------------------------------------------------------------------------------------------------ wishes
+
+bool node_board::leaving() const {
+    const std::lock_guard lock(mutex_);
+    return leaving_;
+}
+
+one_shot_event node_board::next_wish() {
+    one_shot_event next = events_.make_one_shot_event();
+    const std::lock_guard lock(mutex_);
+    wish_ = next;
+    return next;
+}
+
+void node_board::ask_to_leave() {
+    const one_shot_event next = events_.make_one_shot_event();
+    std::unique_lock lock(mutex_);
+    leaving_ = true;
+    const one_shot_event wish = wish_;
+    const bool ended = state_.load() == persistent_node_state::ended;
+    const one_shot_event change = ended ? change_ : std::exchange(change_, next);
+    lock.unlock();
+    wish.fire();
+    change.fire();
+}
+
+node_board::wished_data node_board::data() const {
+    const std::lock_guard lock(mutex_);
+    return {requests_.empty() ? data_ : requests_.back()->data, requests_.size()};
+}
+
+std::vector<request_ptr> node_board::take_requests(std::size_t how_many) {
+    const auto end = requests_.begin() + static_cast<std::ptrdiff_t>(how_many);
+    std::vector<request_ptr> taken(requests_.begin(), end);
+    requests_.erase(requests_.begin(), end);
+    return taken;
+}
+
+void node_board::wrote(wished_data what) {
+    std::unique_lock lock(mutex_);
+    data_ = std::move(what.data);
+    const std::vector<request_ptr> answered = take_requests(what.requests);
+    lock.unlock();
+    for (const request_ptr& r : answered) r->answered.fire();
+}
+
+void node_board::refused(const wished_data& what, const std::exception_ptr& why) {
+    std::unique_lock lock(mutex_);
+    const std::vector<request_ptr> failed = take_requests(what.requests);
+    lock.unlock();
+    for (const request_ptr& r : failed) {
+        r->failed = why;
+        r->answered.fire();
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------ news
+
+one_shot_event node_board::next_change() {
+    const std::lock_guard lock(mutex_);
+    return change_;
+}
+
+void node_board::tell(persistent_node_state state, std::string node_path) {
+    const one_shot_event next = events_.make_one_shot_event();
+    std::unique_lock lock(mutex_);
+    if (state == state_.load() && node_path == node_path_) return;
+    state_.store(state);
+    node_path_ = std::move(node_path);
+    const one_shot_event before = std::exchange(change_, next);
+    lock.unlock();
+    before.fire();
+}
+
+void node_board::end(const std::exception_ptr& why) {
+    std::unique_lock lock(mutex_);
+    failed_ = why;
+    failed_to_leave_ = why && leaving_;
+    state_.store(persistent_node_state::ended);
+    const std::vector<request_ptr> unanswered = take_requests(requests_.size());
+    const one_shot_event change = change_;  // stays: whoever waits from now on does so for nothing
+    lock.unlock();
+    change.fire();
+    for (const request_ptr& r : unanswered) {
+        r->failed = why ? why : std::make_exception_ptr(error(errc::client_closed, "set_data", path_, "it has left"));
+        r->answered.fire();
+    }
+}
+
+// Under the mutex.
+void node_board::check_alive() const {
+    if (failed_) std::rethrow_exception(failed_);
+    if (leaving_) throw error(errc::client_closed, "persistent_node", path_, "it has left");
+}
+
+// ------------------------------------------------------------------------------------------------------ waits
+
+asio::awaitable<void> node_board::wait(one_shot_event change) const {
+    std::error_code failed;
+    try {
+        co_await change.wait();
+    } catch (const std::system_error& e) {
+        failed = e.code();
+    }
+    if (failed) throw error(failed, "persistent_node", path_);
+}
+
+// Nothing: not yet.
+std::optional<std::string> node_board::standing_path() const {
+    const std::lock_guard lock(mutex_);
+    check_alive();
+    if (state_.load() != persistent_node_state::standing) return std::nullopt;
+    return node_path_;
+}
+
+asio::awaitable<std::string> node_board::until_created(std::shared_ptr<node_board> self) {
+    for (;;) {
+        // In this order: what comes between the two is not missed.
+        const one_shot_event change = self->next_change();
+        if (auto path = self->standing_path()) co_return std::move(*path);
+        co_await self->wait(change);
+    }
+}
+
+void node_board::ask_for_data(const std::shared_ptr<data_request>& request) {
+    std::unique_lock lock(mutex_);
+    check_alive();
+    requests_.push_back(request);
+    const one_shot_event wish = wish_;
+    lock.unlock();
+    wish.fire();
+}
+
+asio::awaitable<void> node_board::until_written(std::shared_ptr<node_board> self, std::string data) {
+    const auto request = std::make_shared<data_request>(std::move(data), self->events_.make_one_shot_event());
+    self->ask_for_data(request);
+    co_await self->wait(request->answered);
+    if (request->failed) std::rethrow_exception(request->failed);
+}
+
+asio::awaitable<persistent_node_state> node_board::until_other_state(std::shared_ptr<node_board> self,
+                                                                     persistent_node_state known) {
+    for (;;) {
+        const one_shot_event change = self->next_change();
+        const persistent_node_state now = self->state();
+        if (now != known || now == persistent_node_state::ended) co_return now;
+        co_await self->wait(change);
+    }
+}
+
+asio::awaitable<void> node_board::until_ended(std::shared_ptr<node_board> self) {
+    for (;;) {
+        const one_shot_event change = self->next_change();
+        if (self->state() == persistent_node_state::ended) break;
+        co_await self->wait(change);
+    }
+    const std::lock_guard lock(self->mutex_);
+    if (self->failed_) std::rethrow_exception(self->failed_);
+}
+
+asio::awaitable<void> node_board::until_left(std::shared_ptr<node_board> self) {
+    try {
+        co_await until_ended(self);
+    } catch (const std::exception&) {
+        // What had ended it before it was to leave has left nothing to be removed.
+        if (self->state() != persistent_node_state::ended) throw;
+        const std::lock_guard lock(self->mutex_);
+        if (self->failed_to_leave_) throw;
+    }
+}
+
+}  // namespace zkasio::membership_detail

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <zkasio/asio_version.hpp>
+#include <zkasio/membership/detail/node_board.hpp>
+#include <zkasio/membership/detail/node_claim.hpp>
+#include <zkasio/membership/detail/node_step.hpp>
+#include <zkasio/membership/persistent_node_options.hpp>
+#include <zkasio/session.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace zkasio::membership_detail {
+
+/// Creates the node of a persistent_node, watches it, and removes it in the end. On the client's strand.
+class node_keeper {
+public:
+    node_keeper(std::shared_ptr<node_board> board, persistent_node_options options);
+
+    /// The body of run_in_each_session(). Returns when the node has left.
+    static asio::awaitable<void> keep(std::shared_ptr<node_keeper> self, session on);
+    /// When that is over.
+    void end(const std::exception_ptr& why);
+
+    /// Nothing is under way, and no node of ours can exist: who leaves has nothing to wait for.
+    bool is_idle() const noexcept { return !running_ && !may_stand(); }
+    node_board& board() const noexcept { return *board_; }
+
+private:
+    static asio::awaitable<void> run(std::shared_ptr<node_keeper> self, session on);
+    static asio::awaitable<void> create(std::shared_ptr<node_keeper> self, session on);
+    static asio::awaitable<void> write(std::shared_ptr<node_keeper> self, session on);
+    static asio::awaitable<bool> look(std::shared_ptr<node_keeper> self, session on, one_shot_event wish);
+    static asio::awaitable<void> remove_former(std::shared_ptr<node_keeper> self, session on, std::int32_t version);
+    static asio::awaitable<void> remove(std::shared_ptr<node_keeper> self, session on);
+
+    void begin(const session& on);
+    bool may_stand() const noexcept { return created_by_ != 0 || outcome_unknown_; }
+    void forget_node() noexcept;
+    bool has_no_name() const noexcept { return node_path_.empty(); }
+    node_facts facts(const session& on) const;
+    create_options how_to_create() const;
+    void stands(const node_stat& node, node_board::wished_data data);
+    bool refuses_data(const error& why, const node_board::wished_data& data) const;
+
+    const std::shared_ptr<node_board> board_;
+    const persistent_node_options options_;
+    std::shared_ptr<node_claim> claim_;  // in that session
+    session last_;                       // the one that keep() was called with last
+    bool running_ = false;               // keep() is
+    std::vector<std::int64_t> former_sessions_;  // the last few in which the node may have been created
+    std::string node_path_;              // "": a sequential node that has no name yet
+    std::int64_t created_by_ = 0;        // see node_facts
+    bool outcome_unknown_ = false;       // see node_facts
+};
+
+}  // namespace zkasio::membership_detail

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <zkasio/membership/partitioner.hpp>
+
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace zkasio::membership_detail {
+
+/// @param settled whether the members have been the same for long enough. @param assigned what is for us.
+/// @param owned what is ours.
+partitioner_state state_of(bool settled, const std::set<std::string>& assigned, const std::set<std::string>& owned);
+
+/// Sorted. Throws errc::invalid_argument when one is no name of a node, or is there twice.
+std::vector<std::string> checked_partitions(const std::string& path, std::vector<std::string> partitions);
+
+/// What others see of a partitioner, on any threads.
+class partition_table {
+public:
+    explicit partition_table(std::vector<std::string> partitions) : partitions_(std::move(partitions)) {}
+
+    /// All that there are.
+    const std::vector<std::string>& partitions() const noexcept { return partitions_; }
+
+    /// Throws errc::invalid_argument when it runs already.
+    void begin(const std::string& path);
+    void end();
+
+    /// Members come or go.
+    void unsettle();
+    /// Throws errc::invalid_argument for what is no partition. Returns them as a set.
+    std::set<std::string> assign(const std::string& path, const std::vector<std::string>& mine);
+    void add(const std::string& owned);
+    void remove(const std::string& owned);
+
+    partitioner_state state() const;
+    std::vector<std::string> owned() const;
+
+private:
+    const std::vector<std::string> partitions_;  // sorted
+    mutable std::mutex mutex_;
+    bool runs_ = false, settled_ = false;
+    std::set<std::string> assigned_, owned_;
+};
+
+}  // namespace zkasio::membership_detail

@@ -1,0 +1,116 @@
+#include <zkasio/membership/detail/partition_work.hpp>
+
+#include <zkasio/deadline.hpp>
+#include <zkasio/election/leader_election.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/membership/group.hpp>
+#include <zkasio/path.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+namespace zkasio::membership_detail {
+namespace {
+
+group party_of(const client& zk, const std::string& path, const acl& entries) {
+    group_options options;
+    options.names(group_names::kazoo_shallow_party).acl(entries);
+    return group(zk, join_path(path, "party"), options);
+}
+
+leader_election lock_of(const client& zk, const std::string& path, const std::string& name,
+                        const partitioner_options& how) {
+    leader_election_options options;
+    options.names(name_scheme::kazoo()).id(how.id()).acl(how.acl());
+    return leader_election(zk, join_path(join_path(path, "locks"), name), options);
+}
+
+boot_clock::time_point end_of_settling(std::chrono::nanoseconds settle) {
+    const auto now = boot_clock::now();
+    return settle > boot_clock::time_point::max() - now ? boot_clock::time_point::max() : now + settle;
+}
+
+// A partition is ours.
+class owned_entry {
+public:
+    owned_entry(partition_table& table, const std::string& name) : table_(table), name_(name) { table_.add(name_); }
+    owned_entry(const owned_entry&) = delete;
+    owned_entry& operator=(const owned_entry&) = delete;
+    ~owned_entry() { table_.remove(name_); }
+
+private:
+    partition_table& table_;
+    const std::string& name_;
+};
+
+}  // namespace
+
+// The body runs behind an event that is never fired: so it has a cancellation state of its own, and whatever it does
+// with that, we are still cancelled afterwards.
+asio::awaitable<void> partition_work::serve(const std::string& name, leadership& term) {
+    held_partition mine(name, term);
+    const owned_entry entry(table_, name);
+    const one_shot_event never = zk_.make_one_shot_event();
+    auto work = [&] { return body_(mine); };
+    co_await never.run_until(work);
+    co_await term.lost();
+}
+
+asio::awaitable<void> partition_work::work_on(std::string name, std::shared_ptr<const order> until) {
+    const leader_election lock = lock_of(zk_, path_, name, options_);
+    auto term = [&](leadership& leader) { return serve(name, leader); };
+    auto lead = [&] { return lock.lead(term, lead_options().requeue()); };
+    try {
+        co_await until->stop.run_until(lead);
+    } catch (const error&) {
+        if (!until->given) throw;
+    }
+}
+
+void partition_work::assign(task_scope& tasks, const group_view& view) {
+    std::vector<std::string> members;
+    for (const member_info& member : view.members) members.push_back(member.id);
+    const std::set<std::string> mine =
+        table_.assign(path_, options_.assignment()(options_.id(), members, table_.partitions()));
+    std::erase_if(tasks_, [&](const auto& task) {
+        if (mine.contains(task.first)) return false;
+        task.second->given = true;
+        task.second->stop.fire();
+        return true;
+    });
+    for (const std::string& name : mine) {
+        if (tasks_.contains(name)) continue;
+        const auto until = std::make_shared<order>(zk_.make_one_shot_event());
+        tasks_.emplace(name, until);
+        tasks.spawn(work_on(name, until));
+    }
+}
+
+// The members, once they have been the same for long enough.
+asio::awaitable<group_view> partition_work::settled(const group_observer& observer, group_view view) {
+    auto next = [&] { return observer.next(); };
+    for (;;) {
+        const auto end = end_of_settling(options_.settle());
+        std::optional<group_view> other = co_await run_with_deadline(end, next);
+        if (!other) co_return view;
+        view = std::move(*other);
+    }
+}
+
+asio::awaitable<void> partition_work::divide(task_scope& tasks) {
+    const group party = party_of(zk_, path_, options_.acl());
+    const group_membership me = co_await party.join(options_.id());
+    tasks.spawn(me.ended());
+    const group_observer observer = party.observe();
+    group_view view = co_await observer.next();
+    for (;;) {
+        view = co_await settled(observer, std::move(view));
+        // While we are not seen ourselves, we have just lost a session: what is for us is known when we are back.
+        if (view.current && view.contains(options_.id())) assign(tasks, view);
+        view = co_await observer.next();
+        table_.unsettle();
+    }
+}
+
+}  // namespace zkasio::membership_detail

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <zkasio/asio_version.hpp>
+#include <zkasio/membership/detail/partition_table.hpp>
+#include <zkasio/membership/group_observer.hpp>
+#include <zkasio/one_shot_event.hpp>
+#include <zkasio/task_scope.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace zkasio::membership_detail {
+
+/// One partitioner::run(): a task for each partition that is for us. On the strand of its task scope, and lives for as
+/// long as that.
+class partition_work {
+public:
+    partition_work(const partition_body& body, client zk, std::string path, partitioner_options options,
+                   partition_table& table)
+        : body_(body), zk_(std::move(zk)), path_(std::move(path)), options_(std::move(options)), table_(table) {}
+
+    /// Joins, and starts and stops tasks as members come and go.
+    asio::awaitable<void> divide(task_scope& tasks);
+
+private:
+    // What tells a task to give its partition up.
+    struct order {
+        explicit order(one_shot_event e) : stop(std::move(e)) {}
+        const one_shot_event stop;
+        bool given = false;
+    };
+
+    asio::awaitable<group_view> settled(const group_observer& observer, group_view view);
+    void assign(task_scope& tasks, const group_view& view);
+    asio::awaitable<void> work_on(std::string name, std::shared_ptr<const order> until);
+    asio::awaitable<void> serve(const std::string& name, leadership& term);
+
+    const partition_body& body_;
+    const client zk_;
+    const std::string path_;
+    const partitioner_options options_;
+    partition_table& table_;
+    std::map<std::string, std::shared_ptr<order>> tasks_;  // but for those that were told to stop
+};
+
+}  // namespace zkasio::membership_detail

@@ -1,0 +1,74 @@
+#include <zkasio/membership/group_observer.hpp>
+
+#include <zkasio/cache/children_cache.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/membership/detail/member_names.hpp>
+
+#include <atomic>
+#include <optional>
+#include <utility>
+
+namespace zkasio {
+
+using namespace membership_detail;
+
+namespace {
+
+children_cache cache_of(const client& zk, std::string path, group_names names) {
+    children_cache_options options;
+    if (!needs_data(names)) options.without_data();
+    return children_cache(zk, std::move(path), options);
+}
+
+}  // namespace
+
+struct group_observer::state {
+    state(const client& zk, std::string path, group_names n)
+        : names(n), cache(cache_of(zk, std::move(path), n)), changes(cache.changes()) {}
+
+    const group_names names;
+    const children_cache cache;
+    const cache_changes changes;
+    std::atomic<bool> in_use{false};
+    std::optional<group_view> told;  // what next() has returned last
+
+    static asio::awaitable<group_view> next(std::shared_ptr<state> self);
+};
+
+asio::awaitable<group_view> group_observer::state::next(std::shared_ptr<state> self) {
+    if (!self) throw error(errc::invalid_argument, "observe", {}, "this observer was moved from");
+    if (self->in_use.exchange(true))
+        throw error(errc::invalid_argument, "observe", self->cache.path(),
+                    "another coroutine awaits next() of this observer");
+    const std::unique_ptr<std::atomic<bool>, void (*)(std::atomic<bool>*)> release(
+        &self->in_use, [](std::atomic<bool>* in_use) { in_use->store(false); });
+    for (;;) {
+        const cache_update update = co_await self->changes.next();
+        group_view view = members_in(self->names, children_view(update.now, self->cache.path()), self->cache.path());
+        if (self->told == view) continue;
+        self->told = view;
+        co_return view;
+    }
+}
+
+namespace {
+
+asio::awaitable<void> refuse_moved_from() {
+    throw error(errc::invalid_argument, "observe", {}, "this observer was moved from");
+    co_return;
+}
+
+}  // namespace
+
+group_observer::group_observer(client zk, std::string path, group_names names)
+    : state_(std::make_shared<state>(zk, std::move(path), names)) {}
+
+asio::awaitable<void> group_observer::ready() const { return state_ ? state_->cache.ready() : refuse_moved_from(); }
+
+group_view group_observer::members() const {
+    return state_ ? members_in(state_->names, state_->cache.snapshot(), state_->cache.path()) : group_view();
+}
+
+asio::awaitable<group_view> group_observer::next() const { return state::next(state_); }
+
+}  // namespace zkasio

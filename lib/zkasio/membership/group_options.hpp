@@ -1,0 +1,32 @@
+#pragma once
+
+#include <zkasio/acl.hpp>
+
+#include <utility>
+
+namespace zkasio {
+
+/// How the members of a group show that they are there. All who share a group use the same.
+enum class group_names {
+    curator,              ///< `<id>` with data of the member's own: Curator's GroupMember
+    kazoo_party,          ///< `<32 hex digits>__party__`, whose data is the id: kazoo's Party
+    kazoo_shallow_party,  ///< `<32 hex digits>-<id>`: kazoo's ShallowParty
+};
+
+class group_options {
+public:
+    group_options() {}
+    /// group_names::curator by default.
+    group_options& names(group_names n) { names_ = n; return *this; }
+    /// Of the member's node and of directories created for it (open_acl()). Must let the other members read it.
+    group_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
+
+    group_names names() const noexcept { return names_; }
+    const zkasio::acl& acl() const noexcept { return acl_; }
+
+private:
+    group_names names_ = group_names::curator;
+    zkasio::acl acl_ = open_acl();
+};
+
+}  // namespace zkasio

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <zkasio/acl.hpp>
+#include <zkasio/export.hpp>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zkasio {
+
+/// Which of the `partitions` are for the member `me`. All members have to use the same function of the same arguments,
+/// so that together they take each partition once. The ids of the `members`, and the `partitions`, are sorted.
+using partition_assignment =
+    std::function<std::vector<std::string>(const std::string& me, const std::vector<std::string>& members,
+                                           const std::vector<std::string>& partitions)>;
+
+/// kazoo's: the first member takes the first partition, the second one the second, and so on round and round.
+ZKASIO_EXPORT std::vector<std::string> assign_in_turn(const std::string& me, const std::vector<std::string>& members,
+                                                      const std::vector<std::string>& partitions);
+
+class ZKASIO_EXPORT partitioner_options {
+public:
+    /// A fresh id(): `<host name>-<process id>-<8 hex digits>`.
+    partitioner_options();
+
+    /// Of this member; no other may have the same. kazoo calls it identifier.
+    partitioner_options& id(std::string i) { id_ = std::move(i); return *this; }
+    /// How long no member must have come or gone before partitions are divided anew (1 s). The longer, the less often
+    /// they move while many members start; the later is the work of one that has gone taken over. kazoo calls it
+    /// time_boundary. Throws errc::invalid_argument when it is negative.
+    partitioner_options& settle(std::chrono::nanoseconds t);
+    /// assign_in_turn() by default. May be called on any thread that the work runs on, one call at a time.
+    partitioner_options& assignment(partition_assignment f) { assignment_ = std::move(f); return *this; }
+    /// Of all nodes (open_acl()). Must let the other members read them.
+    partitioner_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
+
+    const std::string& id() const noexcept { return id_; }
+    std::chrono::nanoseconds settle() const noexcept { return settle_; }
+    const partition_assignment& assignment() const noexcept { return assignment_; }
+    const zkasio::acl& acl() const noexcept { return acl_; }
+
+private:
+    std::string id_;
+    std::chrono::nanoseconds settle_{std::chrono::seconds(1)};
+    partition_assignment assignment_ = &assign_in_turn;
+    zkasio::acl acl_ = open_acl();
+};
+
+}  // namespace zkasio

@@ -1,0 +1,130 @@
+#include <zkasio/membership/persistent_node.hpp>
+
+#include <zkasio/error.hpp>
+#include <zkasio/membership/detail/node_keeper.hpp>
+#include <zkasio/path.hpp>
+#include <zkasio/session_loop.hpp>
+
+#include <atomic>
+#include <exception>
+#include <utility>
+
+namespace zkasio {
+
+using namespace membership_detail;
+
+namespace {
+
+using board_ptr = std::shared_ptr<node_board>;
+using keeper_ptr = std::shared_ptr<node_keeper>;
+
+session_loop begin_to_keep(const client& zk, keeper_ptr keeper) {
+    auto body = [keeper](session on) { return node_keeper::keep(keeper, std::move(on)); };
+    auto ended = [keeper](std::exception_ptr why) { keeper->end(why); };
+    return run_in_each_session(zk, body, ended);
+}
+
+// On the client's strand, as all that is in the background.
+asio::awaitable<void> leave_in_background(session_loop loop, keeper_ptr keeper) {
+    if (keeper->is_idle()) loop.stop();
+    try {
+        co_await loop.stopped();
+    } catch (const error&) {  // whoever leaves is told, see node_board::until_left()
+    }
+}
+
+board_ptr checked_board(const client& zk, std::string path, bytes data) {
+    if (const std::string problem = path_problem(path); !problem.empty())
+        throw error(errc::invalid_path, "persistent_node", path, problem);
+    return std::make_shared<node_board>(zk, std::move(path), std::move(data).take());
+}
+
+}  // namespace
+
+/// Leaves when the last one who needs it is gone.
+class membership_detail::node_owner {
+public:
+    node_owner(const client& zk, std::string path, bytes data, persistent_node_options options)
+        : board_(checked_board(zk, std::move(path), std::move(data))),
+          keeper_(std::make_shared<node_keeper>(board_, std::move(options))),
+          loop_(begin_to_keep(zk, keeper_)) {}
+    node_owner(const node_owner&) = delete;
+    node_owner& operator=(const node_owner&) = delete;
+    // With no memory left to begin that, the loop is stopped, and the node goes with the session.
+    ~node_owner() {
+        try {
+            leave();
+        } catch (const std::exception&) {
+        }
+    }
+
+    void leave() {
+        if (left_.exchange(true)) return;
+        board_->ask_to_leave();
+        board_->events().run_in_background(leave_in_background(std::move(loop_), std::move(keeper_)));
+    }
+
+    const board_ptr& board() const noexcept { return board_; }
+
+private:
+    const board_ptr board_;
+    keeper_ptr keeper_;
+    session_loop loop_;
+    std::atomic<bool> left_{false};
+};
+
+namespace {
+
+using owner_ptr = std::shared_ptr<node_owner>;
+
+// Null in one that was moved from.
+board_ptr board_of(const owner_ptr& owner) { return owner ? owner->board() : nullptr; }
+
+const board_ptr& there(const board_ptr& board) {
+    if (!board) throw error(errc::invalid_argument, "persistent_node", {}, "this node was moved from");
+    return board;
+}
+
+// What the members return may be awaited when the node is gone: hence coroutines that have what they need.
+asio::awaitable<std::string> created_at(board_ptr board) { co_return co_await node_board::until_created(there(board)); }
+
+asio::awaitable<void> written(board_ptr board, bytes data) {
+    co_await node_board::until_written(there(board), std::move(data).take());
+}
+
+asio::awaitable<persistent_node_state> other_state(board_ptr board, persistent_node_state known) {
+    co_return co_await node_board::until_other_state(there(board), known);
+}
+
+asio::awaitable<void> until_ended(board_ptr board) { co_await node_board::until_ended(there(board)); }
+
+asio::awaitable<void> until_left(board_ptr board) {
+    if (board) co_await node_board::until_left(board);
+}
+
+}  // namespace
+
+persistent_node::persistent_node(client zk, std::string path, bytes data, persistent_node_options options)
+    : path_(path),
+      owner_(std::make_shared<node_owner>(zk, std::move(path), std::move(data), std::move(options))) {}
+
+asio::awaitable<std::string> persistent_node::created() const { return created_at(board_of(owner_)); }
+
+asio::awaitable<void> persistent_node::set_data(bytes data) const { return written(board_of(owner_), std::move(data)); }
+
+persistent_node_state persistent_node::state() const noexcept {
+    return owner_ ? owner_->board()->state() : persistent_node_state::ended;
+}
+
+asio::awaitable<persistent_node_state> persistent_node::state_after(persistent_node_state known) const {
+    return other_state(board_of(owner_), known);
+}
+
+asio::awaitable<void> persistent_node::ended() const { return until_ended(board_of(owner_)); }
+
+asio::awaitable<void> persistent_node::leave() const {
+    if (owner_) owner_->leave();
+    return until_left(board_of(owner_));
+}
+
+}  // namespace zkasio

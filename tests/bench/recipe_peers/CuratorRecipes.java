@@ -1,0 +1,116 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.apache.curator.framework.CuratorFramework;
+import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.recipes.cache.ChildData;
+import org.apache.curator.framework.recipes.cache.CuratorCache;
+import org.apache.curator.framework.recipes.cache.CuratorCacheListener;
+import org.apache.curator.framework.recipes.cache.TreeCache;
+import org.apache.curator.framework.recipes.cache.TreeCacheEvent;
+import org.apache.curator.framework.recipes.leader.LeaderLatch;
+import org.apache.curator.framework.recipes.leader.LeaderLatchListener;
+import org.apache.curator.retry.ExponentialBackoffRetry;
+
+/** Apache Curator's LeaderLatch, TreeCache and CuratorCache, measured: README.md. */
+public final class CuratorRecipes {
+    private final CuratorFramework zk;
+    private LeaderLatch latch;
+    private Object cache;  // what is measured is kept
+
+    private CuratorRecipes(CuratorFramework zk) { this.zk = zk; }
+
+    private static double now() { return System.nanoTime() * 1e-9; }
+
+    private static synchronized void say(String line) {
+        System.out.println(line);
+        System.out.flush();
+    }
+
+    private void elect(String path) throws Exception {
+        latch = new LeaderLatch(zk, path);
+        latch.addListener(new LeaderLatchListener() {
+            @Override public void isLeader() { say("leads " + now()); }
+            @Override public void notLeader() {}
+        });
+        latch.start();
+    }
+
+    private void resign() throws Exception {
+        double began = now();
+        latch.close();
+        say("resigned " + began);
+    }
+
+    private static long used() {
+        for (int i = 0; i < 3; ++i) System.gc();
+        return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
+    }
+
+    private long count(TreeCache tree, String path) {
+        Map<String, ChildData> children = tree.getCurrentChildren(path);
+        if (children == null) return 0;
+        long n = 1;
+        for (String name : children.keySet()) n += count(tree, path + "/" + name);
+        return n;
+    }
+
+    private void treeCache(String path) throws Exception {
+        long before = used();
+        double began = now();
+        CountDownLatch ready = new CountDownLatch(1);
+        TreeCache tree = TreeCache.newBuilder(zk, path).build();
+        tree.getListenable().addListener((client, event) -> {
+            if (event.getType() == TreeCacheEvent.Type.INITIALIZED) ready.countDown();
+        });
+        tree.start();
+        ready.await();
+        double took = now() - began;
+        cache = tree;
+        say("cached " + took + " " + count(tree, path) + " " + (used() - before));
+    }
+
+    private void curatorCache(String path) throws Exception {
+        long before = used();
+        double began = now();
+        CountDownLatch ready = new CountDownLatch(1);
+        CuratorCache all = CuratorCache.build(zk, path);
+        all.listenable().addListener(CuratorCacheListener.builder().forInitialized(ready::countDown).build());
+        all.start();
+        ready.await();
+        double took = now() - began;
+        cache = all;
+        say("cached " + took + " " + all.size() + " " + (used() - before));
+    }
+
+    private void run(String[] w) throws Exception {
+        switch (w[0]) {
+            case "elect": elect(w[1]); return;
+            case "resign": resign(); return;
+            case "cache": treeCache(w[1]); return;
+            case "curatorcache": curatorCache(w[1]); return;
+            default: throw new IllegalArgumentException("no command " + w[0]);
+        }
+    }
+
+    public static void main(String[] args) {
+        try {
+            CuratorFramework zk = CuratorFrameworkFactory.builder()
+                    .connectString(args[0]).sessionTimeoutMs(Integer.parseInt(args[1])).connectionTimeoutMs(10000)
+                    .retryPolicy(new ExponentialBackoffRetry(100, 5)).build();
+            zk.start();
+            if (!zk.blockUntilConnected(30, TimeUnit.SECONDS)) throw new IllegalStateException("no connection");
+            CuratorRecipes recipes = new CuratorRecipes(zk);
+            say("ready");
+            BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
+            for (String line; (line = in.readLine()) != null;) recipes.run(line.split(" "));
+            zk.close();
+            System.exit(0);
+        } catch (Exception e) {
+            e.printStackTrace();
+            System.exit(1);
+        }
+    }
+}

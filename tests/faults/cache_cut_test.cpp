@@ -1,0 +1,143 @@
+// A cache on a connection that is cut all the time, of a tree that others change all the time.
+
+#include "support/fault_proxy.hpp"
+#include "support/lock_checks.hpp"
+#include "support/test_client.hpp"
+
+#include <zkasio/cache/tree_cache.hpp>
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::test;
+
+namespace {
+
+constexpr int all_changes = 100'000, all_cuts = 200, writers = 40;
+
+using known_data = std::map<std::string, std::string>;
+
+known_data known_in(const tree_view& view) {
+    known_data all;
+    view.for_each([&](const std::string& path, const cached_node& node) { all[path] = node.data(); });
+    return all;
+}
+
+asio::awaitable<known_data> listed(client zk, std::string path) {
+    known_data all;
+    const node_data node = co_await zk.get(path);
+    all[path] = node.data;
+    const node_children children = co_await zk.children(path);
+    for (const std::string& name : children.names) {
+        const known_data below = co_await listed(zk, path + "/" + name);
+        all.insert(below.begin(), below.end());
+    }
+    co_return all;
+}
+
+// One of those who make changes: at random, and each counts that a server has accepted.
+asio::awaitable<void> change_at_random(client zk, std::string dir, unsigned seed, std::shared_ptr<int> made) {
+    std::minstd_rand random(seed);
+    random.discard(7);
+    while (*made < all_changes) {
+        std::string path = dir;
+        for (auto levels = 1 + random() % 3; levels > 0; --levels) path += "/" + std::to_string(random() % 8);
+        const std::string data = std::to_string(random());
+        std::error_code refused;
+        switch (random() % 8) {
+            case 0: refused = co_await code_of(zk.remove(path)); break;
+            case 1:
+            case 2: refused = co_await code_of(zk.create(path, data)); break;
+            default: refused = co_await code_of(zk.set(path, data)); break;
+        }
+        if (!refused) ++*made;
+    }
+}
+
+// Somebody who knows no more than what the cache has told him.
+struct follower {
+    explicit follower(cache_changes c) : changes(std::move(c)) {}
+    cache_changes changes;
+    known_data known;
+    int updates = 0, looked_again = 0, wrong = 0;
+
+    asio::awaitable<void> follow(int slowness) {
+        for (;;) {
+            const cache_update update = co_await changes.next();
+            ++updates;
+            looked_again += update.look_again;
+            if (update.look_again) known = known_in(update.now);
+            for (const node_delta& d : update.changes) {
+                wrong += static_cast<bool>(d.before) != known.contains(d.path);
+                if (d.after) known[d.path] = d.after.data();
+                else known.erase(d.path);
+            }
+            wrong += known.size() != update.now.size();
+            if (slowness > 0) co_await turns(slowness);
+        }
+    }
+};
+
+asio::awaitable<void> cut_again_and_again(fault_proxy& proxy, std::shared_ptr<int> made) {
+    for (int cut = 1; cut <= all_cuts; ++cut) {
+        const int at = all_changes / (all_cuts + 1) * cut;
+        auto reached = [&]() -> asio::awaitable<bool> { co_return *made >= at; };
+        co_await eventually(reached, 100s);
+        proxy.cut_all(cut % 2 ? fault_proxy::end::rst : fault_proxy::end::fin);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("tree_cache: 200 cuts during 100000 random changes and all readers know in the end what the servers know") {
+    fault_proxy proxy(first_server());
+    auto body = [&](const test_client& writer) -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client reader(executor, options(proxy.address()).session_timeout(10s));
+        const std::string dir = co_await fresh_directory(writer, "cache-cuts");
+        const tree_cache cache(reader, dir);
+        co_await cache.ready();
+
+        std::vector<std::unique_ptr<follower>> followers;
+        std::vector<running> following;
+        for (int i = 0; i < 8; ++i) {
+            followers.push_back(std::make_unique<follower>(cache.changes()));
+            following.emplace_back(executor, followers.back()->follow(i * 3));
+        }
+        const auto made = std::make_shared<int>(0);
+        std::vector<running> changing;
+        for (unsigned i = 0; i < writers; ++i) changing.emplace_back(executor, change_at_random(writer, dir, i, made));
+        co_await cut_again_and_again(proxy, made);
+        for (const running& r : changing) {
+            const std::exception_ptr failed = co_await r.end();
+            if (failed) std::rethrow_exception(failed);
+        }
+        CHECK(proxy.connections() > all_cuts / 2);
+
+        const known_data wanted = co_await listed(writer, dir);
+        CHECK(wanted.size() > 100);
+        auto equal = [&]() -> asio::awaitable<bool> {
+            co_return cache.snapshot().current() && known_in(cache.snapshot()) == wanted;
+        };
+        co_await eventually(equal);
+        for (const auto& f : followers) {
+            auto knows = [&]() -> asio::awaitable<bool> { co_return f->known == wanted; };
+            co_await eventually(knows);
+            CHECK(f->wrong == 0);
+            CHECK(f->updates > all_cuts);
+        }
+        for (running& r : following) {
+            r.cancel();
+            co_await r.code();
+        }
+        co_await cache.close();
+        CHECK(watched_below(dir).empty());
+        co_await reader.close();
+        CHECK(reader.inside().pending_operations() == 0);
+        co_await writer.remove_recursive(dir);
+    };
+    with_client_for(200s, options().session_timeout(20s), body);
+}
