@@ -14,7 +14,8 @@ using namespace detail;
 
 node_feed_listener::~node_feed_listener() = default;
 
-node_feed::node_feed(core_ptr core, std::shared_ptr<feed_state> state) : core_(std::move(core)), state_(std::move(state)) {}
+node_feed::node_feed(core_ptr core, std::shared_ptr<feed_state> state)
+    : core_(std::move(core)), state_(std::move(state)) {}
 
 node_feed& node_feed::operator=(node_feed&& other) noexcept {
     node_feed gone = std::move(*this);

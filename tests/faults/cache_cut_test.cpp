@@ -120,7 +120,8 @@ TEST_CASE("tree_cache: 200 cuts during 100000 random changes and all readers kno
         }
         const auto made = std::make_shared<int>(0);
         std::vector<running> changing;
-        for (unsigned i = 0; i < change_makers; ++i) changing.emplace_back(executor, change_at_random(writer, dir, i, made));
+        for (unsigned i = 0; i < change_makers; ++i)
+            changing.emplace_back(executor, change_at_random(writer, dir, i, made));
         co_await cut_during_changes(proxy, made);
         for (const running& r : changing) {
             const std::exception_ptr failed = co_await r.end();

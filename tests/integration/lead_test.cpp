@@ -259,6 +259,28 @@ TEST_CASE("lead: a body may resign by itself") {
     with_client(body);
 }
 
+TEST_CASE("lead: a body that resigns because it has lost stands again all the same") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "lead-resigns-late");
+        int terms = 0;
+        auto work = [&](leadership& leader) -> asio::awaitable<int> {
+            if (++terms == 1) {
+                co_await zk.remove(leader.path());
+                const std::error_code ended = co_await code_of(for_ever());
+                CHECK(ended == condition::cancelled);
+                co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+                co_await leader.resign();
+                throw std::system_error(ended);
+            }
+            co_return 7;
+        };
+        const int value = co_await leader_election(zk, dir).lead(work);
+        CHECK(value == 7);
+        CHECK(terms == 2);
+    };
+    with_client(body);
+}
+
 TEST_CASE("lead: cancelled anywhere it resigns and its body has ended") {
     auto body = [](test_client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "lead-cancel");

@@ -40,6 +40,36 @@ TEST_CASE("tree_sync: what an ACL forbids to read is there, without data (C7)") 
     CHECK(f.told.contains("/r/a/d"));
 }
 
+TEST_CASE("tree_sync: a directory whose children may not be listed is no empty one (C7)") {
+    tree_scope children_only;
+    children_only.depth = 1;
+    children_only.root_data = false;
+    following f("/r", children_only);
+    f.servers.create("/r");
+    f.servers.create("/r/a", "1");
+    f.servers.forbid("/r", true);
+    f.servers.connect();
+    f.servers.settle();
+    tell(f.told, f.sync.take_deltas());
+    REQUIRE(f.sync.tree().find("/r"));
+    CHECK_FALSE(f.sync.tree().find("/r")->value->readable);
+    CHECK(f.told.size() == 1);
+
+    f.servers.forbid("/r", false);
+    f.servers.disconnect();
+    f.servers.connect();
+    f.settle();
+    CHECK(f.sync.tree().find("/r")->value->readable);
+    CHECK(f.data("/r/a") == "1");
+    f.servers.disconnect();
+    f.servers.forbid("/r", true);
+    f.servers.connect();
+    f.servers.settle();
+    tell(f.told, f.sync.take_deltas());
+    CHECK_FALSE(f.sync.tree().find("/r")->value->readable);
+    CHECK(f.told.size() == 1);
+}
+
 TEST_CASE("tree_sync: data that may not be read any more are not shown any more (C7)") {
     following f;
     f.servers.stat_needs_permission = GENERATE(false, true);

@@ -31,9 +31,9 @@ struct tree_scope;
 /// errc::too_many_watches. All caches and watches of one client share those of the same node.
 ///
 /// *Lifetime*: move-only; closes when destroyed, in the background (client::idle() waits for that). Until then it keeps
-/// the client open, and like a guard it must not outlive the execution context of its client. May be used on any thread.
-/// Its members return what may be awaited when it is gone. One that was moved from fails with errc::invalid_argument,
-/// and its view is empty.
+/// the client open, and like a guard it must not outlive the execution context of its client. May be used on any
+/// thread. Its members return what may be awaited when it is gone. One that was moved from fails with
+/// errc::invalid_argument, and its view is empty.
 class ZKASIO_EXPORT cache {
 public:
     cache(cache&&) noexcept = default;

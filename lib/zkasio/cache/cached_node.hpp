@@ -28,9 +28,9 @@ public:
 
     const std::string& data() const noexcept;
     const node_stat& stat() const noexcept;
-    /// False: there is a node, and its ACL does not let us read it. Then there are no data, what stat() says may be old
-    /// or all zero, and a change of it, or of its ACL, may be noticed with the next connection only. So may an ACL that
-    /// comes to forbid what was read already: from then on the data are not shown any more.
+    /// False: there is a node, and its ACL does not let us read it. Then there are no data and no children,
+    /// what stat() says may be old or all zero, and a change of it, or of its ACL, may be noticed with the next
+    /// connection only. So may an ACL that comes to forbid what was read already: it is not shown any more from then.
     bool readable() const noexcept;
 
     /// The same state of the same node: nobody has written to it, or made it anew. (Not the same list of children.)

@@ -16,6 +16,11 @@ cache_detail::tree_scope children_only(bool with_data) {
 
 }  // namespace
 
+bool children_view::readable() const {
+    const cached_node parent = tree_.find(parent_);
+    return !parent || parent.readable();
+}
+
 cached_node children_view::find(std::string_view name) const { return tree_.find(join_path(parent_, name)); }
 
 children_cache::children_cache(const client& zk, std::string path, children_cache_options options)

@@ -35,6 +35,8 @@ public:
     bool current() const noexcept { return tree_.current(); }
     /// Whether the parent exists.
     bool exists() const { return tree_.contains(parent_); }
+    /// False: the parent exists, and its ACL keeps the names of its children from us. Then this is empty.
+    bool readable() const;
 
     std::size_t size() const noexcept { return tree_.size() > 0 ? tree_.size() - 1 : 0; }
     bool empty() const noexcept { return size() == 0; }

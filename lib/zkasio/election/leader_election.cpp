@@ -138,7 +138,8 @@ asio::awaitable<term_end> serve(leadership& leader, const lead_body& body, std::
         end.failure = std::current_exception();
     }
     end.held = leader.held();
-    end.resigned = leader.reason() == loss_reason::released;
+    // A body may resign, too, when it is cancelled because of the loss.
+    end.resigned = leader.reason() == loss_reason::released && !tells_of_loss(end.failure, leader.path());
     if (body_has_returned) end.failure = nullptr;  // what was cancelled is the minimum tenure
     if (end.failure && end.lost()) end.failure = failure_in_loss(end.failure);
     co_return end;

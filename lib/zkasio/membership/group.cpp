@@ -57,7 +57,10 @@ asio::awaitable<group_view> members_of(client zk, std::string path, group_names 
     check_there(path, "members");
     const group_observer observer(zk, path, names);
     co_await observer.ready();
-    co_return observer.members();
+    group_view view = observer.members();
+    if (!view.readable) throw error(zk_errc::no_auth, "members", path,
+                                     "the ACL of the directory does not allow it to this client: see get_acl()");
+    co_return view;
 }
 
 asio::awaitable<void> refuse_data(std::string path) {

@@ -35,7 +35,8 @@ public:
     /// members have none. *Cancellation*: leaves in the background.
     asio::awaitable<group_membership> join(std::string id, bytes data = bytes()) const;
 
-    /// Who is in the group, asked for once. *Fails with* as cache::ready(): it waits for a connection.
+    /// Who is in the group, asked for once. *Fails with* zk_errc::no_auth when the directory's ACL keeps that
+    /// from us; else as cache::ready(): it waits for a connection.
     asio::awaitable<group_view> members() const;
 
     /// Follows who is in the group from now on.

@@ -24,6 +24,8 @@ struct ZKASIO_EXPORT group_view {
     /// False: there is no connection, or not everything was looked at again since there is one. Then this is what was
     /// known last.
     bool current = false;
+    /// False: there is a directory, and its ACL keeps the names of the members from us. Then there are none here.
+    bool readable = true;
 
     /// The first with this id; null when there is none.
     const member_info* find(std::string_view id) const noexcept;

@@ -224,7 +224,7 @@ void tree_sync::stat_answered(const std::string& path, const node_stat& stat) {
     if (changed || refused_since) {
         value_ptr value = make_ref<node_value>();
         value->stat = stat;
-        value->readable = !node.data_refused;
+        value->readable = !node.data_refused && !node.children_refused;
         set(path, std::move(value));
     } else {
         update_stat(path, stat);
@@ -235,6 +235,7 @@ void tree_sync::stat_answered(const std::string& path, const node_stat& stat) {
 void tree_sync::children_answered(const std::string& path, node_answer&& answer) {
     tree_node* const node = tree_.find(path);
     node->children_refused = false;
+    if (!wants_data(path) && !node->data_refused) set_readable(path, true);
     if (node->value->stat.czxid == answer.stat.czxid) {
         node_stat known = node->value->stat;  // the rest comes with the data that it belongs to
         known.pzxid = answer.stat.pzxid;
@@ -282,7 +283,7 @@ void tree_sync::refused(node_read what, const std::string& path) {
     if (what == node_read::children) {
         node->children_refused = true;
         leave_below(path);
-        return;
+        return set_readable(path, false);
     }
     node->data_refused = true;
     if (what == node_read::data) return ask(node_read::stat, path);
@@ -303,6 +304,16 @@ void tree_sync::set(const std::string& path, value_ptr value) {
     dirty_ = true;
     deltas_.push_back({path, before, value});
     tree_.set_value(path, std::move(value));
+}
+
+// C7: one permission is for the data and for the names of the children.
+void tree_sync::set_readable(const std::string& path, bool readable) {
+    const value_ptr& known = tree_.find(path)->value;
+    if (!known || known->readable == readable) return;
+    value_ptr value = make_ref<node_value>();
+    value->stat = known->stat;
+    value->readable = readable;
+    set(path, std::move(value));
 }
 
 void tree_sync::update_stat(const std::string& path, const node_stat& stat) {

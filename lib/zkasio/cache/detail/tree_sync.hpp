@@ -43,9 +43,10 @@ struct tree_delta {
 ///   limit. A name that is not listed any more is gone, with all below it.
 /// - C6: a root that is missing is watched for its creation.
 /// - C7: data that an ACL keeps from us is no failure: the node is there, and not readable. Children whose names are
-///   kept from us are not there. A change of an ACL fires no watch, and servers do not tell of changes of a node that
-///   one may not read, so we ask again whenever there is a reason to: its data or its parent's children change, or
-///   there is another connection. Data that were known are forgotten when a server refuses them since.
+///   kept from us are not there, and their parent is not readable. A change of an ACL fires no watch, and servers do
+///   not tell of changes of a node that one may not read, so we ask again whenever there is a reason to: its data or
+///   its parent's children change, or there is another connection. Data that were known are forgotten when a server
+///   refuses them since.
 /// - C8: the first look of a connection is at the nodes that were there when it began: the root, and what the first
 ///   listing of each of them names. When all of them were read once, what is known counts as current, even if some of
 ///   it is being read again, and even if nodes that came later were not read yet: these are changes as any that comes
@@ -112,6 +113,7 @@ private:
     void refused(node_read what, const std::string& path);
     void root_changed(node_change what);
     void set(const std::string& path, value_ptr value);
+    void set_readable(const std::string& path, bool readable);
     void update_stat(const std::string& path, const node_stat& stat);
     void remove(const std::string& path);
     void leave_below(const std::string& path);

@@ -28,6 +28,16 @@ after_term decide(const term_end& end, bool requeue) {
     return end.lost() || requeue ? after_term::stand_again : after_term::complete;
 }
 
+bool tells_of_loss(const std::exception_ptr& thrown, std::string_view path) {
+    try {
+        if (thrown) std::rethrow_exception(thrown);
+    } catch (const error& e) {
+        return e.code() == errc::lock_lost && e.path() == path;
+    } catch (...) {
+    }
+    return false;
+}
+
 std::exception_ptr failure_in_loss(std::exception_ptr thrown) {
     try {
         std::rethrow_exception(thrown);

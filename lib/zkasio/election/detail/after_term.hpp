@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <string_view>
 
 /// What leader_election::lead() does when a term has ended. No input, no output, no waiting.
 namespace zkasio::election_detail {
@@ -21,6 +22,9 @@ enum class after_term {
 };
 
 after_term decide(const term_end& end, bool requeue);
+
+/// Whether leadership::run() has thrown this because of the loss of that node.
+bool tells_of_loss(const std::exception_ptr& thrown, std::string_view path);
 
 /// Of what leadership::run() has thrown after a loss: what the body has thrown. Null: no more than the loss.
 std::exception_ptr failure_in_loss(std::exception_ptr thrown);

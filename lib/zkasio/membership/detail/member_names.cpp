@@ -47,6 +47,7 @@ std::optional<member_info> member_of(group_names names, std::string_view name, s
 group_view members_in(group_names names, const children_view& children, const std::string& directory) {
     group_view view;
     view.current = children.current();
+    view.readable = children.readable();
     children.for_each([&](const std::string& name, const cached_node& node) {
         std::optional<member_info> member = member_of(names, name, node.data());
         if (!member) return;
