@@ -130,7 +130,8 @@ asio::awaitable<void> run_loop(loop_ptr loop) {
     const bool cancelled = failed && is_cancellation(failed);
     if (loop->stop->done) {
         loop->end(nullptr);
-        if (failed && !cancelled) std::rethrow_exception(failed);  // so that it is logged
+        // So that it is logged. A connection that was lost at that moment is no failure of the body.
+        if (failed && !cancelled && !is_to_be_repeated(failed, false)) std::rethrow_exception(failed);
         co_return;
     }
     const bool by_core = loop->core->forked() || loop->core->is_closing();

@@ -44,7 +44,7 @@ public:
     /// *Completes when* the body has really ended, and will not be begun again: it has returned, or stop() was called.
     /// *Fails with* whatever has ended it otherwise: what the body has thrown, errc::client_closed, errc::forked,
     /// zk_errc::auth_failed, and with session_renewal::none errc::session_expired. (What a body throws that was stopped
-    /// is logged, if it is more than a cancellation.) *Cancellation* ends the wait only.
+    /// is logged, if it is more than a cancellation or condition::retryable.) *Cancellation* ends the wait only.
     asio::awaitable<void> stopped() const;
 
 private:

@@ -183,6 +183,11 @@ TEST_CASE("group: the parties of kazoo") {
             CHECK(data == errc::invalid_argument);
             const std::error_code set = co_await code_of(b.set_data("data"));
             CHECK(set == errc::invalid_argument);
+            const std::vector<std::string> no_names{"", "a/b", ".", "..", std::string("a\0b", 3)};
+            for (const std::string& id : no_names) {
+                const std::error_code refused = co_await code_of(g.join(id));
+                CHECK(refused == errc::invalid_argument);
+            }
             co_await a.leave();
             co_await again.leave();
             co_await b.leave();

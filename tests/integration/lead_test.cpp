@@ -1,4 +1,5 @@
 #include "integration/election_steps.hpp"
+#include "support/fault_proxy.hpp"
 
 #include <stdexcept>
 
@@ -31,6 +32,33 @@ TEST_CASE("lead: completes with what the body returns and has resigned by then")
         CHECK(value == "done");
         const std::size_t left = co_await count_children(zk, dir);
         CHECK(left == 0);
+    };
+    with_client(body);
+}
+
+TEST_CASE("lead: what the body has returned is not lost when the client is closed while we resign") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "lead-value-closed");
+        const auto executor = co_await asio::this_coro::executor;
+        fault_proxy proxy(first_server());
+        const test_client cut(executor, options(proxy.address()).close_timeout(100ms));
+        bool done = false;
+        std::string value;
+        auto work = [&](leadership&) -> asio::awaitable<std::string> {
+            proxy.silence(true);
+            done = true;
+            co_return "done";
+        };
+        auto lead = [&]() -> asio::awaitable<void> { value = co_await leader_election(cut, dir).lead(work); };
+        running leading(executor, lead());
+        auto returned = [&]() -> asio::awaitable<bool> { co_return done; };
+        co_await eventually(returned);
+        co_await turns(20);
+        CHECK_FALSE(leading.ended());
+        co_await cut.close();
+        const std::error_code code = co_await leading.code();
+        CHECK(!code);
+        CHECK(value == "done");
     };
     with_client(body);
 }

@@ -4,6 +4,9 @@
 #include "support/test_client.hpp"
 
 #include <zkasio/membership/persistent_node.hpp>
+#include <zkasio/timeout.hpp>
+
+#include <atomic>
 
 using namespace zkasio;
 using namespace zkasio::test;
@@ -196,4 +199,194 @@ TEST_CASE("persistent node: leaves at once when there has never been a server") 
         co_await zk.close();
     };
     loop.run(body());
+}
+
+TEST_CASE("persistent node: a chroot that is missing ends it with words and not with a busy loop") {
+    auto body = [](test_client zk) -> asio::awaitable<void> {
+        const std::vector<std::string> paths{"/node", "/deep/node"};
+        for (const std::string& path : paths) {
+            const persistent_node node(zk, path);
+            const std::string text = co_await message_of(node.created());
+            CHECK(text.starts_with("persistent_node " + path + ": no such node ("));
+            CHECK(text.find("the chroot \"/test-no-such-chroot\" does not exist") != std::string::npos);
+        }
+        const long requests = requests_of(zk.session_now());
+        CHECK(requests < 200);
+    };
+    with_client(options(shared_servers() + "/test-no-such-chroot"), body);
+}
+
+TEST_CASE("persistent node: the root is refused") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        std::string text;
+        try {
+            const persistent_node root(zk, "/");
+        } catch (const error& e) {
+            text = e.what();
+        }
+        CHECK(text == "persistent_node /: invalid path (the root stands by itself)");
+        co_return;
+    };
+    with_client(body);
+}
+
+TEST_CASE("persistent node: messages name what was asked for once") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "persistent-node-words");
+        const test_client nowhere(co_await asio::this_coro::executor, options("127.0.0.1:1"));
+        const persistent_node waits(nowhere, "/a/b");
+        const std::string created = co_await message_of(timeout(1ms, waits.created()));
+        CHECK(created == "created /a/b: timed out");
+        const std::string written = co_await message_of(timeout(1ms, waits.set_data("x")));
+        CHECK(written == "set_data /a/b: timed out");
+        const std::string other = co_await message_of(timeout(1ms, waits.state_after(waits.state())));
+        CHECK(other == "state_after /a/b: timed out");
+        const std::string ended = co_await message_of(timeout(1ms, waits.ended()));
+        CHECK(ended == "ended /a/b: timed out");
+        co_await nowhere.close();
+
+        const persistent_node node(zk, dir + "/node");
+        const std::string large = co_await message_of(node.set_data(std::string(2'000'000, 'x')));
+        CHECK(large.starts_with("set_data " + dir + "/node: request too large (2000000 bytes, and there is room for "));
+        co_await zk.create(dir + "/ephemeral", "", create_options().mode(create_mode::ephemeral));
+        const persistent_node below(zk, dir + "/ephemeral/node");
+        const std::string refused = co_await message_of(below.created());
+        CHECK(refused == "persistent_node " + dir + "/ephemeral/node: an ephemeral node cannot have children (create)");
+    };
+    with_client(body);
+}
+
+TEST_CASE("persistent node: large data are refused alone and cancelled calls leave nothing") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "persistent-node-many");
+        const auto executor = co_await asio::this_coro::executor;
+        const persistent_node node(zk, dir + "/node", "0");
+        running one(executor, node.set_data("1"));
+        running bad(executor, node.set_data(std::string(2'000'000, 'x')));
+        running two(executor, node.set_data("2"));
+        running dropped(executor, node.set_data("3"));
+        dropped.cancel();
+        const std::error_code first = co_await one.code(), large = co_await bad.code();
+        const std::error_code second = co_await two.code();
+        CHECK(!first);
+        CHECK(large == errc::too_large);
+        CHECK(!second);
+        co_await dropped.code();
+        // Cancelled or not, it is the last that counts.
+        auto written = [&]() -> asio::awaitable<bool> {
+            const node_data now = co_await zk.get(dir + "/node");
+            co_return now.data == "3";
+        };
+        co_await eventually(written);
+    };
+    with_client(body);
+}
+
+TEST_CASE("persistent node: one that may be created and not written stands and leaves") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "persistent-node-unwritable");
+        const auto executor = co_await asio::this_coro::executor;
+        const std::vector<bool> both{false, true};
+        for (const bool lose_answer : both) {
+            fault_proxy proxy(first_server());
+            proxy.plan_connections([lose_answer](std::size_t n) {
+                fault_proxy::plan plan;
+                if (n == 0 && lose_answer) plan.cut_replies_after = 45;
+                return plan;
+            });
+            const test_client cut(executor, options(proxy.address()));
+            co_await cut.connected();
+            const persistent_node node(cut, dir + "/node", "x", persistent_node_options().acl(read_only_acl()));
+            const std::error_code created = co_await code_of(node.created());
+            CHECK(!created);
+            const std::error_code refused = co_await code_of(node.set_data("y"));
+            CHECK(refused == zk_errc::no_auth);
+            CHECK(node.state() == persistent_node_state::standing);
+            co_await code_of(node.leave());
+            co_await cut.idle();
+            co_await nothing_left(zk, dir);
+            co_await cut.close();
+        }
+    };
+    with_client(body);
+}
+
+TEST_CASE("persistent node: a sequential one that outlives sessions is found in the next one") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "persistent-node-orphan");
+        const auto executor = co_await asio::this_coro::executor;
+        std::atomic<bool> in_reach{false};
+        fault_proxy proxy(first_server());
+        proxy.plan_connections([&in_reach](std::size_t n) {
+            fault_proxy::plan plan;
+            if (!in_reach) plan.cut_replies_after = n == 0 ? 45 : 0;
+            return plan;
+        });
+        const test_client cut(executor, options(proxy.address()));
+        co_await cut.connected();
+        const session before = cut.session_now();
+        const session_credentials stolen = co_await cut.credentials();
+        const persistent_node node(cut, dir + "/node-", "x",
+                                   persistent_node_options().mode(create_mode::persistent_sequential));
+        auto applied = [&]() -> asio::awaitable<bool> {
+            const auto names = co_await children_of(zk, dir);
+            co_return names.size() == 1;
+        };
+        co_await eventually(applied);
+        const test_client thief(executor, options().resume(stolen));
+        co_await thief.connected();
+        co_await thief.close();
+        in_reach = true;
+        co_await node.created();
+        CHECK(cut.session_now().id() != before.id());
+        const auto names = co_await children_of(zk, dir);
+        CHECK(names.size() == 1);
+        co_await node.leave();
+        co_await nothing_left(zk, dir);
+        co_await cut.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("persistent node: leaving waits for nobody else and removes nothing of theirs") {
+    auto body = [](test_client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "persistent-node-ends-second");
+        std::optional<persistent_node> first(std::in_place, zk, dir + "/node", "first");
+        co_await first->created();
+        persistent_node second(zk, dir + "/node", "second");
+        co_await second.leave();
+        co_await second.ended();
+        const node_data now = co_await zk.get(dir + "/node");
+        CHECK(now.data == "first");
+        first.reset();
+        co_await zk.idle();
+        co_await nothing_left(zk, dir);
+    };
+    with_client(body);
+}
+
+TEST_CASE("persistent node: the loop is destroyed while it stands") {
+    auto io = std::make_unique<asio::io_context>();
+    std::optional<client> zk(std::in_place, io->get_executor(), options());
+    std::optional<persistent_node> node(std::in_place, *zk, "/persistent-node-no-loop");
+    bool stands = false;
+    auto created = [&]() -> asio::awaitable<void> {
+        co_await node->created();
+        stands = true;
+    };
+    asio::co_spawn(*io, created(), [](std::exception_ptr) {});
+    while (!stands) io->run_one();
+    asio::co_spawn(*io, node->ended(), [](std::exception_ptr) {});
+    io->poll();
+    SECTION("before the node") {
+        zk.reset();
+        CHECK(node->state() == persistent_node_state::standing);
+        node.reset();
+        io.reset();
+    }
+    SECTION("and what has begun to leave is dropped with it") {
+        node.reset();
+        zk.reset();
+        io.reset();
+    }
 }

@@ -48,6 +48,7 @@ TEST_CASE("the state of a partitioner follows from what is assigned and what is 
 TEST_CASE("partitions are names of nodes and each is there once") {
     CHECK(checked_partitions("/p", {"b", "a"}) == names{"a", "b"});
     CHECK(refusal_of({"a", "b", "a"}) == errc::invalid_argument);
+    CHECK(refusal_of({}) == errc::invalid_argument);
     CHECK(refusal_of({"a/b"}) == errc::invalid_argument);
     CHECK(refusal_of({""}) == errc::invalid_argument);
     CHECK(refusal_of({".."}) == errc::invalid_argument);

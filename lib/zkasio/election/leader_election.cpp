@@ -156,9 +156,10 @@ asio::awaitable<void> lead(lead_body body, client zk, mutex queue, lead_options 
         if (next == after_term::fail) std::rethrow_exception(end.failure);
         try {
             co_await leader.resign();
-        } catch (const std::system_error& e) {
-            // What the body has returned is worth more than the news of a cancellation: the resignation goes on.
-            if (e.code() != condition::cancelled || next != after_term::complete) throw;
+        } catch (const std::system_error&) {
+            // What the body has returned is worth more than the news of a cancellation, or of a client that was closed:
+            // the resignation goes on, or the node goes with its session.
+            if (next != after_term::complete) throw;
         }
         if (next == after_term::complete) co_return;
     }

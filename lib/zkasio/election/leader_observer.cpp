@@ -74,7 +74,10 @@ asio::awaitable<void> leader_observer::state::until_news(std::shared_ptr<state> 
     for (;;) {
         bool failed = false;
         try {
-            if (!self->seen) co_await read(self);
+            if (!self->seen) {
+                co_await read(self);
+                pauses.reset();
+            }
             if (self->is_news()) co_return;
             co_await self->seen->changes.changed();
         } catch (const error& e) {

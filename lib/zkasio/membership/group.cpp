@@ -6,6 +6,7 @@
 #include <zkasio/path.hpp>
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 namespace zkasio {
@@ -45,11 +46,19 @@ asio::awaitable<group_membership> joined(client zk, std::string path, group_opti
     const bool has_data = how.names() == group_names::curator;
     const auto refuse = [&](std::string_view why) { throw error(errc::invalid_argument, "join", path, why); };
     if (!has_data && data.size() > 0) refuse("the members of kazoo's parties have no data");
-    const std::string node_path = join_path(path, member_name(how.names(), id, unique_digits()));
-    if (id.find('/') != std::string::npos || !path_problem(node_path).empty())
+    // In all parties: with other names the same members may be in a group of Curator's.
+    if (id.empty() || id.find('/') != std::string::npos || !path_problem("/" + id).empty())
         refuse("'" + id + "' is no name of a node");
+    const std::string node_path = join_path(path, member_name(how.names(), id, unique_digits()));
     persistent_node node(zk, node_path, member_data(how.names(), id, std::move(data).take()), node_options(how));
-    co_await node.created();
+    std::error_code cancelled;
+    try {
+        co_await node.created();
+    } catch (const error& e) {
+        if (e.code() != condition::cancelled) throw;
+        cancelled = e.code();
+    }
+    if (cancelled) throw error(cancelled, "join", path);
     co_return group_membership(std::move(id), has_data, std::move(node));
 }
 

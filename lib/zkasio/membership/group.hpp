@@ -31,8 +31,8 @@ public:
     /// Another session that is in it with this id is waited for until it has left or expired; it may be that of a
     /// process that has crashed and was started again. In the parties of kazoo, ids may be there several times.
     /// *Fails with* what persistent_node::ended() fails with; errc::invalid_argument for an id that is no name of a
-    /// node, when this client is in the group with this id already, and for `data` in the parties of kazoo, whose
-    /// members have none. *Cancellation*: leaves in the background.
+    /// node, in any group_names, when this client is in the group with this id already, and for `data` in the parties
+    /// of kazoo, whose members have none. *Cancellation*: leaves in the background.
     asio::awaitable<group_membership> join(std::string id, bytes data = bytes()) const;
 
     /// Who is in the group, asked for once. *Fails with* zk_errc::no_auth when the directory's ACL keeps that

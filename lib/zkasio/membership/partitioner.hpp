@@ -47,15 +47,17 @@ ZKASIO_EXPORT asio::awaitable<void> run_partitioner(partition_body body, client 
 /// owners, even while members disagree. When members come or go, only those partitions move whose member changes.
 ///
 /// The nodes are those of kazoo's SetPartitioner, and both can share work: `<path>/party`, a ShallowParty, and
-/// `<path>/locks/<partition>`, a Lock. kazoo's members give everything up at each change, and take it again.
+/// `<path>/locks/<partition>`, a Lock. kazoo's members give everything up at each change, and take it again. They sort
+/// the partitions as Python objects, and we sort their names: to be divided alike, they have to be strings there (the
+/// numbers 2 and 10 are in another order than "2" and "10").
 ///
 /// What the members return takes along what it needs: the object may be gone before it is awaited, and while it runs.
 /// Copies are the same member. One that was moved from refuses everything with errc::invalid_argument, and is
 /// partitioner_state::idle.
 class ZKASIO_EXPORT partitioner {
 public:
-    /// Throws errc::invalid_path; errc::invalid_argument when a partition is no name of a node, or there are two of one
-    /// name. @param path a directory of its own; created when it is missing.
+    /// Throws errc::invalid_path; errc::invalid_argument when there is no partition, one is no name of a node, or there
+    /// are two of one name. @param path a directory of its own; created when it is missing.
     partitioner(client zk, std::string path, std::vector<std::string> partitions,
                 partitioner_options options = partitioner_options());
 

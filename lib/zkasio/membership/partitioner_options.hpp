@@ -26,7 +26,8 @@ public:
     /// A fresh id(): `<host name>-<process id>-<8 hex digits>`.
     partitioner_options();
 
-    /// Of this member; no other may have the same. kazoo calls it identifier.
+    /// Of this member; no other may have the same: both would take the partitions of one, one of them waiting for the
+    /// other, and nobody those of the other. kazoo calls it identifier.
     partitioner_options& id(std::string i) { id_ = std::move(i); return *this; }
     /// How long no member must have come or gone before partitions are divided anew (1 s). The longer, the less often
     /// they move while many members start; the later is the work of one that has gone taken over. kazoo calls it

@@ -5,6 +5,7 @@
 #include <zkasio/path.hpp>
 #include <zkasio/session_loop.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <utility>
@@ -33,10 +34,20 @@ asio::awaitable<void> leave_in_background(session_loop loop, keeper_ptr keeper) 
     }
 }
 
-board_ptr checked_board(const client& zk, std::string path, bytes data) {
-    if (const std::string problem = path_problem(path); !problem.empty())
-        throw error(errc::invalid_path, "persistent_node", path, problem);
-    return std::make_shared<node_board>(zk, std::move(path), std::move(data).take());
+// What a request has room for besides the path, with a protected name, and the ACL. The chroot is not counted.
+std::size_t room_for_data(const std::string& path, const acl& entries) {
+    constexpr std::size_t frame = 128, entry = 12;
+    std::size_t others = frame + path.size();
+    for (const acl_entry& e : entries) others += entry + e.who().scheme().size() + e.who().id().size();
+    return operations::max_request - std::min(others, operations::max_request);
+}
+
+board_ptr checked_board(const client& zk, std::string path, bytes data, const persistent_node_options& options) {
+    std::string problem = path_problem(path);
+    if (problem.empty() && path == "/") problem = "the root stands by itself";
+    if (!problem.empty()) throw error(errc::invalid_path, "persistent_node", path, problem);
+    const std::size_t largest = room_for_data(path, options.acl());
+    return std::make_shared<node_board>(zk, std::move(path), std::move(data).take(), largest);
 }
 
 }  // namespace
@@ -45,7 +56,7 @@ board_ptr checked_board(const client& zk, std::string path, bytes data) {
 class membership_detail::node_owner {
 public:
     node_owner(const client& zk, std::string path, bytes data, persistent_node_options options)
-        : board_(checked_board(zk, std::move(path), std::move(data))),
+        : board_(checked_board(zk, std::move(path), std::move(data), options)),
           keeper_(std::make_shared<node_keeper>(board_, std::move(options))),
           loop_(begin_to_keep(zk, keeper_)) {}
     node_owner(const node_owner&) = delete;

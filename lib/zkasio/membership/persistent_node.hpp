@@ -47,25 +47,29 @@ class node_owner;
 class ZKASIO_EXPORT persistent_node {
 public:
     persistent_node() noexcept = default;
-    /// Throws errc::invalid_path, and errc::invalid_argument for a client that was moved from.
+    /// Throws errc::invalid_path, also for "/", and errc::invalid_argument for a client that was moved from.
     /// @param data with which it is created each time, until set_data() has given it others.
     persistent_node(client zk, std::string path, bytes data = bytes(),
                     persistent_node_options options = persistent_node_options());
     persistent_node(persistent_node&&) noexcept = default;
     persistent_node& operator=(persistent_node&&) noexcept = default;
 
-    /// *Completes when* the node stands, at once if it does, with its path: that of a sequential one has its number.
+    /// *Completes when* the node stands, at once if it does, with its path: that of a sequential one has its number. As
+    /// state() this tells what was known last: that somebody has removed the node, or that the session has expired, may
+    /// be on its way, and while there is no connection nothing is heard of it.
     /// *Fails with* errc::client_closed once leave() was called, else as ended(). *Cancellation* ends the wait only.
     asio::awaitable<std::string> created() const;
 
     /// Writes `data` into the node; it is created with them from then on. While there is none, it is created with them.
     /// Of several calls at a time the last one counts.
     /// *Completes when* a server has confirmed that the node has these data, or those of a later call.
-    /// *Fails with* what set() fails with and is not condition::retryable, errc::too_large for one: the node stands as
-    /// before. As created() when the node ends first. *Cancellation* ends the wait only: the data are written all the
+    /// *Fails with* errc::too_large at once, when a request has no room for them; with what else set() fails with and
+    /// is not condition::retryable: the node stands as before, and all calls that wait fail. As created() when the node
+    /// ends first. *Cancellation* ends the wait only: the data are written all the
     /// same.
     asio::awaitable<void> set_data(bytes data) const;
 
+    /// See created().
     persistent_node_state state() const noexcept;
 
     /// *Completes when* the state is another one than `known`, or the last one; with that. A slow reader hears
@@ -75,13 +79,14 @@ public:
     /// *Completes when* it has left: leave() was called, or this was destroyed, and it is done.
     /// *Fails with* what has ended it otherwise: errc::client_closed, errc::forked, zk_errc::auth_failed; with
     /// session_renewal::none errc::session_expired; or what the servers refuse for good: zk_errc::no_auth,
-    /// zk_errc::invalid_acl, zk_errc::no_children_for_ephemerals, zk_errc::no_node with missing_parents::fail,
-    /// errc::too_large, and others. The message names this node, and says what was refused. *Cancellation* ends the
-    /// wait only.
+    /// zk_errc::invalid_acl, zk_errc::no_children_for_ephemerals, errc::too_large, zk_errc::no_node with
+    /// missing_parents::fail or when the chroot is missing, and others. The message names this node, and says what was
+    /// refused. *Cancellation* ends the wait only.
     asio::awaitable<void> ended() const;
 
     /// Removes the node, and does not create it again; from the call on. A node that is not ours is not touched, and
-    /// one that is not ephemeral and has children stays.
+    /// one that is not ephemeral and has children stays. Whose node it is, is asked right before: if ours is removed by
+    /// others, and theirs created, between that question and the removal, which needs the same version, theirs goes.
     /// *Completes when* a server has confirmed that the node is gone, also when the create was still under way, or when
     /// the session that owned it is over. With no connection it waits for one.
     /// *Fails with* what the removal fails with, zk_errc::no_auth for one, and what ends the client first.

@@ -2,15 +2,17 @@
 
 #include <zkasio/error.hpp>
 
+#include <algorithm>
 #include <system_error>
 
 namespace zkasio::membership_detail {
 
 using request_ptr = std::shared_ptr<data_request>;
 
-node_board::node_board(const operations& events, std::string path, std::string data)
+node_board::node_board(const operations& events, std::string path, std::string data, std::size_t largest)
     : events_(events),
       path_(std::move(path)),
+      largest_(largest),
       data_(std::move(data)),
       wish_(events_.make_one_shot_event()),
       change_(events_.make_one_shot_event()) {}
@@ -43,27 +45,37 @@ void node_board::ask_to_leave() {
 
 node_board::wished_data node_board::data() const {
     const std::lock_guard lock(mutex_);
-    return {requests_.empty() ? data_ : requests_.back()->data, requests_.size()};
+    if (new_data_) return {*new_data_, last_number_};
+    return {data_, 0};
 }
 
-std::vector<request_ptr> node_board::take_requests(std::size_t how_many) {
-    const auto end = requests_.begin() + static_cast<std::ptrdiff_t>(how_many);
+bool node_board::has_new_data() const {
+    const std::lock_guard lock(mutex_);
+    return new_data_.has_value();
+}
+
+// Under the mutex. They are in the order of their numbers.
+std::vector<request_ptr> node_board::take_requests(std::uint64_t up_to) {
+    const auto newer = [up_to](const request_ptr& r) { return r->number > up_to; };
+    const auto end = std::find_if(requests_.begin(), requests_.end(), newer);
     std::vector<request_ptr> taken(requests_.begin(), end);
     requests_.erase(requests_.begin(), end);
+    if (up_to == last_number_) new_data_.reset();
     return taken;
 }
 
 void node_board::wrote(wished_data what) {
     std::unique_lock lock(mutex_);
     data_ = std::move(what.data);
-    const std::vector<request_ptr> answered = take_requests(what.requests);
+    if (what.number == 0) return;
+    const std::vector<request_ptr> answered = take_requests(what.number);
     lock.unlock();
     for (const request_ptr& r : answered) r->answered.fire();
 }
 
 void node_board::refused(const wished_data& what, const std::exception_ptr& why) {
     std::unique_lock lock(mutex_);
-    const std::vector<request_ptr> failed = take_requests(what.requests);
+    const std::vector<request_ptr> failed = take_requests(what.number);
     lock.unlock();
     for (const request_ptr& r : failed) {
         r->failed = why;
@@ -94,7 +106,7 @@ void node_board::end(const std::exception_ptr& why) {
     failed_ = why;
     failed_to_leave_ = why && leaving_;
     state_.store(persistent_node_state::ended);
-    const std::vector<request_ptr> unanswered = take_requests(requests_.size());
+    const std::vector<request_ptr> unanswered = take_requests(last_number_);
     const one_shot_event change = change_;  // stays: whoever waits from now on does so for nothing
     lock.unlock();
     change.fire();
@@ -112,14 +124,15 @@ void node_board::check_alive() const {
 
 // ------------------------------------------------------------------------------------------------------ waits
 
-asio::awaitable<void> node_board::wait(one_shot_event change) const {
+// As the members of persistent_node name themselves: what waits knows neither what for nor for whom.
+asio::awaitable<void> node_board::wait(one_shot_event change, std::string_view operation) const {
     std::error_code failed;
     try {
         co_await change.wait();
     } catch (const std::system_error& e) {
         failed = e.code();
     }
-    if (failed) throw error(failed, "persistent_node", path_);
+    if (failed) throw error(failed, operation, path_);
 }
 
 // Nothing: not yet.
@@ -135,24 +148,42 @@ asio::awaitable<std::string> node_board::until_created(std::shared_ptr<node_boar
         // In this order: what comes between the two is not missed.
         const one_shot_event change = self->next_change();
         if (auto path = self->standing_path()) co_return std::move(*path);
-        co_await self->wait(change);
+        co_await self->wait(change, "created");
     }
 }
 
-void node_board::ask_for_data(const std::shared_ptr<data_request>& request) {
+std::shared_ptr<data_request> node_board::ask_for_data(std::string data) {
+    if (data.size() > largest_)
+        throw error(errc::too_large, "set_data", path_,
+                    std::to_string(data.size()) + " bytes, and there is room for " + std::to_string(largest_));
+    const auto request = std::make_shared<data_request>(events_.make_one_shot_event());
     std::unique_lock lock(mutex_);
     check_alive();
     requests_.push_back(request);
+    new_data_ = std::move(data);
+    request->number = ++last_number_;
     const one_shot_event wish = wish_;
     lock.unlock();
     wish.fire();
+    return request;
+}
+
+void node_board::forget_request(const std::shared_ptr<data_request>& request) noexcept {
+    const std::lock_guard lock(mutex_);
+    std::erase(requests_, request);
 }
 
 asio::awaitable<void> node_board::until_written(std::shared_ptr<node_board> self, std::string data) {
-    const auto request = std::make_shared<data_request>(std::move(data), self->events_.make_one_shot_event());
-    self->ask_for_data(request);
-    co_await self->wait(request->answered);
-    if (request->failed) std::rethrow_exception(request->failed);
+    const request_ptr request = self->ask_for_data(std::move(data));
+    std::exception_ptr failed;
+    try {
+        co_await self->wait(request->answered, "set_data");
+        failed = request->failed;
+    } catch (...) {
+        failed = std::current_exception();
+        self->forget_request(request);
+    }
+    if (failed) std::rethrow_exception(failed);
 }
 
 asio::awaitable<persistent_node_state> node_board::until_other_state(std::shared_ptr<node_board> self,
@@ -161,15 +192,15 @@ asio::awaitable<persistent_node_state> node_board::until_other_state(std::shared
         const one_shot_event change = self->next_change();
         const persistent_node_state now = self->state();
         if (now != known || now == persistent_node_state::ended) co_return now;
-        co_await self->wait(change);
+        co_await self->wait(change, "state_after");
     }
 }
 
-asio::awaitable<void> node_board::until_ended(std::shared_ptr<node_board> self) {
+asio::awaitable<void> node_board::until_ended(std::shared_ptr<node_board> self, std::string_view operation) {
     for (;;) {
         const one_shot_event change = self->next_change();
         if (self->state() == persistent_node_state::ended) break;
-        co_await self->wait(change);
+        co_await self->wait(change, operation);
     }
     const std::lock_guard lock(self->mutex_);
     if (self->failed_) std::rethrow_exception(self->failed_);
@@ -177,7 +208,7 @@ asio::awaitable<void> node_board::until_ended(std::shared_ptr<node_board> self) 
 
 asio::awaitable<void> node_board::until_left(std::shared_ptr<node_board> self) {
     try {
-        co_await until_ended(self);
+        co_await until_ended(self, "leave");
     } catch (const std::exception&) {
         // What had ended it before it was to leave has left nothing to be removed.
         if (self->state() != persistent_node_state::ended) throw;

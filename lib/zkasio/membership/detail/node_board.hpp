@@ -9,22 +9,24 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace zkasio::membership_detail {
 
-/// One call of persistent_node::set_data().
+/// Somebody who waits for a call of persistent_node::set_data().
 struct data_request {
-    data_request(std::string d, one_shot_event e) : data(std::move(d)), answered(std::move(e)) {}
+    explicit data_request(one_shot_event e) : answered(std::move(e)) {}
 
-    const std::string data;
     const one_shot_event answered;
+    std::uint64_t number = 0;  // of the call, from 1
     std::exception_ptr failed;  // written before `answered` is fired
 };
 
@@ -32,8 +34,8 @@ struct data_request {
 /// reads here what they wish.
 class node_board {
 public:
-    /// @param events of the client whose close ends all waits.
-    node_board(const operations& events, std::string path, std::string data);
+    /// @param events of the client whose close ends all waits. @param largest data that a request has room for.
+    node_board(const operations& events, std::string path, std::string data, std::size_t largest);
 
     const std::string& path() const noexcept { return path_; }
     const operations& events() const noexcept { return events_; }
@@ -46,7 +48,8 @@ public:
     static asio::awaitable<void> until_written(std::shared_ptr<node_board> self, std::string data);
     static asio::awaitable<persistent_node_state> until_other_state(std::shared_ptr<node_board> self,
                                                                     persistent_node_state known);
-    static asio::awaitable<void> until_ended(std::shared_ptr<node_board> self);
+    static asio::awaitable<void> until_ended(std::shared_ptr<node_board> self,
+                                             std::string_view operation = "ended");
     static asio::awaitable<void> until_left(std::shared_ptr<node_board> self);
 
     // ------------------------------------------------------------------------------------------ for the keeper
@@ -54,15 +57,16 @@ public:
     /// Fired by whatever is wished after this call.
     one_shot_event next_wish();
 
-    /// The data that the node is to have, and how many requests ask for them.
+    /// The data that the node is to have, and which call of set_data() asks for them; 0: they were written before.
     struct wished_data {
         std::string data;
-        std::size_t requests = 0;
+        std::uint64_t number = 0;
     };
     wished_data data() const;
-    /// The node has these data: answers the requests.
+    bool has_new_data() const;
+    /// The node has these data: answers the requests for them, and for older ones.
     void wrote(wished_data what);
-    /// The servers do not take these data: the requests fail, and what was written last counts.
+    /// The servers do not take these data: those requests fail, and what was written last counts.
     void refused(const wished_data& what, const std::exception_ptr& why);
 
     /// @param node_path of a node that stands.
@@ -72,18 +76,22 @@ public:
 
 private:
     one_shot_event next_change();
-    asio::awaitable<void> wait(one_shot_event change) const;
+    asio::awaitable<void> wait(one_shot_event change, std::string_view operation) const;
     std::optional<std::string> standing_path() const;
-    void ask_for_data(const std::shared_ptr<data_request>& request);
-    std::vector<std::shared_ptr<data_request>> take_requests(std::size_t how_many);
+    std::shared_ptr<data_request> ask_for_data(std::string data);
+    void forget_request(const std::shared_ptr<data_request>& request) noexcept;
+    std::vector<std::shared_ptr<data_request>> take_requests(std::uint64_t up_to);
     void check_alive() const;
 
     const operations events_;
     const std::string path_;
+    const std::size_t largest_;
     std::atomic<persistent_node_state> state_{persistent_node_state::creating};
     mutable std::mutex mutex_;
     // Guarded by it:
     std::string node_path_, data_;
+    std::optional<std::string> new_data_;  // of the newest set_data(), until they are written
+    std::uint64_t last_number_ = 0;        // of that
     std::vector<std::shared_ptr<data_request>> requests_;
     std::exception_ptr failed_;
     bool leaving_ = false, failed_to_leave_ = false;

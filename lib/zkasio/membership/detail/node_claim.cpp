@@ -11,12 +11,15 @@ asio::awaitable<std::shared_ptr<node_claim>> node_claim::get(session on, std::sh
     for (;;) {
         const std::shared_ptr<node_board> holder = claim->holder_.lock();
         if (!holder || holder == wanted_by) break;
+        const one_shot_event wish = wanted_by->next_wish();
+        if (wanted_by->leaving()) co_return nullptr;
         if (!holder->leaving())
             throw error(errc::invalid_argument, "persistent_node", wanted_by->path(),
                         "another persistent_node, or membership of a group, of this client keeps this node");
         if (!claim->released_) claim->released_.emplace(on.make_one_shot_event());
         const one_shot_event released = *claim->released_;
-        co_await released.wait();
+        auto release = [&] { return released.wait(); };
+        co_await wish.run_until(release);
     }
     claim->holder_ = wanted_by;
     co_return claim;

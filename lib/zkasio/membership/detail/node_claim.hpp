@@ -20,8 +20,8 @@ class node_claim : public session_local {
 public:
     void session_over(std::error_code) noexcept override { holder_.reset(); }
 
-    /// *Completes when* nobody else has it; until then waits for one that is leaving. *Fails with*
-    /// errc::invalid_argument if somebody has it who stays.
+    /// *Completes when* nobody else has it; until then waits for one that is leaving. With null when somebody else has
+    /// it and `wanted_by` is to leave. *Fails with* errc::invalid_argument if somebody has it who stays.
     static asio::awaitable<std::shared_ptr<node_claim>> get(session on, std::shared_ptr<node_board> wanted_by);
     void release(const node_board& by) noexcept;
 

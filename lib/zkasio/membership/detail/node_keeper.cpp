@@ -1,8 +1,9 @@
 #include <zkasio/membership/detail/node_keeper.hpp>
 
-#include <zkasio/error.hpp>
+#include <zkasio/path.hpp>
+#include <zkasio/retry_until_certain.hpp>
 
-#include <optional>
+#include <algorithm>
 #include <utility>
 
 namespace zkasio::membership_detail {
@@ -15,12 +16,14 @@ node_keeper::node_keeper(std::shared_ptr<node_board> board, persistent_node_opti
 void node_keeper::forget_node() noexcept {
     created_by_ = 0;
     outcome_unknown_ = false;
+    lost_id_.clear();
 }
 
 void node_keeper::begin(const session& on) {
     running_ = true;
     if (on.id() == last_.id()) return;
     claim_.reset();
+    pauses_.emplace(on.make_back_off());
     // What a session has owned goes with it, if not at once: one that was given up with no server in reach may live on.
     if (is_ephemeral(options_.mode())) {
         constexpr std::size_t most = 16;
@@ -38,14 +41,14 @@ node_facts node_keeper::facts(const session& on) const {
     known.created_by = created_by_;
     known.outcome_unknown = outcome_unknown_;
     known.former_sessions = former_sessions_;
-    known.has_new_data = board_->data().requests > 0;
+    known.has_new_data = board_->has_new_data();
     return known;
 }
 
 create_options node_keeper::how_to_create() const {
     create_options how;
     how.mode(options_.mode()).ttl(options_.ttl()).acl(options_.acl()).parents(options_.parents());
-    if (has_no_name()) return how.protection();
+    if (has_no_name()) return how;
     switch (options_.mode()) {  // with the name that it has got
         case create_mode::ephemeral_sequential: return how.mode(create_mode::ephemeral);
         case create_mode::persistent_sequential: return how.mode(create_mode::persistent);
@@ -57,57 +60,122 @@ create_options node_keeper::how_to_create() const {
 void node_keeper::stands(const node_stat& node, node_board::wished_data data) {
     created_by_ = node.czxid;
     outcome_unknown_ = false;
+    lost_id_.clear();
+    pauses_->reset();
     board_->wrote(std::move(data));
     board_->tell(persistent_node_state::standing, node_path_);
 }
+
+namespace {
+
+// What there is to say of a failure besides its code, and the path that is named anyway.
+std::string hint_of(const error& e, std::string_view path) {
+    if (e.outcome_unknown()) return e.what();
+    const error plain(e.code(), e.operation(), e.path());
+    const std::string_view all = e.what(), known = plain.what();
+    const std::string_view hint = all.substr(std::min(known.size(), all.size()));
+    std::string text = e.operation();
+    if (e.path() != path) text.append(" ").append(e.path());
+    if (hint.size() > 3) text.append(": ").append(hint.substr(2, hint.size() - 3));  // " (hint)"
+    return text;
+}
+
+}  // namespace
 
 // Whether it is the data of set_data() that a server does not take: then those who asked are told, and it goes on.
 bool node_keeper::refuses_data(const error& why, const node_board::wished_data& data) const {
     const bool for_good = why.code() != condition::retryable && why.code() != condition::session_ended &&
                           why.code() != condition::cancelled;
-    if (!for_good || data.requests == 0) return false;
-    board_->refused(data, std::make_exception_ptr(error(why.code(), "set_data", node_path_, why.what())));
+    if (!for_good || data.number == 0) return false;
+    const std::string& path = has_no_name() ? board_->path() : node_path_;
+    board_->refused(data, std::make_exception_ptr(error(why.code(), "set_data", path, hint_of(why, path))));
     return true;
 }
 
-asio::awaitable<void> node_keeper::create(std::shared_ptr<node_keeper> self, session on) {
+// A node without a name gets one that it can be found by when the answer is lost, also in the next session.
+std::string node_keeper::path_to_create() {
+    if (!has_no_name()) return node_path_;
+    const std::string& path = board_->path();
+    lost_id_ = new_protection_id();
+    return join_path(std::string(parent_path(path)), protection_prefix(lost_id_) + std::string(node_name(path)));
+}
+
+void node_keeper::create_failed(const error& e, bool was_unknown) noexcept {
+    if (e.outcome_unknown()) return;
+    outcome_unknown_ = was_unknown;
+    lost_id_.clear();
+}
+
+asio::awaitable<void> node_keeper::create(std::shared_ptr<node_keeper> self, session on, one_shot_event wish) {
+    if (!self->lost_id_.empty()) {
+        const bool found = co_await find_lost(self, on);
+        if (found) co_return;
+    }
     node_board::wished_data data = self->board_->data();
     const bool was_unknown = self->outcome_unknown_;
-    // A create without a name is certain, or tidies up behind itself (protection).
     self->outcome_unknown_ = was_unknown || !self->has_no_name();
-    const std::string path = self->has_no_name() ? self->board_->path() : self->node_path_;
+    const std::string path = self->path_to_create();
     const create_options how = self->how_to_create();
+    bool parent_is_gone = false;
     try {
         const created made = co_await on.create(path, data.data, how);
         self->node_path_ = made.path;
         self->stands(made.stat, std::move(data));
         co_return;
     } catch (const error& e) {
-        if (!e.outcome_unknown()) self->outcome_unknown_ = was_unknown;
+        self->create_failed(e, was_unknown);
         if (e.code() == errc::too_large && self->refuses_data(e, data)) co_return;
-        const bool parent_is_gone = e.code() == zk_errc::no_node && self->options_.parents() != missing_parents::fail;
+        parent_is_gone = e.code() == zk_errc::no_node && self->options_.parents() != missing_parents::fail;
         if (e.code() != zk_errc::node_exists && !parent_is_gone) throw;
     }
     // This server may not have heard yet of the node that is in the way.
     co_await on.sync(path);
+    if (parent_is_gone) co_await wait_for_parent(self, on, wish);
 }
 
-asio::awaitable<void> node_keeper::write(std::shared_ptr<node_keeper> self, session on) {
+// The node of a create whose answer was lost. It may have other data than it should by now.
+asio::awaitable<bool> node_keeper::find_lost(std::shared_ptr<node_keeper> self, session on) {
+    const std::optional<created> found =
+        co_await on.find_protected(std::string(parent_path(self->board_->path())), self->lost_id_);
+    self->lost_id_.clear();
+    if (!found) co_return false;
+    self->node_path_ = found->path;
+    self->outcome_unknown_ = true;
+    co_return true;
+}
+
+// Creating the parents has not helped. Without a chroot it never will: then its end says so.
+asio::awaitable<void> node_keeper::wait_for_parent(std::shared_ptr<node_keeper> self, session on,
+                                                   one_shot_event wish) {
+    const pending_data root = on.start_exists("/");
+    co_await root.result();
+    auto pause = [&] { return self->pauses_->pause(); };
+    co_await wish.run_until(pause);
+}
+
+asio::awaitable<void> node_keeper::write(std::shared_ptr<node_keeper> self, session on, node_stat seen) {
     node_board::wished_data data = self->board_->data();
+    bool may_not_write = false;
     try {
         const node_stat now = co_await on.set(self->node_path_, data.data);
         self->stands(now, std::move(data));
+        co_return;
     } catch (const error& e) {
-        if (e.code() != zk_errc::no_node && !self->refuses_data(e, data)) throw;
+        if (e.code() == zk_errc::no_node || self->refuses_data(e, data)) co_return;
+        may_not_write = e.code() == zk_errc::no_auth && seen.ephemeral_owner == on.id();
+        if (!may_not_write) throw;
     }
+    // Our session has created it, with data of ours: there is nothing else that it should have.
+    self->stands(seen, std::move(data));
 }
 
-// Looks at the node, acts, or waits until something changes. True: it is to be created.
+// Looks at the node, acts, or waits until something changes. True: it is to be created. If the outcome of a create is
+// not known, this comes behind a sync(): when the node that is seen then is not ours, there is none of ours.
 asio::awaitable<bool> node_keeper::look(std::shared_ptr<node_keeper> self, session on, one_shot_event wish) {
     const watched<std::optional<node_stat>> seen = co_await on.exists_and_watch(self->node_path_);
     switch (next_step(seen.value, self->facts(on))) {
         case node_step::create:
-            self->created_by_ = 0;
+            self->forget_node();
             self->board_->tell(persistent_node_state::creating);
             co_return true;
         case node_step::new_name:
@@ -119,10 +187,13 @@ asio::awaitable<bool> node_keeper::look(std::shared_ptr<node_keeper> self, sessi
             co_await remove_former(self, on, seen.value->version);
             co_return true;
         case node_step::write_data:
-            co_await write(self, on);
+            // Until that has succeeded, too, a node of ours is to be removed when we leave.
+            if (seen.value->czxid != self->created_by_ && is_ours(*seen.value, self->facts(on)))
+                self->outcome_unknown_ = true;
+            co_await write(self, on, *seen.value);
             co_return false;
         case node_step::wait_until_gone:
-            self->created_by_ = 0;
+            self->forget_node();
             self->board_->tell(persistent_node_state::taken);
             break;
         case node_step::stay:
@@ -145,27 +216,47 @@ asio::awaitable<void> node_keeper::remove_former(std::shared_ptr<node_keeper> se
 }
 
 asio::awaitable<void> node_keeper::remove(std::shared_ptr<node_keeper> self, session on) {
-    if (self->has_no_name() || !self->may_stand()) co_return;
-    // A create whose answer was lost may have been applied, and this server not have heard of it.
-    co_await on.sync(self->node_path_);
-    const std::optional<node_stat> seen = co_await on.exists(self->node_path_);
-    if (!seen || !is_ours(*seen, self->facts(on))) co_return;
-    const pending_removal removal = on.ensure_removed(self->node_path_);
-    try {
-        co_await removal.result();
-    } catch (const error& e) {
-        if (e.code() != zk_errc::not_empty) throw;
+    if (!self->lost_id_.empty()) co_await find_lost(self, on);
+    if (!self->has_no_name() && self->may_stand()) co_await remove_seen(on, self->node_path_, self->facts(on));
+}
+
+// Only the node that was seen, as far as a version can tell. With an unknown outcome the whole of it is to be done
+// again: meanwhile ours may have gone, and another one stand there.
+asio::awaitable<void> node_keeper::remove_seen(session on, std::string path, node_facts known) {
+    for (;;) {
+        // A create whose answer was lost may have been applied, and this server not have heard of it.
+        co_await on.sync(path);
+        const std::optional<node_stat> seen = co_await on.exists(path);
+        if (!seen || !is_ours(*seen, known)) co_return;
+        try {
+            co_await on.remove(path, seen->version);
+            co_return;
+        } catch (const error& e) {
+            if (e.code() == zk_errc::no_node || e.code() == zk_errc::not_empty) co_return;
+            if (e.code() != zk_errc::bad_version) throw;
+        }
     }
 }
 
+// In the background: the keeper has failed.
+asio::awaitable<void> node_keeper::remove_left(session on, std::string path, node_facts known) {
+    auto removed = [&] { return remove_seen(on, path, known); };
+    co_await retry_until_certain(on.make_back_off(), removed);
+}
+
 asio::awaitable<void> node_keeper::run(std::shared_ptr<node_keeper> self, session on) {
-    if (!is_sequential(self->options_.mode()) && !self->claim_)
+    if (!is_sequential(self->options_.mode()) && !self->claim_) {
         self->claim_ = co_await node_claim::get(on, self->board_);
+        if (!self->claim_) {  // we are to leave, and the node is another one's by now
+            self->forget_node();
+            co_return;
+        }
+    }
     bool missing = true;  // without a look: most often it is
     for (;;) {
         const one_shot_event wish = self->board_->next_wish();
         if (self->board_->leaving()) break;
-        if (missing) co_await create(self, on);
+        if (missing) co_await create(self, on, wish);
         missing = self->has_no_name();
         if (missing) continue;
         missing = co_await look(self, on, wish);
@@ -198,7 +289,8 @@ std::exception_ptr end_of_node(const std::exception_ptr& why, const std::string&
     } catch (const error& e) {
         if (e.operation() == "persistent_node") return why;
         const bool session_ended = e.code() == condition::session_ended;
-        return std::make_exception_ptr(error(e.code(), "persistent_node", path, session_ended ? "" : e.what()));
+        return std::make_exception_ptr(
+            error(e.code(), "persistent_node", path, session_ended ? "" : hint_of(e, path)));
     } catch (...) {
     }
     return why;
@@ -218,10 +310,21 @@ bool may_still_stand(const std::exception_ptr& why) {
 }  // namespace
 
 void node_keeper::end(const std::exception_ptr& why) {
-    // Whatever it was that went wrong, a node that nobody keeps must not stand.
-    if (is_ephemeral(options_.mode()) && may_stand() && may_still_stand(why)) last_.ensure_removed(node_path_);
+    std::exception_ptr failed;
+    try {
+        // Whatever it was that went wrong, a node that nobody keeps must not stand.
+        if (is_ephemeral(options_.mode()) && may_still_stand(why)) {
+            if (!lost_id_.empty())
+                last_.ensure_protected_removed(std::string(parent_path(board_->path())), lost_id_);
+            else if (may_stand())
+                last_.run_in_background(remove_left(last_, node_path_, facts(last_)));
+        }
+    } catch (...) {
+        failed = std::current_exception();
+    }
     if (claim_) claim_->release(*board_);
     board_->end(end_of_node(why, board_->path()));
+    if (failed) std::rethrow_exception(failed);
 }
 
 }  // namespace zkasio::membership_detail

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <zkasio/asio_version.hpp>
+#include <zkasio/back_off.hpp>
+#include <zkasio/error.hpp>
 #include <zkasio/membership/detail/node_board.hpp>
 #include <zkasio/membership/detail/node_claim.hpp>
 #include <zkasio/membership/detail/node_step.hpp>
@@ -12,6 +14,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,18 +36,24 @@ public:
 
 private:
     static asio::awaitable<void> run(std::shared_ptr<node_keeper> self, session on);
-    static asio::awaitable<void> create(std::shared_ptr<node_keeper> self, session on);
-    static asio::awaitable<void> write(std::shared_ptr<node_keeper> self, session on);
+    static asio::awaitable<void> create(std::shared_ptr<node_keeper> self, session on, one_shot_event wish);
+    static asio::awaitable<bool> find_lost(std::shared_ptr<node_keeper> self, session on);
+    static asio::awaitable<void> wait_for_parent(std::shared_ptr<node_keeper> self, session on, one_shot_event wish);
+    static asio::awaitable<void> write(std::shared_ptr<node_keeper> self, session on, node_stat seen);
     static asio::awaitable<bool> look(std::shared_ptr<node_keeper> self, session on, one_shot_event wish);
     static asio::awaitable<void> remove_former(std::shared_ptr<node_keeper> self, session on, std::int32_t version);
     static asio::awaitable<void> remove(std::shared_ptr<node_keeper> self, session on);
+    static asio::awaitable<void> remove_left(session on, std::string path, node_facts known);
+    static asio::awaitable<void> remove_seen(session on, std::string path, node_facts known);
 
     void begin(const session& on);
-    bool may_stand() const noexcept { return created_by_ != 0 || outcome_unknown_; }
+    bool may_stand() const noexcept { return created_by_ != 0 || outcome_unknown_ || !lost_id_.empty(); }
     void forget_node() noexcept;
     bool has_no_name() const noexcept { return node_path_.empty(); }
     node_facts facts(const session& on) const;
     create_options how_to_create() const;
+    std::string path_to_create();
+    void create_failed(const error& e, bool was_unknown) noexcept;
     void stands(const node_stat& node, node_board::wished_data data);
     bool refuses_data(const error& why, const node_board::wished_data& data) const;
 
@@ -57,6 +66,8 @@ private:
     std::string node_path_;              // "": a sequential node that has no name yet
     std::int64_t created_by_ = 0;        // see node_facts
     bool outcome_unknown_ = false;       // see node_facts
+    std::string lost_id_;                // protection id of a sequential create whose outcome is not known
+    std::optional<back_off> pauses_;     // in that session
 };
 
 }  // namespace zkasio::membership_detail

@@ -16,6 +16,7 @@ partitioner_state state_of(bool settled, const std::set<std::string>& assigned, 
 
 std::vector<std::string> checked_partitions(const std::string& path, std::vector<std::string> partitions) {
     const auto refuse = [&](const std::string& why) { throw error(errc::invalid_argument, "partitioner", path, why); };
+    if (partitions.empty()) refuse("there are no partitions");
     std::sort(partitions.begin(), partitions.end());
     for (const std::string& name : partitions)
         if (name.find('/') != std::string::npos || !path_problem("/" + name).empty() || name.empty())

@@ -13,7 +13,7 @@ namespace zkasio::membership_detail {
 /// @param owned what is ours.
 partitioner_state state_of(bool settled, const std::set<std::string>& assigned, const std::set<std::string>& owned);
 
-/// Sorted. Throws errc::invalid_argument when one is no name of a node, or is there twice.
+/// Sorted. Throws errc::invalid_argument when there is none, one is no name of a node, or is there twice.
 std::vector<std::string> checked_partitions(const std::string& path, std::vector<std::string> partitions);
 
 /// What others see of a partitioner, on any threads.

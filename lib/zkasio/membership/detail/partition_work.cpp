@@ -48,7 +48,7 @@ private:
 
 // The body runs behind an event that is never fired: so it has a cancellation state of its own, and whatever it does
 // with that, we are still cancelled afterwards.
-asio::awaitable<void> partition_work::serve(const std::string& name, leadership& term) {
+asio::awaitable<void> partition_work::serve(std::string name, leadership& term) {
     held_partition mine(name, term);
     const owned_entry entry(table_, name);
     const one_shot_event never = zk_.make_one_shot_event();

@@ -37,7 +37,7 @@ private:
     asio::awaitable<group_view> settled(const group_observer& observer, group_view view);
     void assign(task_scope& tasks, const group_view& view);
     asio::awaitable<void> work_on(std::string name, std::shared_ptr<const order> until);
-    asio::awaitable<void> serve(const std::string& name, leadership& term);
+    asio::awaitable<void> serve(std::string name, leadership& term);
 
     const partition_body& body_;
     const client zk_;
