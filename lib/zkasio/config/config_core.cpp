@@ -49,10 +49,7 @@ asio::awaitable<void> config_ready(core_ptr core) {
 asio::awaitable<state_ptr> next_config_state(reader_ptr reader) {
     if (!reader) throw error(errc::invalid_argument, "config", {}, "these changes were moved from");
     const core_ptr core = reader->core;
-    if (reader->in_use.exchange(true))
-        throw error(errc::invalid_argument, "config", core->path(), "another coroutine awaits next() of these changes");
-    const std::unique_ptr<std::atomic<bool>, void (*)(std::atomic<bool>*)> release(
-        &reader->in_use, [](std::atomic<bool>* in_use) { in_use->store(false); });
+    const auto turn = reader->reading.begin("config", core->path(), "next() of these changes");
     for (;;) {
         const one_shot_event notice = core->next_notice();
         core->check();

@@ -99,6 +99,7 @@ one_shot_event cache_board::next_notice() {
 asio::awaitable<cache_update> cache_reader::next(std::shared_ptr<cache_reader> self) {
     if (!self) throw error(errc::invalid_argument, "cache", {}, "these changes were moved from");
     for (;;) {
+    const auto turn = self->reading_.begin("cache", self->board_->path(), "next() of these changes");
         // In this order: what comes between the two is not missed.
         const one_shot_event notice = self->board_->next_notice();
         if (auto update = self->board_->news(self->at_)) co_return std::move(*update);
