@@ -4,9 +4,13 @@
 #include <zkasio/node_follower.hpp>
 #include <zkasio/timeout.hpp>
 
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
 #include <asio/error.hpp>
+#include <asio/io_context.hpp>
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -145,4 +149,21 @@ TEST_CASE("node_follower: a listener that asks again when it has ended") {
         CHECK(last.mark.code == errc::client_closed);
     };
     with_client(body);
+}
+
+TEST_CASE("node_follower: the event loop is destroyed while somebody waits") {
+    auto io = std::make_unique<asio::io_context>();
+    const auto told = std::make_shared<bool>(false);
+    const auto follow = [](client zk, std::shared_ptr<bool> once) -> asio::awaitable<void> {
+        const node_follower follower(zk, "/", node_read::data);
+        const node_report first = co_await follower.next(std::nullopt);
+        *once = true;
+        co_await follower.next(first.mark);
+    };
+    asio::co_spawn(*io, follow(client(*io, options()), told), asio::detached);
+    while (!*told && io->run_one() > 0) {
+    }
+    for (int i = 0; i < 5; ++i) io->poll_one();
+    io.reset();
+    CHECK(*told);
 }
