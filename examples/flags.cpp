@@ -4,34 +4,36 @@
 #include <zkasio/cache/value_stream.hpp>
 #include <zkasio/config/config_value.hpp>
 
+#include <asio/awaitable.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
-#include <asio/use_awaitable.hpp>
+#include <asio/this_coro.hpp>
 
-#include <chrono>
+#include <functional>
 #include <iostream>
-#include <memory>
 #include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
-
-using namespace std::chrono_literals;
+#include <utility>
 
 // [flags]
 // The names of what is switched on, one a line, in one node: so that several are switched together.
 class feature_flags {
+    using names = std::set<std::string>;
+    using state = zkasio::config_snapshot<names>;
+
 public:
     explicit feature_flags(const zkasio::client& zk) : on_(zk, "/flags-example/on", format(), none()) {}
 
     asio::awaitable<void> ready() const { return on_.ready(); }
     bool enabled(const std::string& name) const { return on_.value()->contains(name); }  // on any thread
-    asio::awaitable<void> enable(std::string name) const { return change(on_, std::move(name), true); }
-    asio::awaitable<void> disable(std::string name) const { return change(on_, std::move(name), false); }
-    zkasio::config_changes<std::set<std::string>> changes() const { return on_.changes(); }
+    // Whoever switches another flag at the same moment is not overwritten.
+    asio::awaitable<state> enable(std::string name) const { return on_.update(switched(std::move(name), true)); }
+    asio::awaitable<state> disable(std::string name) const { return on_.update(switched(std::move(name), false)); }
+    zkasio::config_changes<names> changes() const { return on_.changes(); }
 
 private:
-    using names = std::set<std::string>;
     static names parse(std::string_view text) {
         std::istringstream lines{std::string(text)};
         names all;
@@ -46,13 +48,11 @@ private:
     static zkasio::config_format<names> format() { return zkasio::config_format<names>(parse, print); }
     static zkasio::config_options<names> none() { return zkasio::config_options<names>().default_value({}); }
 
-    // Whoever switches another flag at the same moment is not overwritten.
-    static asio::awaitable<void> change(const zkasio::config_value<names>& flags, std::string name, bool on) {
-        auto switched = [&](names all) {
+    static std::function<names(names)> switched(std::string name, bool on) {
+        return [name = std::move(name), on](names all) {
             on ? (void)all.insert(name) : (void)all.erase(name);
             return all;
         };
-        co_await flags.update(switched);
     }
 
     zkasio::config_value<names> on_;
@@ -92,7 +92,7 @@ asio::awaitable<void> example(zkasio::client zk) {
 
 void all(std::string servers) {
     asio::io_context io;
-    asio::co_spawn(io, example({io, zkasio::client_options(servers).session_timeout(10s)}), rethrow);
+    asio::co_spawn(io, example({io, zkasio::client_options(servers)}), rethrow);
     io.run();  // until everybody has heard the last message
 }
 

@@ -3,6 +3,9 @@
 #include <zkasio/detail/follow_engine.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/wait_as.hpp>
+
+#include <asio/error.hpp>
 
 #include <utility>
 
@@ -17,21 +20,40 @@ const engine_of_follower& present(const engine_of_follower& engine) {
     return engine;
 }
 
+// Asks, and as it goes says that nobody waits any more.
+class asking {
+public:
+    asking(const engine_of_follower& engine, std::optional<node_mark> known)
+        : engine_(engine), awaited_(std::make_shared<detail::awaited_report>(engine->on())) {
+        const auto tell = [to = awaited_](node_report report) { to->tell(std::move(report)); };
+        engine_->tell_next(std::move(known), tell, awaited_);
+    }
+    asking(const asking&) = delete;
+    asking& operator=(const asking&) = delete;
+    ~asking() {
+        if (awaited_) engine_->forget(std::move(awaited_));
+    }
+
+    const one_shot_event& is_told() const noexcept { return awaited_->is_told; }
+    node_report take() { return std::move(std::exchange(awaited_, nullptr)->report); }
+
+private:
+    const engine_of_follower engine_;
+    detail::awaited_report_ptr awaited_;
+};
+
 asio::awaitable<node_report> next_report(engine_of_follower engine, std::optional<node_mark> known) {
-    const auto told = std::make_shared<node_report>();
-    const one_shot_event is_told = present(engine)->on().make_one_shot_event();
-    engine->tell_next(std::move(known), [told, is_told](node_report report) {
-        *told = std::move(report);
-        is_told.fire();
-    });
-    co_await is_told.wait();
-    co_return std::move(*told);
+    asking asked(present(engine), std::move(known));
+    co_await wait_as(asked.is_told(), "next", engine->path());
+    node_report report = asked.take();
+    if (report.mark.code == asio::error::operation_aborted)
+        throw error(report.mark.code, "next", engine->path(), "another one has asked meanwhile");
+    co_return report;
 }
 
 asio::awaitable<void> follower_closed(engine_of_follower engine) {
     present(engine)->stop();
-    const one_shot_event stopped = engine->stopped();
-    co_await stopped.wait();
+    co_await wait_as(engine->stopped(), "close", engine->path());
 }
 
 }  // namespace

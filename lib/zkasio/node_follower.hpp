@@ -59,10 +59,12 @@ public:
 
     /// Calls `tell` once, on the client's strand, as soon as the newest state is another one than `known`. In place of
     /// what was asked before, which is not told any more. May be called on any thread, also by `tell`, which must not
-    /// throw.
+    /// throw. After node_report::ended it is told the same again, in a later turn: do not ask any more.
     void tell_next(std::optional<node_mark> known, listener tell) const;
 
-    /// The same for a coroutine. *Fails with* errc::client_closed and errc::forked; *cancellation* ends the wait only.
+    /// The same for a coroutine: completes with the report. When another one asks meanwhile, this *fails with*
+    /// asio::error::operation_aborted; with errc::client_closed when the client is closed, and errc::forked.
+    /// *Cancellation* ends the wait, and nothing is read any more for it.
     asio::awaitable<node_report> next(std::optional<node_mark> known) const;
 
     /// Tells who waits that it has ended (errc::client_closed), and leaves the watch. *Completes when* nothing is left

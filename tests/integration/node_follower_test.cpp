@@ -2,13 +2,27 @@
 #include "support/test_client.hpp"
 
 #include <zkasio/node_follower.hpp>
+#include <zkasio/timeout.hpp>
 
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <asio/error.hpp>
+#include <asio/io_context.hpp>
+
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 using namespace zkasio;
 using namespace zkasio::test;
+
+namespace {
+
+asio::awaitable<void> await_report(asio::awaitable<node_report> next) { co_await std::move(next); }
+
+}  // namespace
 
 TEST_CASE("node_follower: a listener that asks again and stops it") {
     auto body = [](const test_client& zk) -> asio::awaitable<void> {
@@ -66,4 +80,90 @@ TEST_CASE("node_follower: what is asked last is told and what is wrong is refuse
         CHECK(watched_below(dir).empty());
     };
     with_client(body);
+}
+
+TEST_CASE("node_follower: a next() that was cancelled reads no more") {
+    auto body = [](const test_client& zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "node-follower-cancelled");
+        const node_follower follower(zk, dir, node_read::data);
+        const node_report first = co_await follower.next(std::nullopt);
+        running waiting(co_await asio::this_coro::executor, await_report(follower.next(first.mark)));
+        co_await turns(2);
+        CHECK_FALSE(watched_below(dir).empty());
+        waiting.cancel();
+        const std::error_code code = co_await waiting.code();
+        CHECK(code == asio::error::operation_aborted);
+        co_await zk.set(dir, "1");  // its watch fires
+        co_await turns(5);
+        co_await zk.sync(dir);
+        CHECK(watched_below(dir).empty());  // it was not read again, which would watch it
+        const node_report second = co_await follower.next(first.mark);
+        CHECK(second.answer.data == "1");
+        co_await follower.close();
+        co_await follower.close();
+        CHECK(watched_below(dir).empty());
+    };
+    with_client(body);
+}
+
+TEST_CASE("node_follower: who awaits next() is told when another one asks") {
+    auto body = [](const test_client& zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "node-follower-replaced");
+        const node_follower follower(zk, dir, node_read::data);
+        const auto executor = co_await asio::this_coro::executor;
+        const node_report first = co_await follower.next(std::nullopt);
+        const running one(executor, await_report(follower.next(first.mark)));
+        co_await turns(2);
+        const running two(executor, await_report(follower.next(first.mark)));
+        std::error_code code = co_await one.code();
+        CHECK(code == asio::error::operation_aborted);
+        CHECK_FALSE(two.ended());
+        std::optional<node_mark> told;
+        follower.tell_next(first.mark, [&](const node_report& report) { told = report.mark; });
+        code = co_await two.code();
+        CHECK(code == asio::error::operation_aborted);
+        co_await zk.set(dir, "1");
+        const auto heard = [&]() -> asio::awaitable<bool> { co_return told.has_value(); };
+        co_await eventually(heard);
+        const std::string late = co_await message_of(timeout(0s, follower.next(told)));
+        CHECK(late == "next " + dir + ": " + make_error_code(errc::timed_out).message());
+    };
+    with_client(body);
+}
+
+TEST_CASE("node_follower: a listener that asks again when it has ended") {
+    auto body = [](const test_client& zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "node-follower-ended");
+        const node_follower follower(zk, dir, node_read::data);
+        int ends = 0;
+        std::function<void(node_report)> listener = [&](const node_report& report) {
+            if (report.ended && ++ends < 200000) follower.tell_next(report.mark, listener);
+        };
+        co_await follower.next(std::nullopt);
+        follower.tell_next(std::nullopt, listener);
+        co_await follower.close();
+        const auto all = [&]() -> asio::awaitable<bool> { co_return ends == 200000; };
+        co_await eventually(all);
+        const node_report last = co_await follower.next(std::nullopt);
+        CHECK(last.ended);
+        CHECK(last.mark.code == errc::client_closed);
+    };
+    with_client(body);
+}
+
+TEST_CASE("node_follower: the event loop is destroyed while somebody waits") {
+    auto io = std::make_unique<asio::io_context>();
+    const auto told = std::make_shared<bool>(false);
+    const auto follow = [](client zk, std::shared_ptr<bool> once) -> asio::awaitable<void> {
+        const node_follower follower(zk, "/", node_read::data);
+        const node_report first = co_await follower.next(std::nullopt);
+        *once = true;
+        co_await follower.next(first.mark);
+    };
+    asio::co_spawn(*io, follow(client(*io, options()), told), asio::detached);
+    while (!*told && io->run_one() > 0) {
+    }
+    for (int i = 0; i < 5; ++i) io->poll_one();
+    io.reset();
+    CHECK(*told);
 }

@@ -1,5 +1,6 @@
 #include "support/catch.hpp"
 
+#include <zkasio/config/detail/failure_of.hpp>
 #include <zkasio/config/detail/state_after.hpp>
 
 #include <memory>
@@ -91,4 +92,20 @@ TEST_CASE("config: data that an ACL keeps from us keep the last good value") {
     CHECK(state.version == 3);
     REQUIRE(state.problem);
     CHECK(state.problem->code() == zk_errc::no_auth);
+}
+
+TEST_CASE("config: the failure of a request is told as that of set() with all that is known of it") {
+    const auto text = [](const error& e) { return std::string(failure_of("set", "/a", e).what()); };
+    const error cut(errc::not_connected, "create_or_set", "/a", "10.0.0.1:2181 (db): refused");
+    CHECK(text(cut) == text(error(errc::not_connected, "set", "/a", "10.0.0.1:2181 (db): refused")));
+    CHECK(text(cut).find("(10.0.0.1:2181 (db): refused)") != std::string::npos);
+    CHECK(text(cut).find("create_or_set") == std::string::npos);
+    const error lost(zk_errc::connection_loss, "create_or_set", "/a", "no answer", true);
+    CHECK(failure_of("set", "/a", lost).outcome_unknown());
+    CHECK(text(lost) == error(zk_errc::connection_loss, "set", "/a", "no answer", true).what());
+    CHECK(text(error(zk_errc::no_auth, "set", "/a")) == error(zk_errc::no_auth, "set", "/a").what());
+    CHECK(text(error(zk_errc::no_node, "create", "/a", "ask for create_options::parents()")).find("create_with()") !=
+          std::string::npos);
+    const std::string no_chroot = "the chroot \"/x\" does not exist: create it with a client that has none";
+    CHECK(text(error(zk_errc::no_node, "create", "/a", no_chroot)).find(no_chroot) != std::string::npos);
 }

@@ -172,6 +172,42 @@ TEST_CASE("follow_rules: what may succeed later is no state") {
     CHECK(rules.next_read() == node_read::data);
 }
 
+TEST_CASE("follow_rules: who does not want to know any more is not read for") {
+    follow_rules rules = told(node_read::data, state(1, 1));
+    rules.want(state(1, 1));
+    rules.changed(node_change::data_changed);
+    rules.want_nothing();
+    CHECK_FALSE(rules.next_read());
+    rules.disconnected();
+    rules.connected();
+    CHECK_FALSE(rules.next_read());
+    // Also while it is read; the next who wants to know is told.
+    rules.want(state(1, 1));
+    CHECK(rules.next_read() == node_read::data);
+    rules.want_nothing();
+    CHECK_FALSE(rules.answered(node_read::data, state(1, 2)));
+    CHECK_FALSE(rules.next_read());
+    rules.want(state(1, 1));
+    CHECK(rules.next_read() == node_read::data);
+    CHECK(rules.answered(node_read::data, state(1, 2)));
+}
+
+TEST_CASE("follow_rules: of a missing node the read that has failed is sent again and not the one before") {
+    for (const node_read what : {node_read::data, node_read::children}) {
+        follow_rules rules = asked(what);
+        CHECK(rules.next_read() == what);
+        CHECK_FALSE(rules.answered(what, state(zk_errc::no_node)));
+        for (int failures = 0; failures < 3; ++failures) {
+            CHECK(rules.next_read() == node_read::stat);
+            CHECK_FALSE(rules.answered(node_read::stat, state(zk_errc::operation_timeout)));
+            CHECK(rules.put_off());  // and nothing has succeeded in between: the pauses grow
+            rules.resume();
+        }
+        CHECK(rules.next_read() == node_read::stat);
+        CHECK(rules.answered(node_read::stat, state(zk_errc::no_node)));
+    }
+}
+
 TEST_CASE("follow_rules: marks of data and of children") {
     node_stat stat;
     stat.czxid = 1;

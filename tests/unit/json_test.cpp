@@ -1,8 +1,15 @@
 #include "support/catch.hpp"
 
+#include <zkasio/client.hpp>
 #include <zkasio/config/config_options.hpp>
+#include <zkasio/config/config_value.hpp>
 #include <zkasio/config/json.hpp>
 
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
+
+#include <exception>
+#include <limits>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -43,6 +50,33 @@ TEST_CASE("json: nonsense is an exception") {
     limits_of_test not_utf8;
     not_utf8.hosts.push_back("\xff");
     CHECK_THROWS_AS(format.print()(not_utf8), nlohmann::json::exception);
+}
+
+TEST_CASE("json: what no reader would take is not written") {
+    asio::io_context io;
+    const client zk(io.get_executor(), client_options("127.0.0.1:1"));
+    const auto refusal = [&io](asio::awaitable<std::int32_t> set) {
+        std::string text;
+        asio::co_spawn(io, std::move(set), [&](std::exception_ptr failed, std::int32_t) {
+            try {
+                if (failed) std::rethrow_exception(failed);
+            } catch (const std::exception& e) {
+                text = e.what();
+            }
+        });
+        io.restart();
+        while (text.empty() && io.run_one() > 0) {
+        }
+        return text;
+    };
+    const config_value<double> number(zk, "/number");
+    const std::string no_number = refusal(number.set(std::numeric_limits<double>::quiet_NaN()));
+    CHECK(no_number.find("set /number: ") == 0);
+    CHECK(no_number.find("cannot be read") != std::string::npos);
+    const config_value<nlohmann::json> tree(zk, "/tree");
+    nlohmann::json deep = 1;
+    for (int i = 0; i < 65; ++i) deep = nlohmann::json::array({std::move(deep)});
+    CHECK(refusal(tree.set(deep)).find("more than 64 levels") != std::string::npos);
 }
 
 TEST_CASE("json: nesting is limited before it is looked at") {

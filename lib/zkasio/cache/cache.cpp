@@ -3,6 +3,7 @@
 #include <zkasio/cache/detail/cache_engine.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/wait_as.hpp>
 
 #include <utility>
 
@@ -48,8 +49,7 @@ asio::awaitable<void> until_ready(engine_ptr engine) { co_await cache_board::unt
 
 asio::awaitable<void> closed(engine_ptr engine) {
     there(engine)->stop();
-    const one_shot_event stopped = engine->stopped();
-    co_await stopped.wait();
+    co_await wait_as(engine->stopped(), "close", engine->board()->path());
 }
 
 }  // namespace

@@ -39,8 +39,8 @@ struct cache_update {
 ///
 /// After every change of a node there is an update after it; several changes of one node may come as one, for a cache
 /// reads a node when it hears that it has changed. A slow reader costs nothing, and hears of it (look_again). One
-/// coroutine at a time; any number of streams. What next() returns may be awaited when the stream is gone. One that was
-/// moved from fails with errc::invalid_argument.
+/// coroutine at a time: a second one is refused with errc::invalid_argument. Any number of streams. What next() returns
+/// may be awaited when the stream is gone. One that was moved from fails with errc::invalid_argument.
 class ZKASIO_EXPORT cache_changes {
 public:
     /// *Completes when* something has changed since the last call, or current() has; at once if it already has; the

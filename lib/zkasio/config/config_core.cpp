@@ -1,9 +1,12 @@
 #include <zkasio/config/config_core.hpp>
 
 #include <zkasio/config/detail/config_core.hpp>
+#include <zkasio/config/detail/failure_of.hpp>
 #include <zkasio/config/detail/state_after.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/wait_as.hpp>
 
+#include <stdexcept>
 #include <utility>
 
 namespace zkasio::config_detail {
@@ -42,17 +45,14 @@ asio::awaitable<void> config_ready(core_ptr core) {
         if (state->number > 0 && state->value) co_return;
         core->check();
         if (state->number > 0) throw *state->problem;
-        co_await notice.wait();
+        co_await wait_as(notice, "ready", core->path());
     }
 }
 
 asio::awaitable<state_ptr> next_config_state(reader_ptr reader) {
     if (!reader) throw error(errc::invalid_argument, "config", {}, "these changes were moved from");
     const core_ptr core = reader->core;
-    if (reader->in_use.exchange(true))
-        throw error(errc::invalid_argument, "config", core->path(), "another coroutine awaits next() of these changes");
-    const std::unique_ptr<std::atomic<bool>, void (*)(std::atomic<bool>*)> release(
-        &reader->in_use, [](std::atomic<bool>* in_use) { in_use->store(false); });
+    const auto turn = reader->reading.begin("config", core->path(), "next() of these changes");
     for (;;) {
         const one_shot_event notice = core->next_notice();
         core->check();
@@ -61,7 +61,7 @@ asio::awaitable<state_ptr> next_config_state(reader_ptr reader) {
             reader->told = state->number;
             co_return state;
         }
-        co_await notice.wait();
+        co_await wait_as(notice, "next", core->path());
     }
 }
 
@@ -77,15 +77,9 @@ void throw_refusal(std::string_view operation, const std::string& path) {
     throw error(errc::invalid_argument, operation, path, "the value is refused: " + reason_in_flight());
 }
 
-namespace {
+void throw_unreadable() { throw std::invalid_argument("what is written for it cannot be read: " + reason_in_flight()); }
 
-// What a request has failed with, as the failure of `operation`.
-error failure_of(std::string_view operation, const std::string& path, const error& e) {
-    const bool no_parent = e.code() == zk_errc::no_node;
-    return error(e.code(), operation, path,
-                 no_parent ? "the node, or its parent, does not exist: see config_options::create_with()" : "",
-                 e.outcome_unknown());
-}
+namespace {
 
 // The new version; nothing if that is not the version any more.
 asio::awaitable<std::optional<std::int32_t>> write(operations on, std::string path, std::string text,
@@ -131,6 +125,15 @@ asio::awaitable<std::optional<node_data>> read(operations on, std::string path) 
     co_return std::nullopt;
 }
 
+// The server may lag behind the one that has refused it.
+asio::awaitable<void> sync_again(operations on, std::string path) {
+    try {
+        co_await on.sync(path);
+    } catch (const error& e) {
+        throw failure_of("update", path, e);
+    }
+}
+
 }  // namespace
 
 asio::awaitable<std::int32_t> set_config(core_ptr core, std::function<std::string()> print, std::int32_t version,
@@ -156,7 +159,7 @@ asio::awaitable<std::int32_t> update_config(
             co_await write_as("update", core, std::move(changed), version, how);
         if (written) co_return *written;
         co_await pauses.pause();
-        co_await core->on().sync(core->path());  // the server may lag behind the one that has refused it
+        co_await sync_again(core->on(), core->path());
     }
 }
 

@@ -66,6 +66,9 @@ ZKASIO_EXPORT error no_value_to_update(const std::string& path);
 /// The exception that is being handled, of a parser or its like, as errc::invalid_argument with its text.
 [[noreturn]] ZKASIO_EXPORT void throw_refusal(std::string_view operation, const std::string& path);
 
+/// The same for what was written for a value, and cannot be read: as an exception for throw_refusal().
+[[noreturn]] ZKASIO_EXPORT void throw_unreadable();
+
 /// What `f` throws becomes an error that speaks of `operation` on `path`.
 template <class F>
 auto explained(std::string_view operation, const std::string& path, F f) {

@@ -92,7 +92,9 @@ public:
     asio::awaitable<void> ready() const { return config_detail::config_ready(core_); }
 
     /// The value of now: a copy of a pointer under a mutex. Never null after ready(), nor where there is a default.
-    std::shared_ptr<const T> value() const { return snapshot().value; }
+    std::shared_ptr<const T> value() const {
+        return std::static_pointer_cast<const T>(config_detail::state_of_config(core_)->value);
+    }
     config_snapshot<T> snapshot() const { return snapshot_of(*config_detail::state_of_config(core_)); }
     /// Why value() is not what the node holds; nothing if it is. See config_snapshot::problem.
     std::optional<error> last_error() const { return config_detail::state_of_config(core_)->problem; }
@@ -102,7 +104,8 @@ public:
     /// Writes the value, and creates the node if there is none. value() shows it when the servers have told of it, soon
     /// after. With a version: only if that is still the node's, see config_snapshot::version.
     /// *Completes with* the node's new version.
-    /// *Fails with* errc::invalid_argument for what validate() refuses or the format cannot write;
+    /// *Fails with* errc::invalid_argument for what validate() refuses, or the format cannot write, or could not read
+    /// again;
     /// zk_errc::bad_version when somebody else has written, created or removed the node; and as operations do, see
     /// error::outcome_unknown(). *Cancellation*: the value may have been written.
     ///
@@ -112,7 +115,8 @@ public:
 
     /// Reads what the servers have, and writes `change(value)` for it, a plain function; from the beginning when
     /// somebody else has written meanwhile. So of two who do this at a time no change is lost. It begins with the
-    /// default where there is no node.
+    /// default where there is no node. Beside somebody who removes the node and makes it anew it may overwrite what he
+    /// has written, as set() with a version.
     /// *Completes with* what it has written. *Fails with* what `change` throws; zk_errc::no_node where there is no node
     /// and no default; errc::invalid_argument for a value that cannot be read, whatever the last good one was; and as
     /// set(). When the answer is lost it is not tried again: error::outcome_unknown(). *Cancellation*: as set().
@@ -148,7 +152,14 @@ private:
         std::string text(const T& value) const {
             if (!format.print()) throw std::logic_error("its format does not say how to write a value");
             check(value);
-            return format.print()(value);
+            std::string printed = format.print()(value);
+            // A printer may write what no reader takes: NaN is null in JSON.
+            try {
+                read(printed);
+            } catch (...) {
+                config_detail::throw_unreadable();
+            }
+            return printed;
         }
     };
     using rules_ptr = std::shared_ptr<const rules>;

@@ -3,10 +3,24 @@
 #include <zkasio/error.hpp>
 
 #include <asio/dispatch.hpp>
+#include <asio/error.hpp>
+#include <asio/post.hpp>
 
 #include <utility>
 
 namespace zkasio::detail {
+
+namespace {
+
+// For who awaits next() when another one asks.
+node_report replaced_report() {
+    node_report report;
+    report.mark.code = asio::error::operation_aborted;
+    report.ended = true;
+    return report;
+}
+
+}  // namespace
 
 follow_engine::follow_engine(const client& zk, std::string path, node_read what)
     : on_(zk),
@@ -28,13 +42,28 @@ void follow_engine::begin(client zk) {
     });
 }
 
-void follow_engine::tell_next(std::optional<node_mark> known, node_follower::listener tell) {
-    asio::dispatch(strand_, [self = shared_from_this(), known = std::move(known), tell = std::move(tell)] {
+void follow_engine::tell_next(std::optional<node_mark> known, node_follower::listener tell, awaited_report_ptr who) {
+    asio::dispatch(strand_, [self = shared_from_this(), known = std::move(known), tell = std::move(tell), who] {
         self->tell_ = tell;
-        if (self->ended_) return self->tell_end();
+        if (const awaited_report_ptr replaced = std::exchange(self->who_, who)) replaced->tell(replaced_report());
+        // Later: it may be asked by who is being told of the end.
+        if (self->ended_) return asio::post(self->strand_, [self] { self->tell_end(); });
         self->rules_.want(known);
         self->work();
     });
+}
+
+void follow_engine::forget(awaited_report_ptr who) noexcept {
+    try {
+        asio::dispatch(strand_, [self = shared_from_this(), who = std::move(who)] {
+            if (self->who_ != who) return;
+            self->who_.reset();
+            self->tell_ = nullptr;
+            self->rules_.want_nothing();
+        });
+    } catch (...) {
+        // No memory: it reads once more.
+    }
 }
 
 // ------------------------------------------------------------------------------------------------ what is told
@@ -113,6 +142,7 @@ void follow_engine::pause() {
 
 // Who is told may ask again, or stop it.
 void follow_engine::tell(node_report report) {
+    who_.reset();
     if (const node_follower::listener to = std::exchange(tell_, nullptr)) to(std::move(report));
 }
 
@@ -164,7 +194,6 @@ void follow_engine::leave() {
 void follow_engine::end() {
     feed_ = node_feed();
     work_.reset();
-    tell_ = nullptr;
     pauses_ = on_.make_back_off();  // a pause that is waited for would keep the loop running
     stopped_.fire();
 }

@@ -14,21 +14,40 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace zkasio::detail {
 
-/// Sends what follow_rules decide. Lives on the client's strand; begin(), tell_next() and stop() may be called from any
+/// Who awaits node_follower::next(). Lives on the client's strand until it is told.
+struct awaited_report {
+    explicit awaited_report(const operations& on) : is_told(on.make_one_shot_event()) {}
+
+    void tell(node_report r) {
+        report = std::move(r);
+        is_told.fire();
+    }
+
+    const one_shot_event is_told;
+    node_report report;
+};
+using awaited_report_ptr = std::shared_ptr<awaited_report>;
+
+/// Sends what follow_rules decide. Lives on the client's strand; begin(), stop() and what asks may be called from any
 /// thread.
 class follow_engine final : public node_feed_listener, public std::enable_shared_from_this<follow_engine> {
 public:
     follow_engine(const client& zk, std::string path, node_read what);
 
     void begin(client zk);
-    void tell_next(std::optional<node_mark> known, node_follower::listener tell);
+    /// @param who awaits it; null: a listener of the user's, which is not told that another one takes its place.
+    void tell_next(std::optional<node_mark> known, node_follower::listener tell, awaited_report_ptr who = nullptr);
+    /// He does not await it any more: what is not asked by somebody else meanwhile is not read.
+    void forget(awaited_report_ptr who) noexcept;
     /// Leaves the watch, in the background. The first call counts.
     void stop() noexcept;
 
     const operations& on() const noexcept { return on_; }
+    const std::string& path() const noexcept { return path_; }
     /// Fired when nothing is left of it on the servers.
     const one_shot_event& stopped() const noexcept { return stopped_; }
 
@@ -59,6 +78,7 @@ private:
     node_feed feed_;
     back_off pauses_;
     node_follower::listener tell_;  // null: nobody wants to know
+    awaited_report_ptr who_;        // of tell_
     std::error_code ended_;
     bool up_ = false, pausing_ = false, stopping_ = false;
     bool leave_data_ = false, leave_children_ = false;  // while it stops: these watches are to be left

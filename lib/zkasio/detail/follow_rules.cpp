@@ -32,11 +32,11 @@ void follow_rules::changed(node_change what) noexcept {
 bool follow_rules::answered(node_read what, const node_mark& answer) {
     reading_.reset();
     const bool stands = !std::exchange(changed_meanwhile_, false);
-    const bool was_missing = std::exchange(missing_, false);
     if (answer.code == condition::retryable) {
         put_off_ = true;
         return false;
     }
+    const bool was_missing = std::exchange(missing_, false);
     if (answer.code == zk_errc::no_node && !was_missing) {
         missing_ = true;
         return false;

@@ -16,7 +16,7 @@ namespace zkasio::detail {
 /// - F3: a change while a read is under way counts for the answer, too: that is told, and does not stand.
 /// - F4: a missing node is read by exists(), which watches for its creation. If it exists by then, it is read again.
 /// - F5: who knows the mark of an answer is not told of it.
-/// - F6: after a failure the next read has to wait until resume().
+/// - F6: after a failure the next read, which is the same, has to wait until resume().
 class follow_rules {
 public:
     /// @param what node_read::data or node_read::children.
@@ -30,6 +30,8 @@ public:
     bool answered(node_read what, const node_mark& answer);
     /// @param known nothing: anything is news.
     void want(std::optional<node_mark> known) noexcept;
+    /// Who wanted to know does not any more. A read that is under way is of no use then.
+    void want_nothing() noexcept { wanted_ = false; }
 
     // ---------------------------------------------------------------------------------------------- what is to be done
     /// The next read. It counts as under way from now on.

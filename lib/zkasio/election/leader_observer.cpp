@@ -3,10 +3,10 @@
 #include <zkasio/clock.hpp>
 #include <zkasio/deadline.hpp>
 #include <zkasio/election/detail/leader_reader.hpp>
+#include <zkasio/one_at_a_time.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/task_scope.hpp>
 
-#include <atomic>
 #include <optional>
 #include <utility>
 
@@ -20,7 +20,7 @@ struct leader_observer::state {
     const client zk;
     const std::string path;
     const name_scheme names;
-    std::atomic<bool> in_use{false};
+    one_at_a_time reading;
 
     // The rest is the coroutine's that runs next().
     std::optional<session_events> events;
@@ -108,10 +108,7 @@ asio::awaitable<void> leader_observer::state::until_cut_off(std::shared_ptr<stat
 
 asio::awaitable<leader_view> leader_observer::state::next(std::shared_ptr<state> self) {
     if (!self) throw error(errc::invalid_argument, "observe", {}, "this observer was moved from");
-    if (self->in_use.exchange(true))
-        throw error(errc::invalid_argument, "observe", self->path, "another coroutine awaits next() of this observer");
-    const std::unique_ptr<std::atomic<bool>, void (*)(std::atomic<bool>*)> release(
-        &self->in_use, [](std::atomic<bool>* in_use) { in_use->store(false); });
+    const auto turn = self->reading.begin("observe", self->path, "next() of this observer");
     if (!self->events) self->events.emplace(self->zk.events());
     if (self->connected()) self->connected_until = boot_clock::now();
 

@@ -3,8 +3,8 @@
 #include <zkasio/cache/children_cache.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/membership/detail/member_names.hpp>
+#include <zkasio/one_at_a_time.hpp>
 
-#include <atomic>
 #include <optional>
 #include <utility>
 
@@ -29,7 +29,7 @@ struct group_observer::state {
     const group_names names;
     const children_cache cache;
     const cache_changes changes;
-    std::atomic<bool> in_use{false};
+    one_at_a_time reading;
     std::optional<group_view> told;  // what next() has returned last
 
     static asio::awaitable<group_view> next(std::shared_ptr<state> self);
@@ -37,11 +37,7 @@ struct group_observer::state {
 
 asio::awaitable<group_view> group_observer::state::next(std::shared_ptr<state> self) {
     if (!self) throw error(errc::invalid_argument, "observe", {}, "this observer was moved from");
-    if (self->in_use.exchange(true))
-        throw error(errc::invalid_argument, "observe", self->cache.path(),
-                    "another coroutine awaits next() of this observer");
-    const std::unique_ptr<std::atomic<bool>, void (*)(std::atomic<bool>*)> release(
-        &self->in_use, [](std::atomic<bool>* in_use) { in_use->store(false); });
+    const auto turn = self->reading.begin("observe", self->cache.path(), "next() of this observer");
     for (;;) {
         const cache_update update = co_await self->changes.next();
         group_view view = members_in(self->names, children_view(update.now, self->cache.path()), self->cache.path());

@@ -1,6 +1,7 @@
 #include <zkasio/cache/detail/cache_board.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/wait_as.hpp>
 
 #include <utility>
 
@@ -98,11 +99,12 @@ one_shot_event cache_board::next_notice() {
 
 asio::awaitable<cache_update> cache_reader::next(std::shared_ptr<cache_reader> self) {
     if (!self) throw error(errc::invalid_argument, "cache", {}, "these changes were moved from");
+    const auto turn = self->reading_.begin("cache", self->board_->path(), "next() of these changes");
     for (;;) {
         // In this order: what comes between the two is not missed.
         const one_shot_event notice = self->board_->next_notice();
         if (auto update = self->board_->news(self->at_)) co_return std::move(*update);
-        co_await notice.wait();
+        co_await wait_as(notice, "next", self->board_->path());
     }
 }
 
@@ -110,7 +112,7 @@ asio::awaitable<void> cache_board::until_ready(std::shared_ptr<cache_board> boar
     for (;;) {
         const one_shot_event notice = board->next_notice();
         if (board->ready()) co_return;
-        co_await notice.wait();
+        co_await wait_as(notice, "ready", board->path());
     }
 }
 

@@ -4,6 +4,7 @@
 #include <zkasio/cache/detail/snapshot.hpp>
 #include <zkasio/cache/detail/tree_sync.hpp>
 #include <zkasio/client.hpp>
+#include <zkasio/one_at_a_time.hpp>
 #include <zkasio/one_shot_event.hpp>
 
 #include <asio/awaitable.hpp>
@@ -80,6 +81,7 @@ public:
 
 private:
     std::shared_ptr<cache_board> board_;
+    one_at_a_time reading_;
     cache_board::position at_;
 };
 

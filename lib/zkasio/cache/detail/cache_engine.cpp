@@ -176,6 +176,7 @@ void cache_engine::end() {
     to_leave_.clear();
     feed_ = node_feed();
     work_.reset();
+    pauses_ = on_.make_back_off();  // a pause that is waited for would keep the loop running
     stopped_.fire();
 }
 

@@ -26,11 +26,7 @@ stream_state::stream_state(const client& zk, std::string n, std::string p, node_
     : name(std::move(n)), path(checked_path(name, std::move(p))), follower(zk, path, what) {}
 
 asio::awaitable<std::optional<node_answer>> next_state(stream_ptr stream) {
-    if (present(stream)->in_use.exchange(true))
-        throw error(errc::invalid_argument, stream->name, stream->path,
-                    "another coroutine awaits next() of this stream");
-    const std::unique_ptr<std::atomic<bool>, void (*)(std::atomic<bool>*)> release(
-        &stream->in_use, [](std::atomic<bool>* in_use) { in_use->store(false); });
+    const auto turn = present(stream)->reading.begin(stream->name, stream->path, "next() of this stream");
     node_report report = co_await stream->follower.next(stream->told);
     if (report.ended) throw error(report.mark.code, stream->name, stream->path);
     stream->told = report.mark;

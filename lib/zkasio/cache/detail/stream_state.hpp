@@ -2,10 +2,10 @@
 
 #include <zkasio/client.hpp>
 #include <zkasio/node_follower.hpp>
+#include <zkasio/one_at_a_time.hpp>
 
 #include <asio/awaitable.hpp>
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,7 +19,7 @@ struct stream_state {
 
     const std::string name, path;
     const node_follower follower;
-    std::atomic<bool> in_use{false};
+    one_at_a_time reading;
     std::optional<node_mark> told;  // what next() has returned last, or thrown; the coroutine's that runs it
 };
 using stream_ptr = std::shared_ptr<stream_state>;

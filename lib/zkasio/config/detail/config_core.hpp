@@ -2,9 +2,9 @@
 
 #include <zkasio/config/config_core.hpp>
 #include <zkasio/node_follower.hpp>
+#include <zkasio/one_at_a_time.hpp>
 #include <zkasio/one_shot_event.hpp>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -55,7 +55,7 @@ public:
     explicit config_reader(core_ptr c) : core(std::move(c)) {}
 
     const core_ptr core;
-    std::atomic<bool> in_use{false};
+    one_at_a_time reading;
     std::uint64_t told = 0;  // the number of the last state; the coroutine's that runs next()
 };
 
