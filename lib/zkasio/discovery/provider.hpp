@@ -19,6 +19,7 @@ namespace zkasio {
 namespace discovery_detail {
 struct member;
 class provider_state;
+class provider_work;
 }  // namespace discovery_detail
 
 /// An instance that was picked, for one use: until it is destroyed, the use counts as outstanding. May be empty.
@@ -70,7 +71,7 @@ public:
     /// errc::invalid_argument for a weighted strategy without a weight.
     provider(const client& zk, const std::string& base, const std::string& name,
              const provider_options& options = provider_options());
-    provider(provider&&) noexcept = default;
+    provider(provider&& other) noexcept;
     provider& operator=(provider&& other) noexcept;
     ~provider();
 
@@ -108,6 +109,7 @@ public:
 private:
     std::string path_;
     std::shared_ptr<discovery_detail::provider_state> state_;
+    std::unique_ptr<discovery_detail::provider_work> work_;  // with state_
 };
 
 }  // namespace zkasio
