@@ -113,11 +113,15 @@ service_instance::service_instance(std::string name)
       registered_(std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now())) {}
 
 std::optional<double> service_instance::payload_number(std::string_view key) const {
-    const json object = parsed(payload_, "payload");
-    if (!object.is_object()) return std::nullopt;
-    const auto found = object.find(std::string(key));
-    if (found == object.end() || !found->is_number()) return std::nullopt;
-    return found->get<double>();
+    try {
+        const json object = parsed(payload_, "payload");
+        if (!object.is_object()) return std::nullopt;
+        const auto found = object.find(std::string(key));
+        if (found == object.end() || !found->is_number()) return std::nullopt;
+        return found->get<double>();
+    } catch (const error&) {  // no JSON
+        return std::nullopt;
+    }
 }
 
 // By hand: the fields in Curator's order, and what is JSON already as it is.
