@@ -93,7 +93,8 @@ TEST_CASE("provider: nothing is left of it where its context runs no more") {
     std::weak_ptr<int> freed;
     {
         asio::io_context io;
-        const client zk = client_over(std::make_shared<detail::core>(io.get_executor(), rig::quick(), server.factory()));
+        const client zk = client_over(
+            std::make_shared<detail::core>(io.get_executor(), rig::quick(), server.factory()));
         auto token = std::make_shared<int>(1);
         freed = token;
         const provider orders(zk, "/base", "orders", with_token(std::move(token)));
