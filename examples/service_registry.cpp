@@ -6,7 +6,7 @@
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
-#include <asio/steady_timer.hpp>
+#include <asio/post.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
 
@@ -18,9 +18,9 @@
 using namespace std::chrono_literals;
 
 // [announce]
-asio::awaitable<zkasio::announcement> serve(zkasio::client zk, std::string id, std::uint16_t port, int weight) {
+asio::awaitable<zkasio::announcement> serve(zkasio::client zk, std::string id, std::uint16_t port) {
     zkasio::service_instance me("orders");
-    me.id(id).address("127.0.0.1").port(port).payload("{\"weight\":" + std::to_string(weight) + "}");
+    me.id(id).address("127.0.0.1").port(port);
     const zkasio::registry services(zk, "/discovery-example");
     co_return co_await services.announce(me);  // for as long as this object lives, in one session after another
 }
@@ -28,8 +28,8 @@ asio::awaitable<zkasio::announcement> serve(zkasio::client zk, std::string id, s
 
 // A request to a server: "b" is broken at first.
 asio::awaitable<bool> request(const zkasio::service_instance& to, bool b_works) {
-    asio::steady_timer network(co_await asio::this_coro::executor, 1ms);
-    co_await network.async_wait(asio::use_awaitable);
+    const auto executor = co_await asio::this_coro::executor;
+    co_await asio::post(executor, asio::use_awaitable);
     co_return b_works || to.id() != "b";
 }
 
@@ -61,17 +61,19 @@ asio::awaitable<void> until_known(const zkasio::provider& orders, std::size_t in
 
 asio::awaitable<void> example(zkasio::client zk) {
     zkasio::provider_options how;
-    how.eject_after(2, 100ms);  // 30 s by default
+    how.eject_after(2, 1h);  // 30 s by default
     const zkasio::provider orders(zk, "/discovery-example", "orders", how);
-    const zkasio::announcement a = co_await serve(zk, "a", 8001, 1);
-    const zkasio::announcement b = co_await serve(zk, "b", 8002, 3);
+    const zkasio::announcement a = co_await serve(zk, "a", 8001);
+    zkasio::announcement b = co_await serve(zk, "b", 8002);
     co_await until_known(orders, 2);
     auto answered = co_await use(orders, 20, false);
     print("b is broken", answered);
     expect(answered["a"] == 18 && answered["b"] == 0, "b gets two requests");
 
-    asio::steady_timer pause(co_await asio::this_coro::executor, 150ms);
-    co_await pause.async_wait(asio::use_awaitable);
+    co_await b.withdraw();  // it is repaired, and begins anew
+    co_await until_known(orders, 1);
+    b = co_await serve(zk, "b", 8002);
+    co_await until_known(orders, 2);
     answered = co_await use(orders, 20, true);
     print("b is back", answered);
     expect(answered["b"] == 10, "half of them");

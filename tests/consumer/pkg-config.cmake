@@ -23,4 +23,11 @@ foreach(static "" --static)
     run(${CXX} -std=c++20 -Wall -Wextra -Werror ${CMAKE_CURRENT_LIST_DIR}/main.cpp -o ${work}/consumer${static} ${flags}
         -Wl,-rpath,${lib_dir})
     run(${work}/consumer${static})
+    if(JSON)
+        run(${PKG_CONFIG} --cflags --libs ${static} zkasio-discovery)
+        separate_arguments(flags UNIX_COMMAND "${output}")
+        run(${CXX} -std=c++20 -Wall -Wextra -Werror ${CMAKE_CURRENT_LIST_DIR}/discovery.cpp
+            -o ${work}/discovery${static} ${flags} -Wl,-rpath,${lib_dir})
+        run(${work}/discovery${static})
+    endif()
 endforeach()

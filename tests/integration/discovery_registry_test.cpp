@@ -184,6 +184,32 @@ TEST_CASE("registry: kinds of instances") {
     with_client(body);
 }
 
+TEST_CASE("registry: an instance that is no dynamic one takes over a node; its announcement removes it") {
+    auto body = [](const test_client& zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "registry-takes-over");
+        const registry services(zk, dir);
+        co_await zk.create(dir + "/orders");
+        std::vector<service_type> types(1, service_type::fixed);
+        types.push_back(service_type::permanent);
+        for (const service_type type : types) {
+            const std::string path = dir + "/orders/" + to_string(type);
+            co_await zk.create(path, with_id(to_string(type), type).port(79).to_json());  // of a process that has died
+            const service_instance is = with_id(to_string(type), type);
+            {
+                const announcement a = co_await services.announce(is);
+                CHECK(a.path() == path);
+                co_await until_instance_data(zk, path, is.to_json());
+                const std::optional<node_stat> stat = co_await zk.exists(path);
+                CHECK((stat && stat->ephemeral_owner == 0));
+            }
+            co_await zk.idle();
+            const std::string left = co_await data_of(zk, path);
+            CHECK(left.empty());
+        }
+    };
+    with_client(body);
+}
+
 TEST_CASE("registry: a thousand instances are listed") {
     auto body = [](const test_client& zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "registry-many");
@@ -251,6 +277,8 @@ TEST_CASE("registry: what it refuses; and one that was moved from") {
         const announcement b = std::move(a);
         const std::error_code gone = co_await code_of(a.update(with_id("a")));
         CHECK(gone == errc::invalid_argument);
+        const std::string why = co_await message_of(a.update(with_id("a")));
+        CHECK(why.find("moved from") != std::string::npos);
         const std::error_code ended = co_await code_of(a.ended());
         CHECK(ended == errc::invalid_argument);
         CHECK(a.state() == persistent_node_state::ended);

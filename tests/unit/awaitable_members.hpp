@@ -28,12 +28,12 @@ inline std::string without_protected(std::string text) {
 }
 
 /// The public members that return an awaitable, as the headers declare them: "client.hpp connected". For tests that
-/// have to try each.
-inline std::vector<std::string> public_awaitable_members() {
+/// have to try each. @param room the headers of one directory only.
+inline std::vector<std::string> public_awaitable_members(const std::string& room = "") {
     const std::filesystem::path root = ZKASIO_SOURCE_DIR;
     const std::regex declaration(R"(\n +(?:virtual )?asio::awaitable<[^(]*> (\w+)\()");
     std::vector<std::string> found;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "lib/zkasio")) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "lib/zkasio" / room)) {
         const std::filesystem::path& path = entry.path();
         if (path.extension() != ".hpp" || path.parent_path().filename() == "detail") continue;
         const std::string text = without_protected(read_file(path));

@@ -53,6 +53,7 @@ TEST_CASE("service_instance: what Curator has written is read") {
     CHECK(is.payload_number("weight") == 5);
     CHECK_FALSE(is.payload_number("l"));
     CHECK_FALSE(is.payload_number("none"));
+    CHECK_FALSE(service_instance("orders").payload("no JSON").payload_number("weight"));
     CHECK(is.registered() == utc_ms(1700000000000));
     CHECK(is.type() == service_type::dynamic);
     CHECK(is.enabled());

@@ -13,31 +13,43 @@ asio::awaitable<void> refused_announcement(std::exception_ptr why) {
     co_return;
 }
 asio::awaitable<void> nothing_announced() { co_return; }
-error no_announcement(const char* what) { return {errc::invalid_argument, what, {}, "nothing was announced"}; }
+error no_announcement(const char* what) {
+    return {errc::invalid_argument, what, {}, "nothing was announced by this object, or it was moved from"};
+}
 
 }  // namespace
 
+struct announcement::parts {
+    persistent_node node;
+    service_instance announced;
+};
+
 announcement::announcement(persistent_node node, std::string path, service_instance announced)
-    : node_(std::move(node)), path_(std::move(path)), announced_(std::move(announced)) {}
+    : is_(std::make_shared<const parts>(parts{std::move(node), std::move(announced)})), path_(std::move(path)) {}
 
 asio::awaitable<void> announcement::update(service_instance is) const {
     std::string data;
     try {
-        if (!node_) throw no_announcement("update");
-        if (is.name() != announced_->name() || is.id() != announced_->id() || is.type() != announced_->type())
+        if (!is_) throw no_announcement("update");
+        const service_instance& first = is_->announced;
+        if (is.name() != first.name() || is.id() != first.id() || is.type() != first.type())
             throw error(errc::invalid_argument, "update", path_, "this is another instance than the one announced");
         data = is.to_json();
     } catch (...) {
         return refused_announcement(std::current_exception());
     }
-    return node_->set_data(std::move(data));
+    return is_->node.set_data(std::move(data));
 }
 
-asio::awaitable<void> announcement::withdraw() const { return node_ ? node_->leave() : nothing_announced(); }
+asio::awaitable<void> announcement::withdraw() const { return is_ ? is_->node.leave() : nothing_announced(); }
 
 asio::awaitable<void> announcement::ended() const {
-    if (node_) return node_->ended();
+    if (is_) return is_->node.ended();
     return refused_announcement(std::make_exception_ptr(no_announcement("ended")));
+}
+
+persistent_node_state announcement::state() const noexcept {
+    return is_ ? is_->node.state() : persistent_node_state::ended;
 }
 
 }  // namespace zkasio

@@ -7,7 +7,7 @@
 
 #include <asio/awaitable.hpp>
 
-#include <optional>
+#include <memory>
 #include <string>
 
 namespace zkasio {
@@ -40,7 +40,7 @@ public:
     /// *Cancellation* ends the wait only.
     asio::awaitable<void> ended() const;
 
-    persistent_node_state state() const noexcept { return node_ ? node_->state() : persistent_node_state::ended; }
+    persistent_node_state state() const noexcept;
 
     /// Of the node, as it was created first.
     const std::string& path() const noexcept { return path_; }
@@ -49,9 +49,9 @@ private:
     friend struct discovery_detail::make_announcement;
     announcement(persistent_node node, std::string path, service_instance announced);
 
-    std::optional<persistent_node> node_;  // with announced_
+    struct parts;
+    std::shared_ptr<const parts> is_;  // null: of nothing
     std::string path_;
-    std::optional<service_instance> announced_;
 };
 
 }  // namespace zkasio

@@ -2,6 +2,7 @@
 
 #include <zkasio/discovery/detail/listing.hpp>
 #include <zkasio/discovery/detail/provider_state.hpp>
+#include <zkasio/discovery/detail/provider_work.hpp>
 #include <zkasio/discovery/detail/service_path.hpp>
 #include <zkasio/error.hpp>
 
@@ -40,6 +41,15 @@ std::uint32_t picked::outstanding() const noexcept {
 
 // --------------------------------------------------------------------------------------------------------- provider
 
+namespace {
+
+asio::awaitable<void> refused_close() {
+    throw error(errc::invalid_argument, "provider", {}, "this provider was moved from");
+    co_return;
+}
+
+}  // namespace
+
 provider_options& provider_options::eject_after(std::uint16_t failures, std::chrono::milliseconds time) {
     if (time <= std::chrono::milliseconds::zero())
         throw error(errc::invalid_argument, "provider", {}, "an instance is ejected for more than no time");
@@ -54,19 +64,20 @@ provider::provider(const client& zk, const std::string& base, const std::string&
     if (options.strategy().how() == pick_strategy::kind::weighted && !options.strategy().weight())
         throw error(errc::invalid_argument, "provider", path_, "the weight function is empty");
     state_ = std::make_shared<provider_state>(zk, path_, options);
-    state_->begin(zk);
+    work_ = std::make_unique<provider_work>(zk, path_, state_);
 }
+
+provider::provider(provider&& other) noexcept = default;
 
 provider& provider::operator=(provider&& other) noexcept {
     const provider gone = std::move(*this);
     path_ = std::move(other.path_);
     state_ = std::move(other.state_);
+    work_ = std::move(other.work_);
     return *this;
 }
 
-provider::~provider() {
-    if (state_) state_->stop();
-}
+provider::~provider() = default;
 
 asio::awaitable<picked> provider::pick() const { return provider_state::pick(state_, std::nullopt); }
 asio::awaitable<picked> provider::pick_for(std::string_view key) const {
@@ -79,7 +90,7 @@ picked provider::try_pick_for(std::string_view key) const noexcept {
 }
 
 asio::awaitable<void> provider::ready() const { return provider_state::ready(state_); }
-asio::awaitable<void> provider::close() const { return provider_state::closed(state_); }
+asio::awaitable<void> provider::close() const { return work_ ? work_->close() : refused_close(); }
 asio::awaitable<service_view> provider::changed(service_view seen) const {
     return provider_state::changed(state_, std::move(seen));
 }

@@ -19,6 +19,7 @@ namespace zkasio {
 namespace discovery_detail {
 struct member;
 class provider_state;
+class provider_work;
 }  // namespace discovery_detail
 
 /// An instance that was picked, for one use: until it is destroyed, the use counts as outstanding. May be empty.
@@ -70,12 +71,13 @@ public:
     /// errc::invalid_argument for a weighted strategy without a weight.
     provider(const client& zk, const std::string& base, const std::string& name,
              const provider_options& options = provider_options());
-    provider(provider&&) noexcept = default;
+    provider(provider&& other) noexcept;
     provider& operator=(provider&& other) noexcept;
     ~provider();
 
     /// *Completes when* an instance can be picked, at once if there is one: waits for the first.
-    /// *Fails with* errc::client_closed when the client or this is closed first, errc::forked, zk_errc::auth_failed.
+    /// *Fails with* errc::client_closed when the client or this is closed first, errc::forked, zk_errc::auth_failed, and
+    /// with session_renewal::none errc::session_expired.
     /// *Cancellation* ends the wait only; nothing counts as outstanding then.
     asio::awaitable<picked> pick() const;
 
@@ -108,6 +110,7 @@ public:
 private:
     std::string path_;
     std::shared_ptr<discovery_detail::provider_state> state_;
+    std::unique_ptr<discovery_detail::provider_work> work_;  // with state_
 };
 
 }  // namespace zkasio

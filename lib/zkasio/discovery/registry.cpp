@@ -65,9 +65,10 @@ asio::awaitable<std::vector<std::string>> service_names(client zk, std::string b
 
 // Those that go meanwhile are none.
 void add(roster& all, const std::string& node, const pending_data& answered) {
+    node_data is;
     node_state state;
     try {
-        const node_data is = answered.get();
+        is = answered.get();
         state.data = is.data;
         state.czxid = is.stat.czxid;
         state.mzxid = is.stat.mzxid;

@@ -28,7 +28,9 @@ public:
 
     /// *Completes when* the instance can be found: its node stands. Where another session has a node of that id, it
     /// waits until that is gone (Curator removes it): a process that starts again under the same id waits until the
-    /// session of its predecessor has ended.
+    /// session of its predecessor has ended. So it does where a node is ephemeral and the type wants none, or the other
+    /// way round. A service_type::fixed or permanent instance takes over a node that stands there already, and writes
+    /// itself into it.
     /// *Fails with* errc::invalid_path for a name or an id that is no name of a node, as service_instance::to_json(),
     /// as persistent_node::created(). *Cancellation*: leaves no node behind; that goes on in the background.
     asio::awaitable<announcement> announce(service_instance is) const;

@@ -1,6 +1,7 @@
 #include <zkasio/discovery/service_instance.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/operations.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -8,7 +9,6 @@
 #include <array>
 #include <cstddef>
 #include <limits>
-#include <random>
 
 namespace zkasio {
 namespace {
@@ -101,15 +101,6 @@ std::string quoted(const std::string& text, const char* what) {
     }
 }
 
-std::string random_uuid() {
-    static thread_local std::mt19937_64 engine{std::random_device()()};
-    static constexpr char digits[] = "0123456789abcdef";
-    std::string id = "xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx";
-    for (char& c : id)
-        if (c == 'x') c = digits[engine() % 16];
-    return id;
-}
-
 }  // namespace
 
 const char* to_string(service_type type) noexcept { return type_names[static_cast<std::size_t>(type)]; }
@@ -118,15 +109,19 @@ service_instance::service_instance() noexcept = default;
 
 service_instance::service_instance(std::string name)
     : name_(std::move(name)),
-      id_(random_uuid()),
+      id_(new_protection_id()),
       registered_(std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now())) {}
 
 std::optional<double> service_instance::payload_number(std::string_view key) const {
-    const json object = parsed(payload_, "payload");
-    if (!object.is_object()) return std::nullopt;
-    const auto found = object.find(std::string(key));
-    if (found == object.end() || !found->is_number()) return std::nullopt;
-    return found->get<double>();
+    try {
+        const json object = parsed(payload_, "payload");
+        if (!object.is_object()) return std::nullopt;
+        const auto found = object.find(std::string(key));
+        if (found == object.end() || !found->is_number()) return std::nullopt;
+        return found->get<double>();
+    } catch (const error&) {  // no JSON
+        return std::nullopt;
+    }
 }
 
 // By hand: the fields in Curator's order, and what is JSON already as it is.

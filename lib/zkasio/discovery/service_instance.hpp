@@ -11,12 +11,14 @@
 
 namespace zkasio {
 
-/// How long the node of a service_instance lives, as Curator's ServiceType says it.
+/// How long the node of a service_instance lives, as Curator's ServiceType says it. Its announcement removes it in any
+/// case, when it is withdrawn or destroyed: the types differ in what is left when the process or its session dies. One
+/// that is to stay behind a process that ends in order is written as any other node, see to_json().
 enum class service_type {
-    dynamic,             ///< for as long as it is announced, and its process lives
-    fixed,               ///< "STATIC": until somebody removes it
-    permanent,           ///< until somebody removes it
-    dynamic_sequential,  ///< dynamic, and the server appends a number to the name of the node
+    dynamic,             ///< nothing
+    fixed,               ///< "STATIC": the node, until it is removed, or the same is announced again and withdrawn
+    permanent,           ///< as fixed
+    dynamic_sequential,  ///< nothing; and the server appends a number to the name of the node
 };
 ZKASIO_EXPORT const char* to_string(service_type type) noexcept;
 
@@ -54,7 +56,8 @@ public:
     const std::string& uri_spec() const noexcept { return uri_spec_; }
     bool enabled() const noexcept { return enabled_; }
 
-    /// The number that a payload that is an object has under this key; nothing where there is none.
+    /// The number that a payload that is an object has under this key; nothing where there is none, and of a payload
+    /// that is no JSON.
     std::optional<double> payload_number(std::string_view key) const;
 
     /// What Curator's JsonInstanceSerializer writes. "enabled" is there only when it is false: Curator's default does

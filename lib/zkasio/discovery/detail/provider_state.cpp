@@ -6,6 +6,7 @@
 #include <chrono>
 #include <exception>
 #include <random>
+#include <system_error>
 #include <utility>
 
 namespace zkasio::discovery_detail {
@@ -23,14 +24,15 @@ std::uint64_t random_seed() {
     return std::uint64_t(source()) << 32 | source();
 }
 
-std::error_code code_in_end(const std::exception_ptr& ended) {
+// The cache has ended with the client: nothing has failed.
+bool is_closed(const std::exception_ptr& failed) {
     try {
-        if (ended) std::rethrow_exception(ended);
+        std::rethrow_exception(failed);
     } catch (const std::system_error& e) {
-        return e.code();
+        return e.code() == errc::client_closed;
     } catch (...) {
+        return false;
     }
-    return errc::client_closed;
 }
 
 const provider_state::ptr& there(const provider_state::ptr& state) {
@@ -43,32 +45,26 @@ const provider_state::ptr& there(const provider_state::ptr& state) {
 provider_state::provider_state(const client& zk, std::string path, const provider_options& options)
     : events_(zk),
       path_(std::move(path)),
-      cache_(zk, path_),
       picker_(options.strategy().how(), policy_of(options), random_seed()),
       roster_(options.strategy().weight(), options.filter(), policy_of(options)),
       pool_(std::make_unique<const pick_pool>()) {}
 
 // ------------------------------------------------------------------------------------------------------- following
 
-void provider_state::begin(client zk) {
-    auto body = [self = shared_from_this()](const session&) { return follow(self); };
-    auto on_end = [self = weak_from_this()](std::exception_ptr ended) {
-        if (const ptr s = self.lock()) s->end(code_in_end(ended));
-    };
-    loop_ = run_in_each_session(std::move(zk), body, on_end);
-}
-
-asio::awaitable<void> provider_state::follow(ptr self) {
-    const cache_changes changes = self->cache_.changes();
+asio::awaitable<void> provider_state::follow(ptr self, std::shared_ptr<const children_cache> cache) {
+    std::exception_ptr failed;
     try {
+        const cache_changes changes = cache->changes();
         for (;;) {
             const cache_update update = co_await changes.next();
             self->apply(update);
         }
     } catch (...) {
-        self->lose_sight();
-        throw;
+        failed = std::current_exception();
     }
+    self->lose_sight();
+    if (self->has_ended() || is_closed(failed)) co_return;
+    std::rethrow_exception(failed);
 }
 
 void provider_state::apply(const cache_update& update) {
@@ -112,15 +108,10 @@ void provider_state::publish(listing next, std::unique_ptr<const pick_pool> pool
     notify(std::move(lock));
 }
 
-void provider_state::stop() noexcept {
-    loop_.stop();
-    end(errc::client_closed);
-}
-
-void provider_state::end(std::error_code why) noexcept {
+void provider_state::end(std::exception_ptr why) noexcept {
     std::unique_lock lock(mutex_);
-    if (ended_) return;
-    ended_ = why;
+    if (std::exchange(ended_, true)) return;
+    why_ = std::move(why);
     pool_.set(std::make_unique<const pick_pool>());
     if (latest_ && latest_->current) {
         auto last = std::make_shared<listing>(*latest_);
@@ -152,12 +143,41 @@ void provider_state::notify(std::unique_lock<std::mutex> lock) {
     if (waited_for) waited_for->fire();
 }
 
+bool provider_state::has_ended() const {
+    const std::lock_guard lock(mutex_);
+    return ended_;
+}
+
+// Under the mutex.
+void provider_state::check_alive() const {
+    if (!ended_) return;
+    std::error_code code = errc::client_closed;
+    try {
+        if (why_) std::rethrow_exception(why_);
+    } catch (const error& e) {
+        if (e.code() != errc::client_closed && e.code() != errc::forked) throw;
+        code = e.code();  // said by the loop, of itself
+    }
+    throw error(code, "provider", path_);
+}
+
 // To be asked for before one looks: what comes between the two is not missed.
 one_shot_event provider_state::next_notice() {
     const std::lock_guard lock(mutex_);
-    if (ended_) throw error(ended_, "provider", path_);
+    check_alive();
     if (!waited_for_) waited_for_.emplace(events_.make_one_shot_event());
     return *waited_for_;
+}
+
+// What it fails with says whose wait it was.
+asio::awaitable<void> provider_state::wait(ptr self, one_shot_event notice) {
+    std::error_code failed;
+    try {
+        co_await notice.wait();
+    } catch (const std::system_error& e) {
+        failed = e.code();
+    }
+    if (failed) throw error(failed, "provider", self->path_);
 }
 
 asio::awaitable<picked> provider_state::pick(ptr self, std::optional<std::uint64_t> key) {
@@ -165,7 +185,7 @@ asio::awaitable<picked> provider_state::pick(ptr self, std::optional<std::uint64
     while (!next) {
         const one_shot_event notice = self->next_notice();
         next = self->try_pick(key);
-        if (!next) co_await notice.wait();
+        if (!next) co_await wait(self, notice);
     }
     co_return next;
 }
@@ -173,7 +193,7 @@ asio::awaitable<picked> provider_state::pick(ptr self, std::optional<std::uint64
 asio::awaitable<void> provider_state::ready(ptr self) {
     while (!there(self)->latest()) {
         const one_shot_event notice = self->next_notice();
-        if (!self->latest()) co_await notice.wait();
+        if (!self->latest()) co_await wait(self, notice);
     }
 }
 
@@ -182,18 +202,7 @@ asio::awaitable<service_view> provider_state::changed(ptr self, service_view see
         const one_shot_event notice = there(self)->next_notice();
         const service_view now = make_service_view::of(self->latest());
         if (now.version() != seen.version()) co_return now;
-        co_await notice.wait();
-    }
-}
-
-asio::awaitable<void> provider_state::closed(ptr self) {
-    there(self)->stop();
-    co_await self->cache_.close();
-    try {
-        co_await self->loop_.stopped();
-    } catch (const std::system_error& e) {
-        // Whatever has ended it before: it is over.
-        if (e.code() == condition::cancelled) throw;
+        co_await wait(self, notice);
     }
 }
 

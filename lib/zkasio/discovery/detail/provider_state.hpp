@@ -8,28 +8,33 @@
 #include <zkasio/discovery/detail/roster.hpp>
 #include <zkasio/discovery/provider.hpp>
 #include <zkasio/one_shot_event.hpp>
-#include <zkasio/session_loop.hpp>
 
 #include <asio/awaitable.hpp>
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <system_error>
 
 namespace zkasio::discovery_detail {
 
-/// Behind a provider: follows a children_cache on the client's strand, and shows what it knows to any threads. Begins
-/// and ends with begin() and stop().
-class provider_state : public std::enable_shared_from_this<provider_state> {
+/// Behind a provider: follows a children_cache on the client's strand, and shows what it knows to any threads. What
+/// pick() and others return holds this, and neither the cache nor the loop in which it is followed: those end with the
+/// provider, whoever still has something to await.
+class provider_state {
 public:
     using ptr = std::shared_ptr<provider_state>;
 
     provider_state(const client& zk, std::string path, const provider_options& options);
-    void begin(client zk);
-    void stop() noexcept;
+
+    /// The body of the loop: returns once this has ended, and when the client is closed.
+    static asio::awaitable<void> follow(ptr self, std::shared_ptr<const children_cache> cache);
+    /// Nothing is picked from now on. @param why null: the provider or the client was closed. The first call counts.
+    void end(std::exception_ptr why) noexcept;
+
+    const operations& events() const noexcept { return events_; }
 
     /// From any thread.
     picked try_pick(std::optional<std::uint64_t> key) noexcept;
@@ -38,23 +43,20 @@ public:
     static asio::awaitable<picked> pick(ptr self, std::optional<std::uint64_t> key);
     static asio::awaitable<void> ready(ptr self);
     static asio::awaitable<service_view> changed(ptr self, service_view seen);
-    static asio::awaitable<void> closed(ptr self);
 
 private:
-    static asio::awaitable<void> follow(ptr self);
+    static asio::awaitable<void> wait(ptr self, one_shot_event notice);
     void apply(const cache_update& update);
     void set(const std::string& node, const cached_node& is);
     void publish(listing next, std::unique_ptr<const pick_pool> pool);
     void lose_sight();
-    void end(std::error_code why) noexcept;
     void notify(std::unique_lock<std::mutex> lock);
+    bool has_ended() const;
+    void check_alive() const;
     one_shot_event next_notice();
-    void check() const;
 
     const operations events_;
     const std::string path_;
-    const children_cache cache_;
-    session_loop loop_;
     picker picker_;
     roster roster_;  // on the strand
     published<pick_pool> pool_;
@@ -62,7 +64,8 @@ private:
     mutable std::mutex mutex_;  // of what follows, and pool_.set()
     listing_ptr latest_;        // null: not ready
     std::optional<one_shot_event> waited_for_;
-    std::error_code ended_;
+    bool ended_ = false;
+    std::exception_ptr why_;  // null: it was closed
 };
 
 }  // namespace zkasio::discovery_detail

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,7 +17,7 @@ namespace zkasio::discovery_detail {
 
 /// What a server says of one node.
 struct node_state {
-    std::string data;
+    std::string_view data;
     std::int64_t czxid = 0, mzxid = 0;
     bool readable = true;
 };
