@@ -27,6 +27,10 @@ inline nlohmann::json parse_json(std::string_view text, std::size_t deepest = 64
     return nlohmann::json::parse(text, look);
 }
 
+/// What fits into which type is what nlohmann_json says: it takes 1.9 for the int 1, and a number that is too large for
+/// an int without its upper bits. Where that matters, read it as a larger type, or as double, and look at it in
+/// config_options::validate().
+///
 /// T has from_json() and to_json(), see NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE, or is nlohmann::json itself.
 template <class T>
 config_format<T> json_format() {

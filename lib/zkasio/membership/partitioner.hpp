@@ -49,7 +49,8 @@ ZKASIO_EXPORT asio::awaitable<void> run_partitioner(partition_body body, client 
 /// The nodes are those of kazoo's SetPartitioner, and both can share work: `<path>/party`, a ShallowParty, and
 /// `<path>/locks/<partition>`, a Lock. kazoo's members give everything up at each change, and take it again. They sort
 /// the partitions as Python objects, and we sort their names: to be divided alike, they have to be strings there (the
-/// numbers 2 and 10 are in another order than "2" and "10").
+/// numbers 2 and 10 are in another order than "2" and "10"). As kazoo, this takes whatever is in `<path>/party` for a
+/// member: nothing else may be there, or the partitions that are for it are worked on by nobody.
 ///
 /// What the members return takes along what it needs: the object may be gone before it is awaited, and while it runs.
 /// Copies are the same member. One that was moved from refuses everything with errc::invalid_argument, and is
