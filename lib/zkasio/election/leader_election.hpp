@@ -82,7 +82,8 @@ public:
     /// errc::not_connected and whatever else is condition::retryable: then it tries again, after the pauses of
     /// client_options::retry(). So it may be called while there is no server.
     /// *Cancellation*: is passed on to the body; when it has ended, we resign in the background, and this fails with
-    /// asio::error::operation_aborted. If the body has completed all the same, its value is returned.
+    /// asio::error::operation_aborted, or with what else the body has thrown. If the body has completed all the same,
+    /// its value is returned.
     /// *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
     asio::awaitable<detail::body_value<Body, leadership&>> lead(Body&& body, lead_options how = lead_options()) const {
