@@ -23,6 +23,11 @@ struct boot_clock {
         ::clock_gettime(CLOCK_BOOTTIME, &t);
         return time_point(std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec));
     }
+    /// When `d` has passed, which is not negative; time_point::max() when that is never.
+    static time_point after(duration d) noexcept {
+        const time_point begin = now();
+        return d > time_point::max() - begin ? time_point::max() : begin + d;
+    }
 };
 
 }  // namespace zkasio

@@ -66,8 +66,7 @@ asio::awaitable<bool> run_until_deadline(std::function<asio::awaitable<void>()> 
 boot_clock::time_point end_of(std::chrono::nanoseconds limit) {
     if (limit < std::chrono::nanoseconds::zero())
         throw error(errc::invalid_argument, "timeout", {}, "a time limit is not negative");
-    const auto now = boot_clock::now();
-    return limit > boot_clock::time_point::max() - now ? boot_clock::time_point::max() : now + limit;
+    return boot_clock::after(limit);
 }
 
 asio::awaitable<void> run_with_timeout(boot_clock::time_point end, std::function<asio::awaitable<void>()> body) {

@@ -4,6 +4,7 @@
 #include "support/test_client.hpp"
 
 #include <zkasio/locks/mutex.hpp>
+#include <zkasio/membership/persistent_node.hpp>
 #include <zkasio/session_loop.hpp>
 
 #include <cstdlib>
@@ -48,6 +49,7 @@ struct parent {
     std::optional<lock_guard> guard;
     std::optional<session> on;
     std::optional<session_loop> loop;
+    std::optional<persistent_node> member;
     std::vector<std::unique_ptr<running>> waiting;
 
     void run(asio::awaitable<void> task) {
@@ -74,6 +76,9 @@ struct parent {
         co_await more_than_a_session.async_wait(asio::use_awaitable);
         CHECK(guard->held());
         CHECK_FALSE(on->over());
+        const std::optional<node_stat> member_node = co_await zk->exists(member->path());
+        CHECK(member_node);
+        CHECK(member_node->ephemeral_owner == on->id());
         const client other(io.get_executor(), options());
         const auto seen = co_await other.exists(guard->path());
         CHECK(seen);
@@ -134,6 +139,8 @@ std::string all_fail(parent& p, asio::io_context& io, const mutex& lock) {
     check(says_forked(io, *p.guard));
     check(fails_with_forked(io, p.loop->stopped(), "stopped"));
     check(fails_with_forked(io, p.guard->release(), "release"));
+    check(fails_with_forked(io, p.member->ended(), "ended"));
+    check(fails_with_forked(io, p.member->set_data("by the child"), "set_data"));
     return wrong;
 }
 
@@ -180,6 +187,8 @@ void fork_with_lock_held(const std::function<std::string(std::unique_ptr<parent>
         auto queue = [](mutex m) -> asio::awaitable<void> { co_await m.acquire(); };
         p->waiting.push_back(std::make_unique<running>(p->io.get_executor(), queue(*lock)));
         co_await until_queued(*p->zk, dir + "/lock", 2);
+        p->member.emplace(*p->zk, dir + "/node", "by the parent");
+        co_await p->member->created();
     };
     p->run(begin());
     if (notify) p->io.notify_fork(asio::io_context::fork_prepare);
@@ -195,6 +204,7 @@ void fork_with_lock_held(const std::function<std::string(std::unique_ptr<parent>
         for (const auto& w : p->waiting) w->cancel();
         for (const auto& w : p->waiting) co_await w->end();
         auto goes_on = p->loop->stopped();
+        co_await p->member->leave();
         p->loop->stop();
         co_await std::move(goes_on);
         co_await p->guard->release();
@@ -206,6 +216,7 @@ void fork_with_lock_held(const std::function<std::string(std::unique_ptr<parent>
     p->guard.reset();
     p->on.reset();
     p->loop.reset();
+    p->member.reset();
     lock.reset();
     p->waiting.clear();
     p->zk.reset();
@@ -246,6 +257,7 @@ TEST_CASE("fork: a child that destroys all that it got harms nobody") {
             p->waiting.clear();
             p->on.reset();
             p->loop.reset();
+            p->member.reset();
             p->zk.reset();
             if (notify) p->io.poll();  // what that has left to do
             return std::string();
@@ -257,6 +269,7 @@ TEST_CASE("fork: a child that destroys all that it got harms nobody") {
             p->guard.reset();
             p->on.reset();
             p->loop.reset();
+            p->member.reset();
             p->zk.reset();
             lock.reset();
             p.reset();

@@ -228,3 +228,17 @@ TEST_CASE("persistent node: a sequential one keeps its name unless that is taken
     };
     with_client(body);
 }
+
+TEST_CASE("persistent node: the root is refused") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        std::string text;
+        try {
+            const persistent_node root(zk, "/");
+        } catch (const error& e) {
+            text = e.what();
+        }
+        CHECK(text == "persistent_node /: invalid path (the root stands by itself)");
+        co_return;
+    };
+    with_client(body);
+}

@@ -112,11 +112,6 @@ asio::awaitable<void> wait_until(boot_clock::time_point end) {
     co_await timer.async_wait(asio::use_awaitable);
 }
 
-boot_clock::time_point after(std::chrono::nanoseconds tenure) {
-    const auto now = boot_clock::now();
-    return tenure > boot_clock::time_point::max() - now ? boot_clock::time_point::max() : now + tenure;
-}
-
 asio::awaitable<leadership> stand(client zk, mutex queue) {
     auto campaign = [&] { return elected(queue, acquire_options()); };
     co_return co_await retry_until_certain(zk.make_back_off(), campaign);
@@ -124,7 +119,7 @@ asio::awaitable<leadership> stand(client zk, mutex queue) {
 
 // One term, from the election to the end of the body, and of the minimum tenure.
 asio::awaitable<term_end> serve(leadership& leader, const lead_body& body, std::chrono::nanoseconds tenure) {
-    const boot_clock::time_point earliest_end = after(tenure);
+    const boot_clock::time_point earliest_end = boot_clock::after(tenure);
     bool body_has_returned = false;
     auto term = [&]() -> asio::awaitable<void> {
         co_await body(leader);

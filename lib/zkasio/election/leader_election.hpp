@@ -74,9 +74,9 @@ public:
     /// then: with what it returns, and with the zkasio::error or cancellation that it throws, since a lost session has
     /// many faces. Any other exception is not taken for one of these.
     ///
-    /// *Completes when* the body has ended by itself while we led: we resign, and what it has returned is returned, also
-    /// when the resignation fails, because the client was closed meanwhile for one. With lead_options::requeue() we
-    /// stand again instead, so that this only ends by failing. A body may resign itself.
+    /// *Completes when* the body has ended by itself while we led: we resign, and what it has returned is returned;
+    /// also when the resignation fails, because the client was closed meanwhile for one. With lead_options::requeue()
+    /// we stand again instead, so that this only ends by failing. A body may resign itself.
     /// *Fails with* what the body throws while we lead, and with what is no zkasio::error even then when we have lost
     /// the leadership; we have resigned by then, or do so in the background. With what campaign() fails with, but for
     /// errc::not_connected and whatever else is condition::retryable: then it tries again, after the pauses of

@@ -56,7 +56,8 @@ public:
 
     /// *Completes when* the node stands, at once if it does, with its path: that of a sequential one has its number. As
     /// state() this tells what was known last: that somebody has removed the node, or that the session has expired, may
-    /// be on its way, and while there is no connection nothing is heard of it.
+    /// be on its way, and while there is no connection nothing is heard of it. Nor is it in a child process whose loop
+    /// does not run.
     /// *Fails with* errc::client_closed once leave() was called, else as ended(). *Cancellation* ends the wait only.
     asio::awaitable<std::string> created() const;
 

@@ -5,9 +5,8 @@
 namespace zkasio::lock_detail {
 
 time_limit time_limit::after(std::chrono::nanoseconds duration) noexcept {
-    const auto now = boot_clock::now();
-    if (duration < std::chrono::nanoseconds::zero()) return {now, true};
-    return {duration > boot_clock::time_point::max() - now ? boot_clock::time_point::max() : now + duration, false};
+    if (duration < std::chrono::nanoseconds::zero()) return {boot_clock::now(), true};
+    return {boot_clock::after(duration), false};
 }
 
 asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string operation, std::string path,

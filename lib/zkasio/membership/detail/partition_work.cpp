@@ -26,11 +26,6 @@ leader_election lock_of(const client& zk, const std::string& path, const std::st
     return leader_election(zk, join_path(join_path(path, "locks"), name), options);
 }
 
-boot_clock::time_point end_of_settling(std::chrono::nanoseconds settle) {
-    const auto now = boot_clock::now();
-    return settle > boot_clock::time_point::max() - now ? boot_clock::time_point::max() : now + settle;
-}
-
 // A partition is ours.
 class owned_entry {
 public:
@@ -91,7 +86,7 @@ void partition_work::assign(task_scope& tasks, const group_view& view) {
 asio::awaitable<group_view> partition_work::settled(const group_observer& observer, group_view view) {
     auto next = [&] { return observer.next(); };
     for (;;) {
-        const auto end = end_of_settling(options_.settle());
+        const auto end = boot_clock::after(options_.settle());
         std::optional<group_view> other = co_await run_with_deadline(end, next);
         if (!other) co_return view;
         view = std::move(*other);
