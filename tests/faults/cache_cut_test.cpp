@@ -16,7 +16,7 @@ using namespace zkasio::test;
 
 namespace {
 
-constexpr int all_changes = 100'000, all_cuts = 200, writers = 40;
+constexpr int all_changes = 100'000, all_cuts = 200, change_makers = 40;
 
 using known_data = std::map<std::string, std::string>;
 
@@ -26,13 +26,13 @@ known_data known_in(const tree_view& view) {
     return all;
 }
 
-asio::awaitable<known_data> listed(client zk, std::string path) {
+asio::awaitable<known_data> listed_tree(client zk, std::string path) {
     known_data all;
     const node_data node = co_await zk.get(path);
     all[path] = node.data;
     const node_children children = co_await zk.children(path);
     for (const std::string& name : children.names) {
-        const known_data below = co_await listed(zk, path + "/" + name);
+        const known_data below = co_await listed_tree(zk, path + "/" + name);
         all.insert(below.begin(), below.end());
     }
     co_return all;
@@ -58,8 +58,8 @@ asio::awaitable<void> change_at_random(client zk, std::string dir, unsigned seed
 }
 
 // Somebody who knows no more than what the cache has told him.
-struct follower {
-    explicit follower(cache_changes c) : changes(std::move(c)) {}
+struct cache_follower {
+    explicit cache_follower(cache_changes c) : changes(std::move(c)) {}
     cache_changes changes;
     known_data known;
     int updates = 0, looked_again = 0, wrong = 0;
@@ -81,7 +81,18 @@ struct follower {
     }
 };
 
-asio::awaitable<void> cut_again_and_again(fault_proxy& proxy, std::shared_ptr<int> made) {
+// Each knows in the end what the servers know, and was never told nonsense.
+asio::awaitable<void> until_all_know(const std::vector<std::unique_ptr<cache_follower>>& followers,
+                                     const known_data& wanted) {
+    for (const auto& f : followers) {
+        auto knows = [&]() -> asio::awaitable<bool> { co_return f->known == wanted; };
+        co_await eventually(knows);
+        CHECK(f->wrong == 0);
+        CHECK(f->updates > all_cuts);
+    }
+}
+
+asio::awaitable<void> cut_during_changes(fault_proxy& proxy, std::shared_ptr<int> made) {
     for (int cut = 1; cut <= all_cuts; ++cut) {
         const int at = all_changes / (all_cuts + 1) * cut;
         auto reached = [&]() -> asio::awaitable<bool> { co_return *made >= at; };
@@ -101,34 +112,29 @@ TEST_CASE("tree_cache: 200 cuts during 100000 random changes and all readers kno
         const tree_cache cache(reader, dir);
         co_await cache.ready();
 
-        std::vector<std::unique_ptr<follower>> followers;
+        std::vector<std::unique_ptr<cache_follower>> followers;
         std::vector<running> following;
         for (int i = 0; i < 8; ++i) {
-            followers.push_back(std::make_unique<follower>(cache.changes()));
+            followers.push_back(std::make_unique<cache_follower>(cache.changes()));
             following.emplace_back(executor, followers.back()->follow(i * 3));
         }
         const auto made = std::make_shared<int>(0);
         std::vector<running> changing;
-        for (unsigned i = 0; i < writers; ++i) changing.emplace_back(executor, change_at_random(writer, dir, i, made));
-        co_await cut_again_and_again(proxy, made);
+        for (unsigned i = 0; i < change_makers; ++i) changing.emplace_back(executor, change_at_random(writer, dir, i, made));
+        co_await cut_during_changes(proxy, made);
         for (const running& r : changing) {
             const std::exception_ptr failed = co_await r.end();
             if (failed) std::rethrow_exception(failed);
         }
         CHECK(proxy.connections() > all_cuts / 2);
 
-        const known_data wanted = co_await listed(writer, dir);
+        const known_data wanted = co_await listed_tree(writer, dir);
         CHECK(wanted.size() > 100);
         auto equal = [&]() -> asio::awaitable<bool> {
             co_return cache.snapshot().current() && known_in(cache.snapshot()) == wanted;
         };
         co_await eventually(equal);
-        for (const auto& f : followers) {
-            auto knows = [&]() -> asio::awaitable<bool> { co_return f->known == wanted; };
-            co_await eventually(knows);
-            CHECK(f->wrong == 0);
-            CHECK(f->updates > all_cuts);
-        }
+        co_await until_all_know(followers, wanted);
         for (running& r : following) {
             r.cancel();
             co_await r.code();

@@ -13,7 +13,9 @@ TEST_CASE("a persistent node replaces what a session that was given up has left 
         co_await node.created();
         const node_data before = co_await zk.get("/node");
         server.kill();
-        auto given_up = [&]() -> asio::awaitable<bool> { co_return zk.session_now().id() != before.stat.ephemeral_owner; };
+        auto given_up = [&]() -> asio::awaitable<bool> {
+            co_return zk.session_now().id() != before.stat.ephemeral_owner;
+        };
         co_await eventually(given_up, 40s);
         // Sessions live for one more timeout when a server is back.
         server.start();

@@ -87,6 +87,32 @@ TEST_CASE("persistent node: cut connections leave it standing once and with the 
     with_client(body);
 }
 
+TEST_CASE("persistent node: destroyed while the answer to its create is lost it leaves nothing") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "persistent-node-lost");
+        const auto executor = co_await asio::this_coro::executor;
+        for (int steps = 1; steps < 12; ++steps) {
+            fault_proxy proxy(first_server());
+            // The answer to the connect request is 41 bytes long, and passes; of the next one only the beginning does.
+            proxy.plan_connections([](std::size_t n) {
+                fault_proxy::plan plan;
+                if (n == 0) plan.cut_replies_after = 45;
+                return plan;
+            });
+            const test_client cut(executor, options(proxy.address()));
+            co_await cut.connected();
+            {
+                const persistent_node node(cut, dir + "/node", "x");
+                co_await turns(steps);
+            }
+            co_await cut.idle();
+            co_await nothing_left(zk, dir);
+            co_await cut.close();
+        }
+    };
+    with_client(body);
+}
+
 TEST_CASE("persistent node: what the servers refuse for good ends it with words") {
     auto body = [](test_client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "persistent-node-refused");

@@ -143,11 +143,9 @@ TEST_CASE("persistent node: the node of another session is waited for and never 
     with_client(body);
 }
 
-TEST_CASE("persistent node: the node of a resumed session is ours") {
+TEST_CASE("persistent node: a node that its session owns already is ours") {
     auto body = [](test_client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "persistent-node-resumed");
-        const auto executor = co_await asio::this_coro::executor;
-        const session_credentials mine = co_await zk.credentials();
         const created old = co_await zk.create(dir + "/node", "old", create_options().mode(create_mode::ephemeral));
         const persistent_node node(zk, dir + "/node", "new");
         co_await node.created();

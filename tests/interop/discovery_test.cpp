@@ -32,7 +32,7 @@ asio::awaitable<std::string> answer_to(peer& curator, std::string command) {
 }
 
 // What Curator says in the end.
-asio::awaitable<void> until_answer(peer& curator, std::string command, std::string wanted) {
+asio::awaitable<void> until_curator_says(peer& curator, std::string command, std::string wanted) {
     const auto equal = [&]() -> asio::awaitable<bool> {
         const std::string answer = co_await answer_to(curator, command);
         co_return answer == wanted;
@@ -68,29 +68,29 @@ TEST_CASE("discovery: Curator reads what we announce") {
         const registry services(zk, dir);
         const std::string instances = "instances " + dir + " orders", provide = "provide " + dir + " orders";
         const announcement a = co_await services.announce(our_instance("a", 8080, 5));
-        co_await until_answer(curator, "names " + dir, "names orders");
-        co_await until_answer(curator, instances, "instances a:10.0.0.2:8080:5:DYNAMIC");
-        co_await until_answer(curator, provide, "provided a:10.0.0.2:8080:5:DYNAMIC");
+        co_await until_curator_says(curator, "names " + dir, "names orders");
+        co_await until_curator_says(curator, instances, "instances a:10.0.0.2:8080:5:DYNAMIC");
+        co_await until_curator_says(curator, provide, "provided a:10.0.0.2:8080:5:DYNAMIC");
 
         co_await a.update(our_instance("a", 8081, 6));
-        co_await until_answer(curator, provide, "provided a:10.0.0.2:8081:6:DYNAMIC");
+        co_await until_curator_says(curator, provide, "provided a:10.0.0.2:8081:6:DYNAMIC");
         co_await a.update(our_instance("a", 8081, 6).enabled(false));
-        co_await until_answer(curator, instances, "instances a:10.0.0.2:8081:6:DYNAMIC:disabled");
-        co_await until_answer(curator, provide, "provided nothing");
+        co_await until_curator_says(curator, instances, "instances a:10.0.0.2:8081:6:DYNAMIC:disabled");
+        co_await until_curator_says(curator, provide, "provided nothing");
         co_await a.update(our_instance("a", 8081, 6));
-        co_await until_answer(curator, provide, "provided a:10.0.0.2:8081:6:DYNAMIC");
+        co_await until_curator_says(curator, provide, "provided a:10.0.0.2:8081:6:DYNAMIC");
         co_await expire_session(zk);  // announced again
         const auto again = [&]() -> asio::awaitable<bool> {
             const std::optional<node_stat> stat = co_await second.exists(a.path());
             co_return stat && stat->ephemeral_owner == zk.session_now().id();
         };
         co_await eventually(again);
-        co_await until_answer(curator, provide, "provided a:10.0.0.2:8081:6:DYNAMIC");
+        co_await until_curator_says(curator, provide, "provided a:10.0.0.2:8081:6:DYNAMIC");
         co_await a.withdraw();
-        co_await until_answer(curator, instances, "instances ");
-        co_await until_answer(curator, provide, "provided nothing");
+        co_await until_curator_says(curator, instances, "instances ");
+        co_await until_curator_says(curator, provide, "provided nothing");
         const announcement fixed = co_await services.announce(our_instance("f", 1, 1).type(service_type::fixed));
-        co_await until_answer(curator, provide, "provided f:10.0.0.2:1:1:STATIC");
+        co_await until_curator_says(curator, provide, "provided f:10.0.0.2:1:1:STATIC");
         co_await fixed.withdraw();
         co_await second.close();
         co_await curator.exit();

@@ -130,7 +130,7 @@ asio::awaitable<void> keep_tokens(leader_observer observer, std::shared_ptr<std:
     }
 }
 
-asio::awaitable<void> finish(std::vector<running> ours) {
+asio::awaitable<void> all_ended(std::vector<running> ours) {
     for (const running& r : ours) {
         const std::exception_ptr failed = co_await r.end();
         if (failed) std::rethrow_exception(failed);
@@ -157,7 +157,7 @@ asio::awaitable<void> lead_under_load(client zk, client second, std::string dir,
             t.process.send("load" + std::to_string(i) + " load " + t.kind + " " + path + " " + std::to_string(rounds) +
                            " " + record);
     }
-    co_await finish(std::move(ours));
+    co_await all_ended(std::move(ours));
     for (int i = 0; i < tasks; ++i)
         for (const library& t : theirs) {
             const std::string answer = co_await t.process.expect("load" + std::to_string(i));

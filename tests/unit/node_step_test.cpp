@@ -4,6 +4,7 @@
 #include <zkasio/membership/persistent_node_state.hpp>
 
 #include <limits>
+#include <optional>
 
 using namespace zkasio;
 using namespace zkasio::membership_detail;
@@ -28,59 +29,63 @@ node_stat node_of(std::int64_t owner, std::int64_t czxid = 100) {
     return stat;
 }
 
+node_step step_of(const std::optional<node_stat>& seen, const node_facts& facts) {
+    return membership_detail::next_step(seen, facts);
+}
+
 }  // namespace
 
 TEST_CASE("a node that is missing is created in every mode") {
     for (const create_mode mode : {create_mode::ephemeral, create_mode::persistent, create_mode::container,
                                    create_mode::ephemeral_sequential, create_mode::persistent_ttl})
-        CHECK(next_step(std::nullopt, knowing(mode, 100)) == node_step::create);
+        CHECK(step_of(std::nullopt, knowing(mode, 100)) == node_step::create);
 }
 
 TEST_CASE("an ephemeral node is ours if our session owns it and gets our data unless we have created it") {
-    CHECK(next_step(node_of(our_session), knowing(create_mode::ephemeral, 100)) == node_step::stay);
-    CHECK(next_step(node_of(our_session), knowing(create_mode::ephemeral, 99)) == node_step::write_data);
-    CHECK(next_step(node_of(our_session), knowing(create_mode::ephemeral)) == node_step::write_data);
+    CHECK(step_of(node_of(our_session), knowing(create_mode::ephemeral, 100)) == node_step::stay);
+    CHECK(step_of(node_of(our_session), knowing(create_mode::ephemeral, 99)) == node_step::write_data);
+    CHECK(step_of(node_of(our_session), knowing(create_mode::ephemeral)) == node_step::write_data);
     node_facts asked = knowing(create_mode::ephemeral, 100);
     asked.has_new_data = true;
-    CHECK(next_step(node_of(our_session), asked) == node_step::write_data);
+    CHECK(step_of(node_of(our_session), asked) == node_step::write_data);
     CHECK(is_ours(node_of(our_session), knowing(create_mode::ephemeral)));
 }
 
 TEST_CASE("an ephemeral node waits until the node of another session or one without a session has gone") {
     for (const std::int64_t owner : {std::int64_t(8), std::int64_t(0), container, with_ttl}) {
-        CHECK(next_step(node_of(owner), knowing(create_mode::ephemeral)) == node_step::wait_until_gone);
-        CHECK(next_step(node_of(owner), knowing(create_mode::ephemeral, 100)) == node_step::wait_until_gone);
+        CHECK(step_of(node_of(owner), knowing(create_mode::ephemeral)) == node_step::wait_until_gone);
+        CHECK(step_of(node_of(owner), knowing(create_mode::ephemeral, 100)) == node_step::wait_until_gone);
         CHECK_FALSE(is_ours(node_of(owner), knowing(create_mode::ephemeral, 100)));
-        CHECK(next_step(node_of(owner), knowing(create_mode::ephemeral_sequential)) == node_step::new_name);
+        CHECK(step_of(node_of(owner), knowing(create_mode::ephemeral_sequential)) == node_step::new_name);
     }
 }
 
 TEST_CASE("an ephemeral node of a session that was given up is replaced") {
     node_facts facts = knowing(create_mode::ephemeral);
     facts.former_sessions.assign(2, 5);
-    CHECK(next_step(node_of(5), facts) == node_step::remove);
-    CHECK(next_step(node_of(6), facts) == node_step::wait_until_gone);
-    CHECK(next_step(node_of(our_session), facts) == node_step::write_data);
-    CHECK(next_step(node_of(0), facts) == node_step::wait_until_gone);
+    CHECK(step_of(node_of(5), facts) == node_step::remove);
+    CHECK(step_of(node_of(6), facts) == node_step::wait_until_gone);
+    CHECK(step_of(node_of(our_session), facts) == node_step::write_data);
+    CHECK(step_of(node_of(0), facts) == node_step::wait_until_gone);
     CHECK_FALSE(is_ours(node_of(5), facts));
 }
 
 TEST_CASE("a node that is not ephemeral takes over one that is none either") {
     for (const create_mode mode : {create_mode::persistent, create_mode::container, create_mode::persistent_ttl}) {
         for (const std::int64_t owner : {std::int64_t(0), container, with_ttl}) {
-            CHECK(next_step(node_of(owner), knowing(mode)) == node_step::write_data);
-            CHECK(next_step(node_of(owner), knowing(mode, 99)) == node_step::write_data);
-            CHECK(next_step(node_of(owner), knowing(mode, 100)) == node_step::stay);
+            CHECK(step_of(node_of(owner), knowing(mode)) == node_step::write_data);
+            CHECK(step_of(node_of(owner), knowing(mode, 99)) == node_step::write_data);
+            CHECK(step_of(node_of(owner), knowing(mode, 100)) == node_step::stay);
             CHECK_FALSE(is_ours(node_of(owner), knowing(mode, 99)));
             CHECK(is_ours(node_of(owner), knowing(mode, 100)));
         }
-        CHECK(next_step(node_of(our_session), knowing(mode)) == node_step::wait_until_gone);
-        CHECK(next_step(node_of(8), knowing(mode, 100)) == node_step::wait_until_gone);
+        CHECK(step_of(node_of(our_session), knowing(mode)) == node_step::wait_until_gone);
+        CHECK(step_of(node_of(8), knowing(mode, 100)) == node_step::wait_until_gone);
     }
-    CHECK(next_step(node_of(0), knowing(create_mode::persistent_sequential, 99)) == node_step::new_name);
+    CHECK(step_of(node_of(0), knowing(create_mode::persistent_sequential, 99)) == node_step::new_name);
     node_facts unknown = knowing(create_mode::persistent_sequential, 99);
     unknown.outcome_unknown = true;
-    CHECK(next_step(node_of(0), unknown) == node_step::write_data);
+    CHECK(step_of(node_of(0), unknown) == node_step::write_data);
     CHECK(is_ours(node_of(0), unknown));
 }
 

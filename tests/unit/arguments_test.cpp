@@ -1,0 +1,73 @@
+#include "unit/refuses.hpp"
+#include "unit/rig.hpp"
+
+#include <zkasio/locks/multi_mutex.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/semaphore.hpp>
+#include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/session_loop.hpp>
+
+using namespace zkasio;
+using namespace zkasio::test;
+
+TEST_CASE("what is wrong with the arguments of an operation is told through the awaitable", "[arguments]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::string bad = "no slash";
+        const auto refused = errc::invalid_path;
+        co_await refuses("create", zk.create(bad), refused);
+        co_await refuses("create", zk.create(bad, "", create_options().mode(create_mode::ephemeral).protection()),
+                         refused);
+        co_await refuses("get", zk.get(bad), refused);
+        co_await refuses("set", zk.set(bad, ""), refused);
+        co_await refuses("set", zk.set("/a", "", -2));
+        co_await refuses("exists", zk.exists(bad), refused);
+        co_await refuses("children", zk.children(bad), refused);
+        co_await refuses("remove", zk.remove(bad), refused);
+        co_await refuses("remove_recursive", zk.remove_recursive(bad), refused);
+        co_await refuses("multi", zk.multi(transaction().check(bad)), refused);
+        co_await refuses("sync", zk.sync(bad), refused);
+        co_await refuses("get_acl", zk.get_acl(bad), refused);
+        co_await refuses("set_acl", zk.set_acl(bad, open_acl()), refused);
+        co_await refuses("get_and_watch", zk.get_and_watch(bad), refused);
+        co_await refuses("exists_and_watch", zk.exists_and_watch(bad), refused);
+        co_await refuses("children_and_watch", zk.children_and_watch(bad), refused);
+        co_await refuses("reconfigure", zk.reconfigure("", ""));
+        co_await refuses("find_protected", zk.find_protected(bad, "id"), refused);
+        const std::vector<std::string> ids(1, "id");
+        co_await refuses("find_all_protected", zk.find_all_protected(bad, ids), refused);
+        co_await refuses("add_auth", zk.add_auth("", ""));
+        co_await refuses("set_servers", zk.set_servers("host:0"));
+
+        co_await refuses("try_acquire_for", mutex(zk, "/m").try_acquire_for(-1ns));
+        co_await refuses("try_acquire_for", shared_mutex(zk, "/rw").try_acquire_for(-1ns));
+        co_await refuses("try_acquire_shared_for", shared_mutex(zk, "/rw").try_acquire_shared_for(-1ns));
+        co_await refuses("try_acquire_for", shared_mutex(zk, "/rw").try_acquire_for(lock_kind::shared, -1ns));
+        co_await refuses("try_acquire_for", semaphore(zk, "/s", permits::fixed(2)).try_acquire_for(-1ns));
+        co_await refuses("try_acquire_for", unfair_mutex(zk, "/u").try_acquire_for(-1ns));
+        co_await refuses("try_acquire_for", multi_mutex(zk).add(mutex(zk, "/m")).try_acquire_for(-1ns));
+        co_await refuses("acquire", semaphore(zk, "/s", permits::fixed(2)).acquire(3));
+        co_await refuses("acquire_each", semaphore(zk, "/s", permits::fixed(2)).acquire_each(0));
+        co_await refuses("acquire", multi_mutex(zk).acquire());
+    };
+    r.run(body);
+}
+
+TEST_CASE("an owner is refused by locks that know none, with words", "[arguments]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const auto mine = acquire_options().owner(lock_owner());
+        const semaphore permits_of(zk, "/s", permits::fixed(2));
+        std::vector<std::string> said;
+        said.push_back(co_await message_of(permits_of.request(2).acquire(mine)));
+        said.push_back(co_await message_of(unfair_mutex(zk, "/u").try_acquire(mine)));
+        said.push_back(co_await message_of(multi_mutex(zk).add(mutex(zk, "/m")).try_acquire_for(1h, mine)));
+        const std::string own = "no lock_owner can hold permits: each request has some of its own";
+        CHECK(said ==
+              std::vector<std::string>{"acquire /s: invalid argument (" + own + ")",
+                                       "acquire /u: invalid argument (an unfair_mutex knows no lock_owner: use mutex)",
+                                       "acquire /m: invalid argument (the owner of a lock is given to add())"});
+    };
+    r.run(body);
+}
