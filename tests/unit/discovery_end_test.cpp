@@ -159,7 +159,7 @@ TEST_CASE("provider: errors say whose they are") {
     auto body = [&](client zk) -> asio::awaitable<void> {
         const provider orders(zk, "/base", "orders");
         const std::string late = co_await message_of(timeout(10ms, orders.pick()));
-        CHECK(has(late, "provider /base/orders"));
+        CHECK(has(late, "pick /base/orders"));
         co_await orders.close();
         const std::string closed = co_await message_of(orders.pick());
         CHECK(has(closed, "provider /base/orders"));

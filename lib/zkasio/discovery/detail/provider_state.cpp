@@ -2,6 +2,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/wait_as.hpp>
 
 #include <chrono>
 #include <exception>
@@ -169,23 +170,12 @@ one_shot_event provider_state::next_notice() {
     return *waited_for_;
 }
 
-// What it fails with says whose wait it was.
-asio::awaitable<void> provider_state::wait(ptr self, one_shot_event notice) {
-    std::error_code failed;
-    try {
-        co_await notice.wait();
-    } catch (const std::system_error& e) {
-        failed = e.code();
-    }
-    if (failed) throw error(failed, "provider", self->path_);
-}
-
 asio::awaitable<picked> provider_state::pick(ptr self, std::optional<std::uint64_t> key) {
     picked next = there(self)->try_pick(key);
     while (!next) {
         const one_shot_event notice = self->next_notice();
         next = self->try_pick(key);
-        if (!next) co_await wait(self, notice);
+        if (!next) co_await wait_as(notice, "pick", self->path_);
     }
     co_return next;
 }
@@ -193,7 +183,7 @@ asio::awaitable<picked> provider_state::pick(ptr self, std::optional<std::uint64
 asio::awaitable<void> provider_state::ready(ptr self) {
     while (!there(self)->latest()) {
         const one_shot_event notice = self->next_notice();
-        if (!self->latest()) co_await wait(self, notice);
+        if (!self->latest()) co_await wait_as(notice, "ready", self->path_);
     }
 }
 
@@ -202,7 +192,7 @@ asio::awaitable<service_view> provider_state::changed(ptr self, service_view see
         const one_shot_event notice = there(self)->next_notice();
         const service_view now = make_service_view::of(self->latest());
         if (now.version() != seen.version()) co_return now;
-        co_await wait(self, notice);
+        co_await wait_as(notice, "changed", self->path_);
     }
 }
 

@@ -45,7 +45,6 @@ public:
     static asio::awaitable<service_view> changed(ptr self, service_view seen);
 
 private:
-    static asio::awaitable<void> wait(ptr self, one_shot_event notice);
     void apply(const cache_update& update);
     void set(const std::string& node, const cached_node& is);
     void publish(listing next, std::unique_ptr<const pick_pool> pool);
