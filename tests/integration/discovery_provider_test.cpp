@@ -63,6 +63,22 @@ TEST_CASE("provider: picks what is announced, and follows it") {
     with_client(body);
 }
 
+TEST_CASE("provider: a directory that may not be listed is told apart from an empty one") {
+    auto body = [](const test_client& zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "provider-unlistable");
+        co_await write_instance(zk, dir, instance_of("orders", "a"));
+        const acl unreadable(1, acl_entry(permission::admin | permission::remove, anyone()));
+        co_await zk.set_acl(dir + "/orders", unreadable);
+        const provider orders(zk, dir, "orders");
+        co_await orders.ready();
+        REQUIRE(orders.view().unreadable().size() == 1);
+        CHECK(orders.view().unreadable().front().node.empty());
+        co_await orders.close();
+        co_await zk.set_acl(dir + "/orders", open_acl());
+    };
+    with_client(body);
+}
+
 TEST_CASE("provider: nonsense beside the instances does no harm to them") {
     auto body = [](const test_client& zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "provider-nonsense");

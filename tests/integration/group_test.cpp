@@ -54,6 +54,25 @@ TEST_CASE("group: who joins is seen with the data and who leaves is not") {
     with_client(body);
 }
 
+TEST_CASE("group: a directory that may not be listed is no empty group") {
+    auto body = [](test_client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "group-unlistable");
+        const group g(zk, dir);
+        const group_membership a = co_await g.join("a");
+        const acl unreadable(1, acl_entry(permission::admin | permission::remove, anyone()));
+        co_await zk.set_acl(dir, unreadable);
+        const std::error_code refused = co_await code_of(g.members());
+        CHECK(refused == zk_errc::no_auth);
+        const group_observer observer = g.observe();
+        const group_view seen = co_await observer.next();
+        CHECK_FALSE(seen.readable);
+        CHECK(seen.members.empty());
+        co_await zk.set_acl(dir, open_acl());
+        co_await a.leave();
+    };
+    with_client(body);
+}
+
 TEST_CASE("group: leaves no node and no watch behind") {
     auto body = [](test_client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "group-clean");

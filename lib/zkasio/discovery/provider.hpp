@@ -76,8 +76,8 @@ public:
     ~provider();
 
     /// *Completes when* an instance can be picked, at once if there is one: waits for the first.
-    /// *Fails with* errc::client_closed when the client or this is closed first, errc::forked, zk_errc::auth_failed, and
-    /// with session_renewal::none errc::session_expired.
+    /// *Fails with* errc::client_closed when the client or this is closed first, errc::forked, zk_errc::auth_failed,
+    /// and with session_renewal::none errc::session_expired.
     /// *Cancellation* ends the wait only; nothing counts as outstanding then.
     asio::awaitable<picked> pick() const;
 

@@ -17,7 +17,8 @@ struct listing;
 struct make_service_view;
 }  // namespace discovery_detail
 
-/// A node among the instances of a service that is none: why it cannot be used, and its name.
+/// A node among the instances of a service that is none: why it cannot be used, and its name; "" for the directory of
+/// the service, when its ACL keeps from us what is in it.
 struct unreadable_instance {
     std::string node, why;
 };

@@ -75,10 +75,10 @@ public:
     /// for names from it that are no partitions, or when the partitioner runs already; with what operations fail with
     /// and is not condition::retryable: then all other bodies are cancelled and have ended, and we leave in the
     /// background.
-    /// *Cancellation*: the same with asio::error::operation_aborted, or with what else a body has thrown; client::idle()
-    /// waits until we have left. *On session loss* it goes on in the next one. A lost connection does not end it, but
-    /// what it makes a body throw does (a commit(), say): a body that can go on tries again itself. *Lifetime* of the
-    /// body: see kept_body.hpp.
+    /// *Cancellation*: the same with asio::error::operation_aborted, or with what else a body has thrown;
+    /// client::idle() waits until we have left. *On session loss* it goes on in the next one. A lost connection does
+    /// not end it, but what it makes a body throw does (a commit(), say): a body that can go on tries again itself.
+    /// *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
     asio::awaitable<void> run(Body&& body) const {
         static_assert(std::is_void_v<detail::body_value<Body, held_partition&>>,

@@ -83,6 +83,8 @@ void provider_state::apply(const cache_update& update) {
             roster_.erase(node);
     }
     listing next = roster_.all();
+    if (const cached_node directory = update.now.find(path_); directory && !directory.readable())
+        next.unreadable.push_back(unreadable_instance{"", "the ACL of the directory does not allow to list it"});
     next.current = update.now.current();
     publish(std::move(next), std::make_unique<const pick_pool>(roster_.pickable()));
 }
