@@ -91,7 +91,7 @@ TEST_CASE("provider: cancelled at each await") {
     with_client(body);
 }
 
-TEST_CASE("provider: closing the client ends it; and one that was moved from") {
+TEST_CASE("provider: closing the client ends it and one that was moved from") {
     auto body = [](const test_client& zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "provider-close");
         CHECK_THROWS_AS(provider(zk, dir, "a/b"), error);

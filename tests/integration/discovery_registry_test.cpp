@@ -184,7 +184,7 @@ TEST_CASE("registry: kinds of instances") {
     with_client(body);
 }
 
-TEST_CASE("registry: an instance that is no dynamic one takes over a node; its announcement removes it") {
+TEST_CASE("registry: an instance that is no dynamic one takes over a node and its announcement removes it") {
     auto body = [](const test_client& zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "registry-takes-over");
         const registry services(zk, dir);
@@ -251,7 +251,7 @@ TEST_CASE("registry: cancelled at each await it leaves no node") {
     with_client(body);
 }
 
-TEST_CASE("registry: what it refuses; and one that was moved from") {
+TEST_CASE("registry: what it refuses and one that was moved from") {
     auto body = [](const test_client& zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "registry-refused");
         CHECK_THROWS_AS(registry(zk, "base"), error);
