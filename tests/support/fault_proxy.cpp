@@ -43,6 +43,9 @@ fault_proxy::fault_proxy(const std::string& server)
 fault_proxy::~fault_proxy() {
     io_.stop();
     thread_.join();
+    // What is held back holds its link.
+    for (const auto& weak : links_)
+        if (const auto l = weak.lock()) std::exchange(l->held_back, {});
 }
 
 void fault_proxy::plan_connections(std::function<plan(std::size_t)> planner) {
@@ -58,7 +61,10 @@ std::size_t fault_proxy::connections() const {
 void fault_proxy::cut_all(end how) {
     asio::post(io_, [this, how] {
         for (const auto& weak : links_)
-            if (const auto l = weak.lock()) l->cut(how);
+            if (const auto l = weak.lock()) {
+                l->cut(how);
+                std::exchange(l->held_back, {});
+            }
         links_.clear();
     });
 }
