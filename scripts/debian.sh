@@ -58,7 +58,7 @@ mkdir -p "$inside/zkasio"
 tar -C "$root" --exclude=./build --exclude=./.git -c . | tar -C "$inside/zkasio" -x
 tests=(unit)
 [ -z "$connect" ] || tests+=(integration)
-targets=(zkasio_examples zkasio_shared_consumer)
+targets=(zkasio_examples zkasio_consumer_tests)
 for t in "${tests[@]}"; do targets+=("zkasio_${t}_tests"); done
 in_there() { chroot "$inside" env -C /zkasio ZKASIO_TEST_SERVERS="$connect" "$@"; }
 in_there cmake --preset dev -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0 \

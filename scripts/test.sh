@@ -53,7 +53,7 @@ for mode in "${modes[@]}"; do
     if [ "$mode" = plain ]; then
         build dev
     elif [ "$mode" = clang ]; then
-        build clang zkasio_{unit,simulation}_tests zkasio_examples zkasio_shared_consumer
+        build clang zkasio_{unit,simulation}_tests zkasio_examples zkasio_consumer_tests
     elif [ -n "$label" ]; then
         build "$mode" "zkasio_${label}_tests"
     else
