@@ -178,7 +178,7 @@ const std::error_category& condition_category() noexcept { return condition_inst
 error::error(std::error_code code, std::string_view operation, std::string_view path, std::string_view hint,
              bool outcome_unknown)
     : std::system_error(code),
-      text_(std::make_shared<const text>(text{std::string(operation), std::string(path),
+      text_(std::make_shared<const text>(text{std::string(operation), std::string(path), std::string(hint),
                                               compose(code, operation, path, hint, outcome_unknown)})),
       outcome_unknown_(outcome_unknown) {}
 

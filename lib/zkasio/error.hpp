@@ -96,6 +96,8 @@ public:
     const char* what() const noexcept override { return text_->what.c_str(); }
     const std::string& operation() const noexcept { return text_->operation; }
     const std::string& path() const noexcept { return text_->path; }
+    /// What else is known, as it was given: what() has it in brackets.
+    const std::string& hint() const noexcept { return text_->hint; }
 
     /// True when a write had been sent and its answer was not seen (connection lost, or the caller cancelled the wait):
     /// it may or may not have been applied.
@@ -103,7 +105,7 @@ public:
 
 private:
     struct text {
-        std::string operation, path, what;
+        std::string operation, path, hint, what;
     };
     std::shared_ptr<const text> text_;  // shared: copying an exception must not throw
     bool outcome_unknown_;

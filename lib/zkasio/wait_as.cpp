@@ -4,11 +4,19 @@
 
 namespace zkasio {
 
+void rethrow_as(std::string_view operation, std::string_view path) {
+    try {
+        throw;
+    } catch (const error& e) {
+        throw error(e.code(), operation, path);
+    }
+}
+
 asio::awaitable<void> wait_as(one_shot_event event, std::string operation, std::string path) {
     try {
         co_await event.wait();
-    } catch (const error& e) {
-        throw error(e.code(), operation, path);
+    } catch (...) {
+        rethrow_as(operation, path);
     }
 }
 

@@ -7,11 +7,16 @@
 #include <asio/awaitable.hpp>
 
 #include <string>
+#include <string_view>
 
 namespace zkasio {
 
-/// one_shot_event::wait(), which knows neither who waits nor for what: its errors, and with them those of a timeout(),
-/// speak of this operation. For writers of recipes.
+/// In a catch block around a wait that knows neither who waits nor for what: throws the same error with these. For
+/// writers of recipes.
+[[noreturn]] ZKASIO_EXPORT void rethrow_as(std::string_view operation, std::string_view path);
+
+/// one_shot_event::wait(), whose errors, and with them those of a timeout(), speak of this operation. For writers of
+/// recipes; where a coroutine's frame counts, rethrow_as() around wait() does the same without another one.
 ZKASIO_EXPORT asio::awaitable<void> wait_as(one_shot_event event, std::string operation, std::string path);
 
 }  // namespace zkasio

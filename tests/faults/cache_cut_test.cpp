@@ -3,10 +3,10 @@
 #include "support/fault_proxy.hpp"
 #include "support/lock_checks.hpp"
 #include "support/test_client.hpp"
+#include "support/tree_contents.hpp"
 
 #include <zkasio/cache/tree_cache.hpp>
 
-#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -17,26 +17,6 @@ using namespace zkasio::test;
 namespace {
 
 constexpr int all_changes = 100'000, all_cuts = 200, change_makers = 40;
-
-using known_data = std::map<std::string, std::string>;
-
-known_data known_in(const tree_view& view) {
-    known_data all;
-    view.for_each([&](const std::string& path, const cached_node& node) { all[path] = node.data(); });
-    return all;
-}
-
-asio::awaitable<known_data> listed_tree(client zk, std::string path) {
-    known_data all;
-    const node_data node = co_await zk.get(path);
-    all[path] = node.data;
-    const node_children children = co_await zk.children(path);
-    for (const std::string& name : children.names) {
-        const known_data below = co_await listed_tree(zk, path + "/" + name);
-        all.insert(below.begin(), below.end());
-    }
-    co_return all;
-}
 
 // One of those who make changes: at random, and each counts that a server has accepted.
 asio::awaitable<void> change_at_random(client zk, std::string dir, unsigned seed, std::shared_ptr<int> made) {
@@ -61,7 +41,7 @@ asio::awaitable<void> change_at_random(client zk, std::string dir, unsigned seed
 struct cache_follower {
     explicit cache_follower(cache_changes c) : changes(std::move(c)) {}
     cache_changes changes;
-    known_data known;
+    tree_contents known;
     int updates = 0, looked_again = 0, wrong = 0;
 
     asio::awaitable<void> follow(int slowness) {
@@ -69,7 +49,7 @@ struct cache_follower {
             const cache_update update = co_await changes.next();
             ++updates;
             looked_again += update.look_again;
-            if (update.look_again) known = known_in(update.now);
+            if (update.look_again) known = contents_of(update.now);
             for (const node_delta& d : update.changes) {
                 wrong += static_cast<bool>(d.before) != known.contains(d.path);
                 if (d.after) known[d.path] = d.after.data();
@@ -83,7 +63,7 @@ struct cache_follower {
 
 // Each knows in the end what the servers know, and was never told nonsense.
 asio::awaitable<void> until_all_know(const std::vector<std::unique_ptr<cache_follower>>& followers,
-                                     const known_data& wanted) {
+                                     const tree_contents& wanted) {
     for (const auto& f : followers) {
         auto knows = [&]() -> asio::awaitable<bool> { co_return f->known == wanted; };
         co_await eventually(knows);
@@ -129,10 +109,10 @@ TEST_CASE("tree_cache: 200 cuts during 100000 random changes and all readers kno
         }
         CHECK(proxy.connections() > all_cuts / 2);
 
-        const known_data wanted = co_await listed_tree(writer, dir);
+        const tree_contents wanted = co_await fresh_listing(writer, dir);
         CHECK(wanted.size() > 100);
         auto equal = [&]() -> asio::awaitable<bool> {
-            co_return cache.snapshot().current() && known_in(cache.snapshot()) == wanted;
+            co_return cache.snapshot().current() && contents_of(cache.snapshot()) == wanted;
         };
         co_await eventually(equal);
         co_await until_all_know(followers, wanted);

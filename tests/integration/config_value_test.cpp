@@ -1,3 +1,4 @@
+#include "support/busy_threads.hpp"
 #include "support/fault_proxy.hpp"
 #include "support/lock_checks.hpp"
 #include "support/test_client.hpp"
@@ -8,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 using namespace zkasio;
@@ -362,22 +362,15 @@ TEST_CASE("config_value: other threads read it while it changes") {
         const std::string dir = co_await fresh_directory(zk, "config-threads");
         const number_config config(zk, dir + "/n", as_number(), or_else(0));
         co_await config.ready();
-        std::atomic<bool> stop{false};
         std::atomic<int> wrong{0};
-        std::vector<std::thread> readers;
-        for (int i = 0; i < 3; ++i)
-            readers.emplace_back([&] {
-                int last = 0;
-                while (!stop) {
-                    const number_state now = config.snapshot();
-                    if (*now.value < last || (*now.value > 0 && now.version != *now.value - 1)) ++wrong;
-                    last = *now.value;
-                }
-            });
+        busy_threads readers([&, last = 0]() mutable {
+            const number_state now = config.snapshot();
+            if (*now.value < last || (*now.value > 0 && now.version != *now.value - 1)) ++wrong;
+            last = *now.value;
+        });
         for (int i = 1; i <= 200; ++i) co_await config.set(i);
         co_await until_shown(config, "200");
-        stop = true;
-        for (std::thread& reader : readers) reader.join();
+        readers.end();
         CHECK(wrong == 0);
         co_await config.close();
     };

@@ -1,7 +1,9 @@
+#include "support/busy_threads.hpp"
 #include "support/fault_proxy.hpp"
 #include "support/lock_checks.hpp"
 #include "support/test_client.hpp"
 #include "support/texts.hpp"
+#include "support/tree_contents.hpp"
 
 #include <zkasio/cache/children_cache.hpp>
 #include <zkasio/cache/node_cache.hpp>
@@ -9,10 +11,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 using namespace zkasio;
@@ -20,46 +20,21 @@ using namespace zkasio::test;
 
 namespace {
 
-using contents = std::map<std::string, std::string>;
-
-contents contents_of(const tree_view& view) {
-    contents all;
-    view.for_each([&](const std::string& path, const cached_node& node) { all[path] = node.data(); });
-    return all;
-}
-
 // g++ 12 does not compile a list in braces within a coroutine.
-contents nodes(const std::string& path, const std::string& data) {
-    contents all;
+tree_contents nodes(const std::string& path, const std::string& data) {
+    tree_contents all;
     all[path] = data;
     return all;
 }
-contents nodes(const std::string& path, const std::string& data, const std::string& path2, const std::string& data2) {
-    contents all = nodes(path, data);
+tree_contents nodes(const std::string& path, const std::string& data, const std::string& path2, const std::string& data2) {
+    tree_contents all = nodes(path, data);
     all[path2] = data2;
     return all;
 }
 
-// What the servers say, node by node.
-asio::awaitable<contents> fresh_listing(client zk, std::string path) {
-    contents all;
-    try {
-        const node_data node = co_await zk.get(path);
-        all[path] = node.data;
-        const node_children children = co_await zk.children(path);
-        for (const std::string& name : children.names) {
-            const contents below = co_await fresh_listing(zk, path + "/" + name);
-            all.insert(below.begin(), below.end());
-        }
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-    }
-    co_return all;
-}
-
 asio::awaitable<void> next_of(cache_changes changes) { co_await changes.next(); }
 
-asio::awaitable<void> until_equal(const tree_cache& cache, contents wanted) {
+asio::awaitable<void> until_equal(const tree_cache& cache, tree_contents wanted) {
     const auto equal = [&]() -> asio::awaitable<bool> { co_return contents_of(cache.snapshot()) == wanted; };
     co_await eventually(equal);
 }
@@ -119,13 +94,13 @@ TEST_CASE("tree_cache: a stream of changes begins with everything and misses not
         cache_update update = co_await changes.next();
         CHECK(update.look_again);
         CHECK(update.changes.empty());
-        contents known = contents_of(update.now);
+        tree_contents known = contents_of(update.now);
         for (int i = 0; i < 50; ++i) {
             const std::string path = dir + "/" + std::to_string(i % 10);
             co_await zk.create_or_set(path, std::to_string(i));
             if (i % 7 == 3) co_await zk.remove(path);
         }
-        const contents wanted = co_await fresh_listing(zk, dir);
+        const tree_contents wanted = co_await fresh_listing(zk, dir);
         while (known != wanted) {
             update = co_await changes.next();
             CHECK_FALSE(update.look_again);
@@ -181,7 +156,7 @@ TEST_CASE("tree_cache: a missing root, made and removed and made again") {
             co_await zk.create(root + "/x", std::to_string(i));
             co_await until_equal(cache, nodes(root, std::to_string(i), root + "/x", std::to_string(i)));
             co_await zk.remove_recursive(root);
-            co_await until_equal(cache, contents());
+            co_await until_equal(cache, tree_contents());
         }
         co_await cache.close();
         CHECK(watched_below(dir).empty());
@@ -236,7 +211,7 @@ TEST_CASE("tree_cache: a connection that is cut all the time while others write 
         co_await cache.ready();
         const cache_changes changes = cache.changes();
         cache_update update = co_await changes.next();
-        contents known = contents_of(update.now);
+        tree_contents known = contents_of(update.now);
         std::mt19937 random(7);
         const create_options with_parents = create_options().parents(missing_parents::create_persistent);
         for (int cut = 0; cut < 25; ++cut) {
@@ -256,7 +231,7 @@ TEST_CASE("tree_cache: a connection that is cut all the time while others write 
             }
             proxy.cut_all(cut % 2 ? fault_proxy::end::rst : fault_proxy::end::fin);
         }
-        const contents wanted = co_await fresh_listing(writer, dir);
+        const tree_contents wanted = co_await fresh_listing(writer, dir);
         CHECK(wanted.size() > 10);
         while (known != wanted) {
             update = co_await changes.next();
@@ -314,23 +289,17 @@ TEST_CASE("tree_cache: other threads read snapshots while it goes on") {
         const std::string dir = co_await fresh_directory(zk, "tree-cache-threads");
         const tree_cache cache(zk, dir);
         co_await cache.ready();
-        std::atomic<bool> stop{false};
         std::atomic<int> wrong{0};
-        std::vector<std::thread> readers;
-        for (int i = 0; i < 3; ++i)
-            readers.emplace_back([&] {
-                std::uint64_t version = 0;
-                while (!stop) {
-                    const tree_view view = cache.snapshot();
-                    std::size_t count = 0;
-                    view.for_each([&](const std::string& path, const cached_node& node) {
-                        ++count;
-                        if (path != dir && node.data() != path) ++wrong;
-                    });
-                    if (count != view.size() || view.version() < version) ++wrong;
-                    version = view.version();
-                }
+        busy_threads readers([&, version = std::uint64_t(0)]() mutable {
+            const tree_view view = cache.snapshot();
+            std::size_t count = 0;
+            view.for_each([&](const std::string& path, const cached_node& node) {
+                ++count;
+                if (path != dir && node.data() != path) ++wrong;
             });
+            if (count != view.size() || view.version() < version) ++wrong;
+            version = view.version();
+        });
         for (int i = 0; i < 200; ++i) {
             const std::string path = dir + "/" + std::to_string(i % 70);
             if (i % 3 == 2)
@@ -338,10 +307,9 @@ TEST_CASE("tree_cache: other threads read snapshots while it goes on") {
             else
                 co_await zk.create_or_set(path, path);
         }
-        const contents wanted = co_await fresh_listing(zk, dir);
+        const tree_contents wanted = co_await fresh_listing(zk, dir);
         co_await until_equal(cache, wanted);
-        stop = true;
-        for (std::thread& reader : readers) reader.join();
+        readers.end();
         CHECK(wrong == 0);
         co_await cache.close();
     };

@@ -1,13 +1,13 @@
+#include "support/busy_threads.hpp"
 #include "support/catch.hpp"
 
 #include <zkasio/discovery/detail/published.hpp>
 
 #include <atomic>
 #include <memory>
-#include <thread>
-#include <vector>
 
 using zkasio::discovery_detail::published;
+using zkasio::test::busy_threads;
 
 namespace {
 
@@ -29,24 +29,17 @@ struct twin {
 TEST_CASE("published: readers see a whole value, and the old ones are freed") {
     {
         published<twin> p(std::make_unique<const twin>(0));
-        std::atomic<bool> stop{false};
         std::atomic<int> wrong{0};
-        std::vector<std::thread> readers;
-        for (int i = 0; i < 3; ++i)
-            readers.emplace_back([&] {
-                int last = 0;
-                while (!stop) {
-                    const int seen = p.read([&](const twin& v) noexcept {
-                        if (v.first != v.second) ++wrong;
-                        return v.second;
-                    });
-                    if (seen < last) ++wrong;  // never an older one
-                    last = seen;
-                }
+        busy_threads readers([&, last = 0]() mutable {
+            const int seen = p.read([&](const twin& v) noexcept {
+                if (v.first != v.second) ++wrong;
+                return v.second;
             });
+            if (seen < last) ++wrong;  // never an older one
+            last = seen;
+        });
         for (int n = 1; n <= 20'000; ++n) p.set(std::make_unique<const twin>(n));
-        stop = true;
-        for (std::thread& reader : readers) reader.join();
+        readers.end();
         CHECK(wrong == 0);
         p.set(std::make_unique<const twin>(20'001));
         CHECK(twins_alive == 1);

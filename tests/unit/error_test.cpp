@@ -147,6 +147,9 @@ TEST_CASE("error: what() names operation, path, reason and hint", "[error]") {
     CHECK(error(errc::client_closed, "close").what() == "close: client closed"s);
     CHECK(error(errc::invalid_path, "get", "a", "a path starts with '/'").what() ==
           "get a: invalid path (a path starts with '/')"s);
+    CHECK(error(errc::invalid_path, "get", "a", "a path (a name) starts with '/'").hint() ==
+          "a path (a name) starts with '/'");
+    CHECK(plain.hint().empty());
     CHECK(error(asio::error::operation_aborted, "get", "/a").what() == "get /a: cancelled"s);
 }
 

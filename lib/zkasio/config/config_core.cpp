@@ -40,12 +40,12 @@ reader_ptr reader_of_config(const core_ptr& core) { return std::make_shared<conf
 asio::awaitable<void> config_ready(core_ptr core) {
     for (;;) {
         // In this order: what comes between the two is not missed.
-        const one_shot_event notice = present(core)->next_notice();
+        const one_shot_event change = present(core)->next_change();
         const state_ptr state = core->latest();
         if (state->number > 0 && state->value) co_return;
         core->check();
         if (state->number > 0) throw *state->problem;
-        co_await wait_as(notice, "ready", core->path());
+        co_await wait_as(change, "ready", core->path());
     }
 }
 
@@ -54,14 +54,14 @@ asio::awaitable<state_ptr> next_config_state(reader_ptr reader) {
     const core_ptr core = reader->core;
     const auto turn = reader->reading.begin("config", core->path(), "next() of these changes");
     for (;;) {
-        const one_shot_event notice = core->next_notice();
+        const one_shot_event change = core->next_change();
         core->check();
         state_ptr state = core->latest();
         if (state->number > reader->told) {
             reader->told = state->number;
             co_return state;
         }
-        co_await wait_as(notice, "next", core->path());
+        co_await wait_as(change, "next", core->path());
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/operations.hpp>
+#include <zkasio/parse_json.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -9,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <limits>
+#include <stdexcept>
 
 namespace zkasio {
 namespace {
@@ -16,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::array<const char*, 4> type_names{"DYNAMIC", "STATIC", "PERMANENT", "DYNAMIC_SEQUENTIAL"};
-constexpr int most_nested = 100;
+constexpr std::size_t most_nested = 100;
 
 [[noreturn]] void refuse(const std::string& what) { throw error(errc::invalid_argument, "service_instance", {}, what); }
 
@@ -27,16 +29,13 @@ constexpr int most_nested = 100;
     refuse(std::string(what) + ": " + text.substr(0, std::min(text.size(), most_cited)));
 }
 
-// Not nested without limit: nlohmann_json writes and copies recursively, and hostile data would end the process.
-json parsed(std::string_view text, const char* what, int deepest = most_nested) {
-    const auto limit = [what, deepest](int depth, json::parse_event_t, json&) {
-        if (depth > deepest) refuse(std::string(what) + ": nested too deeply");
-        return true;
-    };
+json parsed(std::string_view text, const char* what, std::size_t deepest = most_nested) {
     try {
-        return json::parse(text, limit);
+        return parse_json(text, deepest);
     } catch (const json::exception& e) {
         refuse(what, e);
+    } catch (const std::length_error& e) {
+        refuse(std::string(what) + ": " + e.what());
     }
 }
 

@@ -4,8 +4,8 @@
 #include <zkasio/locks/detail/directory.hpp>
 #include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/local_mutex.hpp>
-#include <zkasio/locks/detail/rethrow.hpp>
 #include <zkasio/retry_until_certain.hpp>
+#include <zkasio/wait_as.hpp>
 
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
@@ -76,12 +76,7 @@ public:
     }
     asio::awaitable<void> gone() override {
         const auto r = removal_;
-        const std::string path = paths_.front();
-        try {
-            co_await r->done.wait();
-        } catch (...) {
-            rethrow_as("release", path);
-        }
+        co_await wait_as(r->done, "release", paths_.front());
         if (r->failed) std::rethrow_exception(r->failed);
     }
 

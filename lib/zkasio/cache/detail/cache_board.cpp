@@ -29,7 +29,7 @@ void cache_board::publish(snapshot next, std::vector<tree_delta> changes) {
     }
     if (!notable) return lock.unlock();
     ++notice_;
-    notify(std::move(lock));
+    change_.notify_all(std::move(lock));
 }
 
 void cache_board::close(std::error_code why, std::string_view hint) {
@@ -43,14 +43,7 @@ void cache_board::close(std::error_code why, std::string_view hint) {
         ++last.version;
         latest_ = std::make_shared<const snapshot>(std::move(last));
     }
-    notify(std::move(lock));
-}
-
-// Those who wait are told without the lock.
-void cache_board::notify(std::unique_lock<std::mutex> lock) {
-    const std::optional<one_shot_event> waited_for = std::exchange(waited_for_, std::nullopt);
-    lock.unlock();
-    if (waited_for) waited_for->fire();
+    change_.notify_all(std::move(lock));
 }
 
 tree_view cache_board::latest() const {
@@ -90,11 +83,9 @@ std::optional<cache_update> cache_board::news(position& of) const {
     return update;
 }
 
-one_shot_event cache_board::next_notice() {
+one_shot_event cache_board::next_change() {
     const std::lock_guard lock(mutex_);
-    if (!waited_for_) waited_for_.emplace(events_.make_one_shot_event());
-    if (closed_) waited_for_->fire();
-    return *waited_for_;
+    return change_.next();
 }
 
 asio::awaitable<cache_update> cache_reader::next(std::shared_ptr<cache_reader> self) {
@@ -102,17 +93,17 @@ asio::awaitable<cache_update> cache_reader::next(std::shared_ptr<cache_reader> s
     const auto turn = self->reading_.begin("cache", self->board_->path(), "next() of these changes");
     for (;;) {
         // In this order: what comes between the two is not missed.
-        const one_shot_event notice = self->board_->next_notice();
+        const one_shot_event change = self->board_->next_change();
         if (auto update = self->board_->news(self->at_)) co_return std::move(*update);
-        co_await wait_as(notice, "next", self->board_->path());
+        co_await wait_as(change, "next", self->board_->path());
     }
 }
 
 asio::awaitable<void> cache_board::until_ready(std::shared_ptr<cache_board> board) {
     for (;;) {
-        const one_shot_event notice = board->next_notice();
+        const one_shot_event change = board->next_change();
         if (board->ready()) co_return;
-        co_await wait_as(notice, "ready", board->path());
+        co_await wait_as(change, "ready", board->path());
     }
 }
 

@@ -3,6 +3,7 @@
 #include <zkasio/cache/cache_changes.hpp>
 #include <zkasio/cache/detail/snapshot.hpp>
 #include <zkasio/cache/detail/tree_sync.hpp>
+#include <zkasio/change_event.hpp>
 #include <zkasio/client.hpp>
 #include <zkasio/one_at_a_time.hpp>
 #include <zkasio/one_shot_event.hpp>
@@ -28,7 +29,7 @@ class cache_board {
 public:
     /// @param events of the client whose close ends all waits.
     cache_board(const operations& events, std::string path, std::size_t most_changes)
-        : events_(events), path_(std::move(path)), most_(most_changes) {}
+        : path_(std::move(path)), most_(most_changes), change_(events) {}
 
     const std::string& path() const noexcept { return path_; }
 
@@ -53,14 +54,12 @@ public:
     /// Whether it has been ready, once. Throws when it cannot become so any more.
     bool ready() const;
     /// Fired when there is something new for anybody.
-    one_shot_event next_notice();
+    one_shot_event next_change();
     static asio::awaitable<void> until_ready(std::shared_ptr<cache_board> board);
 
 private:
-    void notify(std::unique_lock<std::mutex> lock);
     void check() const;
 
-    operations events_;
     std::string path_;
     std::size_t most_;
     mutable std::mutex mutex_;
@@ -68,7 +67,7 @@ private:
     std::deque<tree_delta> changes_;          // the last ones
     std::uint64_t first_change_ = 0;          // the number of the first of them
     std::uint64_t notice_ = 0;
-    std::optional<one_shot_event> waited_for_;
+    change_event change_;
     std::error_code closed_;
     std::string_view hint_;  // of closed_
 };

@@ -22,7 +22,8 @@ config_core::config_core(const client& zk, std::string path, value_parser parse,
       parse_(std::move(parse)),
       fallback_(std::move(fallback)),
       follower_(zk, path_, node_read::data),
-      latest_(nothing_yet(fallback_)) {}
+      latest_(nothing_yet(fallback_)),
+      change_(zk) {}
 
 // The follower has the function, and is ours: it must not keep us.
 void config_core::listen(std::optional<node_mark> known) {
@@ -42,9 +43,7 @@ void config_core::publish(state_ptr next, std::error_code ended) {
     std::unique_lock lock(mutex_);
     latest_.swap(next);
     if (!ended_) ended_ = ended;
-    const std::optional<one_shot_event> waited_for = std::exchange(waited_for_, std::nullopt);
-    lock.unlock();
-    if (waited_for) waited_for->fire();
+    change_.notify_all(std::move(lock));
 }
 
 state_ptr config_core::latest() const {
@@ -57,11 +56,9 @@ void config_core::check() const {
     if (ended_) throw error(ended_, "config", path_);
 }
 
-one_shot_event config_core::next_notice() {
+one_shot_event config_core::next_change() {
     const std::lock_guard lock(mutex_);
-    if (!waited_for_) waited_for_.emplace(on_.make_one_shot_event());
-    if (ended_) waited_for_->fire();
-    return *waited_for_;
+    return change_.next();
 }
 
 }  // namespace zkasio::config_detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <zkasio/change_event.hpp>
 #include <zkasio/config/config_core.hpp>
 #include <zkasio/node_follower.hpp>
 #include <zkasio/one_at_a_time.hpp>
@@ -30,7 +31,7 @@ public:
     /// Throws what has ended it.
     void check() const;
     /// Fired when there is another state, or it has ended.
-    one_shot_event next_notice();
+    one_shot_event next_change();
 
 private:
     void listen(std::optional<node_mark> known);
@@ -46,7 +47,7 @@ private:
     mutable std::mutex mutex_;
     state_ptr latest_;  // guarded, as what follows
     std::error_code ended_;
-    std::optional<one_shot_event> waited_for_;
+    change_event change_;
 };
 
 /// Behind a config_changes.

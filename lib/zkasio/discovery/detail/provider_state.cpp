@@ -48,7 +48,8 @@ provider_state::provider_state(const client& zk, std::string path, const provide
       path_(std::move(path)),
       picker_(options.strategy().how(), policy_of(options), random_seed()),
       roster_(options.strategy().weight(), options.filter(), policy_of(options)),
-      pool_(std::make_unique<const pick_pool>()) {}
+      pool_(std::make_unique<const pick_pool>()),
+      change_(zk) {}
 
 // ------------------------------------------------------------------------------------------------------- following
 
@@ -108,7 +109,7 @@ void provider_state::publish(listing next, std::unique_ptr<const pick_pool> pool
     next.version = (latest_ ? latest_->version : 0) + 1;
     const listing_ptr gone = std::exchange(latest_, std::make_shared<const listing>(std::move(next)));
     if (pool) pool_.set(std::move(pool));
-    notify(std::move(lock));
+    change_.notify_all(std::move(lock));
 }
 
 void provider_state::end(std::exception_ptr why) noexcept {
@@ -122,7 +123,7 @@ void provider_state::end(std::exception_ptr why) noexcept {
         ++last->version;
         latest_ = std::move(last);
     }
-    notify(std::move(lock));
+    change_.notify_all(std::move(lock));
 }
 
 // ---------------------------------------------------------------------------------------------------------- looking
@@ -137,13 +138,6 @@ picked provider_state::try_pick(std::optional<std::uint64_t> key) noexcept {
 listing_ptr provider_state::latest() const {
     const std::lock_guard lock(mutex_);
     return latest_;
-}
-
-// Those who wait are told without the lock.
-void provider_state::notify(std::unique_lock<std::mutex> lock) {
-    const std::optional<one_shot_event> waited_for = std::exchange(waited_for_, std::nullopt);
-    lock.unlock();
-    if (waited_for) waited_for->fire();
 }
 
 bool provider_state::has_ended() const {
@@ -164,37 +158,35 @@ void provider_state::check_alive() const {
     throw error(code, "provider", path_);
 }
 
-// To be asked for before one looks: what comes between the two is not missed.
-one_shot_event provider_state::next_notice() {
+one_shot_event provider_state::next_change() {
     const std::lock_guard lock(mutex_);
     check_alive();
-    if (!waited_for_) waited_for_.emplace(events_.make_one_shot_event());
-    return *waited_for_;
+    return change_.next();
 }
 
 asio::awaitable<picked> provider_state::pick(ptr self, std::optional<std::uint64_t> key) {
     picked next = there(self)->try_pick(key);
     while (!next) {
-        const one_shot_event notice = self->next_notice();
+        const one_shot_event change = self->next_change();
         next = self->try_pick(key);
-        if (!next) co_await wait_as(notice, "pick", self->path_);
+        if (!next) co_await wait_as(change, "pick", self->path_);
     }
     co_return next;
 }
 
 asio::awaitable<void> provider_state::ready(ptr self) {
     while (!there(self)->latest()) {
-        const one_shot_event notice = self->next_notice();
-        if (!self->latest()) co_await wait_as(notice, "ready", self->path_);
+        const one_shot_event change = self->next_change();
+        if (!self->latest()) co_await wait_as(change, "ready", self->path_);
     }
 }
 
 asio::awaitable<service_view> provider_state::changed(ptr self, service_view seen) {
     for (;;) {
-        const one_shot_event notice = there(self)->next_notice();
+        const one_shot_event change = there(self)->next_change();
         const service_view now = make_service_view::of(self->latest());
         if (now.version() != seen.version()) co_return now;
-        co_await wait_as(notice, "changed", self->path_);
+        co_await wait_as(change, "changed", self->path_);
     }
 }
 

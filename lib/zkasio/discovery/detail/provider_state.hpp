@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/cache/children_cache.hpp>
+#include <zkasio/change_event.hpp>
 #include <zkasio/client.hpp>
 #include <zkasio/discovery/detail/listing.hpp>
 #include <zkasio/discovery/detail/pick_pool.hpp>
@@ -49,10 +50,9 @@ private:
     void set(const std::string& node, const cached_node& is);
     void publish(listing next, std::unique_ptr<const pick_pool> pool);
     void lose_sight();
-    void notify(std::unique_lock<std::mutex> lock);
     bool has_ended() const;
     void check_alive() const;
-    one_shot_event next_notice();
+    one_shot_event next_change();
 
     const operations events_;
     const std::string path_;
@@ -62,7 +62,7 @@ private:
 
     mutable std::mutex mutex_;  // of what follows, and pool_.set()
     listing_ptr latest_;        // null: not ready
-    std::optional<one_shot_event> waited_for_;
+    change_event change_;
     bool ended_ = false;
     std::exception_ptr why_;  // null: it was closed
 };

@@ -2,8 +2,8 @@
 
 #include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/queue_claim.hpp>
-#include <zkasio/locks/detail/rethrow.hpp>
 #include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/wait_as.hpp>
 
 #include <asio/this_coro.hpp>
 

@@ -2,8 +2,8 @@
 
 #include <zkasio/locks/detail/directory.hpp>
 #include <zkasio/locks/detail/queue_claim.hpp>
-#include <zkasio/locks/detail/rethrow.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/wait_as.hpp>
 
 #include <asio/this_coro.hpp>
 

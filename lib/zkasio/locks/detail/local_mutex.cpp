@@ -1,8 +1,8 @@
 #include <zkasio/locks/detail/local_mutex.hpp>
 
-#include <zkasio/locks/detail/rethrow.hpp>
 #include <zkasio/locks/detail/running_bodies.hpp>
 #include <zkasio/locks/lock_claim.hpp>
+#include <zkasio/wait_as.hpp>
 
 #include <asio/dispatch.hpp>
 

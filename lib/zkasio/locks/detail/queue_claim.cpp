@@ -1,8 +1,8 @@
 #include <zkasio/locks/detail/queue_claim.hpp>
 
 #include <zkasio/locks/detail/lock_queue.hpp>
-#include <zkasio/locks/detail/rethrow.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/wait_as.hpp>
 
 #include <asio/dispatch.hpp>
 
@@ -63,11 +63,7 @@ void queue_claim::give_up() noexcept {
 asio::awaitable<void> queue_claim::gone() {
     const contender_ptr who = who_;
     if (!gone_) co_return;
-    try {
-        co_await gone_->wait();
-    } catch (...) {
-        rethrow_as("release", who->path);
-    }
+    co_await wait_as(*gone_, "release", who->path);
     if (who->failed) std::rethrow_exception(who->failed);
 }
 

@@ -1,6 +1,6 @@
 #include <zkasio/locks/detail/revocation.hpp>
 
-#include <zkasio/locks/detail/rethrow.hpp>
+#include <zkasio/wait_as.hpp>
 
 #include <asio/dispatch.hpp>
 #include <asio/steady_timer.hpp>
@@ -104,11 +104,7 @@ revocation_watch::~revocation_watch() {
 }
 
 asio::awaitable<void> revocation_watch::until_asked(std::shared_ptr<state> s) {
-    try {
-        co_await s->decided.wait();
-    } catch (...) {
-        rethrow_as("revoke_requested", s->claim->paths().front());
-    }
+    co_await wait_as(s->decided, "revoke_requested", s->claim->paths().front());
     if (s->failed) std::rethrow_exception(s->failed);
 }
 

@@ -1,6 +1,7 @@
 #include <zkasio/membership/detail/node_board.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/wait_as.hpp>
 
 #include <algorithm>
 #include <system_error>
@@ -15,7 +16,7 @@ node_board::node_board(const operations& events, std::string path, std::string d
       largest_(largest),
       data_(std::move(data)),
       wish_(events_.make_one_shot_event()),
-      change_(events_.make_one_shot_event()) {}
+      change_(events_) {}
 
 // ------------------------------------------------------------------------------------------------------ wishes
 
@@ -32,15 +33,11 @@ one_shot_event node_board::next_wish() {
 }
 
 void node_board::ask_to_leave() {
-    const one_shot_event next = events_.make_one_shot_event();
     std::unique_lock lock(mutex_);
     leaving_ = true;
     const one_shot_event wish = wish_;
-    const bool ended = state_.load() == persistent_node_state::ended;
-    const one_shot_event change = ended ? change_ : std::exchange(change_, next);
-    lock.unlock();
+    change_.notify_all(std::move(lock));
     wish.fire();
-    change.fire();
 }
 
 node_board::wished_data node_board::data() const {
@@ -87,18 +84,15 @@ void node_board::refused(const wished_data& what, const std::exception_ptr& why)
 
 one_shot_event node_board::next_change() {
     const std::lock_guard lock(mutex_);
-    return change_;
+    return change_.next();
 }
 
 void node_board::tell(persistent_node_state state, std::string node_path) {
-    const one_shot_event next = events_.make_one_shot_event();
     std::unique_lock lock(mutex_);
     if (state == state_.load() && node_path == node_path_) return;
     state_.store(state);
     node_path_ = std::move(node_path);
-    const one_shot_event before = std::exchange(change_, next);
-    lock.unlock();
-    before.fire();
+    change_.notify_all(std::move(lock));
 }
 
 void node_board::end(const std::exception_ptr& why) {
@@ -107,9 +101,7 @@ void node_board::end(const std::exception_ptr& why) {
     failed_to_leave_ = why && leaving_;
     state_.store(persistent_node_state::ended);
     const std::vector<request_ptr> unanswered = take_requests(last_number_);
-    const one_shot_event change = change_;  // stays: whoever waits from now on does so for nothing
-    lock.unlock();
-    change.fire();
+    change_.notify_all(std::move(lock));
     for (const request_ptr& r : unanswered) {
         r->failed = why ? why : std::make_exception_ptr(error(errc::client_closed, "set_data", path_, "it has left"));
         r->answered.fire();
@@ -124,17 +116,6 @@ void node_board::check_alive() const {
 
 // ------------------------------------------------------------------------------------------------------ waits
 
-// As the members of persistent_node name themselves: what waits knows neither what for nor for whom.
-asio::awaitable<void> node_board::wait(one_shot_event change, std::string_view operation) const {
-    std::error_code failed;
-    try {
-        co_await change.wait();
-    } catch (const std::system_error& e) {
-        failed = e.code();
-    }
-    if (failed) throw error(failed, operation, path_);
-}
-
 // Nothing: not yet.
 std::optional<std::string> node_board::standing_path() const {
     const std::lock_guard lock(mutex_);
@@ -148,7 +129,7 @@ asio::awaitable<std::string> node_board::until_created(std::shared_ptr<node_boar
         // In this order: what comes between the two is not missed.
         const one_shot_event change = self->next_change();
         if (auto path = self->standing_path()) co_return std::move(*path);
-        co_await self->wait(change, "created");
+        co_await wait_as(change, "created", self->path_);
     }
 }
 
@@ -177,7 +158,7 @@ asio::awaitable<void> node_board::until_written(std::shared_ptr<node_board> self
     const request_ptr request = self->ask_for_data(std::move(data));
     std::exception_ptr failed;
     try {
-        co_await self->wait(request->answered, "set_data");
+        co_await wait_as(request->answered, "set_data", self->path_);
         failed = request->failed;
     } catch (...) {
         failed = std::current_exception();
@@ -192,7 +173,7 @@ asio::awaitable<persistent_node_state> node_board::until_other_state(std::shared
         const one_shot_event change = self->next_change();
         const persistent_node_state now = self->state();
         if (now != known || now == persistent_node_state::ended) co_return now;
-        co_await self->wait(change, "state_after");
+        co_await wait_as(change, "state_after", self->path_);
     }
 }
 
@@ -200,7 +181,7 @@ asio::awaitable<void> node_board::until_ended(std::shared_ptr<node_board> self, 
     for (;;) {
         const one_shot_event change = self->next_change();
         if (self->state() == persistent_node_state::ended) break;
-        co_await self->wait(change, operation);
+        co_await wait_as(change, std::string(operation), self->path_);
     }
     const std::lock_guard lock(self->mutex_);
     if (self->failed_) std::rethrow_exception(self->failed_);

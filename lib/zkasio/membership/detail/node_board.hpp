@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/asio_version.hpp>
+#include <zkasio/change_event.hpp>
 #include <zkasio/membership/persistent_node_state.hpp>
 #include <zkasio/one_shot_event.hpp>
 #include <zkasio/operations.hpp>
@@ -76,7 +77,6 @@ public:
 
 private:
     one_shot_event next_change();
-    asio::awaitable<void> wait(one_shot_event change, std::string_view operation) const;
     std::optional<std::string> standing_path() const;
     std::shared_ptr<data_request> ask_for_data(std::string data);
     void forget_request(const std::shared_ptr<data_request>& request) noexcept;
@@ -95,7 +95,8 @@ private:
     std::vector<std::shared_ptr<data_request>> requests_;
     std::exception_ptr failed_;
     bool leaving_ = false, failed_to_leave_ = false;
-    one_shot_event wish_, change_;
+    one_shot_event wish_;
+    change_event change_;
 };
 
 }  // namespace zkasio::membership_detail

@@ -71,12 +71,9 @@ namespace {
 // What there is to say of a failure besides its code, and the path that is named anyway.
 std::string hint_of(const error& e, std::string_view path) {
     if (e.outcome_unknown()) return e.what();
-    const error plain(e.code(), e.operation(), e.path());
-    const std::string_view all = e.what(), known = plain.what();
-    const std::string_view hint = all.substr(std::min(known.size(), all.size()));
     std::string text = e.operation();
     if (e.path() != path) text.append(" ").append(e.path());
-    if (hint.size() > 3) text.append(": ").append(hint.substr(2, hint.size() - 3));  // " (hint)"
+    if (!e.hint().empty()) text.append(": ").append(e.hint());
     return text;
 }
 
