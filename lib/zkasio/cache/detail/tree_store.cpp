@@ -53,6 +53,11 @@ void tree_store::set_value(std::string_view path, value_ptr value) {
     node.value = std::move(value);
 }
 
+void tree_store::forget_value(std::string_view path) {
+    edit(path).value = {};
+    --size_;
+}
+
 tree_node& tree_store::add(std::string_view path) {
     if (is_root(path)) {
         root_ = make_ref<tree_node>(std::string());

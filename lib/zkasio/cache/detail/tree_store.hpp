@@ -29,6 +29,8 @@ public:
     /// To change what readers see of a node that is there. Not its value: see set_value().
     tree_node& edit(std::string_view path);
     void set_value(std::string_view path, value_ptr value);
+    /// Of a node that has one.
+    void forget_value(std::string_view path);
     /// Makes a node without a value, below a parent that is there; or the root.
     tree_node& add(std::string_view path);
     /// Takes the node with all below it. Calls `f` for each whose value is known, those below first.

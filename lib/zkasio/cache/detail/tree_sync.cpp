@@ -195,14 +195,43 @@ void tree_sync::answered(node_read what, const std::string& path, std::error_cod
 tree_node& tree_sync::node_of(const std::string& path, const node_stat& stat) {
     tree_node* node = tree_.find(path);
     if (node && node->value && node->value->stat.czxid != stat.czxid) {
-        // Of the old one, a watch would have told. So this is of the new one, and what it was set with is forgotten.
-        if (node->children_state != read_state::none) left_.push_back({node_read::children, path});
-        remove(path);
-        node = nullptr;
+        forget_old(path, stat.czxid);
+        node = tree_.find(path);
     }
     if (!node) node = &tree_.add(path);
     node->data_state = read_state::watched;
     return *node;
+}
+
+namespace {
+
+// This node, or one below it.
+bool some_is_made_since(const tree_node& node, std::int64_t zxid) {
+    bool found = node.value && node.value->stat.czxid >= zxid;
+    if (node.children && !found)
+        node.children->for_each([&](const tree_node& child) { found = found || some_is_made_since(child, zxid); });
+    return found;
+}
+
+}  // namespace
+
+// The node was made anew with this czxid; its new value follows at once. What is younger and below it is of the new
+// one: it was read before the node itself was looked at again, and is not taken back.
+void tree_sync::forget_old(const std::string& path, std::int64_t czxid) {
+    std::vector<std::string> old;
+    if (const auto& children = tree_.find(path)->children)
+        children->for_each([&](const tree_node& child) {
+            if (!some_is_made_since(child, czxid)) old.push_back(child.name);
+        });
+    for (const std::string& name : old) leave(join_path(path, name));  // an old value, perhaps with a new watch
+    tree_node* const node = tree_.find(path);
+    deltas_.push_back({path, node->value, {}});
+    dirty_ = true;
+    tree_.forget_value(path);
+    // Of the old one, a watch would have told. So this is of the new one, and what it was set with is forgotten.
+    if (node->children_state != read_state::none) left_.push_back({node_read::children, path});
+    node->children_state = read_state::none;
+    node->data_refused = node->children_refused = false;
 }
 
 void tree_sync::data_answered(const std::string& path, node_answer&& answer) {
@@ -215,6 +244,10 @@ void tree_sync::data_answered(const std::string& path, node_answer&& answer) {
 }
 
 void tree_sync::stat_answered(const std::string& path, const node_stat& stat) {
+    const tree_node* const shown = tree_.find(path);
+    const bool made_anew = shown && shown->value && shown->value->stat.czxid != stat.czxid;
+    // The old one is shown until the new one can be, and what is below it with it.
+    if (made_anew && wants_data(path) && !shown->data_refused) return ask(node_read::data, path);
     const tree_node& node = node_of(path, stat);
     const node_value* const known = node.value.get();
     const bool changed = !known || known->stat.mzxid != stat.mzxid;
@@ -265,8 +298,9 @@ void tree_sync::children_answered(const std::string& path, node_answer&& answer)
     }
 }
 
+// Also when only its children were asked for: a watch that stood would have told that it is gone, so its data is being
+// read again, too, and what is shown of it by then would not be true.
 void tree_sync::missing(node_read what, const std::string& path) {
-    if (what == node_read::children) return;  // the watch of its data has told, or will
     remove(path);
     if (!tree_.is_root(path)) {
         if (what == node_read::stat) left_.push_back({what, path});  // it waits for a creation
@@ -337,14 +371,16 @@ void tree_sync::leave_below(const std::string& path) {
     std::vector<std::string> names;
     if (const auto& children = tree_.find(path)->children)
         children->for_each([&](const tree_node& child) { names.push_back(child.name); });
-    for (const std::string& name : names) {
-        const std::string child = join_path(path, name);
-        tree_.for_each(child, [this](const std::string& where, const tree_node& node) {
-            if (node.data_state != read_state::none) left_.push_back({node_read::stat, where});
-            if (node.children_state != read_state::none) left_.push_back({node_read::children, where});
-        });
-        remove(child);
-    }
+    for (const std::string& name : names) leave(join_path(path, name));
+}
+
+// With the watches that may stand.
+void tree_sync::leave(const std::string& path) {
+    tree_.for_each(path, [this](const std::string& where, const tree_node& node) {
+        if (node.data_state != read_state::none) left_.push_back({node_read::stat, where});
+        if (node.children_state != read_state::none) left_.push_back({node_read::children, where});
+    });
+    remove(path);
 }
 
 }  // namespace zkasio::cache_detail

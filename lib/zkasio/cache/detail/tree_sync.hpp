@@ -36,7 +36,8 @@ struct tree_delta {
 /// - C1: a node is read with a watch; when that fires, it is read again. So behind every change there is a read.
 /// - C2: what changes while a read is under way is read again: the answer may be older than the change.
 /// - C3: what is known of a node is compared by czxid, mzxid and pzxid. Another czxid is another node of the same name:
-///   it counts as removed, with all below it, and added. (`version` begins anew, and may look the same.)
+///   it counts as removed, with all below it that is older than the new one, and added. (`version` begins anew, and may
+///   look the same.) What is younger was read first, and stays.
 /// - C4: without a connection nothing is known of what is watched. With the next one everything is looked at again from
 ///   the root downwards; until then snapshots say that they are not current.
 /// - C5: the names of the children are read with a watch of their own, unless the node is ephemeral or at the depth
@@ -106,6 +107,7 @@ private:
     void look_at(const std::string& path);
     void look_below(const std::string& path);
     tree_node& node_of(const std::string& path, const node_stat& stat);
+    void forget_old(const std::string& path, std::int64_t czxid);
     void data_answered(const std::string& path, node_answer&& answer);
     void stat_answered(const std::string& path, const node_stat& stat);
     void children_answered(const std::string& path, node_answer&& answer);
@@ -117,6 +119,7 @@ private:
     void update_stat(const std::string& path, const node_stat& stat);
     void remove(const std::string& path);
     void leave_below(const std::string& path);
+    void leave(const std::string& path);
     bool take_first_look(node_read what, std::string_view path);
     void settle() noexcept;
 
