@@ -148,14 +148,16 @@ void cache_engine::stop_now() {
     sync_.for_each_watch([this](node_read what, const std::string& path) { to_leave_.emplace_back(what, path); });
     sync_ = tree_sync(*root_, tree_scope());  // from now on it watches nothing
     leaving_ = true;
+    ++chain_;
     when_answered(&cache_engine::leave_some);  // reads that are under way leave watches, too
 }
 
 // Servers answer in order: calls `next` when all that was sent before has been answered.
 void cache_engine::when_answered(void (cache_engine::*next)()) {
     const pending_data fence = on_.start_exists("/");
-    fence.then([self = shared_from_this(), next] {
-        if (self->leaving_) (*self.*next)();  // else the connection has gone, and with it the watches
+    fence.then([self = shared_from_this(), next, chain = chain_] {
+        // Else the connection has gone, and with it the watches; or what was left before the end is on its way still.
+        if (self->leaving_ && self->chain_ == chain) (*self.*next)();
     });
 }
 

@@ -71,6 +71,7 @@ private:
 
     std::vector<std::pair<node_read, std::string>> to_leave_;  // watches that nobody needs any more
     bool leaving_ = false;                                     // some of them are on their way
+    std::size_t chain_ = 0;                                    // of fences: the one that counts
     bool stopping_ = false;
     std::shared_ptr<const void> work_;  // while it stops: see operations::begin_background_work()
 };
