@@ -40,7 +40,8 @@ class ZKASIO_EXPORT node_feed_listener {
 public:
     virtual ~node_feed_listener();
 
-    /// There is a connection: reads may be asked for. No watch of ours stands.
+    /// There is a connection, whose server knows all that was told before: reads may be asked for. No watch of ours
+    /// stands.
     virtual void connected() = 0;
     /// The connection is gone, and with it all reads that are under way and all watches: nothing is told of them any
     /// more. Not called when closed() is.

@@ -280,6 +280,48 @@ TEST_CASE("node_feed: a sync that has failed is asked for again before anything 
     r.run(body);
 }
 
+TEST_CASE("node_feed: a sync that a server puts off is asked for again before anything is read", "[feed]") {
+    feed_rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        co_await r.begin(zk);
+        const auto other = co_await zk.get_and_watch("/a");
+        r.notes->reads_when_connected = "/a";
+        r.notes->told.clear();
+        r.server.answer = [&](const request& q) -> std::optional<reply> {
+            if (!std::holds_alternative<sync_request>(q) || r.server.count("sync /") > 1) return reply{};
+            return refusal(zk_errc::throttled);
+        };
+        r.server.expire();
+        co_await r.until_told("/a: Success");
+        CHECK(r.server.count("sync /") == 2);
+        CHECK(r.server.texts().back() == "get /a");
+        CHECK(r.notes->told == texts{"disconnected", "connected", "/a: Success"});
+        r.feed.reset();
+    };
+    r.run(body);
+}
+
+// The servers that a client comes back to know what its answers have told, and perhaps not what an event has.
+TEST_CASE("node_feed: behind a sync when the last thing that was told is an event", "[feed]") {
+    feed_rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        co_await r.begin(zk);
+        r.read(zk, node_read::data, "/a");
+        co_await r.until_told("/a: Success");
+        r.server.fire(node_event::removed, "/a");
+        r.server.drop();
+        co_await r.until_told("connected", 2);
+        CHECK(r.server.count("sync /") == 1);
+        r.server.drop();
+        co_await r.until_told("connected", 3);
+        CHECK(r.server.count("sync /") == 1);
+        r.feed.reset();
+    };
+    r.run(body);
+}
+
 TEST_CASE("node_feed: the watch on the configuration is one with that on its node", "[feed]") {
     const std::string path = "/zookeeper/config";
     feed_rig r;

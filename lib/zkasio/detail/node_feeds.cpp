@@ -62,8 +62,8 @@ void node_feeds::connected() {
 }
 
 void node_feeds::disconnected(const std::function<void(const std::string& path, watch_kind kind)>& forget) {
-    if (!std::exchange(up_, false)) return;
     ++connection_;
+    if (!std::exchange(up_, false)) return;
     for (const feed_ptr& f : all()) {
         if (!std::exchange(f->up, false)) continue;
         call(f, [&](node_feed_listener& from) {
@@ -85,7 +85,8 @@ void node_feeds::changed(node_change what, std::string_view path) {
     const auto told = above(path);
     if (told.empty()) return;
     const std::string name(path);
-    for (const feed_ptr& f : told) call(f, [&](node_feed_listener& to) { to.changed(what, name); });
+    for (const feed_ptr& f : told)
+        if (f->up) call(f, [&](node_feed_listener& to) { to.changed(what, name); });
 }
 
 bool node_feeds::watches(const std::string& path, watch_kind kind) const {

@@ -246,6 +246,7 @@ void request_table::answered(op_id id, reply&& r) {
     entry& e = node.mapped();
     --issued_;
     answered_on_this_connection_ = answered_on_this_connection_ || !r.sent;
+    ahead_of_answers_ = ahead_of_answers_ && r.sent;
     if (!queue_.empty()) owner_.request_waits();  // there was no room for more
     if (!r.sent && r.code != zk_errc::throttled) refused_ = 0;
     if (own_watch_of(e).path) registration_done(e, r.code);
@@ -262,6 +263,8 @@ void request_table::answered(op_id id, reply&& r) {
 bool request_table::repeats(const entry& e, const reply& r) const {
     if (std::holds_alternative<add_auth_request>(*e.what))
         return r.code == condition::retryable && !owner_.is_closing() && !e.abandoned;
+    if (e.connection && std::holds_alternative<sync_request>(*e.what))  // of feeds_connected()
+        return !r.sent && r.code == condition::retryable && !owner_.is_closing();
     const bool unknown = r.sent || r.code == condition::retryable;
     return e.until_certain && unknown && owner_.session_lives();
 }

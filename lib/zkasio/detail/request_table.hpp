@@ -204,6 +204,7 @@ private:
     time_point last_sent_{};
     node_feeds feeds_;
     std::int64_t synced_session_ = 0;  // feeds know nothing that is newer than what its servers show
+    bool ahead_of_answers_ = false;    // an event has told more than the last answer
     watch_registry watches_;
 };
 

@@ -52,6 +52,7 @@ void request_table::leave_watch(const watch_ptr& w) {
 }
 
 void request_table::node_event(detail::node_event e, std::string_view path) {
+    ahead_of_answers_ = true;
     for (const watch_ptr& w : watches_.fire(e, path)) waits_.fire(w->fired);
     feeds_.changed(static_cast<node_change>(e), path);
 }
@@ -123,19 +124,23 @@ void request_table::forget_queued_removals() {
 }
 
 // The servers of a new session may lag behind those of the old one: behind a sync() nothing is older than what was
-// known. (Within a session servers take care of that themselves.)
+// known. Within a session servers take care of that themselves, as far as answers have told: before 3.9, what an event
+// has told does not count. A server may put the sync() off, and not the reads
+// behind it: so they wait for its answer.
 void request_table::feeds_connected() {
     const std::int64_t session = owner_.current_session()->session_id;
-    if (synced_session_ != 0 && synced_session_ != session && !feeds_.empty()) {
-        command c;
-        c.what = sync_request{"/"};
-        submit(std::move(c), [this, session](reply&& r) {
-            if (!r.code) synced_session_ = session;  // else with the next connection
-        });
-    } else {
+    const bool may_lag = synced_session_ != 0 && (synced_session_ != session || ahead_of_answers_);
+    if (!may_lag || feeds_.empty()) {
         synced_session_ = session;
+        return feeds_.connected();
     }
-    feeds_.connected();
+    command c;
+    c.what = sync_request{"/"};
+    c.connection = feeds_.connection();
+    submit(std::move(c), [this, session](reply&& r) {
+        if (!r.code) synced_session_ = session;  // else with the next connection
+        feeds_.connected();
+    });
 }
 
 // Fact 23: the library would set them again, all in one request.
