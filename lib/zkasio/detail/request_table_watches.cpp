@@ -85,7 +85,10 @@ void request_table::read_for(const feed_ptr& to, node_read what, std::string pat
     c.connection = feeds_.connection();
     submit(std::move(c), [this, to, what, path = std::move(path)](reply&& r) {
         if (r.code == condition::session_ended || r.code == errc::forked) return;
-        feeds_.answered(to, what, path, r.code, {std::move(r.data), r.stat, std::move(r.children)});
+        const std::error_code code = r.code;
+        feeds_.answered(to, what, path, code, {std::move(r.data), r.stat, std::move(r.children)});
+        // It has set no watch; but somebody may have left his to it meanwhile: confirm_watch_removal().
+        if (what == node_read::data && code && code != condition::retryable) leave_feed_watch(what, path);
     });
 }
 
