@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the simulation of the locks at seeds that nobody has tried yet, on all cores, until the time is over or a test
+# Runs the simulation at seeds that nobody has tried yet, on all cores, until the time is over or a test
 # fails.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)

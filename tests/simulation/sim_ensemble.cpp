@@ -65,11 +65,44 @@ bool sim_ensemble::expire(int client) {
     return true;
 }
 
+bool sim_ensemble::expire_session(std::int64_t session) {
+    for (const sim_link* l : links_)
+        if (l->session() == session) return expire(l->client());
+    if (!alive(session)) return false;
+    end_session(session);
+    return true;
+}
+
+void sim_ensemble::stop_process(int client) {
+    if (on_log) on_log("stop " + std::to_string(client));
+    stopped_.insert(client);
+}
+
+void sim_ensemble::continue_process(int client) {
+    if (stopped_.erase(client) == 0) return;
+    if (on_log) on_log("continue " + std::to_string(client));
+    if (sim_link* l = link_of(client))
+        while (l->answers() > 0) l->deliver();
+}
+
+void sim_ensemble::cut_off(int client) {
+    cut_off_.insert(client);
+    drop_connection(client);
+}
+
 std::error_code sim_ensemble::operate(const multi_op& op) {
     sim_txn txn = begin(0);
     const multi_result result = tree_.perform(op, txn);
     commit(std::move(txn));
     return result.code;
+}
+
+std::error_code sim_ensemble::operate(const std::vector<multi_op>& ops) {
+    sim_txn txn = begin(0);
+    std::vector<multi_result> results;
+    const std::error_code code = tree_.perform(ops, txn, results);
+    commit(std::move(txn));
+    return code;
 }
 
 void sim_ensemble::remove_empty_containers() {
@@ -93,6 +126,11 @@ std::int64_t sim_ensemble::session_of(int client) const {
     return l ? l->session() : 0;
 }
 
+bool sim_ensemble::has_connection(int client) const {
+    const sim_link* l = link_of(client);
+    return l && l->attached();
+}
+
 bool sim_ensemble::alive(std::int64_t session) const {
     const auto it = sessions_.find(session);
     return it != sessions_.end() && it->second;
@@ -102,6 +140,16 @@ std::size_t sim_ensemble::watches() const {
     std::size_t n = 0;
     for (const sim_link* l : links_) n += l->watches();
     return n;
+}
+
+std::size_t sim_ensemble::watches_of(int client) const {
+    const sim_link* l = link_of(client);
+    return l ? l->watches() : 0;
+}
+
+std::int64_t sim_ensemble::connected_at(int client) const {
+    const sim_link* l = link_of(client);
+    return l ? l->connected_at() : 0;
 }
 
 std::size_t sim_ensemble::sessions() const {
@@ -139,6 +187,13 @@ void sim_ensemble::commit(sim_txn txn) {
     if (lagging) return;
     for (sim_link* l : links_)
         if (l->attached()) l->catch_up(last_zxid());
+}
+
+// What the server of a connection that begins knows: never less than the client has seen in this session.
+std::int64_t sim_ensemble::first_known(bool new_session, std::int64_t seen) const {
+    if (new_session ? !new_sessions_lag : !lagging) return last_zxid();
+    const auto behind = static_cast<std::size_t>(last_zxid() - seen);
+    return last_zxid() - static_cast<std::int64_t>(pick(std::min(behind, most_lag) + 1));
 }
 
 std::int64_t sim_ensemble::open_session() {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,10 @@ public:
     detail::backend_factory factory(int client);
 
     bool lagging = false;
+    /// As with localSessionsEnabled: a new session, too, may begin at a server that lags behind the one before it.
+    bool new_sessions_lag = false;
+    std::size_t most_lag = 1'000'000;  ///< transactions that a server is behind when a client comes to it
+    int throttled = 0;                 ///< percent of the requests that a server puts off (zk_errc::throttled)
     std::chrono::milliseconds session_timeout{600'000};  ///< so long that no timer of the client's matters
     /// Random decisions: a number below the argument.
     std::function<std::size_t(std::size_t)> pick = [](std::size_t) { return std::size_t{0}; };
@@ -65,8 +70,18 @@ public:
     bool drop_connection(int client);  ///< the numbers at random
     /// The servers end its session. False when there is none.
     bool expire(int client);
+    bool expire_session(std::int64_t session);  ///< the same, of a session that its client may have given up
+    /// The process of this client is stopped: nothing reaches it until it goes on, and then all at once.
+    void stop_process(int client);
+    void continue_process(int client);
+    bool is_stopped(int client) const { return stopped_.contains(client); }
+    /// Its connection breaks, and no other one comes until it is let in again.
+    void cut_off(int client);
+    void let_in(int client) { cut_off_.erase(client); }
+    bool is_cut_off(int client) const { return cut_off_.contains(client); }
     /// An operator's request, carried out at once.
     std::error_code operate(const detail::multi_op& op);
+    std::error_code operate(const std::vector<detail::multi_op>& ops);  ///< all of them or none
     /// As servers do, some time after the last child of a container is gone.
     void remove_empty_containers();
     void set_next_sequence(const std::string& path, std::int32_t next) { tree_.set_next_sequence(path, next); }
@@ -74,8 +89,12 @@ public:
     // ------------------------------------------------------------------------------------------ what there is
     const sim_tree& tree() const noexcept { return tree_; }
     std::int64_t session_of(int client) const;  ///< 0: none
+    bool has_connection(int client) const;  ///< as the servers see it
     bool alive(std::int64_t session) const;
     std::size_t watches() const;   ///< that servers hold
+    std::size_t watches_of(int client) const;
+    /// What the server of this client knew when the connection began: a zxid; 0: there was none in this session.
+    std::int64_t connected_at(int client) const;
     std::size_t sessions() const;  ///< that live
     std::size_t requests_under_way(int client) const;
     std::size_t answers_under_way(int client) const;
@@ -86,6 +105,8 @@ private:
     friend class sim_link;
 
     sim_link* link_of(int client) const;
+    std::int64_t first_known(bool new_session, std::int64_t seen) const;
+    bool puts_off() const { return throttled > 0 && pick(100) < static_cast<std::size_t>(throttled); }
     sim_txn begin(std::int64_t session);
     void commit(sim_txn txn);
     std::int64_t open_session();
@@ -96,6 +117,7 @@ private:
     std::vector<sim_txn> log_;  // number i has zxid i + 1
     std::map<std::int64_t, bool> sessions_;  // whether they live
     std::vector<sim_link*> links_;
+    std::set<int> stopped_, cut_off_;  // clients
 };
 
 /// "apply create", for logs.

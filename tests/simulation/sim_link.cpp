@@ -78,7 +78,15 @@ void sim_link::abort_connection() {
     process(true, false);
 }
 
-void sim_link::forget_watch(const std::string& path, watch_kind kind) { registered_.erase({path, kind}); }
+// The library sets its watches again when it hears of the connection: what it has forgotten by then is not among them.
+void sim_link::forget_watch(const std::string& path, watch_kind kind) {
+    registered_.erase({path, kind});
+    if (state_ == state::connected) return;
+    armed_.erase({path, kind});
+    for (packet& p : requests_)
+        if (auto* w = std::get_if<set_watches>(&p))
+            std::erase_if(w->watches, [&](const auto& one) { return one.first == watch_key(path, kind); });
+}
 
 bool sim_link::send_goodbye() {
     if (state_ != state::connected || !attached_) return false;
@@ -176,6 +184,7 @@ std::string sim_link::next_request() const {
     if (std::holds_alternative<set_watches>(p)) return "set_watches";
     const request& r = std::get<asked>(p).what;
     std::string text = std::string(operation_name(r)) + ' ' + std::string(path_of(r));
+    if (const auto* m = std::get_if<remove_watch_request>(&r); m && m->kind == watch_kind::children) text += "/*";
     if (const auto* m = std::get_if<multi_request>(&r))
         for (const multi_op& op : m->ops)
             text += (std::holds_alternative<check_op>(op) ? " if " : " ") +
@@ -203,10 +212,11 @@ std::string sim_link::next_answer() const {
 
 void sim_link::list_steps(std::vector<sim_ensemble::step>& steps) {
     using kind = sim_ensemble::step::kind;
-    if (handshaking_) steps.push_back({kind::connect, this, client_});
+    const bool stopped = ensemble_.is_stopped(client_);
+    if (handshaking_ && !stopped && !ensemble_.is_cut_off(client_)) steps.push_back({kind::connect, this, client_});
     if (!requests_.empty()) steps.push_back({kind::apply, this, client_});
     if (attached_ && known_ < ensemble_.last_zxid()) steps.push_back({kind::catch_up, this, client_});
-    if (!outgoing_.empty()) steps.push_back({kind::deliver, this, client_});
+    if (!outgoing_.empty() && !stopped) steps.push_back({kind::deliver, this, client_});
 }
 
 void sim_link::connect() {
@@ -218,17 +228,13 @@ void sim_link::connect() {
     attached_ = true;
     const bool renewed = session_ == 0;
     server_session_ = renewed ? ensemble_.open_session() : session_;
-    // Never a server that knows less than the client has seen.
-    const std::int64_t behind = ensemble_.last_zxid() - last_seen_;
-    const std::int64_t lag = ensemble_.lagging && !renewed
-                                 ? static_cast<std::int64_t>(ensemble_.pick(static_cast<std::size_t>(behind) + 1))
-                                 : 0;
-    const std::int64_t from = ensemble_.last_zxid() - lag;
+    const std::int64_t from = ensemble_.first_known(renewed, last_seen_);
     if (known_ > from) {
         view_ = sim_tree();
         known_ = 0;
     }
     catch_up(from);
+    connected_at_ = known_;
     outgoing_.emplace_back(up{server_session_});
     if (!registered_.empty()) requests_.emplace_back(set_watches{last_seen_, {registered_.begin(), registered_.end()}});
 }
@@ -323,8 +329,10 @@ void sim_link::fire(node_event e, const std::string& path, std::int64_t czxid,
 }
 
 reply sim_link::serve(const request& r) {
-    if (is_write(r)) return write(r);
     reply result;
+    if (ensemble_.puts_off()) result.code = zk_errc::throttled;
+    if (result.code) return result;
+    if (is_write(r)) return write(r);
     if (const auto* s = std::get_if<sync_request>(&r)) {
         catch_up(ensemble_.last_zxid());
         result.path = s->path;

@@ -43,6 +43,7 @@ public:
     std::size_t watches() const noexcept { return armed_.size(); }
     std::size_t requests() const noexcept { return requests_.size(); }
     std::size_t answers() const noexcept { return outgoing_.size(); }
+    std::int64_t connected_at() const noexcept { return connected_at_; }
     std::string next_request() const;
     std::string next_answer() const;
 
@@ -135,6 +136,7 @@ private:
     std::set<watch_key> armed_;
     sim_tree view_;           // as this server has it
     std::int64_t known_ = 0;  // of the ensemble's log
+    std::int64_t connected_at_ = 0;  // what was known when the connection began
 };
 
 }  // namespace zkasio::test

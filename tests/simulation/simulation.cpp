@@ -21,10 +21,10 @@ constexpr std::size_t log_lines = 400;
 constexpr std::uint64_t most_steps = 200'000;
 
 // No timer of the client's takes part: what it waits for happens, or is made to happen, in far less time.
-client_options patient() {
+client_options patient(std::chrono::milliseconds session_timeout) {
     using namespace std::chrono_literals;
     return client_options("10.0.0.1:2181")
-        .session_timeout(10min)
+        .session_timeout(session_timeout)
         .connection_timeout(10min)
         .close_timeout(10min)
         .retry(retry_policy::n_times(1'000'000, 0ms));
@@ -55,8 +55,8 @@ std::size_t simulation::pick(std::size_t below) { return static_cast<std::size_t
 
 client simulation::add_client(suspension_policy when_suspended) {
     const int number = clients();
-    cores_.push_back(
-        std::make_shared<detail::core>(executor(), patient().suspension(when_suspended), ensemble.factory(number)));
+    cores_.push_back(std::make_shared<detail::core>(
+        executor(), patient(ensemble.session_timeout).suspension(when_suspended), ensemble.factory(number)));
     clients_.push_back(client_over(cores_.back()));
     return clients_.back();
 }
