@@ -1,4 +1,5 @@
 #include "simulation/election_scenario.hpp"
+#include "simulation/observer_scenario.hpp"
 
 #include "support/catch.hpp"
 
@@ -9,6 +10,15 @@ void run_election(const std::string& name, const faults& f) {
     run_seeds("election, " + name, 300, [&](simulation& s) {
         s.ensemble.lagging = s.chance(50);
         election_scenario(s).run_at_random(f);
+    });
+}
+
+void run_observers(const std::string& name, bool expiries) {
+    run_seeds("observers, " + name, 1000, [&](simulation& s) {
+        s.ensemble.lagging = s.chance(70);
+        s.ensemble.new_sessions_lag = s.ensemble.lagging && s.chance(70);
+        s.ensemble.most_lag = 1 + s.pick(20);
+        observer_scenario(s).run_at_random(expiries);
     });
 }
 
@@ -51,6 +61,12 @@ TEST_CASE("election, simulated: an operator deletes the directory", "[simulation
     faults f;
     f.directory_deletes = f.expiries = true;
     run_election("directories", f);
+}
+
+TEST_CASE("election, simulated: observers are cut off for a while", "[simulation]") { run_observers("cuts", false); }
+
+TEST_CASE("election, simulated: observers are cut off for longer than their sessions live", "[simulation]") {
+    run_observers("long cuts", true);
 }
 
 }  // namespace zkasio::test

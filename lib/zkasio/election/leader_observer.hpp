@@ -39,9 +39,10 @@ public:
     ///
     /// While there is no connection the old view counts for a while, since most connections come back, and then
     /// leader_state::unknown is told: a third of the session timeout after the client has noticed
-    /// (session_state::suspended), which is at the latest one session timeout after the last word of a server. When the
-    /// connection is back, the view of then is told, even if it is the one from before. The end of the observer's own
-    /// session changes nothing, unless client_options::renewal() is off.
+    /// (session_state::suspended), which is at the latest one session timeout after the last word of a server. Whoever
+    /// asks only when the connection is gone already may be told so at once: an observer that nobody asks does not
+    /// notice when that was. When the connection is back, the view of then is told, even if it is the one from before.
+    /// The end of the observer's own session changes nothing, unless client_options::renewal() is off.
     ///
     /// *Fails with* errc::foreign_child for a directory with other children than candidates; zk_errc::no_auth when the
     /// directory may not be listed; errc::client_closed, errc::forked, zk_errc::auth_failed; errc::session_expired with
