@@ -87,3 +87,23 @@ TEST_CASE("tree_sync: a node that has gone before its children were listed does 
     CHECK_FALSE(f.sync.current());
     CHECK(f.sync.tree().size() == 0);
 }
+
+// Between the two, somebody may have had the watch of the older one removed.
+TEST_CASE("tree_sync: of two reads of one node the older one does not count") {
+    following f;
+    f.servers.create("/r", "1");
+    f.servers.connect();
+    f.settle();
+    f.servers.set("/r", "2");
+    REQUIRE(f.servers.hear());
+    REQUIRE(f.servers.send());
+    f.servers.remove("/r");
+    f.servers.create("/r", "3");
+    REQUIRE(f.servers.hear());
+    REQUIRE(f.servers.send());
+    REQUIRE(f.servers.serve());
+    REQUIRE(f.servers.hear());
+    CHECK(f.sync.tree().size() == 0);
+    f.settle();
+    CHECK(f.data("/r") == "3");
+}

@@ -59,6 +59,13 @@ bool tree_sync::take_first_look(node_read what, std::string_view path) {
     return first_look;
 }
 
+// Another read of which the same watch is left: of a node that has gone, and come again, since the older one was sent.
+bool tree_sync::is_under_way(node_read what, std::string_view path) const noexcept {
+    return std::any_of(under_way_.begin(), under_way_.end(), [&](const read& r) {
+        return r.path == path && (r.what == node_read::children) == (what == node_read::children);
+    });
+}
+
 // A node of the tree; or the root that is missing, of which there are no children to be read.
 bool tree_sync::is_known(node_read what, std::string_view path) const noexcept {
     return tree_.find(path) || (tree_.is_root(path) && what != node_read::children);
@@ -162,6 +169,8 @@ void tree_sync::for_each_watch(const std::function<void(node_read, const std::st
 
 void tree_sync::answered(node_read what, const std::string& path, std::error_code code, node_answer&& answer) {
     first_look_ = take_first_look(what, path);
+    some_are_lost_ = some_are_lost_ && !under_way_.empty();
+    if (some_are_lost_ && is_under_way(what, path)) return settle();  // what was asked for last counts
     read_state* const state = is_known(what, path) ? &state_of(what, tree_.find(path)) : nullptr;
     const bool expected = state && (*state == read_state::reading || *state == read_state::reading_again);
     if (expected) {
@@ -232,6 +241,7 @@ void tree_sync::forget_old(const std::string& path, std::int64_t czxid) {
     if (node->children_state != read_state::none) left_.push_back({node_read::children, path});
     node->children_state = read_state::none;
     node->data_refused = node->children_refused = false;
+    some_are_lost_ = true;
 }
 
 void tree_sync::data_answered(const std::string& path, node_answer&& answer) {
@@ -360,6 +370,7 @@ void tree_sync::update_stat(const std::string& path, const node_stat& stat) {
 }
 
 void tree_sync::remove(const std::string& path) {
+    some_are_lost_ = true;
     tree_.remove(path, [this](const std::string& where, const value_ptr& value) {
         dirty_ = true;
         deltas_.push_back({where, value, {}});

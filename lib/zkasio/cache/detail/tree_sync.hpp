@@ -121,6 +121,7 @@ private:
     void leave_below(const std::string& path);
     void leave(const std::string& path);
     bool take_first_look(node_read what, std::string_view path);
+    bool is_under_way(node_read what, std::string_view path) const noexcept;
     void settle() noexcept;
 
     tree_store tree_;
@@ -128,6 +129,7 @@ private:
     mutable read_state root_state_ = read_state::none;  // of a root that is missing: whether its creation is watched
     std::deque<read> first_looks_, queue_;
     std::deque<read> under_way_;  // in the order in which they were sent
+    bool some_are_lost_ = false;  // of those under way: nodes that they were sent for may have been removed
     bool up_ = false, current_ = false, put_off_ = false, dirty_ = false;
     bool first_look_ = false;  // C8: what is asked for now belongs to the first look
     std::vector<tree_delta> deltas_;
