@@ -22,6 +22,12 @@ if(ZKASIO_JSON)
     install(EXPORT zkasio-discovery-targets NAMESPACE zkasio:: DESTINATION ${zkasio_package_dir})
 endif()
 
+if(ZKASIO_PROMETHEUS)
+    install(TARGETS zkasio_prometheus EXPORT zkasio-prometheus-targets
+        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+    install(EXPORT zkasio-prometheus-targets NAMESPACE zkasio:: DESTINATION ${zkasio_package_dir})
+endif()
+
 # The pkg-config file finds the prefix from where it lies itself, so the installed tree can be moved.
 set(zkasio_pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")

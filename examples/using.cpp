@@ -3,7 +3,10 @@
 // What stands between "// [name]" and "// [/name]" is what the page shows; a test compares them.
 #include "expect.hpp"
 
+#include <zkasio/client_observer.hpp>
+#include <zkasio/client_stats.hpp>
 #include <zkasio/locks/mutex.hpp>
+#include <zkasio/printable.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
@@ -21,6 +24,7 @@
 #include <csignal>
 #include <future>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -266,6 +270,31 @@ asio::awaitable<void> log_outages(zkasio::client zk) {
 }
 // [/events]
 
+// [observe]
+class slow_locks final : public zkasio::client_observer {
+    void lock_wait(const zkasio::lock_wait_report& w) override {
+        if (w.ended - w.asked > 1s)
+            std::cout << zkasio::printable(w.path) << " took long, behind " << w.queue_length << " others\n";
+    }
+};
+
+void print_rates(const zkasio::client& zk) {
+    const zkasio::client_stats now = zk.stats();
+    for (const zkasio::operation_stats& o : now.operations)
+        std::cout << o.operation << ": " << o.succeeded << ", half of them within "
+                  << std::chrono::duration_cast<std::chrono::microseconds>(o.on_the_wire.quantile(0.5)).count()
+                  << " us\n";
+    std::cout << now.locks.granted << " locks, " << now.locks.held << " held now\n";
+}
+
+zkasio::client_options observed(std::string servers) {
+    const auto log = [](const zkasio::log_record& r) { std::cerr << to_string(r.level()) << ": " << r.text() << "\n"; };
+    return zkasio::client_options(servers)
+        .log(log, zkasio::log_level::warning)
+        .observer(std::make_shared<slow_locks>());
+}
+// [/observe]
+
 asio::awaitable<void> in_coroutines(zkasio::client zk) {
     const auto none = co_await settings_if_any(zk);
     expect(!none, "there is nothing at /using/no-settings");
@@ -280,6 +309,7 @@ asio::awaitable<void> in_coroutines(zkasio::client zk) {
         const zkasio::lock_guard guard = co_await acquire_in_the_end(lock);
     }
     co_await after_a_loop_was_stopped(zk);
+    print_rates(zk);
     co_await zk.close();
 }
 
@@ -293,7 +323,7 @@ void all(std::string servers) {
     stopped_with_a_lock(servers);
 
     asio::io_context io;
-    const zkasio::client zk(io.get_executor(), zkasio::client_options(servers).session_timeout(10s));
+    const zkasio::client zk(io.get_executor(), observed(servers).session_timeout(10s));
     asio::co_spawn(io, log_outages(zk), rethrow);
     asio::co_spawn(io, in_coroutines(zk), rethrow);
     io.run();

@@ -1,5 +1,6 @@
 #include <zkasio/client.hpp>
 
+#include <zkasio/client_stats.hpp>
 #include <zkasio/detail/access.hpp>
 #include <zkasio/detail/await.hpp>
 #include <zkasio/detail/throw_error.hpp>
@@ -45,6 +46,7 @@ client::client(std::shared_ptr<core> c)
 asio::any_io_executor client::get_executor() const { return there(core_, "get_executor")->strand(); }
 const client_options& client::options() const { return there(core_, "options")->options(); }
 session_state client::state() const noexcept { return core_ ? core_->state() : session_state::closed; }
+client_stats client::stats() const { return there(core_, "stats")->stats(); }
 session client::session_now() const {
     return access::make<session>(core_, there(core_, "session_now")->current_session_record());
 }

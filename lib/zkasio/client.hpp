@@ -26,6 +26,7 @@ struct access;
 }
 
 class node_feed;
+struct client_stats;
 class node_feed_listener;
 
 /// The session's events, one after another, from the moment of `client::events()` on (its first tells the state at that
@@ -89,6 +90,9 @@ public:
     /// For writers of recipes: the same, and errors speak of this operation on this path.
     asio::awaitable<void> connected(std::string operation, std::string path) const;
     asio::awaitable<session> current_session(std::string operation, std::string path) const;
+
+    /// What this client has done so far, in numbers. From any thread, at any time.
+    client_stats stats() const;
 
     /// The session of this moment, which may not be connected yet.
     session session_now() const;

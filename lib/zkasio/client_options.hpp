@@ -1,17 +1,25 @@
 #pragma once
 
+#include <zkasio/asio_version.hpp>
 #include <zkasio/bytes.hpp>
+#include <zkasio/log_record.hpp>
 #include <zkasio/retry_policy.hpp>
+
+#include <asio/any_io_executor.hpp>
+#include <asio/system_executor.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace zkasio {
+
+class client_observer;
 
 /// What a lost connection means for locks that are held.
 enum class suspension_policy {
@@ -58,7 +66,7 @@ private:
 class client_options {
 public:
     using duration = std::chrono::milliseconds;
-    using log_sink = std::function<void(std::string_view)>;
+    using log_sink = std::function<void(const log_record&)>;
 
     /// @param servers "host[:port],host[:port]...[/chroot]"; an IPv6 address stands in brackets; the port is 2181
     /// unless given. The list is tried in random order. `client`'s constructor throws for a list that is not valid.
@@ -93,10 +101,25 @@ public:
     }
     /// Take over this session instead of opening a new one.
     client_options& resume(session_credentials c) { resume_ = {std::move(c)}; return *this; }
-    /// Called with one line at a time, in order, on the client's strand, soon after what the line tells of. It may use
-    /// the client and make others; while it runs, its client does nothing else. What it throws is ignored. Nothing is
-    /// logged by default.
-    client_options& log(log_sink sink) { log_ = std::move(sink); return *this; }
+    /// Called with one record at a time, in order, on the client's strand, soon after what the record tells of. It may
+    /// use the client and make others; while it runs, its client does nothing else. What it throws is ignored. Nothing
+    /// is logged by default.
+    /// @param sink a function of a log_record, or of the std::string_view that it says.
+    client_options& log(log_sink sink, log_level least = log_level::info) {
+        log_ = std::move(sink);
+        log_least_ = least;
+        return *this;
+    }
+
+    /// Is told what the client does: requests, sessions, locks. Nothing by default. See client_observer, and
+    /// client::stats() for numbers alone.
+    /// @param where it is called, one call at a time.
+    client_options& observer(std::shared_ptr<client_observer> o,
+                             asio::any_io_executor where = asio::system_executor()) {
+        observer_ = std::move(o);
+        observe_on_ = std::move(where);
+        return *this;
+    }
 
     const std::string& servers() const noexcept { return servers_; }
     duration session_timeout() const noexcept { return session_timeout_; }
@@ -109,6 +132,9 @@ public:
     const std::vector<auth_info>& auth() const noexcept { return auth_; }
     const session_credentials* resume() const noexcept { return resume_.empty() ? nullptr : &resume_.front(); }
     const log_sink& log() const noexcept { return log_; }
+    log_level log_least() const noexcept { return log_least_; }
+    const std::shared_ptr<client_observer>& observer() const noexcept { return observer_; }
+    const asio::any_io_executor& observe_on() const noexcept { return observe_on_; }
 
 private:
     std::string servers_;
@@ -119,6 +145,9 @@ private:
     std::vector<auth_info> auth_;
     std::vector<session_credentials> resume_;  // none or one
     log_sink log_;
+    log_level log_least_ = log_level::info;
+    std::shared_ptr<client_observer> observer_;
+    asio::any_io_executor observe_on_;
 };
 
 }  // namespace zkasio

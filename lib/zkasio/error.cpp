@@ -1,6 +1,7 @@
 #include <zkasio/error.hpp>
 
 #include <zkasio/detail/cancellation.hpp>
+#include <zkasio/printable.hpp>
 
 #include <asio/error.hpp>
 
@@ -119,34 +120,19 @@ class condition_category_impl final : public std::error_category {
     }
 };
 
-// A path or a host name with a NUL or a control character must not garble somebody's log.
-void append_printable(std::string& out, std::string_view text) {
-    static constexpr char hex[] = "0123456789abcdef";
-    for (const char c : text) {
-        const auto u = static_cast<unsigned char>(c);
-        if (u >= 0x20 && u != 0x7f) {
-            out += c;
-        } else {
-            out += "\\x";
-            out += hex[u >> 4];
-            out += hex[u & 15];
-        }
-    }
-}
-
 std::string compose(const std::error_code& code, std::string_view operation, std::string_view path,
                     std::string_view hint, bool outcome_unknown) {
     std::string what(operation);
     if (!path.empty()) {
         what += ' ';
-        append_printable(what, path);
+        what += printable(path);
     }
     what += ": ";
     const std::string reason = code == asio::error::operation_aborted ? "cancelled" : code.message();
     what += reason;
     if (!hint.empty() && hint != reason) {
         what += " (";
-        append_printable(what, hint);
+        what += printable(hint);
         what += ')';
     }
     if (outcome_unknown) what += "; it may or may not have been applied";

@@ -8,6 +8,7 @@
 #include <zkasio/detail/throw_error.hpp>
 #include <zkasio/detail/validate.hpp>
 
+#include <asio/dispatch.hpp>
 #include <asio/redirect_error.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
@@ -54,6 +55,7 @@ asio::awaitable<reply> repeated(core_ptr core, command c, reply r, boot_clock::t
         }
         command again = c;
         again.what = std::move(*r.asked);
+        again.again = true;
         r = co_await perform(core, std::move(again));
     }
     co_return r;
@@ -241,6 +243,25 @@ asio::awaitable<std::multimap<std::string, std::string>> operations::find_all_pr
 one_shot_event operations::make_one_shot_event() const {
     return access::make<one_shot_event>(there(core_, "make_one_shot_event"));
 }
+
+namespace {
+
+template <class Report>
+void tell(const core_ptr& core, const Report& r) noexcept {
+    if (!core) return;
+    if (core->strand().running_in_this_thread()) return core->telemetry().lock(r);  // most often; without a copy
+    try {
+        asio::dispatch(core->strand(), [core, r] { core->telemetry().lock(r); });
+    } catch (...) {
+        // Out of memory: it is not told.
+    }
+}
+
+}  // namespace
+
+void operations::report(const lock_wait_report& r) const noexcept { tell(core_, r); }
+void operations::report(const lock_hold_report& r) const noexcept { tell(core_, r); }
+bool operations::observed() const noexcept { return core_ && core_->observed(); }
 
 void operations::ensure_protected_removed(std::string parent, std::string protection_id) const {
     run_in_background(impl::remove_protected(*this, std::move(parent), std::move(protection_id)));

@@ -24,6 +24,9 @@
 
 namespace zkasio {
 
+struct lock_wait_report;
+struct lock_hold_report;
+
 namespace detail {
 class core;
 struct session_record;
@@ -136,6 +139,12 @@ public:
 
     /// See one_shot_event.
     one_shot_event make_one_shot_event() const;
+
+    /// A recipe has news for client_observer and client::stats(). From any thread.
+    void report(const lock_wait_report& r) const noexcept;
+    void report(const lock_hold_report& r) const noexcept;
+    /// Whether somebody looks at more of a report than its numbers: else it needs no path.
+    bool observed() const noexcept;
 
     /// Whatever is tried again when it has failed with condition::retryable pauses before that.
     back_off make_back_off() const;

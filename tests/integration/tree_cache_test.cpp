@@ -26,7 +26,8 @@ tree_contents nodes(const std::string& path, const std::string& data) {
     all[path] = data;
     return all;
 }
-tree_contents nodes(const std::string& path, const std::string& data, const std::string& path2, const std::string& data2) {
+tree_contents nodes(const std::string& path, const std::string& data, const std::string& path2,
+                    const std::string& data2) {
     tree_contents all = nodes(path, data);
     all[path2] = data2;
     return all;

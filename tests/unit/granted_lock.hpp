@@ -16,7 +16,7 @@ namespace zkasio::test {
 /// A guard of a lock that was granted without asking anybody: of the node "/lock".
 inline lock_guard guard_on(const session& s) {
     std::vector<std::string> paths(1, "/lock");
-    return lock_guard(std::make_shared<lock_detail::nodes_claim>(s, std::move(paths), 1));
+    return lock_guard(std::make_shared<lock_detail::nodes_claim>(s, std::move(paths), 1, "/lock", boot_clock::now()));
 }
 inline asio::awaitable<lock_guard> acquired_on(session s) { co_return guard_on(s); }
 

@@ -147,7 +147,8 @@ TEST_CASE("holds and guards that were moved from have been released", "[moved]")
         hold.end();
 
         std::vector<std::string> paths(1, "/lock");
-        lock_guard guard(std::make_shared<lock_detail::nodes_claim>(s, std::move(paths), 7));
+        auto claim = std::make_shared<lock_detail::nodes_claim>(s, std::move(paths), 7, "/lock", boot_clock::now());
+        lock_guard guard(std::move(claim));
         {
             const lock_guard owner = std::move(guard);
             CHECK_FALSE(guard.held());

@@ -109,7 +109,8 @@ public:
                           return std::make_unique<idle_backend>(backend);
                       },
                       log};
-    detail::request_table requests{*this, link, waits, auth, options, log};
+    detail::telemetry counted{strand, nullptr, {}};
+    detail::request_table requests{*this, link, waits, auth, options, log, counted};
 
 private:
     std::shared_ptr<void> keep_alive() override { return alive_; }
@@ -126,7 +127,8 @@ private:
     const detail::session_record_ptr& current_session() const override { return session; }
     bool is_closing() const override { return closing; }
     void request_waits() override { ++waiting_told; }
-    void request_answered(const detail::request&, const detail::reply&, boot_clock::time_point) override {
+    void request_answered(const detail::request&, const detail::reply&, boot_clock::time_point,
+                          boot_clock::time_point) override {
         ++answers_told;
     }
     detail::background_work& work() override { return background; }

@@ -35,9 +35,9 @@ void background_tasks::log_failure(const std::exception_ptr& failed) const noexc
     try {
         std::rethrow_exception(failed);
     } catch (const std::exception& e) {
-        log_.line(std::string("in the background: ") + e.what());
+        log_.error(std::string("in the background: ") + e.what());
     } catch (...) {
-        log_.line("in the background: an unknown exception");
+        log_.error("in the background: an unknown exception");
     }
 }
 

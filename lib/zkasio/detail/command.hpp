@@ -15,6 +15,7 @@ struct command {
     session_record_ptr pinned;  ///< null: whichever session is current
     watch_ptr watch;
     std::error_code expected;  ///< a code that is no failure
+    bool again = false;         ///< it was sent before, and has failed
     std::uint64_t connection = 0;  ///< of a node_feed: sent on this connection or not at all; 0: on any
 };
 

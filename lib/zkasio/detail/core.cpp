@@ -38,14 +38,15 @@ void check(const client_options& options) {
 core::core(asio::any_io_executor executor, client_options options, backend_factory factory)
     : strand_(asio::make_strand(std::move(executor))),
       options_(std::move(options)),
-      log_(strand_, options_.log()),
+      log_(strand_, options_.log(), options_.log_least()),
+      telemetry_(strand_, options_.observer(), options_.observe_on()),
       waits_(log_, made_here_),
       work_(waits_),
       events_(waits_),
       auth_(options_.auth()),
       link_(*this, strand_, options_, std::move(factory), log_),
-      sessions_(options_, link_, events_, log_),
-      requests_(*this, link_, waits_, auth_, options_, log_),
+      sessions_(options_, link_, events_, log_, telemetry_),
+      requests_(*this, link_, waits_, auth_, options_, log_, telemetry_),
       holds_(*this, link_, requests_, waits_, options_, log_),
       background_(strand_, log_),
       timer_(strand_) {
@@ -152,13 +153,13 @@ void core::request_waits() {
 
 // The library may hold replies that came before we were stopped for a while; the lease was looked at when this turn
 // began (fact 25). Errors of writes are transactions too, but only success is beyond doubt.
-void core::request_answered(const request& what, const reply& r, time_point sent) {
+void core::request_answered(const request& what, const reply& r, time_point sent, time_point now) {
     session_record& s = *sessions_.current();
     if (!r.code && is_write(what)) {
-        s.lease.write_answered(sent, clock::now());
+        s.lease.write_answered(sent, now);
         holds_.lease_changed(s);
     } else if (!r.sent) {  // the answer is a server's
-        s.lease.answered(sent, clock::now());
+        s.lease.answered(sent, now);
     }
 }
 
@@ -170,6 +171,12 @@ void core::on_reply(op_id id, reply&& r) noexcept {
     requests_.answered(id, std::move(r));
     if (closing_ == closing::draining && close_is_drained())
         asio::post(strand_, [self = shared_from_this()] { self->continue_close(); });
+}
+
+// "...:ZOO_WARN@function@line: text"
+void core::log_library(std::string_view line) const noexcept {
+    const bool failure = line.find("ZOO_ERROR@") != line.npos;
+    log_.log(failure ? log_level::error : log_level::warning, line, {{"source", "ZooKeeper C client"}});
 }
 
 void core::on_link(link_state s) noexcept {
@@ -184,6 +191,7 @@ void core::on_link(link_state s) noexcept {
 
 void core::link_up() {
     const time_point now = clock::now();
+    telemetry_.counters.connections.add();
     requests_.connected(link_.backend().traits(), now);
     sessions_.connected(now);
     holds_.lease_changed(*sessions_.current());
@@ -194,6 +202,7 @@ void core::link_up() {
 
 void core::link_down() {
     const time_point now = clock::now();
+    telemetry_.counters.connections_lost.add();
     requests_.disconnected(now);
     holds_.disconnected(*sessions_.current());
     sessions_.disconnected(now);
@@ -207,7 +216,7 @@ void core::begin_turn(time_point now) {
     const auto late = now - std::max(timer_at_, last_turn_);
     if (late > sessions_.current()->lease.session_timeout() / 5 && link_.connected()) {
         const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(late).count();
-        log_.line("the event loop did not run for " + std::to_string(ms) + " ms");
+        log_.warn("the event loop did not run for " + std::to_string(ms) + " ms");
     }
     last_turn_ = now;
     holds_.check_lease(now);
@@ -275,6 +284,8 @@ void core::on_timer() {
 // After anything that may have changed what the backend waits for.
 void core::drive() {
     if (left_behind()) return;
+    telemetry_.counters.watches.set(requests_.watches());
+    telemetry_.counters.pending.set(requests_.size());
     const time_point now = clock::now();
     holds_.check_lease(now);  // before what lies unread is believed
     if (closing_ != closing::goodbye) link_.read_if_late(now);

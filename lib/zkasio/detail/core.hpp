@@ -11,6 +11,7 @@
 #include <zkasio/detail/request_table.hpp>
 #include <zkasio/detail/session_keeper.hpp>
 #include <zkasio/detail/shutdown_service.hpp>
+#include <zkasio/detail/telemetry.hpp>
 #include <zkasio/detail/wait_table.hpp>
 
 #include <asio/awaitable.hpp>
@@ -52,6 +53,8 @@ public:
     session_record_ptr current_session_record() const { return sessions_.shared(); }
     std::size_t chroot_length() const noexcept { return link_.chroot().size(); }
     std::string server_names() const { return link_.server_names(); }  ///< as they were given last
+    client_stats stats() const { return telemetry_.counters.get(); }
+    bool observed() const noexcept { return telemetry_.observed(); }
     close_result closed_how() const noexcept { return close_result_.load(); }
 
     // ------------------------------------------------------------------------------------- what it consists of
@@ -60,6 +63,7 @@ public:
     event_feed& events() noexcept { return events_; }
     hold_keeper& holds() noexcept { return holds_; }
     session_keeper& sessions() noexcept { return sessions_; }
+    detail::telemetry& telemetry() noexcept { return telemetry_; }
     const logger& log() const noexcept { return log_; }
 
     // ----------------------------------------------------------------------------------------------- asking
@@ -112,18 +116,19 @@ private:
     void on_reply(op_id id, reply&& r) noexcept override;
     void on_link(link_state s) noexcept override;
     void on_node_event(node_event e, std::string_view path) noexcept override { requests_.node_event(e, path); }
-    void on_log(std::string_view line) noexcept override { log_.line(line); }
+    void on_log(std::string_view line) noexcept override { log_library(line); }
 
     // request_table::owner, hold_keeper::owner
     std::error_code refusal(const session_record* pinned) const override;
     bool session_lives() const override;
     const session_record_ptr& current_session() const override { return sessions_.current(); }
     void request_waits() override;
-    void request_answered(const request& what, const reply& r, time_point sent) override;
+    void request_answered(const request& what, const reply& r, time_point sent, time_point now) override;
     void later(std::function<void()> f) override;
     background_work& work() override { return work_; }
     void timer_changed() override { rearm_timer(clock::now()); }
 
+    void log_library(std::string_view line) const noexcept;
     void link_up();
     void link_down();
     void begin_turn(time_point now);
@@ -147,6 +152,7 @@ private:
     strand_type strand_;
     client_options options_;
     logger log_;
+    detail::telemetry telemetry_;
     wait_table waits_;
     background_work work_;
     event_feed events_;

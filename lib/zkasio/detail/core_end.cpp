@@ -100,6 +100,9 @@ void core::finish_close(close_result how) {
     waits_.end_all(errc::client_closed, closed_);
     rearm_timer(clock::now());
     if (shutdown_) shutdown_->remove(this);
+    telemetry_.counters.watches.set(0);
+    telemetry_.counters.pending.set(0);
+    telemetry_.hand_over();
     waits_.fire(closed_);
 }
 

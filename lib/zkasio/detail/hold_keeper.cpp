@@ -165,10 +165,10 @@ void hold_keeper::heartbeat_answered(session_record& s, const checked_nodes& che
         } else if (r.results[i].code == zk_errc::no_auth) {
             // Somebody has changed its ACL: what is left is to know that the session lives.
             node->unreadable = true;
-            log_.line("heartbeat: no permission to check " + node->path);
+            log_.warn("heartbeat: no permission to check " + node->path, {{"path", node->path}});
         }
     }
-    if (r.code && !node_gone && !r.sent) log_.line("heartbeat: " + r.code.message());
+    if (r.code && !node_gone && !r.sent) log_.warn("heartbeat: " + r.code.message());
     if (node_gone) heartbeat(clock::now());  // the others were not looked at
     owner_.timer_changed();
 }

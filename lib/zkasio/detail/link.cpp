@@ -54,7 +54,7 @@ void link::resolved(std::vector<server_address> servers, const std::string& fail
     if (!owner_.wants_connection()) return;
     if (!failure.empty()) {
         last_failure_ = failure;
-        log_.line("resolve " + failure);
+        log_.warn("resolve " + failure, {{"reason", failure}});
     }
     if (servers.empty()) {
         pacing_.attempt_failed();
@@ -87,7 +87,7 @@ bool link::open(std::vector<server_address> servers) {
     } catch (const std::exception& e) {
         backend_.reset();
         last_failure_ = e.what();
-        log_.line(last_failure_);
+        log_.error(last_failure_);
         pacing_.attempt_failed();
         resolve_at_ = clock::now() + pacing_.look_up_pause(jitter());
         return false;
@@ -177,7 +177,7 @@ void link::attempt_failed(time_point now, bool was_up) {
     has_socket_ = false;
     pacing_.attempt_failed();
     if (const std::string why = backend_->last_failure(); !why.empty()) last_failure_ = why;
-    if (!was_up) log_.line("cannot connect: " + last_failure_);
+    if (!was_up) log_.warn("cannot connect: " + last_failure_, {{"reason", last_failure_}});
     connect_not_before_ = now + pacing_.pause(jitter());
     // A whole round without success: the names may have moved.
     const bool has_names = std::any_of(servers_.hosts.begin(), servers_.hosts.end(),

@@ -7,16 +7,18 @@
 
 namespace zkasio::detail {
 
-logger::logger(strand_type strand, const client_options::log_sink& sink)
-    : strand_(std::move(strand)), sink_(sink ? std::make_shared<const client_options::log_sink>(sink) : nullptr) {}
+logger::logger(strand_type strand, const client_options::log_sink& sink, log_level least)
+    : strand_(std::move(strand)),
+      sink_(sink ? std::make_shared<const client_options::log_sink>(sink) : nullptr),
+      least_(least) {}
 
 // The sink is a user's: it is called by itself, not in the middle of what is being logged. What it throws is nobody's.
-void logger::line(std::string_view text) const noexcept {
-    if (!sink_) return;
+void logger::log(log_level level, std::string_view text, const std::vector<log_field>& fields) const noexcept {
+    if (!sink_ || level < least_) return;
     try {
-        asio::post(strand_, [sink = sink_, line = std::string(text)] {
+        asio::post(strand_, [sink = sink_, record = log_record(level, text, fields)] {
             try {
-                (*sink)(line);
+                (*sink)(record);
             } catch (...) {
             }
         });
@@ -28,9 +30,9 @@ void logger::call(const std::function<void()>& f) const noexcept {
     try {
         f();
     } catch (const std::exception& e) {
-        line(std::string("a callback has thrown: ") + e.what());
+        error(std::string("a callback has thrown: ") + e.what());
     } catch (...) {
-        line("a callback has thrown");
+        error("a callback has thrown");
     }
 }
 

@@ -12,6 +12,7 @@ namespace zkasio::detail {
 
 request_table::entry request_table::from(command&& c) {
     entry e;
+    if (c.again) telemetry_.counters.repeated.add();
     e.what = std::move(c.what);
     e.pinned = std::move(c.pinned);
     e.watch = std::move(c.watch);
@@ -58,9 +59,8 @@ void request_table::wait_connected(op_id id, receiver to) {
 void request_table::enqueue(op_id id, entry e) {
     reply refused;
     refused.code = owner_.refusal(e.pinned.get());
-    if (refused.code) return finish(std::move(e), std::move(refused));
-
     e.queued = clock::now();
+    if (refused.code) return finish(std::move(e), std::move(refused), e.queued);
     const bool may_expire = !e.until_certain && !e.internal;
     queue_.push(lane_of(e), id);
     insert(id, std::move(e));
@@ -110,6 +110,7 @@ bool request_table::submit_at_once(op_id id, command& c, receiver& to) {
     e.queued = e.sent = last_sent_ = now;
     e.issued = true;
     ++issued_;
+    telemetry_.counters.bytes_sent.add(encoded_size(*e.what));
     insert(id, std::move(e));
     if (!link_.backend().is_settled()) {
         unsettled_ = true;
@@ -133,10 +134,14 @@ void request_table::cancel(op_id id) {
     r.sent = it->second.issued && is_write(*it->second.what);
     if (it->second.what) r.asked = std::make_shared<request>(*it->second.what);
     receiver to = std::move(it->second.to);
-    if (it->second.issued)
+    if (it->second.issued) {
         it->second.abandoned = true;
-    else
-        drop(entries_.extract(it));
+    } else {
+        auto node = entries_.extract(it);
+        node.mapped().abandoned = true;
+        if (node.mapped().what) report(node.mapped(), r, clock::now());
+        drop(std::move(node));
+    }
     to.deliver(std::move(r));
 }
 
@@ -202,6 +207,7 @@ bool request_table::send(op_id id, entry& e) {
         ++auth_.unconfirmed;
         e.unconfirmed = true;
     }
+    telemetry_.counters.bytes_sent.add(encoded_size(*e.what));
     e.issued = true;
     e.sent = last_sent_;
     ++issued_;
@@ -214,7 +220,24 @@ void request_table::writable() {
 
 // --------------------------------------------------------------------------------------------------- completing
 
-void request_table::finish(entry&& e, reply&& r) {
+void request_table::report(const entry& e, const reply& r, time_point now) noexcept {
+    const bool failed = r.code && r.code != e.expected, was_sent = e.sent != time_point{};
+    telemetry_.counters.ended(e.what->index(), failed, (was_sent ? e.sent : now) - e.queued,
+                              was_sent ? now - e.sent : clock::duration(0));
+    if (!telemetry_.observed()) return;
+    operation_report it;
+    if (failed) it.code = r.code;
+    it.outcome_unknown = r.code && r.sent && is_write(*e.what);
+    it.cancelled = e.abandoned;
+    it.internal = !e.to && !e.abandoned && !e.kept;
+    it.asked = e.queued;
+    it.sent = e.sent;
+    it.ended = now;
+    telemetry_.operation_ended(*e.what, std::move(it));
+}
+
+void request_table::finish(entry&& e, reply&& r, time_point now) {
+    if (e.what) report(e, r, now);
     if (e.connection && r.sent) return finish_if_connected(std::move(e), std::move(r));
     if (e.what && !is_write(*e.what)) r.sent = false;  // whether it has arrived makes no difference
     if (e.to) {
@@ -236,7 +259,7 @@ void request_table::fail(op_id id, std::error_code code) {
     r.sent = code && node.mapped().sent != time_point{};
     if (code == errc::not_connected) r.data = link_.why_not_connected();  // what the message will say
     if (node.mapped().issued) --issued_;
-    finish(std::move(node.mapped()), std::move(r));
+    finish(std::move(node.mapped()), std::move(r), clock::now());
     drop(std::move(node));
 }
 
@@ -250,13 +273,15 @@ void request_table::answered(op_id id, reply&& r) {
     if (!queue_.empty()) owner_.request_waits();  // there was no room for more
     if (!r.sent && r.code != zk_errc::throttled) refused_ = 0;
     if (own_watch_of(e).path) registration_done(e, r.code);
-    owner_.request_answered(*e.what, r, e.sent);
+    const time_point now = clock::now();
+    telemetry_.counters.bytes_received.add(size_of(r));
+    owner_.request_answered(*e.what, r, e.sent, now);
     if (repeats(e, r)) return send_again(std::move(node), r.code);
     conclude_auth(e, r);
     if (r.code == zk_errc::no_node && !link_.chroot().empty() && is_about_root(*e.what))
         r.data = "the chroot \"" + link_.chroot() + "\" does not exist: create it with a client that has none";
     if (e.until_certain) conclude_removal(e, r);
-    finish(std::move(e), std::move(r));
+    finish(std::move(e), std::move(r), now);
     drop(std::move(node));
 }
 
@@ -272,6 +297,7 @@ bool request_table::repeats(const entry& e, const reply& r) const {
 // In front of what was asked for later, unless a server has refused it: see send_queue.
 void request_table::send_again(entries::node_type node, std::error_code why) {
     entry& e = node.mapped();
+    telemetry_.counters.repeated.add();
     e.issued = false;
     if (auto* auth = std::get_if<add_auth_request>(&*e.what)) auth->known = true;
     queue_.push(send_queue::lane::again, node.key());
@@ -293,8 +319,9 @@ void request_table::conclude_removal(const entry& e, reply& r) {
             r.found = false;
         }
     } else if (r.code && r.code != zk_errc::not_empty && r.code != condition::session_ended) {
-        log_.line("remove " + removed_path(*e.what) + ": " +
-                  r.code.message());  // whoever has given up a lock may not look
+        // Whoever has given up a lock may not look.
+        const std::string path = removed_path(*e.what);
+        log_.warn("remove " + path + ": " + r.code.message(), {{"path", path}, {"reason", r.code.message()}});
     }
 }
 
@@ -346,46 +373,6 @@ request_table::time_point request_table::due(time_point now) {
     while (!expiring_.empty() && !entries_.contains(expiring_.front())) expiring_.pop_front();  // cancelled
     if (expiring_.empty()) return time_point::max();
     return entries_.at(expiring_.front()).queued + options_.connection_timeout();
-}
-
-// ------------------------------------------------------------------------------------------------------ the end
-
-std::vector<op_id> request_table::of_this_session(bool another_follows) const {
-    std::vector<op_id> all;
-    for (const auto& [id, e] : entries_)
-        if (e.what || !another_follows) all.push_back(id);
-    return all;
-}
-
-void request_table::end(const std::vector<op_id>& over, std::error_code code) {
-    for (const op_id id : over) fail(id, code);
-    queue_.drop_urgent_and_again();
-    queue_.sweep([&](op_id id) { return !entries_.contains(id); });
-    disconnected({});
-}
-
-void request_table::end_unsent(std::error_code code) {
-    std::vector<op_id> unsent;
-    for (auto& [id, e] : entries_)
-        if (!e.issued) unsent.push_back(id);
-    std::sort(unsent.begin(), unsent.end());
-    queue_.clear();
-    for (const op_id id : unsent) fail(id, code);
-}
-
-void request_table::end_all(std::error_code code) {
-    queue_.clear();
-    for (const op_id id : of_this_session(false)) fail(id, code);
-}
-
-void request_table::clear() {
-    queue_.clear();
-    watches_.clear();
-    feeds_.clear();
-    // What was to follow may keep alive what is waiting for it.
-    for (auto& [id, e] : entries_)
-        if (e.kept) e.kept->answered.then = {};
-    const auto gone = std::exchange(entries_, {});
 }
 
 }  // namespace zkasio::detail

@@ -8,6 +8,7 @@
 #include <zkasio/detail/link.hpp>
 #include <zkasio/detail/node_feeds.hpp>
 #include <zkasio/detail/send_queue.hpp>
+#include <zkasio/detail/telemetry.hpp>
 #include <zkasio/detail/wait_table.hpp>
 #include <zkasio/detail/watch_registry.hpp>
 
@@ -42,7 +43,7 @@ public:
         /// There is something to send now, or to wait for; see flush() and due().
         virtual void request_waits() = 0;
         /// The backend has answered a request that was sent at that time.
-        virtual void request_answered(const request& what, const reply& r, time_point sent) = 0;
+        virtual void request_answered(const request& what, const reply& r, time_point sent, time_point now) = 0;
         /// Calls `f` in a turn of its own.
         virtual void later(std::function<void()> f) = 0;
         /// What is sent until it is certain is part of that.
@@ -53,8 +54,8 @@ public:
     };
 
     request_table(owner& o, link& l, wait_table& waits, auth_list& auth, const client_options& options,
-                  const logger& log)
-        : owner_(o), link_(l), waits_(waits), auth_(auth), options_(options), log_(log), feeds_(log),
+                  const logger& log, telemetry& t)
+        : owner_(o), link_(l), waits_(waits), auth_(auth), options_(options), log_(log), telemetry_(t), feeds_(log),
           watches_(l.chroot().size()) {
         spare_.reserve(most_spare);
     }
@@ -158,7 +159,7 @@ private:
         bool unconfirmed = false;  // counted in auth_list::unconfirmed
     };
     using entries = std::unordered_map<op_id, entry>;
-    static entry from(command&& c);
+    entry from(command&& c);
     static send_queue::lane lane_of(const entry& e) noexcept;
 
     void enqueue(op_id id, entry e);
@@ -167,7 +168,8 @@ private:
     bool is_needed(op_id id, const entry& e);
     bool is_alone(const command& c) const;
     bool send(op_id id, entry& e);
-    void finish(entry&& e, reply&& r);
+    void finish(entry&& e, reply&& r, time_point now);
+    void report(const entry& e, const reply& r, time_point now) noexcept;
     void finish_if_connected(entry&& e, reply&& r);
     void fail(op_id id, std::error_code code);
     bool repeats(const entry& e, const reply& r) const;
@@ -186,6 +188,7 @@ private:
     auth_list& auth_;
     const client_options& options_;
     const logger& log_;
+    telemetry& telemetry_;
     std::atomic<op_id> next_id_{1};
     entries entries_;
     /// Of entries that have ended, for those to come: in a steady state, requests ask for no memory here.

@@ -52,6 +52,7 @@ void request_table::leave_watch(const watch_ptr& w) {
 }
 
 void request_table::node_event(detail::node_event e, std::string_view path) {
+    telemetry_.counters.watch_events.add();
     ahead_of_answers_ = true;
     for (const watch_ptr& w : watches_.fire(e, path)) waits_.fire(w->fired);
     feeds_.changed(static_cast<node_change>(e), path);
@@ -128,8 +129,7 @@ void request_table::forget_queued_removals() {
 
 // The servers of a new session may lag behind those of the old one: behind a sync() nothing is older than what was
 // known. Within a session servers take care of that themselves, as far as answers have told: before 3.9, what an event
-// has told does not count. A server may put the sync() off, and not the reads
-// behind it: so they wait for its answer.
+// has told does not count. A server may put the sync() off, and not the reads behind it: so they wait for its answer.
 void request_table::feeds_connected() {
     const std::int64_t session = owner_.current_session()->session_id;
     const bool may_lag = synced_session_ != 0 && (synced_session_ != session || ahead_of_answers_);

@@ -18,8 +18,9 @@ std::string in_ms(client_options::duration d) { return std::to_string(d.count())
 
 }  // namespace
 
-session_keeper::session_keeper(const client_options& options, link& l, event_feed& events, const logger& log)
-    : options_(options), link_(l), events_(events), log_(log) {
+session_keeper::session_keeper(const client_options& options, link& l, event_feed& events, const logger& log,
+                               telemetry& t)
+    : options_(options), link_(l), events_(events), log_(log), telemetry_(t) {
     const session_credentials* c = options.resume();
     if (!c) return;
     if (c->id() == 0 || c->password().size() != 16)
@@ -58,6 +59,7 @@ void session_keeper::connected(time_point now) {
     connected_since_ = now;
     resume_.reset();
     const backend& to = link_.backend();
+    if (record_->session_id == 0) telemetry_.counters.sessions.add();
     record_->session_id = to.session_id();
     const auto granted = to.session_timeout();
     record_->timeout_ms = granted.count();
@@ -79,10 +81,10 @@ void session_keeper::check_tick(client_options::duration granted) const {
     const auto tick = options_.tick();
     if (tick == client_options::duration::zero()) return;
     if (granted < 2 * tick)
-        log_.line("tick: the session timeout of " + in_ms(granted) + " is below two ticks of " + in_ms(tick) +
+        log_.warn("tick: the session timeout of " + in_ms(granted) + " is below two ticks of " + in_ms(tick) +
                   "; leases are short");
     else if (granted > options_.session_timeout() && granted > 2 * tick)
-        log_.line("tick: " + in_ms(tick) + " is not used, the servers' least session timeout of " + in_ms(granted) +
+        log_.warn("tick: " + in_ms(tick) + " is not used, the servers' least session timeout of " + in_ms(granted) +
                   " speaks of longer ticks");
 }
 
@@ -132,8 +134,15 @@ session_record_ptr session_keeper::renew() {
 
 void session_keeper::publish(session_state s, std::string reason, std::int64_t session_id) {
     state_.store(s, std::memory_order_release);
-    log_.line(std::string(to_string(s)) + ": " + reason);
-    events_.publish({s, session_id, std::move(reason)});
+    const bool good = s == session_state::connecting || s == session_state::connected || s == session_state::closed;
+    std::vector<log_field> fields;
+    fields.push_back({"state", std::string(to_string(s))});
+    fields.push_back({"session", hex(session_id)});
+    fields.push_back({"reason", reason});
+    log_.log(good ? log_level::info : log_level::warning, std::string(to_string(s)) + ": " + reason, fields);
+    const session_event event{s, session_id, std::move(reason)};
+    telemetry_.happened(event);
+    events_.publish(event);
 }
 
 // ------------------------------------------------------------------------------------------------------- closing

@@ -6,6 +6,7 @@
 #include <zkasio/detail/link.hpp>
 #include <zkasio/detail/logger.hpp>
 #include <zkasio/detail/session_record.hpp>
+#include <zkasio/detail/telemetry.hpp>
 #include <zkasio/session_event.hpp>
 
 #include <atomic>
@@ -25,7 +26,8 @@ public:
     using time_point = clock::time_point;
 
     /// Throws zkasio::error for credentials that make no sense.
-    session_keeper(const client_options& options, link& l, event_feed& events, const logger& log);
+    session_keeper(const client_options& options, link& l, event_feed& events, const logger& log,
+                   telemetry& t);
 
     session_state state() const noexcept { return state_.load(std::memory_order_acquire); }
     session_record_ptr shared() const;
@@ -81,6 +83,7 @@ private:
     link& link_;
     event_feed& events_;
     const logger& log_;
+    telemetry& telemetry_;
     std::atomic<session_state> state_{session_state::connecting};
     mutable std::mutex record_mutex_;  // for readers elsewhere
     session_record_ptr record_ = std::make_shared<session_record>();

@@ -220,6 +220,7 @@ asio::awaitable<std::optional<permit_nodes>> acquire_permits(client zk, std::str
 asio::awaitable<std::optional<lock_guard>> acquire_guard(client zk, std::string path, permits max,
                                                          semaphore_options options, int n, if_contended when_contended,
                                                          acquire_options how) {
+    const boot_clock::time_point asked = boot_clock::now();
     for (;;) {
         std::optional<session> on;
         std::optional<permit_nodes> nodes =
@@ -231,7 +232,8 @@ asio::awaitable<std::optional<lock_guard>> acquire_guard(client zk, std::string 
             paths.push_back(node.path());
             token = std::max(token, node.czxid());
         }
-        const std::shared_ptr<lock_claim> claim = std::make_shared<nodes_claim>(*on, std::move(paths), token);
+        const std::shared_ptr<lock_claim> claim =
+            std::make_shared<nodes_claim>(*on, std::move(paths), token, path, asked);
         for (owned_node& node : *nodes) node.keep();
         const bool kept = co_await covered(claim);
         if (kept) co_return to_guard(claim, zk);
@@ -241,6 +243,7 @@ asio::awaitable<std::optional<lock_guard>> acquire_guard(client zk, std::string 
 asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string path, permits max,
                                                         semaphore_options options, int n) {
     const acquire_options how;
+    const boot_clock::time_point asked = boot_clock::now();
     for (;;) {
         std::optional<session> on;
         std::optional<permit_nodes> nodes =
@@ -248,7 +251,8 @@ asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string p
         std::vector<lock_guard> guards;
         for (owned_node& node : *nodes) {
             std::vector<std::string> paths(1, node.path());
-            guards.emplace_back(std::make_shared<nodes_claim>(*on, std::move(paths), node.czxid()), zk.keep_open());
+            auto claim = std::make_shared<nodes_claim>(*on, std::move(paths), node.czxid(), path, asked);
+            guards.emplace_back(std::move(claim), zk.keep_open());
             node.keep();
         }
         bool all = true;
@@ -265,7 +269,7 @@ asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string p
 lock_attempt permit_request::attempts(acquire_options how) const {
     return [zk = on(), path = path(), max = max_, options = options_, n = n_, how = std::move(how)](
                if_contended when_contended) {
-        return named(acquire_guard(zk, path, max, options, n, when_contended, how), path);
+        return reported(named(acquire_guard(zk, path, max, options, n, when_contended, how), path), zk, path);
     };
 }
 

@@ -4,6 +4,7 @@
 #include <zkasio/locks/detail/directory.hpp>
 #include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/local_mutex.hpp>
+#include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/retry_until_certain.hpp>
 #include <zkasio/wait_as.hpp>
 
@@ -48,13 +49,15 @@ asio::awaitable<void> remove_ours(session on, std::string path, std::int64_t czx
 // The node, and the right to have one: the next of this session tries when the node is certain to be gone.
 class unfair_claim final : public lock_claim {
 public:
-    unfair_claim(session on, std::string path, std::int64_t czxid, std::shared_ptr<local_mutex::claim> local)
+    unfair_claim(session on, std::string path, std::int64_t czxid, std::shared_ptr<local_mutex::claim> local,
+                 boot_clock::time_point asked)
         : on_(std::move(on)),
           paths_(1, std::move(path)),
           hold_(on_.hold(paths_)),
           token_(czxid),
           local_(std::move(local)),
-          removal_(std::make_shared<removal>(on_)) {}
+          removal_(std::make_shared<removal>(on_)),
+          report_(on_, paths_.front(), czxid, asked) {}
     ~unfair_claim() override { give_up(); }
 
     const session_hold& hold() const noexcept override { return hold_; }
@@ -67,6 +70,7 @@ public:
     void give_up() noexcept override {
         if (std::exchange(given_up_, true)) return;
         hold_.end();
+        report_.end(hold_.reason());
         local_->about_to_release();
         try {
             on_.run_in_background(remove(on_, paths_.front(), token_, local_, removal_));  // its body may still run
@@ -108,6 +112,7 @@ private:
     std::int64_t token_;
     std::shared_ptr<local_mutex::claim> local_;
     std::shared_ptr<removal> removal_;
+    reported_hold report_;
     bool given_up_ = false;
 };
 
@@ -193,6 +198,7 @@ private:
 asio::awaitable<std::shared_ptr<lock_claim>> contend_for_node(session on, std::string path,
                                                               unfair_mutex_options options,
                                                               if_contended when_contended) {
+    const boot_clock::time_point asked = boot_clock::now();
     const auto local = std::make_shared<local_mutex::claim>(on, path, co_await asio::this_coro::executor);
     if (when_contended == if_contended::give_up) {
         const bool first = co_await local->uncontended();
@@ -203,7 +209,7 @@ asio::awaitable<std::shared_ptr<lock_claim>> contend_for_node(session on, std::s
     for (;;) {
         attempt a(on, path, local);
         const auto czxid = co_await a.create(options);
-        if (czxid) co_return std::make_shared<unfair_claim>(on, path, *czxid, local);
+        if (czxid) co_return std::make_shared<unfair_claim>(on, path, *czxid, local, asked);
         if (when_contended == if_contended::give_up) co_return nullptr;
         const auto seen = co_await on.exists_and_watch(path);
         if (!seen.value) continue;
@@ -249,7 +255,7 @@ unfair_mutex::unfair_mutex(client zk, std::string path, unfair_mutex_options opt
 
 lock_attempt unfair_mutex::attempts(acquire_options how) const {
     return [zk = on(), path = path(), options = options_, how = std::move(how)](if_contended when_contended) {
-        return named(take(zk, path, options, how, when_contended), path);
+        return reported(named(take(zk, path, options, how, when_contended), path), zk, path);
     };
 }
 

@@ -51,6 +51,7 @@ struct contender {
     session_hold hold;  // once it is granted, or the next in line
     running_bodies bodies;
 
+    boot_clock::time_point since = boot_clock::now();  // it asks; from `decided` on: it has the lock
     one_shot_event decided;
     std::exception_ptr failed;  // to get the lock; or, of one that has had it, to remove its node
 
@@ -78,8 +79,12 @@ struct contender {
     }
 
     // There may be very many contenders, and what is small stands together.
+    std::uint32_t queue_length = 0;  // contenders ahead that were known when it had to wait
     acquire_outcome outcome = acquire_outcome::undecided;  // written before `decided` is fired
-    bool node_deleted = false;  // somebody has deleted its node while it was an owner, at whichever stage
+    bool given_up = false;  // by its claim: looked at there alone, not on the strand
+    bool node_deleted : 1 = false;  // somebody has deleted its node while it was an owner, at whichever stage
+    bool handed_over : 1 = false;   // the lock, by another contender of ours
+    bool followed : 1 = false;      // somebody else's node
 
 private:
     stage now_ = stage::outside;

@@ -1,6 +1,7 @@
 #include <zkasio/locks/detail/lock_queue.hpp>
 
 #include <zkasio/locks/detail/copy_of.hpp>
+#include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/path.hpp>
 
@@ -76,6 +77,7 @@ void lock_queue::entered(const contender_ptr& c, const created& node) {
         order_.leave(c->at);
         remove(c);
     } else {
+        c->queue_length = static_cast<std::uint32_t>(order_.size() - 1);
         go_to(c, stage::waiting);
     }
     // G32: right behind readers of ours who hold the lock, a reader owns it without a listing. That proves something
@@ -100,6 +102,7 @@ void lock_queue::go_to(const contender_ptr& c, stage next) {
         try_acquires_.erase(c->at);
         positions_.remove(c);
     }
+    if (next == stage::left && c->outcome == acquire_outcome::granted) report_hold(on_, directory(), *c);
 }
 
 void lock_queue::start_lease(const contender_ptr& c) {
@@ -130,6 +133,7 @@ void lock_queue::decide(const contender_ptr& c, acquire_outcome how, std::except
     if (c->asked.observed) c->asked.observed->end();
     c->outcome = how;
     c->failed = std::move(why);
+    report_wait(on_, directory(), *c);
     c->decided.fire();
 }
 
@@ -205,10 +209,13 @@ bool lock_queue::carry_out(const next_step& step, const contender_ptr& head) {
     if (step.start_lease) start_lease_of_next_in_line(head);
     // G19: before the predecessor's, so that its removal is not told before that of our own node.
     if (step.watch_own_node) head->hold.watch_nodes();
-    if (step.follow)
-        predecessor_.follow(*step.follow);
-    else
+    if (!step.follow) {
         predecessor_.stop();
+        return false;
+    }
+    if (!head->followed) head->queue_length = static_cast<std::uint32_t>(order_.look_at(head->at).position);
+    head->followed = true;
+    predecessor_.follow(*step.follow);
     return false;
 }
 

@@ -72,6 +72,7 @@ std::vector<contender_ptr> lock_queue::grant_to_successors() {
             break;
         }
         order_.grant(head->at);
+        head->handed_over = true;
         go_to(head, stage::owner_unconfirmed);
         successors.push_back(std::move(head));
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 
 #include <optional>
@@ -15,7 +16,9 @@ inline constexpr const char* permit_marker = "lease-";
 class nodes_claim final : public lock_claim {
 public:
     /// @param paths of nodes that this session owns; at least one. They are removed in the end.
-    nodes_claim(session on, std::vector<std::string> paths, std::int64_t token);
+    /// @param lock for reports. @param asked when the wait for them began.
+    nodes_claim(session on, std::vector<std::string> paths, std::int64_t token, std::string lock,
+                boot_clock::time_point asked);
     nodes_claim(const nodes_claim&) = delete;
     nodes_claim& operator=(const nodes_claim&) = delete;
     ~nodes_claim() override { give_up(); }
@@ -33,6 +36,7 @@ private:
     std::vector<std::string> paths_;
     session_hold hold_;
     std::int64_t token_;
+    reported_hold report_;
     bool given_up_ = false;
     std::vector<pending_removal> removals_;
 };

@@ -31,9 +31,9 @@ queue_claim::queue_claim(session on, acquire_request what, asio::any_io_executor
 
 bool queue_claim::granted() {
     if (who_->failed) std::rethrow_exception(who_->failed);
-    granted_ = who_->outcome == acquire_outcome::granted;
-    if (granted_) paths_.assign(1, who_->path);
-    return granted_;
+    const bool granted = who_->outcome == acquire_outcome::granted;
+    if (granted) paths_.assign(1, who_->path);
+    return granted;
 }
 
 std::optional<std::int32_t> queue_claim::sequence() const noexcept {
@@ -44,14 +44,16 @@ std::optional<std::int32_t> queue_claim::sequence() const noexcept {
 }
 
 void queue_claim::give_up() noexcept {
-    if (std::exchange(given_up_, true)) return;
+    if (std::exchange(who_->given_up, true)) return;
     try {
         if (who_->asked.observed) who_->asked.observed->end();
-        if (granted_) {
+        std::optional<one_shot_event> gone;
+        if (!paths_.empty()) {
             who_->hold.end(true);  // held() is false from here on
-            gone_.emplace(on_.make_one_shot_event());
+            gone = on_.make_one_shot_event();
+            gone_ = std::make_unique<const one_shot_event>(*gone);
         }
-        asio::dispatch(on_.get_executor(), [who = who_, gone = gone_] {
+        asio::dispatch(on_.get_executor(), [who = who_, gone = std::move(gone)] {
             if (gone) who->depart().gone = gone;
             who->where->leave(who);
         });
@@ -63,7 +65,11 @@ void queue_claim::give_up() noexcept {
 asio::awaitable<void> queue_claim::gone() {
     const contender_ptr who = who_;
     if (!gone_) co_return;
-    co_await wait_as(*gone_, "release", who->path);
+    try {
+        co_await gone_->wait();
+    } catch (...) {
+        rethrow_as("release", who->path);
+    }
     if (who->failed) std::rethrow_exception(who->failed);
 }
 
@@ -79,7 +85,7 @@ asio::awaitable<std::shared_ptr<queue_claim>> queue_claim::downgrade(lock_spec_p
     } catch (...) {
         rethrow_as("downgrade", paths_.front());
     }
-    if (shared->granted()) given_up_ = true;  // it has given way
+    if (shared->granted()) who_->given_up = true;  // it has given way
     co_return shared;
 }
 

@@ -55,10 +55,8 @@ private:
 
     session on_;
     contender_ptr who_;
-    std::vector<std::string> paths_;
-    std::optional<one_shot_event> gone_;
-    bool granted_ = false;
-    bool given_up_ = false;
+    std::vector<std::string> paths_;  // none until granted() has said so
+    std::unique_ptr<const one_shot_event> gone_;  // those who wait have none, and there may be very many
 };
 
 }  // namespace zkasio::lock_detail

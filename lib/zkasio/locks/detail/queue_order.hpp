@@ -68,6 +68,8 @@ public:
     /// longer: they are lost.
     std::vector<contender_ptr> take_doubted_owners();
     std::vector<contender_ptr> clear();
+    /// Contenders that are known, without those who leave.
+    std::size_t size() const noexcept { return waiting_.size() + owners_.size() + remotes_.size(); }
     bool empty() const noexcept { return waiting_.empty() && owners_.empty(); }
     /// Whether one of our own, there already, excludes a newcomer.
     bool excludes(lock_kind newcomer) const noexcept;

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <zkasio/export.hpp>
+#include <zkasio/loss_reason.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace zkasio {
+
+/// How often durations of which length have occurred: in buckets that end at 1 us, 2 us, 4 us ..., and one for all that
+/// is longer.
+struct duration_histogram {
+    static constexpr std::size_t size = 36;  ///< the last but one ends at 2^34 us, five hours
+    std::array<std::uint64_t, size> counts{};
+    std::chrono::nanoseconds sum{0};
+
+    /// Where a bucket ends; the last one does not.
+    static constexpr std::chrono::nanoseconds upper_bound(std::size_t bucket) noexcept {
+        return bucket + 1 < size ? std::chrono::nanoseconds(std::chrono::microseconds(std::int64_t{1} << bucket))
+                                 : std::chrono::nanoseconds::max();
+    }
+    static constexpr std::size_t bucket_of(std::chrono::nanoseconds d) noexcept {
+        const auto us = static_cast<std::uint64_t>(d.count() > 0 ? d.count() - 1 : 0) / 1000;
+        return std::min(static_cast<std::size_t>(std::bit_width(us)), size - 1);
+    }
+    std::uint64_t count() const noexcept {
+        std::uint64_t n = 0;
+        for (const std::uint64_t c : counts) n += c;
+        return n;
+    }
+    /// The end of the bucket that this part of all durations lies in or before, 0 < `part` <= 1: the median at 0.5. 0
+    /// when there are none.
+    std::chrono::nanoseconds quantile(double part) const noexcept {
+        const auto wanted = part * static_cast<double>(count());
+        double seen = 0;
+        for (std::size_t i = 0; i < size && wanted > 0; ++i)
+            if ((seen += static_cast<double>(counts[i])) >= wanted) return upper_bound(i);
+        return std::chrono::nanoseconds(0);
+    }
+};
+
+/// Of one kind of request.
+struct operation_stats {
+    std::string_view operation;  ///< "get", "create" ...; a literal
+    std::uint64_t succeeded = 0;
+    std::uint64_t failed = 0;  ///< "no such node" is a failure, too
+    duration_histogram in_queue, on_the_wire;
+};
+
+struct lock_stats {
+    std::uint64_t granted = 0, refused = 0, failed = 0;  ///< waits that have ended so
+    std::uint64_t handed_over_locally = 0, handed_over_remotely = 0;  ///< of the granted
+    std::uint64_t held = 0;                                           ///< now
+    /// How holding has ended, see lost_by(); of the one that is `none`: by a release.
+    std::array<std::uint64_t, 8> ended{};
+    std::uint64_t lost_by(loss_reason r) const noexcept { return ended[static_cast<std::size_t>(r)]; }
+    duration_histogram waits, holds;
+};
+
+/// What a client has done so far, see client::stats(). Each number is right by itself; they are not of one moment.
+struct client_stats {
+    std::vector<operation_stats> operations;  ///< of kinds that have occurred, internal ones included
+    lock_stats locks;
+    std::uint64_t connections = 0;        ///< that were made
+    std::uint64_t connections_lost = 0;
+    std::uint64_t sessions = 0;           ///< that were begun or resumed
+    std::uint64_t sessions_expired = 0;
+    std::uint64_t repeated = 0;           ///< requests that were sent again: their connection was lost, or a server was
+                                          ///< busy
+    std::uint64_t watch_events = 0;       ///< that have come
+    std::uint64_t watches = 0;            ///< that are set, those of caches not counted
+    std::uint64_t pending = 0;            ///< requests that wait to be sent, or to be answered
+    std::uint64_t bytes_sent = 0;         ///< of requests, without what TCP adds
+    std::uint64_t bytes_received = 0;     ///< of data, paths and names in answers
+    std::uint64_t reports_dropped = 0;    ///< see client_observer::dropped()
+};
+
+}  // namespace zkasio

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <zkasio/client_observer.hpp>
+#include <zkasio/detail/statistics.hpp>
+#include <zkasio/detail/strand.hpp>
+
+#include <asio/any_io_executor.hpp>
+#include <asio/steady_timer.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <variant>
+#include <vector>
+
+namespace zkasio::detail {
+
+/// Brings what has happened on the strand to a client_observer, which must not hold the strand up: in batches, to an
+/// executor of its own. What it is too slow for is dropped. On the strand.
+class report_feed : public std::enable_shared_from_this<report_feed> {
+public:
+    using report = std::variant<operation_report, session_event, lock_wait_report, lock_hold_report>;
+
+    report_feed(strand_type strand, std::shared_ptr<client_observer> to, asio::any_io_executor where,
+                counter& dropped);
+
+    void add(report r);
+    /// Now, and not when some more have come.
+    void hand_over() noexcept;
+
+private:
+    struct audience;
+    static constexpr std::size_t most_waiting = 65'536;
+
+    strand_type strand_;
+    std::shared_ptr<audience> audience_;
+    counter& dropped_;  // all that ever were
+    asio::steady_timer timer_;
+    bool armed_ = false;
+    std::vector<report> batch_;
+    std::size_t untold_ = 0;  // were dropped since the last batch
+};
+
+}  // namespace zkasio::detail

@@ -1,0 +1,99 @@
+#include <zkasio/locks/detail/lock_reports.hpp>
+
+#include <exception>
+#include <system_error>
+#include <utility>
+
+namespace zkasio::lock_detail {
+namespace {
+
+std::error_code code_of(const std::exception_ptr& failed) noexcept {
+    if (!failed) return {};
+    try {
+        std::rethrow_exception(failed);
+    } catch (const std::system_error& e) {
+        return e.code();
+    } catch (...) {
+        return std::make_error_code(std::errc::not_enough_memory);
+    }
+}
+
+// A path costs memory: for whoever looks at it.
+template <class Report>
+void send(const operations& on, Report& r, const std::string& lock) noexcept {
+    try {
+        if (on.observed()) r.path = lock;
+    } catch (...) {
+        // Out of memory: without its path.
+    }
+    on.report(r);
+}
+
+loss_reason loss_of(loss_reason how) noexcept { return how == loss_reason::released ? loss_reason::none : how; }
+
+}  // namespace
+
+void report_wait(const session& on, const std::string& lock, contender& c) noexcept {
+    lock_wait_report r;
+    r.kind = c.asked.kind;
+    r.code = code_of(c.failed);
+    r.refused = c.outcome == acquire_outcome::refused || c.outcome == acquire_outcome::displaced;
+    if (c.outcome == acquire_outcome::granted) {
+        r.token = c.czxid;
+        r.from = c.handed_over ? hand_over::local : c.followed ? hand_over::remote : hand_over::none;
+    }
+    r.queue_length = c.queue_length;
+    r.asked = std::exchange(c.since, boot_clock::now());
+    r.ended = c.since;
+    send(on, r, lock);
+}
+
+void report_hold(const session& on, const std::string& lock, const contender& c) noexcept {
+    lock_hold_report r;
+    r.kind = c.asked.kind;
+    r.token = c.czxid;
+    r.lost = loss_of(c.hold.reason());
+    r.granted = c.since;
+    r.ended = boot_clock::now();
+    send(on, r, lock);
+}
+
+reported_hold::reported_hold(const session& on, std::string lock, std::int64_t token, boot_clock::time_point asked)
+    : on_(on), lock_(std::move(lock)), token_(token) {
+    lock_wait_report r;
+    r.token = token_;
+    r.asked = asked;
+    r.ended = granted_;
+    send(on_, r, lock_);
+}
+
+void reported_hold::end(loss_reason how) const noexcept {
+    lock_hold_report r;
+    r.token = token_;
+    r.lost = loss_of(how);
+    r.granted = granted_;
+    r.ended = boot_clock::now();
+    send(on_, r, lock_);
+}
+
+asio::awaitable<std::optional<lock_guard>> reported(asio::awaitable<std::optional<lock_guard>> attempt, client zk,
+                                                    std::string path) {
+    lock_wait_report r;
+    r.asked = boot_clock::now();
+    std::exception_ptr failed;
+    std::optional<lock_guard> guard;
+    try {
+        guard = co_await std::move(attempt);
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    if (guard) co_return std::move(guard);
+    r.code = code_of(failed);
+    r.refused = !failed;
+    r.ended = boot_clock::now();
+    send(zk, r, path);
+    if (failed) std::rethrow_exception(failed);
+    co_return std::nullopt;
+}
+
+}  // namespace zkasio::lock_detail

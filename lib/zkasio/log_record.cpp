@@ -1,0 +1,22 @@
+#include <zkasio/log_record.hpp>
+
+#include <zkasio/printable.hpp>
+
+namespace zkasio {
+
+std::string_view to_string(log_level l) noexcept {
+    switch (l) {
+        case log_level::debug: return "debug";
+        case log_level::info: return "info";
+        case log_level::warning: return "warning";
+        case log_level::error: return "error";
+    }
+    return "unknown";
+}
+
+log_record::log_record(log_level level, std::string_view text, std::vector<log_field> fields)
+    : level_(level), text_(printable(text)), fields_(std::move(fields)) {
+    for (log_field& f : fields_) f.value = printable(f.value);
+}
+
+}  // namespace zkasio
