@@ -56,7 +56,8 @@ namespace {
 
 asio::awaitable<void> until_connected(core_ptr c, std::string operation, std::string path) {
     if (there(c, operation, path)->state() == session_state::connected) co_return;
-    const reply r = co_await wait_connected(c);
+    reply r;
+    co_await wait_connected(c, r);
     throw_if_failed(r, operation, path.empty() ? c->server_names() : path);
 }
 
@@ -66,9 +67,9 @@ asio::awaitable<void> until_known(core_ptr c) {
     for (;;) {
         co_await until_connected(c, "connect", std::string());
         if (c->options().auth().empty()) co_return;
-        command look;
-        look.what = exists_request{"/"};
-        const reply r = co_await perform(c, std::move(look));
+        command look(exists_request{"/"});
+        reply r;
+        co_await perform(c, look, r);
         const bool again =
             r.code == errc::session_expired || (r.code == condition::retryable && r.code != errc::not_connected);
         if (again) {
@@ -114,9 +115,9 @@ asio::awaitable<void> authenticate(core_ptr core, std::string scheme, bytes cred
     add_auth_request auth{std::move(scheme), std::move(credential).take()};
     validate(auth, core->chroot_length());
     const std::string name = auth.scheme;
-    command c;
-    c.what = std::move(auth);
-    const reply r = co_await perform(core, std::move(c));
+    command c(std::move(auth));
+    reply r;
+    co_await perform(core, c, r);
     throw_if_failed(r, "add_auth", name);
 }
 

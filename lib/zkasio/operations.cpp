@@ -23,12 +23,15 @@ using namespace detail;
 
 // ------------------------------------------------------------------------------------------------ one request
 
-command operations::impl::prepare(const operations& on, request what, std::string_view operation, std::size_t checks) {
-    if (!on.core_) there(on.core_, operation_name(what), path_of(what));
-    command c;
-    c.what = std::move(what);
+void operations::impl::prepare(const operations& on, command& c, std::string_view operation, std::size_t checks) {
+    if (!on.core_) there(on.core_, operation_name(c.what), path_of(c.what));
     c.pinned = on.session_;
     validate(c.what, on.core_->chroot_length(), operation, checks);
+}
+
+command operations::impl::prepared(const operations& on, request what) {
+    command c(std::move(what));
+    prepare(on, c);
     return c;
 }
 
@@ -40,7 +43,8 @@ bool is_to_be_repeated(const reply& r) {
 }
 
 // Asks again, as long as the connection is lost under it and the client's retry policy agrees.
-asio::awaitable<reply> repeated(core_ptr core, command c, reply r, boot_clock::time_point began) {
+asio::awaitable<reply> repeated(core_ptr core, session_record_ptr pinned, watch_ptr w, std::error_code expected,
+                                reply r, boot_clock::time_point began) {
     for (int attempt = 0; is_to_be_repeated(r); ++attempt) {
         const auto elapsed = std::chrono::duration_cast<retry_policy::duration>(boot_clock::now() - began);
         const auto pause = core->options().retry().pause_before(attempt, elapsed, jitter());
@@ -53,10 +57,12 @@ asio::awaitable<reply> repeated(core_ptr core, command c, reply r, boot_clock::t
             r.code = cancelled;
             break;
         }
-        command again = c;
-        again.what = std::move(*r.asked);
+        command again(std::move(*r.asked));
+        again.pinned = pinned;
+        again.watch = w;
+        again.expected = expected;
         again.again = true;
-        r = co_await perform(core, std::move(again));
+        co_await perform(core, again, r);
     }
     co_return r;
 }
@@ -69,20 +75,17 @@ void refuse_in_child(const core& on, const request& what) {
 }  // namespace
 
 template <class Result, class Taken>
-asio::awaitable<Result> operations::impl::answer(operations on, request what, Taken (*take)(reply&&),
-                                                 std::error_code expected) {
+asio::awaitable<Result> operations::impl::answer(operations on, command c, Taken (*take)(reply&&)) {
     constexpr bool watches = !std::is_same_v<Result, Taken>;
     const auto began = boot_clock::now();
-    command c = prepare(on, std::move(what));
+    prepare(on, c);
     refuse_in_child(*on.core_, c.what);
-    c.expected = expected;
     if constexpr (watches) c.watch = watch_by(c.what);
     const watch_ptr w = c.watch;
-    reply r = co_await perform(on.core_, std::move(c));
-    if (is_to_be_repeated(r)) {
-        command again{{}, on.session_, w, expected};
-        r = co_await repeated(on.core_, std::move(again), std::move(r), began);
-    }
+    const std::error_code expected = c.expected;
+    reply r;
+    co_await perform(on.core_, c, r);
+    if (is_to_be_repeated(r)) r = co_await repeated(on.core_, on.session_, w, expected, std::move(r), began);
     if (!expected || r.code != expected) throw_if_failed(r);
     if constexpr (watches) {
         Result result{take(std::move(r)), access::make<watch>(on.core_, w)};
@@ -92,16 +95,16 @@ asio::awaitable<Result> operations::impl::answer(operations on, request what, Ta
     }
 }
 
-template <class Taken>
-asio::awaitable<Taken> operations::impl::ask(const operations& on, request what, Taken (*take)(reply&&),
+template <class Request, class Taken>
+asio::awaitable<Taken> operations::impl::ask(const operations& on, Request what, Taken (*take)(reply&&),
                                              std::error_code expected) {
-    return answer<Taken>(on, std::move(what), take, expected);
+    return answer<Taken>(on, command(std::move(what), expected), take);
 }
 
-template <class Taken>
-asio::awaitable<watched<Taken>> operations::impl::ask_and_watch(const operations& on, request what,
+template <class Request, class Taken>
+asio::awaitable<watched<Taken>> operations::impl::ask_and_watch(const operations& on, Request what,
                                                                 Taken (*take)(reply&&), std::error_code expected) {
-    return answer<watched<Taken>>(on, std::move(what), take, expected);
+    return answer<watched<Taken>>(on, command(std::move(what), expected), take);
 }
 
 kept_reply_ptr operations::impl::start(const operations& on, command c, request_table::repeat r) {
@@ -159,23 +162,23 @@ asio::awaitable<watched<node_data>> operations::config_and_watch() const {
 }
 
 pending_create operations::start_create(std::string path, bytes data, create_options options) const {
-    command c = impl::prepare(*this, make_create(path, std::move(data).take(), options));
+    command c = impl::prepared(*this, make_create(path, std::move(data).take(), options));
     return access::make<pending_create>(core_, impl::start(*this, std::move(c)), "create", std::move(path));
 }
 pending_children operations::start_children(std::string path) const {
-    command c = impl::prepare(*this, children_request{path});
+    command c = impl::prepared(*this, children_request{path});
     return access::make<pending_children>(core_, impl::start(*this, std::move(c)), "children", std::move(path));
 }
 pending_data operations::start_get(std::string path) const {
-    command c = impl::prepare(*this, get_request{path});
+    command c = impl::prepared(*this, get_request{path});
     return access::make<pending_data>(core_, impl::start(*this, std::move(c)), "get", std::move(path));
 }
 pending_data operations::start_exists(std::string path) const {
-    command c = impl::prepare(*this, exists_request{path});
+    command c = impl::prepared(*this, exists_request{path});
     return access::make<pending_data>(core_, impl::start(*this, std::move(c)), "exists", std::move(path));
 }
 pending_watched_data operations::start_get_and_watch(std::string path) const {
-    command c = impl::prepare(*this, get_request{path, true});
+    command c = impl::prepared(*this, get_request{path, true});
     const watch_ptr w = c.watch = watch_by(c.what);
     return access::make<pending_watched_data>(core_, impl::start(*this, std::move(c)), w, std::move(path));
 }
@@ -188,7 +191,7 @@ pending_removal operations::ensure_removed(std::string path, std::vector<std::st
         m.ops.emplace_back(remove_request{path, any_version});
         what = std::move(m);
     }
-    command c = impl::prepare(*this, std::move(what));
+    command c = impl::prepared(*this, std::move(what));
     return access::make<pending_removal>(
         core_, impl::start(*this, std::move(c), request_table::repeat::until_certain), "remove", std::move(path));
 }
@@ -224,8 +227,10 @@ asio::awaitable<std::vector<step_result>> operations::impl::multi(operations on,
     for (std::string& path : checked) all.check(std::move(path));
     all.append(std::move(steps));
     if (all.empty()) co_return std::vector<step_result>();
-    command c = prepare(on, make_multi(all, operation), operation, checked.size());
-    reply r = co_await perform(on.core_, std::move(c));
+    command c(make_multi(all, operation));
+    prepare(on, c, operation, checked.size());
+    reply r;
+    co_await perform(on.core_, c, r);
     co_return take_results(std::move(r), all, operation, checked.size());
 }
 

@@ -35,13 +35,14 @@ std::string protection_prefix(const std::string& id) { return "_c_" + id + '-'; 
 
 asio::awaitable<created> operations::impl::create(operations on, std::string path, bytes data, create_options options) {
     std::string content = std::move(data).take();
-    command c = prepare(on, make_create(path, content, options));
+    command c = prepared(on, make_create(path, content, options));
     if (options.is_protected())
         co_return co_await create_protected(on, std::move(path), std::move(content), std::move(options));
 
     // The parents may be removed again between their creation and the child's: they are containers.
     for (int attempt = 0;; ++attempt) {
-        reply r = co_await perform(on.core_, std::move(c));
+        reply r;
+        co_await perform(on.core_, c, r);
         if (r.code != zk_errc::no_node || options.parents() == missing_parents::fail || attempt == 10) {
             throw_if_failed(r, "create", path);
             co_return take_created(std::move(r));
@@ -63,7 +64,8 @@ asio::awaitable<void> operations::impl::create_parents(operations on, std::strin
         c.what = create_request{
             missing[i], {}, options.acl(), containers ? create_mode::container : create_mode::persistent};
         c.pinned = on.session_;
-        const reply r = co_await perform(on.core_, std::move(c));
+        reply r;
+        co_await perform(on.core_, c, r);
         if (r.code == zk_errc::no_node && i + 1 < missing.size()) {
             ++i;
             continue;
@@ -88,7 +90,8 @@ asio::awaitable<created> operations::impl::create_protected(operations on, std::
     const std::string parent(parent_path(path));
     if (!on.session_ && is_ephemeral(options.mode())) {
         // "Ours" means: of the session that created it. So it has to be one session all along.
-        const reply connected = co_await wait_connected(on.core_);
+        reply connected;
+        co_await wait_connected(on.core_, connected);
         throw_if_failed(connected, "create", path);
         operations pinned(on.core_, on.core_->current_session_record());
         co_return co_await create_protected(pinned, std::move(path), std::move(data), std::move(options));
@@ -149,7 +152,7 @@ asio::awaitable<node_stat> operations::impl::create_or_set(operations on, std::s
                                                            create_options options) {
     check_name_is_fixed("create_or_set", path, options);
     // What is wrong with the options is told also when there is a node.
-    prepare(on, make_create(path, std::string(data.view()), options));
+    prepared(on, make_create(path, std::string(data.view()), options));
     // The node may be created, and removed again, between the two requests.
     for (int attempt = 0;; ++attempt) {
         try {

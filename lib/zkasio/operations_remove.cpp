@@ -84,7 +84,7 @@ asio::awaitable<bool> operations::impl::remove_all(operations on, std::vector<st
 }
 
 asio::awaitable<void> operations::impl::remove_recursive(operations on, std::string path) {
-    prepare(on, remove_request{path, any_version});
+    prepared(on, remove_request{path, any_version});
     for (int round = 0;; ++round) {
         tree t = co_await list_tree(on, path);
         const std::string unlisted = std::move(t.unlisted);

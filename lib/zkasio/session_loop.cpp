@@ -57,7 +57,8 @@ bool always(const reply&) { return true; }
 // For as long as the client may get a connection.
 asio::awaitable<session_record_ptr> next_session(core_ptr core) {
     for (;;) {
-        const reply r = co_await wait_connected(core);
+        reply r;
+        co_await wait_connected(core, r);
         if (r.code != errc::not_connected) throw_if_failed(r, operation_of_loop, core->server_names());
         // The connection, and the session with it, may be gone since that answer was posted.
         const session_record_ptr now = core->sessions().current();

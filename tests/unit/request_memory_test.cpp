@@ -34,7 +34,7 @@ public:
     void at_once(int n) {
         for (int i = 0; i < n; ++i) {
             command c = getting();
-            receiver r = to();
+            request_receiver r = to();
             REQUIRE(b_.requests.submit_at_once(next_, c, r));
             b_.requests.answered(next_++, reply());
         }
@@ -48,12 +48,12 @@ private:
         c.what = get_request{"/a", false};
         return c;
     }
-    receiver to() {
+    request_receiver to() {
         struct target {
             void deliver(reply&&) noexcept { ++*answers; }
             int* answers;
         };
-        return receiver(target{&answers_});
+        return request_receiver(target{&answers_});
     }
 
     parts_bench b_;

@@ -16,12 +16,12 @@ using namespace detail;
 // What one asker got.
 struct outcome final {
     std::vector<reply> replies;
-    receiver to() {
+    request_receiver to() {
         struct target {
             void deliver(reply&& r) noexcept { o->replies.push_back(std::move(r)); }
             outcome* o;
         };
-        return receiver(target{this});
+        return request_receiver(target{this});
     }
     bool done() const { return replies.size() == 1; }
     std::error_code code() const { return replies.at(0).code; }

@@ -17,10 +17,12 @@ struct wait_end {
     std::error_code code;
 };
 
-asio::awaitable<reply> perform(core_ptr c, command what);
+// What these refer to has to live until they complete: neither request nor reply is moved through what is in between.
+asio::awaitable<void> perform(const core_ptr& c, command& what, reply& answer);
+asio::awaitable<void> wait_connected(const core_ptr& c, reply& answer);
+
 asio::awaitable<wait_end> wait_for(core_ptr c, one_shot_ptr on);
 asio::awaitable<void> wait_for_or_throw(core_ptr c, one_shot_ptr on);
-asio::awaitable<reply> wait_connected(core_ptr c);
 asio::awaitable<reply> wait_closed(core_ptr c);
 asio::awaitable<reply> wait_idle(core_ptr c);
 asio::awaitable<reply> wait_event(core_ptr c, event_subscription_ptr s);

@@ -4,13 +4,21 @@
 #include <zkasio/detail/session_record.hpp>
 #include <zkasio/detail/watch_registry.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <system_error>
+#include <utility>
 
 namespace zkasio::detail {
 
 /// A request on its way: what, for which session, and the watch that it sets, if any.
 struct command {
+    command() = default;
+    template <class Request>
+        requires std::constructible_from<request, Request>
+    explicit command(Request&& r, std::error_code no_failure = {})
+        : what(std::forward<Request>(r)), expected(no_failure) {}
+
     request what;
     session_record_ptr pinned;  ///< null: whichever session is current
     watch_ptr watch;

@@ -71,7 +71,7 @@ void core::start() {
     link_.resolve();
 }
 
-void core::ask(op_id id, command c, receiver to) {
+void core::ask(op_id id, command& c, request_receiver&& to) {
     // When we look late, the end of the connection may lie unread: the usual way reads first.
     const bool may_be_alone = !flush_scheduled_ && closing_ == closing::no && !link_.is_late(clock::now());
     if (may_be_alone && requests_.submit_at_once(id, c, to)) return;

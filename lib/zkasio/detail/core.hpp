@@ -69,7 +69,7 @@ public:
     // ----------------------------------------------------------------------------------------------- asking
     void start();
     /// For a coroutine that awaits one request. In a turn of its own.
-    void ask(op_id id, command c, receiver to);
+    void ask(op_id id, command& c, request_receiver&& to);
     /// Ends one request, or one wait, whichever goes by this id, with operation_aborted.
     void cancel(op_id id);
     void add_hold(const hold_ptr& h);

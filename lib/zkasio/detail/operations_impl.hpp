@@ -17,26 +17,26 @@ namespace zkasio {
 /// gone. These have a copy of it. operations.cpp: the single requests; operations_create.cpp, operations_remove.cpp:
 /// what takes several.
 struct operations::impl {
-    /// The request, for the session that `on` is bound to. Throws for one that makes no sense.
+    /// Makes it one for the session that `on` is bound to. Throws for a request that makes no sense.
     /// @param operation what messages call it; "": its name. @param checks see detail::validate().
-    static detail::command prepare(const operations& on, detail::request what, std::string_view operation = {},
-                                   std::size_t checks = 0);
+    static void prepare(const operations& on, detail::command& c, std::string_view operation = {},
+                        std::size_t checks = 0);
+    static detail::command prepared(const operations& on, detail::request what);
 
     /// Sends one request, and turns its reply into a result. One that only reads is sent again when the connection was
     /// lost under it.
     /// @param expected a code that is no failure.
-    template <class Taken>
-    static asio::awaitable<Taken> ask(const operations& on, detail::request what, Taken (*take)(detail::reply&&),
+    template <class Request, class Taken>
+    static asio::awaitable<Taken> ask(const operations& on, Request what, Taken (*take)(detail::reply&&),
                                       std::error_code expected = {});
     /// The same with the watch that the request sets.
-    template <class Taken>
-    static asio::awaitable<watched<Taken>> ask_and_watch(const operations& on, detail::request what,
+    template <class Request, class Taken>
+    static asio::awaitable<watched<Taken>> ask_and_watch(const operations& on, Request what,
                                                          Taken (*take)(detail::reply&&),
                                                          std::error_code expected = {});
     /// The coroutine of both. @tparam Result Taken, or watched<Taken>.
     template <class Result, class Taken>
-    static asio::awaitable<Result> answer(operations on, detail::request what, Taken (*take)(detail::reply&&),
-                                          std::error_code expected);
+    static asio::awaitable<Result> answer(operations on, detail::command c, Taken (*take)(detail::reply&&));
 
     /// Sends one request whose reply is kept.
     static detail::kept_reply_ptr start(const operations& on, detail::command c,

@@ -12,39 +12,39 @@ namespace zkasio::detail {
 /// Where the outcome of an operation goes: to the executor of the coroutine that awaits it, say. Holds a `Target`,
 /// which has `void deliver(reply&&) noexcept`, in place: there are as many of these as operations, and none asks for
 /// memory. Move-only.
-class receiver {
+/// @tparam Room for the target, in bytes.
+template <std::size_t Room>
+class basic_receiver {
 public:
-    receiver() noexcept = default;
+    basic_receiver() noexcept = default;
     template <class Target>
-    explicit receiver(Target target) noexcept : actions_(&actions_of<Target>) {
-        static_assert(sizeof(Target) <= room && alignof(Target) <= alignof(void*),
-                      "there is no room for this");
+    explicit basic_receiver(Target target) noexcept : actions_(&actions_of<Target>) {
+        static_assert(sizeof(Target) <= Room && alignof(Target) <= alignof(void*), "there is no room for this");
         static_assert(std::is_nothrow_move_constructible_v<Target>);
         ::new (static_cast<void*>(target_)) Target(std::move(target));
     }
-    receiver(receiver&& other) noexcept : actions_(std::exchange(other.actions_, nullptr)) {
+    basic_receiver(basic_receiver&& other) noexcept : actions_(std::exchange(other.actions_, nullptr)) {
         if (actions_) actions_->move(other.target_, target_);
     }
-    receiver& operator=(receiver&& other) noexcept {
+    basic_receiver& operator=(basic_receiver&& other) noexcept {
         if (this == &other) return *this;
         clear();
         actions_ = std::exchange(other.actions_, nullptr);
         if (actions_) actions_->move(other.target_, target_);
         return *this;
     }
-    ~receiver() { clear(); }
+    ~basic_receiver() { clear(); }
 
     /// Whether somebody still waits for it.
     explicit operator bool() const noexcept { return actions_ != nullptr; }
 
     /// Once.
     void deliver(reply&& r) noexcept {
-        receiver to = std::move(*this);
+        basic_receiver to = std::move(*this);
         to.actions_->deliver(to.target_, std::move(r));
     }
 
 private:
-    static constexpr std::size_t room = 64;  // a coroutine's handler, its executor with outstanding work, and a pointer
     struct actions {
         void (*deliver)(void* target, reply&& r) noexcept;
         void (*move)(void* from, void* to) noexcept;  // and destroys what it was moved from
@@ -65,7 +65,12 @@ private:
     }
 
     const actions* actions_ = nullptr;
-    alignas(void*) std::byte target_[room];
+    alignas(void*) std::byte target_[Room];
 };
+
+/// Of who only waits: room for a coroutine's handler, and its executor with outstanding work. There may be very many.
+using receiver = basic_receiver<64>;
+/// Of who has asked for something: room also for the place that the reply is to be put in.
+using request_receiver = basic_receiver<72>;
 
 }  // namespace zkasio::detail

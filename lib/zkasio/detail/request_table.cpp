@@ -10,17 +10,6 @@
 
 namespace zkasio::detail {
 
-request_table::entry request_table::from(command&& c) {
-    entry e;
-    if (c.again) telemetry_.counters.repeated.add();
-    e.what = std::move(c.what);
-    e.pinned = std::move(c.pinned);
-    e.watch = std::move(c.watch);
-    e.expected = c.expected;
-    e.connection = c.connection;
-    return e;
-}
-
 send_queue::lane request_table::lane_of(const entry& e) noexcept {
     if (e.urgent) return send_queue::lane::urgent;
     return e.sent != time_point{} ? send_queue::lane::again : send_queue::lane::normal;
@@ -28,42 +17,39 @@ send_queue::lane request_table::lane_of(const entry& e) noexcept {
 
 // ----------------------------------------------------------------------------------------------- asking for one
 
-void request_table::submit(op_id id, command c, receiver to) {
-    entry e = from(std::move(c));
+void request_table::submit(op_id id, command&& c, request_receiver&& to) {
+    entry& e = insert(id, clock::now(), std::move(c));
     e.to = std::move(to);
-    enqueue(id, std::move(e));
+    enqueue(id, e);
 }
 
-void request_table::submit(command c, kept_reply_ptr to, repeat r) {
-    entry e = from(std::move(c));
+void request_table::submit(command&& c, kept_reply_ptr to, repeat r) {
+    const op_id id = to->id = next_id();
+    entry& e = insert(id, clock::now(), std::move(c));
     e.kept = std::move(to);
     e.until_certain = r == repeat::until_certain;
     if (e.until_certain) e.work = owner_.work().begin();
-    const op_id id = e.kept->id = next_id();
-    enqueue(id, std::move(e));
+    enqueue(id, e);
 }
 
-void request_table::submit(command c, std::function<void(reply&&)> then, urgency u) {
-    entry e = from(std::move(c));
+void request_table::submit(command&& c, std::function<void(reply&&)> then, urgency u) {
+    const op_id id = next_id();
+    entry& e = insert(id, clock::now(), std::move(c));
     e.internal = std::move(then);
     e.urgent = u == urgency::first;
-    enqueue(next_id(), std::move(e));
+    enqueue(id, e);
 }
 
-void request_table::wait_connected(op_id id, receiver to) {
-    entry e;
+void request_table::wait_connected(op_id id, request_receiver to) {
+    entry& e = insert(id, clock::now());
     e.to = std::move(to);
-    enqueue(id, std::move(e));
+    enqueue(id, e);
 }
 
-void request_table::enqueue(op_id id, entry e) {
-    reply refused;
-    refused.code = owner_.refusal(e.pinned.get());
-    e.queued = clock::now();
-    if (refused.code) return finish(std::move(e), std::move(refused), e.queued);
+void request_table::enqueue(op_id id, entry& e) {
+    if (const std::error_code refused = owner_.refusal(e.pinned.get())) return fail(id, refused);
     const bool may_expire = !e.until_certain && !e.internal;
     queue_.push(lane_of(e), id);
-    insert(id, std::move(e));
     // Those that were cancelled while there was no connection.
     if (queue_.waiting() > 2 * entries_.size() + 1000)
         queue_.sweep([&](op_id other) { return !entries_.contains(other); });
@@ -71,16 +57,28 @@ void request_table::enqueue(op_id id, entry e) {
     owner_.request_waits();
 }
 
-void request_table::insert(op_id id, entry&& e) {
+request_table::entry& request_table::insert(op_id id, time_point now) {
     if (spare_.empty()) {
-        entries_.emplace(id, std::move(e));
-        return;
+        entry& e = entries_[id];
+        e.queued = now;
+        return e;
     }
     entries::node_type node = std::move(spare_.back());
     spare_.pop_back();
     node.key() = id;
-    node.mapped() = std::move(e);
-    entries_.insert(std::move(node));
+    node.mapped().queued = now;
+    return entries_.insert(std::move(node)).position->second;
+}
+
+request_table::entry& request_table::insert(op_id id, time_point now, command&& c) {
+    entry& e = insert(id, now);
+    if (c.again) telemetry_.counters.repeated.add();
+    e.what.emplace(std::move(c.what));
+    e.pinned = std::move(c.pinned);
+    e.watch = std::move(c.watch);
+    e.expected = c.expected;
+    e.connection = c.connection;
+    return e;
 }
 
 void request_table::drop(entries::node_type node) noexcept {
@@ -101,17 +99,16 @@ bool request_table::is_alone(const command& c) const {
            encoded_size(c.what) + link_.chroot().size() <= small && !owner_.refusal(c.pinned.get());
 }
 
-bool request_table::submit_at_once(op_id id, command& c, receiver& to) {
+bool request_table::submit_at_once(op_id id, command& c, request_receiver& to) {
     if (!is_alone(c)) return false;
     const time_point now = clock::now();
     if (link_.backend().submit(id, c.what)) return false;  // the usual way finds out why
-    entry e = from(std::move(c));
+    entry& e = insert(id, now, std::move(c));
     e.to = std::move(to);
-    e.queued = e.sent = last_sent_ = now;
+    e.sent = last_sent_ = now;
     e.issued = true;
     ++issued_;
     telemetry_.counters.bytes_sent.add(encoded_size(*e.what));
-    insert(id, std::move(e));
     if (!link_.backend().is_settled()) {
         unsettled_ = true;
         owner_.request_waits();
@@ -133,7 +130,7 @@ void request_table::cancel(op_id id) {
     r.code = asio::error::operation_aborted;
     r.sent = it->second.issued && is_write(*it->second.what);
     if (it->second.what) r.asked = std::make_shared<request>(*it->second.what);
-    receiver to = std::move(it->second.to);
+    request_receiver to = std::move(it->second.to);
     if (it->second.issued) {
         it->second.abandoned = true;
     } else {

@@ -64,25 +64,25 @@ public:
     op_id next_id() noexcept { return next_id_.fetch_add(1, std::memory_order_relaxed); }
 
     // ---------------------------------------------------------------------------------------------- asking for one
-    void submit(op_id id, command c, receiver to);
+    void submit(op_id id, command&& c, request_receiver&& to);
     enum class repeat {
         never,
         until_certain,  ///< sent again whenever its outcome is unknown, while the session lives; "gone already" counts
                         ///< as removed
     };
     /// The reply is kept in `to`.
-    void submit(command c, kept_reply_ptr to, repeat r);
+    void submit(command&& c, kept_reply_ptr to, repeat r);
     enum class urgency { none, first };
     /// For the library itself: `then` is called with the reply, on the strand.
-    void submit(command c, std::function<void(reply&&)> then, urgency u = urgency::none);
+    void submit(command&& c, std::function<void(reply&&)> then, urgency u = urgency::none);
     /// Completes as soon as requests could be sent.
-    void wait_connected(op_id id, receiver to);
+    void wait_connected(op_id id, request_receiver to);
 
     /// Sends a request at once, if nothing else is under way or waits: then there is nothing that it could travel with,
     /// and no reason to wait for a turn of its own. It has to be small, so that the socket is certain to take all of
     /// it. False: nothing was done; submit() it. What the backend has to tell (the connection may have been lost) it
     /// tells in the turn that the owner then is asked for.
-    bool submit_at_once(op_id id, command& c, receiver& to);
+    bool submit_at_once(op_id id, command& c, request_receiver& to);
 
     /// Takes a request back that was not sent yet: it ends with operation_aborted. False: it was sent, or has ended.
     bool withdraw(const kept_reply_ptr& asked);
@@ -145,7 +145,7 @@ public:
 
 private:
     struct entry {
-        receiver to;           // an awaiting coroutine,
+        request_receiver to;                    // an awaiting coroutine,
         kept_reply_ptr kept;                    // or somebody who may ask later,
         std::function<void(reply&&)> internal;  // or the library itself
         std::optional<request> what;            // none: only waits for a connection
@@ -159,11 +159,11 @@ private:
         bool unconfirmed = false;  // counted in auth_list::unconfirmed
     };
     using entries = std::unordered_map<op_id, entry>;
-    entry from(command&& c);
     static send_queue::lane lane_of(const entry& e) noexcept;
 
-    void enqueue(op_id id, entry e);
-    void insert(op_id id, entry&& e);
+    entry& insert(op_id id, time_point now);
+    entry& insert(op_id id, time_point now, command&& c);
+    void enqueue(op_id id, entry& e);
     void drop(entries::node_type node) noexcept;
     bool is_needed(op_id id, const entry& e);
     bool is_alone(const command& c) const;
