@@ -49,13 +49,15 @@ report_feed::report_feed(strand_type strand, std::shared_ptr<client_observer> to
       dropped_(dropped),
       timer_(strand_) {}
 
-void report_feed::add(report r) {
-    if (audience_->waiting + batch_.size() >= most_waiting) {
-        ++untold_;
-        return dropped_.add();
-    }
-    batch_.push_back(std::move(r));
-    if (batch_.size() >= 1000) return hand_over();
+bool report_feed::has_room() noexcept {
+    if (audience_->waiting.load(std::memory_order_relaxed) + batch_.size() < most_waiting) return true;
+    ++untold_;
+    dropped_.add();
+    return false;
+}
+
+void report_feed::added() {
+    if (batch_.size() >= most_together) return hand_over();
     if (armed_) return;
     timer_.expires_after(std::chrono::milliseconds(10));
     timer_.async_wait([weak = weak_from_this()](std::error_code) {
@@ -70,9 +72,11 @@ void report_feed::add(report r) {
 void report_feed::hand_over() noexcept {
     if (batch_.empty() && untold_ == 0) return;
     try {
-        audience_->waiting += batch_.size();
+        const std::size_t n = batch_.size();
+        audience_->waiting += n;
         asio::post(audience_->where, [to = audience_, batch = std::exchange(batch_, {}),
                                       lost = std::exchange(untold_, 0)] { to->take(batch, lost); });
+        batch_.reserve(n);  // as busy as before
     } catch (...) {
         // No memory.
     }

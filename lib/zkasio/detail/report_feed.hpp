@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -23,13 +24,23 @@ public:
     report_feed(strand_type strand, std::shared_ptr<client_observer> to, asio::any_io_executor where,
                 counter& dropped);
 
-    void add(report r);
+    template <class Report>
+    void add(Report&& r) {
+        if (has_room()) {
+            batch_.emplace_back(std::forward<Report>(r));
+            added();
+        }
+    }
     /// Now, and not when some more have come.
     void hand_over() noexcept;
 
 private:
     struct audience;
     static constexpr std::size_t most_waiting = 65'536;
+    static constexpr std::size_t most_together = 1000;
+
+    bool has_room() noexcept;
+    void added();
 
     strand_type strand_;
     std::shared_ptr<audience> audience_;
