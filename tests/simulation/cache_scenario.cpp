@@ -195,7 +195,8 @@ asio::awaitable<void> cache_scenario::read(followed_stream* f) {
 void cache_scenario::left(int client) {
     if (--followers_[client] > 0 || careless_.contains(client) || s_.ensemble.throttled > 0) return;
     if (s_.ensemble.watches_of(client) > 0)
-        throw violation("client " + std::to_string(client) + " has closed all, and there is a watch");
+        throw violation("client " + std::to_string(client) + " has closed all, and these are watched:" +
+                        s_.ensemble.watched(client));
 }
 
 asio::awaitable<void> cache_scenario::close(followed_cache* c) {

@@ -147,6 +147,11 @@ std::size_t sim_ensemble::watches_of(int client) const {
     return l ? l->watches() : 0;
 }
 
+std::string sim_ensemble::watched(int client) const {
+    const sim_link* l = link_of(client);
+    return l ? l->watched() : std::string();
+}
+
 std::int64_t sim_ensemble::connected_at(int client) const {
     const sim_link* l = link_of(client);
     return l ? l->connected_at() : 0;

@@ -93,6 +93,7 @@ public:
     bool alive(std::int64_t session) const;
     std::size_t watches() const;   ///< that servers hold
     std::size_t watches_of(int client) const;
+    std::string watched(int client) const;
     /// What the server of this client knew when the connection began: a zxid; 0: there was none in this session.
     std::int64_t connected_at(int client) const;
     std::size_t sessions() const;  ///< that live

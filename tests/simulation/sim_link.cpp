@@ -63,6 +63,11 @@ drain_result sim_link::process(bool, bool) {
     return drain_result::drained;
 }
 
+// "/*": of its children.
+std::string sim_link::name_of(const watch_key& key) {
+    return key.first + (key.second == watch_kind::children ? "/*" : "");
+}
+
 std::error_code sim_link::submit(op_id id, const request& r) {
     // As the library: it asks a server only about watches that it knows.
     if (const auto* m = std::get_if<remove_watch_request>(&r); m && !registered_.contains({m->path, m->kind}))
@@ -181,7 +186,11 @@ std::string sim_link::next_request() const {
     if (requests_.empty()) return {};
     const packet& p = requests_.front();
     if (std::holds_alternative<goodbye>(p)) return "goodbye";
-    if (std::holds_alternative<set_watches>(p)) return "set_watches";
+    if (const auto* w = std::get_if<set_watches>(&p)) {
+        std::string text = "set_watches";
+        for (const auto& [key, missing] : w->watches) text += ' ' + name_of(key) + (missing ? "?" : "");
+        return text;
+    }
     const request& r = std::get<asked>(p).what;
     std::string text = std::string(operation_name(r)) + ' ' + std::string(path_of(r));
     if (const auto* m = std::get_if<remove_watch_request>(&r); m && m->kind == watch_kind::children) text += "/*";
@@ -189,6 +198,12 @@ std::string sim_link::next_request() const {
         for (const multi_op& op : m->ops)
             text += (std::holds_alternative<check_op>(op) ? " if " : " ") +
                     std::visit([](const auto& one) { return one.path; }, op);
+    return text;
+}
+
+std::string sim_link::watched() const {
+    std::string text;
+    for (const watch_key& key : armed_) text += ' ' + name_of(key);
     return text;
 }
 

@@ -41,6 +41,8 @@ public:
     std::int64_t session() const noexcept { return attached_ ? server_session_ : session_; }
     bool attached() const noexcept { return attached_; }
     std::size_t watches() const noexcept { return armed_.size(); }
+    /// The same, in words.
+    std::string watched() const;
     std::size_t requests() const noexcept { return requests_.size(); }
     std::size_t answers() const noexcept { return outgoing_.size(); }
     std::int64_t connected_at() const noexcept { return connected_at_; }
@@ -57,6 +59,7 @@ public:
 
 private:
     using watch_key = std::pair<std::string, detail::watch_kind>;
+    static std::string name_of(const watch_key& key);
 
     struct asked {
         detail::op_id id;

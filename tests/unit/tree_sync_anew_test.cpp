@@ -107,3 +107,24 @@ TEST_CASE("tree_sync: of two reads of one node the older one does not count") {
     f.settle();
     CHECK(f.data("/r") == "3");
 }
+
+// Its watch may be that of somebody else, who was told that it is looked after here: see node_feed_listener.
+TEST_CASE("tree_sync: when the connection is lost, a read under way is named, also of a node that has gone") {
+    following f;
+    f.servers.create("/r");
+    f.servers.create("/r/a", "1");
+    f.servers.connect();
+    f.settle();
+    f.servers.set("/r/a", "2");
+    REQUIRE(f.servers.hear());
+    REQUIRE(f.servers.send());
+    CHECK(f.sync.watches(node_read::stat, "/r/a"));
+    f.servers.remove("/r/a");
+    f.sync.changed(node_change::removed, "/r/a");
+    CHECK_FALSE(f.sync.watches(node_read::stat, "/r/a"));
+    std::vector<std::string> named;
+    f.sync.for_each_watch([&](node_read what, const std::string& path) {
+        if (what == node_read::stat) named.push_back(path);
+    });
+    CHECK(std::count(named.begin(), named.end(), "/r/a") == 1);
+}

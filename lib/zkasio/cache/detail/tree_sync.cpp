@@ -163,6 +163,9 @@ void tree_sync::for_each_watch(const std::function<void(node_read, const std::st
         if (node.data_state != read_state::none) f(node_read::stat, path);
         if (node.children_state != read_state::none) f(node_read::children, path);
     });
+    // Of nodes that have gone since: somebody else may have left his watch to us when watches() still spoke of them.
+    for (const read& r : under_way_)
+        if (!is_known(r.what, r.path)) f(r.what == node_read::children ? r.what : node_read::stat, r.path);
 }
 
 // ----------------------------------------------------------------------------------------------------- answers
