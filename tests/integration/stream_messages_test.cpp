@@ -5,6 +5,7 @@
 #include <zkasio/cache/node_cache.hpp>
 #include <zkasio/cache/value_stream.hpp>
 #include <zkasio/config/config_value.hpp>
+#include <zkasio/membership/group.hpp>
 #include <zkasio/timeout.hpp>
 
 #include <optional>
@@ -101,6 +102,20 @@ TEST_CASE("config_value: failures say what has failed and why") {
         text = co_await message_of(timeout(1ms, unread.ready()));
         CHECK(text.find("ready /n: ") == 0);
         co_await nowhere.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("group_observer: speaks of the group and not of its cache") {
+    auto body = [](const test_client& zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "group-messages");
+        const group_observer observer = group(zk, dir).observe();
+        co_await observer.next();
+        std::string text = co_await message_of(timeout(1ms, observer.next()));
+        CHECK(text.find("observe " + dir + ": ") == 0);
+        co_await zk.close();
+        text = co_await message_of(observer.next());
+        CHECK(text.find("observe " + dir + ": client closed") == 0);
     };
     with_client(body);
 }
