@@ -104,6 +104,31 @@ TEST_CASE("an acquire that is cancelled, or whose session ends, names the lock",
     r.run(body);
 }
 
+TEST_CASE("an acquire whose session ends while its predecessor is looked for, or at, names the lock", "[messages]") {
+    const bool looked_at = GENERATE(false, true);
+    rig r;
+    std::string ours;
+    r.server.answer = [&](const request& what) -> std::optional<reply> {
+        const bool silent = looked_at ? std::holds_alternative<get_request>(what)
+                                      : std::holds_alternative<children_request>(what);
+        return silent ? std::nullopt : second_in_line(what, ours);
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const mutex m(zk, "/m");
+        std::string expired;
+        running one(r.loop.executor(), note(expired, m.acquire()));
+        const auto asked = [&] {
+            return looked_at ? r.server.count("get /m/_c_11111111-2222-4333-8444-555555555555-lock-0000000001") > 0
+                             : r.server.count("children /m") > 0;
+        };
+        co_await r.server.until(asked);
+        r.server.expire();
+        co_await one.end();
+        CHECK(expired == "acquire /m: session expired");
+    };
+    r.run(body);
+}
+
 // Fails without G31.
 TEST_CASE("a downgrade that comes too late, or that is cancelled, names the lock and says why", "[messages]") {
     rig r;

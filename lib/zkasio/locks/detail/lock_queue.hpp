@@ -73,7 +73,7 @@ public:
     void refuse(const contender_ptr& c, acquire_outcome how = acquire_outcome::refused,
                 std::exception_ptr why = nullptr);
     void fail(const contender_ptr& c, std::exception_ptr why);
-    void fail_waiting(const std::exception_ptr& why);
+    void fail_waiting(std::exception_ptr why);
     /// Nobody else of ours is there, or about to come.
     bool only_one_entering() const noexcept { return order_.empty() && entering_ == 1; }
     /// Of our readers who hold the lock, and whom such a newcomer joins, the first; null when there is none.
