@@ -33,27 +33,9 @@ struct group_observer::state {
     one_at_a_time reading;
     std::optional<group_view> told;  // what next() has returned last
 
-    static asio::awaitable<void> ready(std::shared_ptr<state> self);
     static asio::awaitable<group_view> next(std::shared_ptr<state> self);
-
-private:
-    static const state& there(const std::shared_ptr<state>& self);
     asio::awaitable<cache_update> next_update() const;
 };
-
-const group_observer::state& group_observer::state::there(const std::shared_ptr<state>& self) {
-    if (!self) throw error(errc::invalid_argument, "observe", {}, "this observer was moved from");
-    return *self;
-}
-
-asio::awaitable<void> group_observer::state::ready(std::shared_ptr<state> self) {
-    const children_cache& cache = there(self).cache;
-    try {
-        co_await cache.ready();
-    } catch (const error&) {
-        rethrow_as("observe", cache.path());
-    }
-}
 
 asio::awaitable<cache_update> group_observer::state::next_update() const {
     try {
@@ -64,7 +46,7 @@ asio::awaitable<cache_update> group_observer::state::next_update() const {
 }
 
 asio::awaitable<group_view> group_observer::state::next(std::shared_ptr<state> self) {
-    there(self);
+    if (!self) throw error(errc::invalid_argument, "observe", {}, "this observer was moved from");
     const auto turn = self->reading.begin("observe", self->cache.path(), "next() of this observer");
     for (;;) {
         const cache_update update = co_await self->next_update();
@@ -75,10 +57,29 @@ asio::awaitable<group_view> group_observer::state::next(std::shared_ptr<state> s
     }
 }
 
+namespace {
+
+asio::awaitable<void> until_ready(asio::awaitable<void> cache_ready, std::string path) {
+    try {
+        co_await std::move(cache_ready);
+    } catch (const error&) {
+        rethrow_as("observe", path);
+    }
+}
+
+asio::awaitable<void> refuse_moved_from() {
+    throw error(errc::invalid_argument, "observe", {}, "this observer was moved from");
+    co_return;
+}
+
+}  // namespace
+
 group_observer::group_observer(client zk, std::string path, group_names names)
     : state_(std::make_shared<state>(zk, std::move(path), names)) {}
 
-asio::awaitable<void> group_observer::ready() const { return state::ready(state_); }
+asio::awaitable<void> group_observer::ready() const {
+    return state_ ? until_ready(state_->cache.ready(), state_->cache.path()) : refuse_moved_from();
+}
 
 group_view group_observer::members() const {
     return state_ ? members_in(state_->names, state_->cache.snapshot(), state_->cache.path()) : group_view();
