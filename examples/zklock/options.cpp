@@ -20,10 +20,10 @@ namespace {
 
 using milliseconds = std::chrono::milliseconds;
 
-const auto is_path = [](std::string& text) {
+const auto is_path = [](const std::string& text) {
     return text.starts_with("/") ? std::string() : "a path begins with '/', not \"" + text + "\"";
 };
-const auto is_acl = [](std::string& text) {
+const auto is_acl = [](const std::string& text) {
     try {
         parse_acl(text);
     } catch (const std::invalid_argument& e) {
@@ -66,6 +66,16 @@ CLI::Option* enum_option(CLI::App& app, const std::string& name, Enum& to, const
     return app.add_option_function<std::string>(name, take, help)->type_name(list)->default_str(initial);
 }
 
+// CLI11 does not know of what stands behind "--".
+class formatter_with_command final : public CLI::Formatter {
+public:
+    std::string make_usage(const CLI::App* app, std::string name) const override {
+        std::string text = CLI::Formatter::make_usage(app, std::move(name));
+        while (!text.empty() && text.back() == '\n') text.pop_back();
+        return text + " -- COMMAND [ARGUMENT]...\n";
+    }
+};
+
 CLI::App& add_verb(CLI::App& app, options& o, verb v, const std::string& name, const std::string& help,
                    const std::string& examples) {
     CLI::App* const sub = app.add_subcommand(name, help);
@@ -86,7 +96,7 @@ void add_supervision(CLI::App& app, run_options& r) {
     app.add_option("--acl", r.acl, "of the nodes that are created: open, creator, or scheme:id:cdrwa,...")
         ->check(is_acl);
     app.add_option("--data", r.data, "what others see of us (host, pid, user and program as JSON)");
-    app.usage("zklock " + app.get_name() + " [OPTIONS] PATH -- COMMAND [ARGUMENT]...");
+    app.formatter(std::make_shared<formatter_with_command>());
 }
 
 void add_run(CLI::App& app, options& o) {
