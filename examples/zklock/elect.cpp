@@ -46,7 +46,7 @@ asio::awaitable<int> elect(session s, run_options o) {
         zkasio::leadership term = co_await campaign(election, s);
         if (s.verbose) say("elected, with token " + std::to_string(term.token().value()));
         const outcome end = co_await run_under(term.guard(), s, o);
-        const bool over = !end.executed || (end.held && !o.requeue);
+        const bool over = !end.executed || (end.held && !o.requeue) || s.signals.end_requested();
         if (over) co_return end.exit_code;  // the end of the session resigns
         try {
             co_await term.resign();

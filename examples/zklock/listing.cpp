@@ -57,7 +57,7 @@ std::string long_line(const child& c) {
     std::string text = padded("v" + std::to_string(c.stat.version), 7);
     text += padded(std::to_string(c.stat.data_length) + " B", 10);
     text += padded(c.stat.num_children > 0 ? std::to_string(c.stat.num_children) + " children" : "", 15);
-    text += padded(to_text(age_of(c.stat.mtime)), 9) + printable(c.name);
+    text += padded(c.stat.mtime > 0 ? to_text(age_of(c.stat.mtime)) : "-", 9) + printable(c.name);
     if (c.stat.ephemeral_owner != 0) text += painted(colour::yellow, "  of session " + hex(c.stat.ephemeral_owner));
     return text + "\n";
 }

@@ -21,7 +21,7 @@ namespace {
 using zkasio::printable;
 
 std::string field(const char* name, const std::string& value) {
-    return painted(colour::dim, padded(name, 16)) + value + "\n";
+    return painted(colour::dim, padded(name, 18)) + value + "\n";
 }
 
 std::string when(std::int64_t zxid, std::int64_t ms) { return to_text_time(ms) + "  by " + hex(zxid); }

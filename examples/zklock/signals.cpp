@@ -40,6 +40,7 @@ signal_router::signal_router(asio::any_io_executor executor) : signals_(std::mov
 asio::awaitable<void> signal_router::route(zkasio::task_scope& work) {
     for (;;) {
         const int number = co_await signals_.async_wait(asio::use_awaitable);
+        if (number != SIGUSR1 && number != SIGUSR2) end_requested_ = true;
         if (command_) {
             command_(number);
             continue;

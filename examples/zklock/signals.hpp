@@ -29,12 +29,15 @@ public:
     /// From now on they go there; to nobody when it is empty.
     void forward_to(std::function<void(int)> command) { command_ = std::move(command); }
 
+    /// Whether one of those that ask a program to end has come: not SIGUSR1 and SIGUSR2.
+    bool end_requested() const noexcept { return end_requested_; }
     /// The signal that has ended what we did; 0: none has.
     int interrupted_by() const noexcept { return interrupted_by_; }
 
 private:
     asio::signal_set signals_;
     std::function<void(int)> command_;
+    bool end_requested_ = false;
     int interrupted_by_ = 0;
 };
 

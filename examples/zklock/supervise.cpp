@@ -19,7 +19,7 @@
 #include <string>
 #include <utility>
 
-#include <unistd.h>
+#include <fcntl.h>
 
 namespace zklock {
 namespace {
@@ -128,11 +128,13 @@ private:
 
     // Without it, nothing would kill the command if we were stopped: then it does not run either.
     asio::awaitable<void> await_watchdog() {
-        asio::posix::stream_descriptor socket(timer_.get_executor(), ::dup(how_.killer->descriptor()));
+        const int ours = ::fcntl(how_.killer->descriptor(), F_DUPFD_CLOEXEC, 0);
+        asio::posix::stream_descriptor socket(timer_.get_executor(), ours);
         std::error_code woken;
         char byte = 0;
         co_await socket.async_read_some(asio::buffer(&byte, 1), asio::redirect_error(asio::use_awaitable, woken));
         if (woken == asio::error::operation_aborted) co_return;
+        verdict_.unguarded = true;
         say("the watchdog has been killed, and without it the command does not run either");
         child_.signal(SIGKILL);
     }

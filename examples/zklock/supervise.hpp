@@ -35,6 +35,7 @@ struct supervision {
 struct verdict {
     int wait_status = 0;   ///< of the command
     bool held = true;      ///< all the time, until the command had ended
+    bool unguarded = false;  ///< the watchdog was killed, and so the command
     zkasio::loss_reason why = zkasio::loss_reason::none;
 };
 

@@ -42,7 +42,9 @@ asio::awaitable<outcome> run_under(const zkasio::lock_guard& guard, session s, r
     try {
         const verdict v = co_await supervise(guard, command_under(guard, o), supervision_of(s, o), s.signals);
         result.held = v.held;
-        result.exit_code = v.held || o.loss == on_loss::warn ? exit_code_of(v.wait_status) : exit_code::lost;
+        result.exit_code = exit_code_of(v.wait_status);
+        if (v.unguarded) result.exit_code = exit_code::failed;
+        if (!v.held && o.loss != on_loss::warn) result.exit_code = exit_code::lost;
     } catch (const std::system_error& e) {
         if (e.code().category() != std::generic_category()) throw;
         say(e.what());
