@@ -18,15 +18,6 @@
 namespace zklock {
 namespace {
 
-zkasio::client_options client_options_of(const connection_options& how) {
-    zkasio::client_options o(how.servers);
-    o.session_timeout(how.session_timeout).connection_timeout(how.connect_timeout);
-    for (const std::string& user : digest_credentials(how.auth_file)) o.auth("digest", user);
-    if (how.verbose)
-        o.log([](const zkasio::log_record& r) { say(std::string(to_string(r.level())) + ": " + r.text()); });
-    return o;
-}
-
 asio::awaitable<void> work(session s, const task& what, int& code) {
     auto body = [&](zkasio::task_scope& tasks) -> asio::awaitable<void> {
         tasks.spawn(s.signals.route(tasks));
@@ -59,6 +50,15 @@ int code_for(const std::error_code& c) {
 }
 
 }  // namespace
+
+zkasio::client_options client_options_of(const connection_options& how) {
+    zkasio::client_options o(how.servers);
+    o.session_timeout(how.session_timeout).connection_timeout(how.connect_timeout);
+    for (const std::string& user : digest_credentials(how.auth_file)) o.auth("digest", user);
+    if (how.verbose)
+        o.log([](const zkasio::log_record& r) { say(std::string(to_string(r.level())) + ": " + r.text()); });
+    return o;
+}
 
 int run_session(const connection_options& how, const task& what, watchdog* killer) {
     int code = exit_code::failed, signal = 0;

@@ -5,6 +5,7 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
+#include <zkasio/client_options.hpp>
 
 #include <asio/awaitable.hpp>
 
@@ -24,6 +25,9 @@ struct session {
 };
 
 using task = std::function<asio::awaitable<int>(session)>;
+
+/// Reads the credentials, too. Throws what digest_credentials() does.
+zkasio::client_options client_options_of(const connection_options& how);
 
 /// Connects, runs `what` until it ends or a signal comes, and ends the session. Returns the exit code. What `what`
 /// throws is said on the standard error.

@@ -146,6 +146,12 @@ class Terminal(support.CliTest):
         self.assertEqual(self.wait(pid), 0)
         self.assertEqual(holder.end(), 122)
 
+    def test_what_controls_a_terminal_is_escaped(self):
+        self.zklock("create", self.path, "\x1b[31mred\nline")
+        pid = self.open("get", self.path)
+        self.read_until("\\x1b[31mred\r\nline")
+        self.assertEqual(self.wait(pid), 0)
+
     def test_colours(self):
         pid = self.open("stat", "/")
         self.read_until("\x1b[2m")
