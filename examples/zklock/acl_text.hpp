@@ -7,8 +7,8 @@
 
 namespace zklock {
 
-/// "open", "creator", "read-only", or entries as zkCli writes them: "world:anyone:r,digest:joe:<hash>:cdrwa", "auth::r".
-/// Throws std::invalid_argument.
+/// "open", "creator", "read-only", or entries as zkCli writes them: "world:anyone:r,digest:joe:<hash>:cdrwa",
+/// "auth::r". Throws std::invalid_argument.
 zkasio::acl parse_acl(std::string_view text);
 
 /// One entry as parse_acl() takes it.

@@ -1,5 +1,6 @@
 #include "any_change.hpp"
 
+#include <zkasio/error.hpp>
 #include <zkasio/task_scope.hpp>
 
 #include <asio/this_coro.hpp>
@@ -15,7 +16,8 @@ asio::awaitable<void> cancel_when_fired(const zkasio::watch& w, zkasio::task_sco
 
 }  // namespace
 
-asio::awaitable<void> any_changed(const std::vector<zkasio::watch>& watches, asio::steady_timer::duration at_most) {
+asio::awaitable<void> any_changed_or_expired(const std::vector<zkasio::watch>& watches,
+                                             asio::steady_timer::duration at_most) {
     using clock = asio::steady_timer::clock_type;
     const auto now = clock::now();
     const auto end = at_most > clock::time_point::max() - now ? clock::time_point::max() : now + at_most;
@@ -25,7 +27,11 @@ asio::awaitable<void> any_changed(const std::vector<zkasio::watch>& watches, asi
         co_await timer.async_wait(asio::use_awaitable);
         tasks.cancel();
     };
-    co_await zkasio::with_task_scope(body);
+    try {
+        co_await zkasio::with_task_scope(body);
+    } catch (const zkasio::error& e) {
+        if (e.code() != zkasio::errc::session_expired) throw;
+    }
 }
 
 }  // namespace zklock

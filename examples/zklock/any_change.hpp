@@ -10,8 +10,10 @@
 
 namespace zklock {
 
-/// *Completes when* one of them has fired, or that time has passed. *Fails with* errc::session_expired and the like.
-asio::awaitable<void> any_changed(const std::vector<zkasio::watch>& watches,
-                                  asio::steady_timer::duration at_most = asio::steady_timer::duration::max());
+/// *Completes when* one of them has fired, when they are gone because their session has expired, or when that time has
+/// passed: when it is worth another look.
+asio::awaitable<void> any_changed_or_expired(const std::vector<zkasio::watch>& watches,
+                                             asio::steady_timer::duration at_most =
+                                                 asio::steady_timer::duration::max());
 
 }  // namespace zklock

@@ -84,8 +84,9 @@ asio::awaitable<void> look_at_servers(std::string servers, findings& f) {
             f.add(severity::fact, "server", server.text() + " does not tell its version (4lw.commands.whitelist)");
         } else {
             versions.insert(version.substr(0, version.find('-')));
-            f.add(severity::fact, "server", server.text() + " " + printable(version.substr(0, version.find(','))) + ", " +
-                                                printable(value_of(answer, "Mode:")));
+            const std::string short_version = version.substr(0, version.find_first_of("-,"));
+            const std::string mode = value_of(answer, "Mode:");
+            f.add(severity::fact, "server", server.text() + " " + printable(short_version) + ", " + printable(mode));
         }
     }
     if (versions.size() > 1) f.add(severity::warning, "server", "the servers are of different versions");
@@ -98,7 +99,8 @@ asio::awaitable<void> look_at_acl(session s, std::string path, findings& f) {
             f.add(severity::warning, "acl", printable(path) + ": anybody who reaches the servers may change it");
     } catch (const zkasio::error& e) {
         if (e.code() != zkasio::zk_errc::no_node && e.code() != zkasio::zk_errc::no_auth) throw;
-        if (e.code() == zkasio::zk_errc::no_auth) f.add(severity::fact, "acl", printable(path) + ": not for us to read");
+        if (e.code() == zkasio::zk_errc::no_auth)
+            f.add(severity::fact, "acl", printable(path) + ": not for us to read");
     }
 }
 
@@ -115,8 +117,8 @@ asio::awaitable<void> look_at_lock(session s, std::string path, std::chrono::mil
         if (c.session_id == 0)
             f.add(severity::problem, "orphan", printable(c.path) + " is not ephemeral: it never goes by itself");
         else if (c.holds && age_of(c.created_ms) >= stuck)
-            f.add(severity::warning, "stuck", printable(c.path) + " has been there for " + to_text(age_of(c.created_ms)) +
-                                                  ": " + describe(c));
+            f.add(severity::warning, "stuck",
+                  printable(c.path) + " has been there for " + to_text(age_of(c.created_ms)) + ": " + describe(c));
     }
 }
 

@@ -42,7 +42,7 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
 
 std::string to_text(std::chrono::milliseconds d) {
     const auto ms = d.count();
-    if (ms < 10'000) return std::to_string(ms) + " ms";
+    if (ms < 10'000 && ms % 1'000 != 0) return std::to_string(ms) + " ms";
     if (ms < 120'000) return std::to_string(ms / 1'000) + " s";
     if (ms < 7'200'000) return std::to_string(ms / 60'000) + " min";
     if (ms < 2 * 86'400'000LL) return std::to_string(ms / 3'600'000) + " h";

@@ -14,7 +14,7 @@ namespace zklock {
 /// One server of a connect string.
 struct server_name {
     std::string host, port;
-    std::string text() const { return host.find(':') == std::string::npos ? host + ":" + port : "[" + host + "]:" + port; }
+    std::string text() const { return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + port; }
 };
 
 /// "a:2181,[::1]/chroot" -> a:2181, ::1:2181

@@ -157,7 +157,7 @@ asio::awaitable<int> watch_node(session s, node_options o) {
     seen before = co_await look(s.zk, o.path, watches);
     say("watching " + printable(o.path));
     for (int told = 0;;) {
-        co_await any_changed(watches);
+        co_await any_changed_or_expired(watches);
         seen now = co_await look(s.zk, o.path, watches);
         const std::vector<std::string> lines = changes(o.path, before, now);
         for (const std::string& line : lines) {

@@ -101,8 +101,7 @@ void mark_holders(lock_view& v) {
 }
 
 bool is_semaphore(const std::vector<std::string>& children) {
-    const auto has = [&](std::string_view n) { return std::find(children.begin(), children.end(), n) != children.end(); };
-    return children.size() <= 2 && has("leases");
+    return children.size() <= 2 && std::find(children.begin(), children.end(), "leases") != children.end();
 }
 
 asio::awaitable<void> read_semaphore(zkasio::client zk, lock_view& v) {

@@ -64,9 +64,9 @@ asio::awaitable<int> show_locks(session s, locks_options o) {
         if (!o.watch) co_return exit_code::ok;
         // A screen shows ages, and data, which nobody watches, anew after a second.
         if (output_is_terminal() && !o.json)
-            co_await any_changed(watches, 1s);
+            co_await any_changed_or_expired(watches, 1s);
         else
-            co_await any_changed(watches);
+            co_await any_changed_or_expired(watches);
     }
 }
 

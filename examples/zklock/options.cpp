@@ -103,7 +103,7 @@ void add_run(CLI::App& app, options& o) {
     run_options& r = o.run;
     CLI::App& sub = add_verb(app, o, verb::run, "run", "run a command under a lock",
                              "  zklock run /locks/backup -- pg_dump -f /backup/db.sql db\n"
-                             "  zklock run --no-wait /locks/cron/report -- ./report.sh || echo 'somebody else does it'\n"
+                             "  zklock run --no-wait /locks/cron/report -- ./report.sh || echo 'not our turn'\n"
                              "  zklock run --shared --wait 30s /locks/index -- ./query.sh\n"
                              "  zklock run --semaphore 3 /locks/crawlers -- ./crawl.sh\n"
                              "  zklock run --on-loss term --session-timeout 30s /locks/db -- ./migrate.sh\n");
@@ -207,7 +207,7 @@ void add_writes(CLI::App& app, options& o) {
     create.add_option("--mode", n.mode, "of the node: no ephemeral one would outlive this command")
         ->check(CLI::IsMember({"persistent", "sequential", "container", "ttl", "sequential-ttl"}))
         ->type_name("MODE")->default_str("persistent");
-    duration_option(create, "--ttl", n.ttl, "for the modes with a time to live");
+    duration_option(create, "--ttl", [&n](milliseconds d) { n.ttl = d; }, "for the modes with a time to live");
     create.add_flag("-p,--parents", n.parents, "create what is missing above it, too");
     create.add_option("--acl", n.acl, "open, creator, read-only, or scheme:id:cdrwa,...")->check(is_acl);
     CLI::App& rm = add_node_verb(app, o, verb::rm, "rm", "remove a node", "  zklock rm -r --yes /old\n");

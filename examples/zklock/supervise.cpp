@@ -44,6 +44,10 @@ public:
             tasks.spawn(await_loss());
             if (how_.revoke != on_revoke::ignore) tasks.spawn(await_revocation());
             if (how_.killer) tasks.spawn(await_watchdog());
+            if (!verdict_.held && how_.loss != on_loss::warn) {  // too late, before it has begun
+                tasks.cancel();
+                co_return;
+            }
             co_await child_.start(std::move(what));
             verdict_.wait_status = co_await child_.ended();
             tasks.cancel();

@@ -38,8 +38,8 @@ std::string line_about(const contender& c) {
 asio::awaitable<std::vector<contender>> find(session s, locks_options o) {
     const lock_view v = co_await read_lock(s.zk, o.path);
     std::vector<contender> found = chosen(v, o);
-    if (found.empty())
-        say(printable(o.path) + ": " + (o.node.empty() ? "nobody holds it" : "there is no contender " + printable(o.node)));
+    const std::string nobody = o.node.empty() ? "nobody holds it" : "there is no contender " + printable(o.node);
+    if (found.empty()) say(printable(o.path) + ": " + nobody);
     co_return found;
 }
 

@@ -56,6 +56,15 @@ void leave_everything(int socket) noexcept {
     ::mlockall(MCL_CURRENT);  // where the limits allow it
 }
 
+// Until it has left our terminal, say, and can be relied upon. It says so with one byte.
+bool is_ready(int socket) noexcept {
+    pollfd source{socket, POLLIN, 0};
+    while (::poll(&source, 1, -1) < 0 && errno == EINTR) {
+    }
+    char byte = 0;
+    return ::recv(socket, &byte, 1, 0) == 1;
+}
+
 }  // namespace
 
 watchdog::watchdog() {
@@ -77,10 +86,18 @@ watchdog::watchdog() {
         fail("cannot start the watchdog");
     }
     socket_ = ends[0];
+    if (!is_ready(socket_)) {
+        end();
+        throw std::system_error(EPROTO, std::generic_category(), "the watchdog has ended");
+    }
 }
 
 watchdog::~watchdog() {
     guard(0);
+    end();
+}
+
+void watchdog::end() noexcept {
     if (pid_ > 0) {
         ::kill(pid_, SIGKILL);  // by the end of the socket it would notice too, unless somebody has stopped it
         while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
@@ -104,7 +121,7 @@ bool watchdog::has_fired() const noexcept { return page_->fired.load(std::memory
 
 void watchdog::run(page& shared, int socket) noexcept {
     const int timer = ::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (timer < 0) ::_exit(1);  // zklock sees it end
+    if (timer < 0 || ::send(socket, "", 1, MSG_NOSIGNAL) != 1) ::_exit(1);
     const auto kill_group = [&shared](pid_t group) {
         shared.fired.store(true, std::memory_order_release);
         ::kill(-group, SIGKILL);

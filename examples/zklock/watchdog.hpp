@@ -37,6 +37,7 @@ public:
 
 private:
     struct page;
+    void end() noexcept;
     [[noreturn]] static void run(page& shared, int socket) noexcept;
 
     page* page_;

@@ -29,7 +29,8 @@ class Statuses(support.CliTest):
 
     def test_usage(self):
         for wrong in (["run", self.path], ["run", self.path, "--"], ["run", "--", "true"], ["run", "a", "--", "true"],
-                      ["run", "--wait", "3x", self.path, "--", "true"], ["run", "--semaphore", "0", self.path, "--", "x"],
+                      ["run", "--wait", "3x", self.path, "--", "true"],
+                      ["run", "--semaphore", "0", self.path, "--", "x"],
                       ["run", "--wait", "1s", "--no-wait", self.path, "--", "true"],
                       ["run", "--shared", "--exclusive", self.path, "--", "true"], ["fly"], []):
             self.assertEqual(self.zklock(*wrong)[0], 120, wrong)
