@@ -2,7 +2,7 @@
 
 build_packages=(g++ cmake ninja-build pkgconf libasio-dev libzookeeper-st-dev catch2 libtrompeloeil-cpp-dev
     libcli11-dev libfmt-dev nlohmann-json3-dev prometheus-cpp-dev)
-packages=("${build_packages[@]}" zookeeper default-jre-headless iproute2)
+packages=("${build_packages[@]}" zookeeper default-jre-headless iproute2 python3 groff-base)
 # Other libraries that share locks with ours: tests/interop.
 interop_packages=(default-jdk-headless libcurator-recipes-java libcurator-discovery-java golang-go
     golang-github-samuel-go-zookeeper-dev python3-kazoo)

@@ -1,0 +1,298 @@
+#include "options.hpp"
+
+#include "acl_text.hpp"
+#include "duration.hpp"
+#include "exit_code.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+namespace zklock {
+namespace {
+
+using milliseconds = std::chrono::milliseconds;
+
+const auto is_path = [](const std::string& text) {
+    return text.starts_with("/") ? std::string() : "a path begins with '/', not \"" + text + "\"";
+};
+const auto is_acl = [](const std::string& text) {
+    try {
+        parse_acl(text);
+    } catch (const std::invalid_argument& e) {
+        return std::string(e.what());
+    }
+    return std::string();
+};
+
+CLI::Option* duration_option(CLI::App& app, const std::string& name, std::function<void(milliseconds)> set,
+                             const std::string& help) {
+    const auto take = [set = std::move(set), name](const std::string& text) {
+        const auto d = parse_duration(text);
+        if (!d) throw CLI::ValidationError(name, "\"" + text + "\" is no duration: 500ms, 30s, 1m30s, 2h");
+        set(*d);
+    };
+    return app.add_option_function<std::string>(name, take, help)->type_name("DURATION");
+}
+
+CLI::Option* duration_option(CLI::App& app, const std::string& name, milliseconds& to, const std::string& help) {
+    return duration_option(app, name, [&to](milliseconds d) { to = d; }, help)->default_str(to_text(to));
+}
+
+CLI::Option* path_option(CLI::App& app, std::string& to, const std::string& help) {
+    return app.add_option("PATH", to, help)->required()->check(is_path)->type_name("");
+}
+
+template <class Enum>
+CLI::Option* enum_option(CLI::App& app, const std::string& name, Enum& to, const std::map<std::string, Enum>& values,
+                         const std::string& help) {
+    std::string list, initial;
+    for (const auto& [text, value] : values) {
+        list += (list.empty() ? "" : "|") + text;
+        if (value == to) initial = text;
+    }
+    const auto take = [&to, values, name, list](const std::string& text) {
+        const auto found = values.find(text);
+        if (found == values.end()) throw CLI::ValidationError(name, "is " + list + ", not " + text);
+        to = found->second;
+    };
+    return app.add_option_function<std::string>(name, take, help)->type_name(list)->default_str(initial);
+}
+
+// CLI11 does not know of what stands behind "--".
+class formatter_with_command final : public CLI::Formatter {
+public:
+    std::string make_usage(const CLI::App* app, std::string name) const override {
+        std::string text = CLI::Formatter::make_usage(app, std::move(name));
+        while (!text.empty() && text.back() == '\n') text.pop_back();
+        return text + " -- COMMAND [ARGUMENT]...\n";
+    }
+};
+
+CLI::App& add_verb(CLI::App& app, options& o, verb v, const std::string& name, const std::string& help,
+                   const std::string& examples) {
+    CLI::App* const sub = app.add_subcommand(name, help);
+    sub->fallthrough();
+    sub->footer("Examples:\n" + examples);
+    sub->callback([&o, v] { o.what = v; });
+    return *sub;
+}
+
+void add_supervision(CLI::App& app, run_options& r) {
+    enum_option<on_loss>(app, "--on-loss", r.loss,
+                         {{"kill", on_loss::kill}, {"term", on_loss::term}, {"warn", on_loss::warn}},
+                         "what becomes of COMMAND when the lock is lost");
+    enum_option<on_revoke>(app, "--on-revoke", r.revoke,
+                           {{"term", on_revoke::term}, {"kill", on_revoke::kill}, {"ignore", on_revoke::ignore}},
+                           "what becomes of it when somebody asks for the lock back");
+    duration_option(app, "--grace", r.grace, "between SIGTERM and SIGKILL, with --on-loss term");
+    app.add_option("--acl", r.acl, "of the nodes that are created: open, creator, or scheme:id:cdrwa,...")
+        ->check(is_acl);
+    app.add_option("--data", r.data, "what others see of us (host, pid, user and program as JSON)");
+    app.formatter(std::make_shared<formatter_with_command>());
+}
+
+void add_run(CLI::App& app, options& o) {
+    run_options& r = o.run;
+    CLI::App& sub = add_verb(app, o, verb::run, "run", "run a command under a lock",
+                             "  zklock run /locks/backup -- pg_dump -f /backup/db.sql db\n"
+                             "  zklock run --no-wait /locks/cron/report -- ./report.sh || echo 'not our turn'\n"
+                             "  zklock run --shared --wait 30s /locks/index -- ./query.sh\n"
+                             "  zklock run --semaphore 3 /locks/crawlers -- ./crawl.sh\n"
+                             "  zklock run --on-loss term --session-timeout 30s /locks/db -- ./migrate.sh\n");
+    path_option(sub, r.path, "of the lock; a directory of its own, made when it is missing");
+    const auto kind = [&r](lock_type t) { return [&r, t](std::int64_t) { r.type = t; }; };
+    auto* const kinds = sub.add_option_group("kind", "A mutex (Curator's InterProcessMutex), unless one of:");
+    kinds->require_option(0, 1);
+    kinds->add_flag_function("--exclusive", kind(lock_type::exclusive), "a read-write lock, as a writer: alone");
+    kinds->add_flag_function("--shared", kind(lock_type::shared), "a read-write lock, as a reader: among readers");
+    const auto permits = [&r](int n) {
+        r.type = lock_type::semaphore;
+        r.permits = n;
+    };
+    kinds->add_option_function<int>("--semaphore", permits, "one of N permits; everybody has to say the same N")
+        ->check(CLI::Range(1, 1'000'000))->type_name("N");
+    auto* const patience = sub.add_option_group("patience", "Waits for as long as it takes, unless:");
+    patience->require_option(0, 1);
+    duration_option(*patience, "--wait", [&r](milliseconds d) { r.wait = d; }, "so long, then exit status 121");
+    patience->add_flag_function("--no-wait", [&r](std::int64_t) { r.wait = milliseconds(0); }, "not at all");
+    sub.add_flag("--kazoo", r.kazoo_names, "name nodes as Python's kazoo does (without it: as Curator and go-zk)");
+    add_supervision(sub, r);
+}
+
+void add_elect(CLI::App& app, options& o) {
+    run_options& r = o.run;
+    CLI::App& sub = add_verb(app, o, verb::elect, "elect", "run a command while we lead, again when we lead again",
+                             "  zklock elect /services/scheduler/leader -- ./scheduler --active\n"
+                             "  zklock elect --requeue /services/poller -- ./poll-once.sh\n");
+    path_option(sub, r.path, "of the election; its nodes are those of Curator's LeaderLatch");
+    sub.add_flag("--requeue", r.requeue, "when COMMAND has ended, stand again behind the others, instead of ending");
+    sub.callback([&o] {
+        o.what = verb::elect;
+        o.run.type = lock_type::election;
+    });
+    add_supervision(sub, r);
+}
+
+void add_locks(CLI::App& app, options& o) {
+    locks_options& l = o.locks;
+    CLI::App& show = add_verb(app, o, verb::locks, "locks", "who holds a lock, and who waits for it",
+                              "  zklock locks /locks/backup\n"
+                              "  zklock locks --watch /locks/backup\n"
+                              "  zklock locks --json /locks/backup | jq -r .holders[].host\n");
+    path_option(show, l.path, "of a lock, a semaphore or an election, whoever made it");
+    show.add_flag("--json", l.json, "for programs");
+    show.add_flag("--watch", l.watch, "go on, and show every change");
+    CLI::App& cut = add_verb(app, o, verb::break_lock, "break", "take a lock away from its holder",
+                             "  zklock break /locks/backup\n"
+                             "  zklock break --yes --node _c_5a1e...-lock-0000000012 /locks/backup\n");
+    path_option(cut, l.path, "of the lock");
+    cut.add_option("--node", l.node, "this contender instead of the holder, by name or path");
+    cut.add_flag("-y,--yes", l.yes, "do not ask");
+    CLI::App& ask = add_verb(app, o, verb::revoke, "revoke", "ask the holder of a lock to give it back",
+                             "  zklock revoke /locks/backup    # `zklock run` then sends SIGTERM to its command\n");
+    path_option(ask, l.path, "of the lock");
+    ask.add_option("--node", l.node, "this contender instead of the holder, by name or path");
+}
+
+CLI::App& add_node_verb(CLI::App& app, options& o, verb v, const std::string& name, const std::string& help,
+                        const std::string& examples) {
+    CLI::App& sub = add_verb(app, o, v, name, help, examples);
+    path_option(sub, o.node.path, "of the node");
+    return sub;
+}
+
+void add_value(CLI::App& sub, node_options& n) {
+    auto* const value = sub.add_option("DATA", n.value, "what to write")->type_name("");
+    sub.add_option("-f,--file", n.file, "write what is in this file; \"-\" is the standard input")->excludes(value);
+}
+
+void add_reads(CLI::App& app, options& o) {
+    node_options& n = o.node;
+    add_node_verb(app, o, verb::get, "get", "the data of a node", "  zklock get /config/limits | jq .\n")
+        .add_flag("--json", n.json, "data and stat, as JSON");
+    CLI::App& ls = add_node_verb(app, o, verb::ls, "ls", "the children of a node",
+                                 "  zklock ls /\n  zklock ls -l /services\n");
+    ls.add_flag("-l,--long", n.details, "with version, size, number of children, age and owner");
+    ls.add_flag("--json", n.json, "for programs");
+    add_node_verb(app, o, verb::stat, "stat", "all that a server knows about a node", "  zklock stat /config\n")
+        .add_flag("--json", n.json, "for programs");
+    CLI::App& watch = add_node_verb(app, o, verb::watch, "watch", "a line for each change of a node or its children",
+                                    "  zklock watch /config/limits | while read -r line; do ./reload.sh; done\n");
+    watch.add_option("-n,--count", n.count, "end after so many changes")->check(CLI::NonNegativeNumber);
+    CLI::App& tree = add_node_verb(app, o, verb::tree, "tree", "a node and all below it",
+                                   "  zklock tree --depth 2 /\n");
+    tree.add_option("--depth", n.depth, "no deeper than so many levels")->check(CLI::NonNegativeNumber);
+}
+
+void add_writes(CLI::App& app, options& o) {
+    node_options& n = o.node;
+    CLI::App& set = add_node_verb(app, o, verb::set, "set", "write the data of a node",
+                                  "  zklock set /config/limits '{\"rate\": 100}'\n"
+                                  "  zklock set --version 7 -f limits.json /config/limits\n");
+    add_value(set, n);
+    set.add_option("--version", n.version, "only if the node has this version");
+    CLI::App& create = add_node_verb(app, o, verb::create, "create", "create a node; its path is printed",
+                                     "  zklock create --parents /config/limits '{}'\n"
+                                     "  zklock create --mode sequential /queue/task- 'do it'\n"
+                                     "  zklock create --mode ttl --ttl 1h /cache/x 1\n");
+    add_value(create, n);
+    create.add_option("--mode", n.mode, "of the node: no ephemeral one would outlive this command")
+        ->check(CLI::IsMember({"persistent", "sequential", "container", "ttl", "sequential-ttl"}))
+        ->type_name("MODE")->default_str("persistent");
+    duration_option(create, "--ttl", [&n](milliseconds d) { n.ttl = d; }, "for the modes with a time to live");
+    create.add_flag("-p,--parents", n.parents, "create what is missing above it, too");
+    create.add_option("--acl", n.acl, "open, creator, read-only, or scheme:id:cdrwa,...")->check(is_acl);
+    CLI::App& rm = add_node_verb(app, o, verb::rm, "rm", "remove a node", "  zklock rm -r --yes /old\n");
+    rm.add_flag("-r,--recursive", n.recursive, "with all below it");
+    rm.add_flag("-y,--yes", n.yes, "do not ask before removing more than one");
+    rm.add_option("--version", n.version, "only if the node has this version");
+    CLI::App& acl = add_node_verb(app, o, verb::acl, "acl", "who may do what with a node, and change that",
+                                  "  zklock acl /config\n  zklock acl --set world:anyone:r,auth::cdrwa /config\n");
+    acl.add_option("--set", n.acl, "open, creator, read-only, or scheme:id:cdrwa,...")->check(is_acl);
+}
+
+void add_checks(CLI::App& app, options& o) {
+    CLI::App& doctor = add_verb(app, o, verb::doctor, "doctor", "what may be wrong with an ensemble and a path",
+                                "  zklock doctor /locks\n");
+    doctor.add_option("PATH", o.doctor.path, "look at this node, and what is directly below")
+        ->check(is_path)->type_name("");
+    doctor.add_flag("--json", o.doctor.json, "for programs");
+    duration_option(doctor, "--stuck", o.doctor.stuck, "a holder who has not moved for so long is worth a line");
+    CLI::App& bench = add_verb(app, o, verb::bench, "bench", "how fast locks are with this ensemble",
+                               "  zklock bench --clients 8 --duration 10s /tmp\n");
+    bench.add_option("PATH", o.bench.path, "work below this node, and leave nothing there")
+        ->check(is_path)->type_name("");
+    bench.add_option("--clients", o.bench.clients, "sessions that contend")->check(CLI::Range(1, 1'000));
+    duration_option(bench, "--duration", o.bench.duration, "of each measurement");
+    bench.add_flag("--json", o.bench.json, "for programs");
+}
+
+void add_common(CLI::App& app, options& o) {
+    connection_options& c = o.connection;
+    c.servers = "127.0.0.1:2181";
+    app.add_option("--connect", c.servers, "the servers: host:port,host:port/chroot")->envname("ZK_HOSTS")
+        ->type_name("HOSTS")->default_str(c.servers);
+    duration_option(app, "--session-timeout", c.session_timeout, "what to ask the servers for");
+    duration_option(app, "--connect-timeout", c.connect_timeout, "how long to try to reach one");
+    app.add_option("--auth-file", c.auth_file, "a file with user:password lines, which only its owner may read")
+        ->envname("ZKLOCK_AUTH_FILE")->type_name("FILE");
+    enum_option<when_to_colour>(app, "--color", o.colours,
+                                {{"auto", when_to_colour::automatic},
+                                 {"always", when_to_colour::always},
+                                 {"never", when_to_colour::never}},
+                                "colours (auto: on a terminal, unless NO_COLOR is set)");
+    app.add_flag("-v,--verbose", c.verbose, "say what the connection does, and where in the queue we are");
+}
+
+// What follows "--" belongs to COMMAND, options and all: the parser does not see it.
+std::vector<std::string> split_command(std::vector<std::string>& arguments) {
+    const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+    const bool runs = std::any_of(arguments.begin(), dashes, [](const std::string& a) {
+        return a == "run" || a == "elect";
+    });
+    if (!runs || dashes == arguments.end()) return {};
+    std::vector<std::string> command(dashes + 1, arguments.end());
+    arguments.erase(dashes, arguments.end());
+    return command;
+}
+
+}  // namespace
+
+std::optional<options> parse_options(int argc, char** argv, int& exit_code) {
+    options o;
+    CLI::App app{"Locks, elections and nodes of ZooKeeper, from a shell.", "zklock"};
+    app.require_subcommand(1);
+    app.set_version_flag("--version", std::string("zklock ") + ZKLOCK_VERSION);
+    app.footer("`zklock COMMAND --help` has the options and examples of each; zklock(1) the rest.\n"
+               "Exit status: that of what was run; else 1 refused, 120 usage, 121 not acquired, 122 lock lost,\n"
+               "123 no connection, 125 other failures, 126 cannot execute, 127 not found, 128+N signal N.");
+    add_common(app, o);
+    add_run(app, o);
+    add_elect(app, o);
+    add_locks(app, o);
+    add_reads(app, o);
+    add_writes(app, o);
+    add_checks(app, o);
+    std::vector<std::string> arguments(argv + 1, argv + argc);
+    o.run.command = split_command(arguments);
+    try {
+        std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+        app.parse(arguments);
+        const bool runs = o.what == verb::run || o.what == verb::elect;
+        if (runs && o.run.command.empty()) throw CLI::RequiredError("-- COMMAND");
+    } catch (const CLI::ParseError& e) {
+        exit_code = app.exit(e) == 0 ? exit_code::ok : exit_code::usage;
+        return std::nullopt;
+    }
+    return o;
+}
+
+}  // namespace zklock

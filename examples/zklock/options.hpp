@@ -1,0 +1,90 @@
+#pragma once
+
+#include "supervise.hpp"
+#include "terminal.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zklock {
+
+/// How to reach the servers, for all commands.
+struct connection_options {
+    std::string servers;  ///< --connect, $ZK_HOSTS, or 127.0.0.1:2181
+    std::chrono::milliseconds session_timeout{10'000};
+    std::chrono::milliseconds connect_timeout{10'000};
+    std::string auth_file;
+    bool verbose = false;
+};
+
+enum class lock_type { mutex, exclusive, shared, semaphore, election };
+
+struct run_options {
+    std::string path;
+    lock_type type = lock_type::mutex;
+    int permits = 1;  ///< of a semaphore
+    bool kazoo_names = false;
+    std::optional<std::chrono::milliseconds> wait;  ///< none: for as long as it takes
+    on_loss loss = on_loss::kill;
+    on_revoke revoke = on_revoke::term;
+    std::chrono::milliseconds grace{5'000};
+    std::string acl, data;
+    bool requeue = false;  ///< elect: stand again when the command has ended
+    std::vector<std::string> command;
+};
+
+struct locks_options {
+    std::string path;
+    bool json = false, watch = false;
+    std::string node;  ///< break, revoke: this one instead of the holder
+    bool yes = false;
+};
+
+struct node_options {
+    std::string path;
+    std::optional<std::string> value;
+    std::string file;  ///< take the data from there; "-" is the standard input
+    std::int32_t version = -1;
+    std::string mode = "persistent", acl;
+    std::chrono::milliseconds ttl{0};
+    bool json = false, parents = false, recursive = false, yes = false, details = false;
+    int depth = 0;  ///< 0: no limit
+    int count = 0;  ///< 0: no limit
+};
+
+struct doctor_options {
+    std::string path = "/";
+    bool json = false;
+    std::chrono::milliseconds stuck{3'600'000};
+};
+
+struct bench_options {
+    std::string path = "/";
+    std::chrono::milliseconds duration{2'000};
+    int clients = 4;
+    bool json = false;
+};
+
+enum class verb {
+    run, elect, locks, break_lock, revoke, get, set, create, rm, ls, stat, acl, watch, tree, doctor, bench
+};
+
+struct options {
+    verb what = verb::ls;
+    connection_options connection;
+    when_to_colour colours = when_to_colour::automatic;
+    run_options run;
+    locks_options locks;
+    node_options node;
+    doctor_options doctor;
+    bench_options bench;
+};
+
+/// The command line, or nothing when it only asked for help or is not right: that has been said then, and `exit_code`
+/// is what to end with.
+std::optional<options> parse_options(int argc, char** argv, int& exit_code);
+
+}  // namespace zklock

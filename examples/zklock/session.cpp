@@ -1,0 +1,91 @@
+#include "session.hpp"
+
+#include "credentials.hpp"
+#include "exit_code.hpp"
+#include "terminal.hpp"
+
+#include <zkasio/error.hpp>
+#include <zkasio/log_record.hpp>
+#include <zkasio/task_scope.hpp>
+
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
+
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace zklock {
+namespace {
+
+asio::awaitable<void> work(session s, const task& what, int& code) {
+    auto body = [&](zkasio::task_scope& tasks) -> asio::awaitable<void> {
+        tasks.spawn(s.signals.route(tasks));
+        code = co_await what(s);
+        tasks.cancel();
+    };
+    std::exception_ptr failed;
+    try {
+        co_await zkasio::with_task_scope(body);
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    const bool interrupted = s.signals.interrupted_by() != 0;
+    if (failed && !interrupted) code = report(failed);
+    const zkasio::close_result end = co_await s.zk.close();
+    if (end == zkasio::close_result::session_left_to_expire && code != exit_code::not_connected)
+        say("no server could be told of our end: what we hold stays until the session times out");
+}
+
+int code_for(const std::error_code& c) {
+    if (c == zkasio::errc::not_connected || c == zkasio::condition::session_ended ||
+        c == zkasio::condition::retryable || c == zkasio::zk_errc::auth_failed)
+        return exit_code::not_connected;
+    if (c == zkasio::errc::invalid_path || c == zkasio::errc::invalid_argument || c == zkasio::errc::too_large)
+        return exit_code::usage;
+    if (c == zkasio::errc::lock_lost) return exit_code::lost;
+    return c.category() == zkasio::zookeeper_category() || c.category() == zkasio::zkasio_category()
+               ? exit_code::refused
+               : exit_code::failed;
+}
+
+}  // namespace
+
+zkasio::client_options client_options_of(const connection_options& how) {
+    zkasio::client_options o(how.servers);
+    o.session_timeout(how.session_timeout).connection_timeout(how.connect_timeout);
+    for (const std::string& user : digest_credentials(how.auth_file)) o.auth("digest", user);
+    if (how.verbose)
+        o.log([](const zkasio::log_record& r) { say(std::string(to_string(r.level())) + ": " + r.text()); });
+    return o;
+}
+
+int run_session(const connection_options& how, const task& what, watchdog* killer) {
+    int code = exit_code::failed, signal = 0;
+    {
+        asio::io_context io(1);
+        signal_router signals(io.get_executor());
+        const zkasio::client zk(io, client_options_of(how));
+        asio::co_spawn(io, work(session{zk, signals, killer, how.verbose}, what, code), [](std::exception_ptr failed) {
+            if (failed) std::rethrow_exception(failed);
+        });
+        io.run();
+        signal = signals.interrupted_by();
+    }
+    if (signal != 0) die_by(signal);
+    return code;
+}
+
+int report(std::exception_ptr failed) noexcept {
+    try {
+        std::rethrow_exception(failed);
+    } catch (const zkasio::error& e) {
+        say(e.what());
+        return code_for(e.code());
+    } catch (const std::exception& e) {
+        say(e.what());
+    }
+    return exit_code::failed;
+}
+
+}  // namespace zklock

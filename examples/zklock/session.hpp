@@ -1,0 +1,39 @@
+#pragma once
+
+#include "options.hpp"
+#include "signals.hpp"
+
+#include <zkasio/asio_version.hpp>
+#include <zkasio/client.hpp>
+#include <zkasio/client_options.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <exception>
+#include <functional>
+
+namespace zklock {
+
+class watchdog;
+
+/// What a command of zklock works with.
+struct session {
+    zkasio::client zk;
+    signal_router& signals;
+    watchdog* killer = nullptr;  ///< for those who run commands
+    bool verbose = false;
+};
+
+using task = std::function<asio::awaitable<int>(session)>;
+
+/// Reads the credentials, too. Throws what digest_credentials() does.
+zkasio::client_options client_options_of(const connection_options& how);
+
+/// Connects, runs `what` until it ends or a signal comes, and ends the session. Returns the exit code. What `what`
+/// throws is said on the standard error.
+int run_session(const connection_options& how, const task& what, watchdog* killer = nullptr);
+
+/// Says what has gone wrong. Returns the exit code.
+int report(std::exception_ptr failed) noexcept;
+
+}  // namespace zklock

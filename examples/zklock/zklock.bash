@@ -1,0 +1,78 @@
+# Completion of zklock for bash. Paths are those of nodes, if the servers answer at once.
+
+_zklock_paths() {
+    local word=$1 parent name
+    parent=${word%/*}
+    while IFS= read -r name; do
+        COMPREPLY+=("${parent%/}/$name")
+    done < <("${COMP_WORDS[0]}" ls --connect-timeout 500ms "${servers[@]}" "${parent:-/}" 2> /dev/null < /dev/null)
+    local i
+    for i in "${!COMPREPLY[@]}"; do
+        [[ ${COMPREPLY[i]} == "$word"* ]] || unset "COMPREPLY[i]"
+    done
+    COMPREPLY=("${COMPREPLY[@]}")
+    compopt -o nospace 2> /dev/null
+}
+
+_zklock() {
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb= i servers=()
+    local common='--connect --session-timeout --connect-timeout --auth-file --color --verbose --help --version'
+    local verbs='run elect locks break revoke get set create rm ls stat acl watch tree doctor bench'
+    local supervision='--on-loss --on-revoke --grace --acl --data'
+    COMPREPLY=()
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+            --)  # what follows is a command
+                if declare -F _command_offset > /dev/null; then
+                    _command_offset $((i + 1))
+                else
+                    mapfile -t COMPREPLY < <(compgen -c -f -- "$cur")
+                fi
+                return ;;
+            --connect) servers=(--connect "${COMP_WORDS[i + 1]}"); i=$((i + 1)) ;;
+            --session-timeout | --connect-timeout | --auth-file | --color) i=$((i + 1)) ;;
+            -*) ;;
+            *) [ -n "$verb" ] || verb=${COMP_WORDS[i]} ;;
+        esac
+    done
+    case $prev in
+        --on-loss) mapfile -t COMPREPLY < <(compgen -W 'kill term warn' -- "$cur"); return ;;
+        --on-revoke) mapfile -t COMPREPLY < <(compgen -W 'term kill ignore' -- "$cur"); return ;;
+        --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$cur"); return ;;
+        --mode) mapfile -t COMPREPLY < <(compgen -W 'persistent sequential container ttl sequential-ttl' -- "$cur")
+            return ;;
+        --acl | --set) mapfile -t COMPREPLY < <(compgen -W 'open creator read-only' -- "$cur"); return ;;
+        --auth-file | --file | -f) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+        --connect | --session-timeout | --connect-timeout | --wait | --grace | --semaphore | --data | --node | --ttl | \
+            --version | --depth | --count | --stuck | --clients | --duration) return ;;
+    esac
+    if [ -z "$verb" ]; then
+        mapfile -t COMPREPLY < <(compgen -W "$verbs $common" -- "$cur")
+        return
+    fi
+    if [[ $cur == /* ]]; then
+        _zklock_paths "$cur"
+        return
+    fi
+    local own=
+    case $verb in
+        run) own="--exclusive --shared --semaphore --wait --no-wait --kazoo $supervision --" ;;
+        elect) own="--requeue $supervision --" ;;
+        locks) own='--json --watch' ;;
+        break) own='--node --yes' ;;
+        revoke) own='--node' ;;
+        get | stat) own='--json' ;;
+        ls) own='--long --json' ;;
+        watch) own='--count' ;;
+        tree) own='--depth' ;;
+        set) own='--file --version' ;;
+        create) own='--file --mode --ttl --parents --acl' ;;
+        rm) own='--recursive --yes --version' ;;
+        acl) own='--set' ;;
+        doctor) own='--json --stuck' ;;
+        bench) own='--clients --duration --json' ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W "$own $common" -- "$cur")
+}
+
+complete -F _zklock zklock

@@ -1,0 +1,98 @@
+"""What is written about zklock is true: the manual page, the completion and --help know the same commands and options."""
+
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+import support
+
+SOURCES = os.environ["ZKLOCK_SOURCES"]
+
+
+def read(name):
+    with open(os.path.join(SOURCES, name)) as f:
+        return f.read()
+
+
+class Manual(support.CliTest):
+    def verbs(self):
+        listing = self.zklock("--help")[1].split("Subcommands:\n")[1].split("\n\n")[0]
+        return [line.split()[0] for line in listing.splitlines() if line.startswith("  ") and line[2] != " "]
+
+    def options(self, *verb):
+        """Long and short ones, as --help lists them."""
+        status, out, _ = self.zklock(*verb, "--help")
+        self.assertEqual(status, 0)
+        names = [re.match(r" +((-\w|--[\w-]+)(,(-\w|--[\w-]+))*)", line) for line in out.splitlines()]
+        return {name for match in names if match for name in match.group(1).split(",")}
+
+    def test_the_manual_has_everything(self):
+        page = read("zklock.1.in").replace("\\-", "-")
+        for verb in self.verbs():
+            self.assertRegex(page, rf"(?m)[ ,B]{verb}\b")
+            for option in self.options(verb):
+                self.assertRegex(page, rf"(?<![\w-]){option}(?![\w-])", f"{verb} {option}")
+
+    def test_the_manual_speaks_of_nothing_else(self):
+        page = read("zklock.1.in").replace("\\-", "-")
+        known = self.options().union(*(self.options(verb) for verb in self.verbs()))
+        self.assertLessEqual(set(re.findall(r"(?<![\w-])--[a-z-]+", page)) - {"--active"}, known)
+
+    @unittest.skipUnless(shutil.which("groff"), "groff is not installed")
+    def test_the_manual_is_well_formed(self):
+        done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", os.path.join(SOURCES, "zklock.1.in")],
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_examples_of_help_are_right(self):
+        for verb in self.verbs():
+            examples = re.findall(r"^  zklock (.*?)(?: \||  +#|$)", self.zklock(verb, "--help")[1], re.M)
+            self.assertTrue(examples, verb)
+            for example in examples:
+                # A server that is not there: what the parser takes ends with 123, and what it refuses with 120.
+                line = f"{support.PROGRAM} --connect 127.0.0.1:1 --connect-timeout 1ms {example}"
+                done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, cwd=SOURCES,
+                                      stdin=subprocess.DEVNULL)
+                reached = done.returncode == 123 or "limits.json" in done.stderr
+                self.assertTrue(reached, f"{line}: {done}")
+
+
+class Completion(support.CliTest):
+    def complete(self, *words):
+        script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _zklock 2> /dev/null; '
+                  'printf "%s\\n" "${COMPREPLY[@]}"')
+        done = subprocess.run(["bash", "--norc", "-c", script, "bash", os.path.join(SOURCES, "zklock.bash"),
+                               support.PROGRAM, *words], capture_output=True, text=True,
+                              env={**os.environ, "ZK_HOSTS": support.SERVERS})
+        self.assertEqual(done.stderr, "")
+        return done.stdout.split()
+
+    def test_commands(self):
+        manual = Manual("verbs")
+        manual.setUp()
+        self.assertLessEqual(set(manual.verbs()), set(self.complete("")))
+        self.assertEqual(self.complete("re"), ["revoke"])
+        for verb in manual.verbs():
+            known = {o for o in manual.options(verb) if o.startswith("--")}
+            self.assertLessEqual(known, set(self.complete(verb, "-")), verb)
+        manual.doCleanups()
+
+    def test_values(self):
+        self.assertEqual(self.complete("run", "--on-loss", ""), ["kill", "term", "warn"])
+        self.assertEqual(self.complete("--connect", "host:1", "ge"), ["get"])
+
+    def test_paths(self):
+        for name in ("apple", "pear", "peach"):
+            self.zklock("create", "-p", f"{self.path}/{name}")
+        self.assertEqual(self.complete("get", self.path + "/pe"), [self.path + "/peach", self.path + "/pear"])
+        self.assertEqual(len(self.complete("run", self.path + "/")), 3)
+        self.assertIn(self.path, self.complete("run", self.path[:-2]))
+
+    def test_commands_to_run(self):
+        self.assertIn("printf", self.complete("run", "/a", "--", "print"))
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,170 @@
+"""zklock run: kinds of lock, waiting, exit statuses, what a command is given."""
+
+import os
+import signal
+import socket
+import tempfile
+
+import support
+
+
+class Statuses(support.CliTest):
+    def run_shell(self, script, *options):
+        return self.zklock("run", *options, self.path, "--", "sh", "-c", script)
+
+    def test_status_of_the_command(self):
+        for status in (0, 1, 7, 255):
+            self.assertEqual(self.run_shell(f"exit {status}")[0], status)
+
+    def test_a_command_that_is_killed(self):
+        self.assertEqual(self.run_shell("kill -9 $$")[0], 128 + signal.SIGKILL)
+
+    def test_no_such_command(self):
+        status, _, err = self.zklock("run", self.path, "--", "/no/such/command")
+        self.assertEqual((status, err), (127, "zklock: /no/such/command: No such file or directory\n"))
+        self.assertEqual(self.locks()["holders"], [])
+
+    def test_a_command_that_cannot_be_executed(self):
+        self.assertEqual(self.zklock("run", self.path, "--", "/etc/passwd")[0], 126)
+
+    def test_usage(self):
+        for wrong in (["run", self.path], ["run", self.path, "--"], ["run", "--", "true"], ["run", "a", "--", "true"],
+                      ["run", "--wait", "3x", self.path, "--", "true"],
+                      ["run", "--semaphore", "0", self.path, "--", "x"],
+                      ["run", "--wait", "1s", "--no-wait", self.path, "--", "true"],
+                      ["run", "--shared", "--exclusive", self.path, "--", "true"], ["fly"], []):
+            self.assertEqual(self.zklock(*wrong)[0], 120, wrong)
+
+    def test_no_server(self):
+        with socket.create_server(("127.0.0.1", 0)) as closed:
+            port = closed.getsockname()[1]
+        status, _, err = self.zklock("run", "--connect", f"127.0.0.1:{port}", "--connect-timeout", "300ms", self.path,
+                                     "--", "true")
+        self.assertEqual(status, 123)
+        self.assertIn("not connected", err)
+
+    def test_somebody_else_has_it(self):
+        self.hold()
+        for how in (["--no-wait"], ["--wait", "200ms"]):
+            status, out, err = self.zklock("run", *how, self.path, "--", "echo", "ran")
+            self.assertEqual((status, out), (121, ""))
+            self.assertIn("is held by somebody else", err)
+        self.assertEqual(len(self.locks()["holders"]), 1)
+        self.assertEqual(self.locks()["waiters"], [])
+
+
+class Kinds(support.CliTest):
+    def test_waits_for_its_turn(self):
+        first = self.hold()
+        second = self.start("run", "-v", self.path, "--", "echo", "ours")
+        second.error_line("waiting behind 1")
+        self.assertEqual([w["pid"] for w in self.locks()["waiters"]], [second.pid])
+        first.say()
+        self.assertEqual(first.end(), 0)
+        self.assertEqual(second.line(), "ours")
+        self.assertEqual(second.end(), 0)
+
+    def test_readers_and_writers(self):
+        self.hold("--shared")
+        second = self.hold("--shared")
+        self.assertEqual(self.zklock("run", "--exclusive", "--no-wait", self.path, "--", "true")[0], 121)
+        self.assertEqual(len(self.locks()["holders"]), 2)
+        second.say()
+        self.assertEqual(second.end(), 0)
+
+    def test_semaphore(self):
+        first = self.hold("--semaphore", "2")
+        self.hold("--semaphore", "2")
+        self.assertEqual(self.zklock("run", "--semaphore", "2", "--no-wait", self.path, "--", "true")[0], 121)
+        first.say()
+        self.assertEqual(first.end(), 0)
+        self.assertEqual(self.zklock("run", "--semaphore", "2", "--no-wait", self.path, "--", "true")[0], 0)
+
+    def test_another_kind_of_lock_is_there(self):
+        self.hold("--shared")
+        status, _, err = self.zklock("run", self.path, "--", "true")
+        self.assertEqual(status, 1)
+        self.assertIn("--exclusive or --shared", err)
+
+    def test_kazoo_names(self):
+        self.hold("--kazoo")
+        self.assertIn("__lock__", self.locks()["holders"][0]["node"])
+
+
+class Command(support.CliTest):
+    def test_environment(self):
+        script = "echo $ZKLOCK_TOKEN; echo $ZKLOCK_PATH; echo $ZKLOCK_NODE; read line"
+        p = self.start("run", self.path, "--", "sh", "-c", script)
+        token, path, node = p.line(), p.line(), p.line()
+        holder = self.locks()["holders"][0]
+        self.assertEqual((int(token), path, node), (holder["token"], self.path, holder["node"]))
+
+    def test_tokens_rise(self):
+        run = lambda: int(self.zklock("run", self.path, "--", "sh", "-c", "echo $ZKLOCK_TOKEN")[1])
+        self.assertLess(run(), run())
+
+    def test_arguments_are_its_own(self):
+        _, out, _ = self.zklock("run", self.path, "--", "printf", "%s|", "--no-wait", "--", "run", "-h", "a b")
+        self.assertEqual(out, "--no-wait|--|run|-h|a b|")
+
+    def test_standard_input_is_its_own(self):
+        self.assertEqual(self.zklock("run", self.path, "--", "cat", text="through\n")[1], "through\n")
+
+    def test_no_descriptors_of_ours(self):
+        _, out, _ = self.zklock("run", self.path, "--", "ls", "/proc/self/fd")
+        self.assertEqual(out.split(), ["0", "1", "2", "3"])  # the last one is of ls itself
+
+    def test_the_lock_is_held_until_the_group_has_ended(self):
+        with tempfile.TemporaryDirectory() as directory:
+            gate = os.path.join(directory, "gate")
+            os.mkfifo(gate)
+            script = f"cat {gate} > /dev/null & echo started; exit 5"
+            p = self.start("run", self.path, "--", "sh", "-c", script)
+            self.assertEqual(p.line(), "started")
+            with open(gate, "w"):
+                self.assertEqual(self.zklock("run", "--no-wait", self.path, "--", "true")[0], 121)
+                self.assertIsNone(p.process.poll())
+            self.assertEqual(p.end(), 5)
+
+    def test_who_holds_it(self):
+        p = self.hold()
+        holder = self.locks()["holders"][0]
+        self.assertEqual((holder["pid"], holder["host"], holder["command"]), (p.pid, socket.gethostname(), "sh"))
+
+
+class Credentials(support.CliTest):
+    def file(self, text, mode=0o600):
+        f = tempfile.NamedTemporaryFile("w", delete=False)
+        self.addCleanup(os.unlink, f.name)
+        with f:
+            f.write(text)
+        os.chmod(f.name, mode)
+        return f.name
+
+    def test_file_and_environment(self):
+        file = self.file("# who we are\njoe:secret\n")
+        status, _, err = self.zklock("create", "--auth-file", file, "--acl", "creator", self.path, "mine")
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(self.zklock("get", self.path)[0], 1)
+        self.assertEqual(self.zklock("get", self.path, environment={"ZKLOCK_AUTH": "joe:secret"})[1], "mine")
+        self.assertEqual(self.zklock("get", self.path, environment={"ZKLOCK_AUTH_FILE": file})[1], "mine")
+        self.assertEqual(self.zklock("get", self.path, environment={"ZKLOCK_AUTH": "joe:wrong"})[0], 1)
+        self.assertEqual(self.zklock("rm", "--auth-file", file, self.path)[0], 0)
+
+    def test_a_file_that_others_can_read(self):
+        status, _, err = self.zklock("ls", "--auth-file", self.file("joe:secret\n", 0o644), "/")
+        self.assertEqual(status, 125)
+        self.assertIn("chmod 600", err)
+
+    def test_a_file_that_is_none(self):
+        self.assertEqual(self.zklock("ls", "--auth-file", self.file("secret\n"), "/")[0], 125)
+        self.assertEqual(self.zklock("ls", "--auth-file", "/no/such/file", "/")[0], 125)
+
+    def test_the_command_does_not_see_them(self):
+        _, out, _ = self.zklock("run", self.path, "--", "env", environment={"ZKLOCK_AUTH": "joe:secret"})
+        self.assertIn("ZKLOCK_TOKEN", out)
+        self.assertNotIn("secret", out)
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,167 @@
+"""zklock run and signals, with and without a terminal."""
+
+import os
+import pty
+import select
+import signal
+import time
+
+import support
+
+
+class Forwarded(support.CliTest):
+    def test_to_the_command(self):
+        script = "for s in INT TERM HUP QUIT USR1 USR2; do trap \"echo $s\" $s; done; echo ready; " \
+                 "while :; do read line && exit 3; done"
+        p = self.start("run", self.path, "--", "sh", "-c", script)
+        self.assertEqual(p.line(), "ready")
+        for s in ("INT", "TERM", "HUP", "QUIT", "USR1", "USR2"):
+            p.signal(getattr(signal, "SIG" + s))
+            self.assertEqual(p.line(), s)
+        p.say()
+        self.assertEqual(p.end(), 3)
+
+    def test_to_the_whole_group(self):
+        p = self.start("run", self.path, "--", "sh", "-c", "cat & echo $!; cat; wait")
+        background = int(p.line())
+        p.signal(signal.SIGTERM)
+        support.wait_for_end(background)
+        self.assertEqual(p.end(), 128 + signal.SIGTERM)
+
+    def test_while_it_waits(self):
+        self.hold()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            p = self.start("run", "-v", self.path, "--", "echo", "ran")
+            p.error_line("waiting behind 1")
+            p.signal(number)
+            self.assertEqual(p.end(), -number)  # as a shell sees it: 128 and the number
+            self.assertEqual(p.output()[0], "")
+            self.assertEqual(self.locks()["waiters"], [])
+
+    def test_ignored_ones_stay_ignored(self):
+        ignore = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        p = self.start("run", self.path, "--", "sh", "-c", "echo ready; read line", preexec_fn=ignore)
+        self.assertEqual(p.line(), "ready")
+        p.signal(signal.SIGHUP)
+        p.say()
+        self.assertEqual(p.end(), 0)
+
+    def test_others_are_as_they_were(self):
+        _, out, _ = self.zklock("run", self.path, "--", "grep", "-E", "SigIgn|SigBlk", "/proc/self/status")
+        values = [int(line.split()[1], 16) for line in out.splitlines()]
+        python_ignores = 1 << signal.SIGPIPE - 1 | 1 << signal.SIGXFSZ - 1
+        self.assertEqual([v & ~python_ignores for v in values], [0, 0])
+
+
+class Terminal(support.CliTest):
+    """In the foreground of a terminal, as from an interactive shell."""
+
+    def open(self, *arguments):
+        return self.open_program([support.PROGRAM, *arguments])
+
+    def open_shell(self):
+        return self.open_program(["/bin/bash", "--norc", "-i"], PS1="shell> ")
+
+    def open_program(self, arguments, **environment):
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.environ.update(environment, ZK_HOSTS=support.SERVERS, TERM="xterm")
+            os.execv(arguments[0], arguments)
+        self.addCleanup(os.close, terminal)
+        self.addCleanup(self.end, pid)
+        self.status = None
+        self.terminal, self.text = terminal, ""
+        return pid
+
+    def end(self, pid):
+        if self.status is None:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+    def read_until(self, text):
+        give_up = time.monotonic() + support.PATIENCE
+        while text not in self.text:
+            ready, _, _ = select.select([self.terminal], [], [], max(0, give_up - time.monotonic()))
+            self.assertTrue(ready, f"{text!r} did not come, but {self.text!r}")
+            self.text += os.read(self.terminal, 4096).decode()
+        self.text = self.text.split(text, 1)[1]
+
+    def wait(self, pid, options=0):
+        _, status = os.waitpid(pid, options)
+        if not os.WIFSTOPPED(status):
+            self.status = status
+        return status
+
+    def type(self, text):
+        os.write(self.terminal, text.encode())
+
+    def test_a_command_reads_from_it(self):
+        pid = self.open("run", self.path, "--", "sh", "-c", "echo ready; read line; echo got $line")
+        self.read_until("ready")
+        self.type("something\n")
+        self.read_until("got something")
+        self.assertEqual(self.wait(pid), 0)
+
+    def test_interrupt_reaches_the_command(self):
+        pid = self.open("run", self.path, "--", "sh", "-c", "trap 'echo caught; exit 9' INT; echo ready; read line")
+        self.read_until("ready")
+        self.type("\x03")
+        self.read_until("caught")
+        self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid)), 9)
+
+    def test_stop_and_continue(self):
+        pid = self.open("run", self.path, "--", "sh", "-c", "echo ready; read line; echo got $line")
+        self.read_until("ready")
+        self.type("\x1a")  # nobody is there who could continue us: only the command is stopped, for a moment
+        self.type("something\n")
+        self.read_until("got something")
+        self.assertEqual(self.wait(pid), 0)
+
+    def test_a_shell_with_job_control(self):
+        pid = self.open_shell()
+        self.read_until("shell> ")
+        self.type(f"{support.PROGRAM} run {self.path} -- sh -c 'echo re\"\"ady; read line; echo got $line'; echo $?\n")
+        self.read_until("ready")
+        self.type("\x1a")
+        self.read_until("Stopped")
+        self.assertEqual(len(self.locks()["holders"]), 1)
+        self.type("fg\n")
+        self.read_until("sh -c")
+        self.type("something\n")
+        self.read_until("got something")
+        self.type("exit 5\n")
+        self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid)), 5)
+
+    def test_a_question(self):
+        holder = self.hold()
+        pid = self.open("break", self.path)
+        self.read_until("[y/N]")
+        self.type("n\n")
+        self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid)), 1)
+        self.assertEqual(len(self.locks()["holders"]), 1)
+        pid = self.open("break", self.path)
+        self.read_until("[y/N]")
+        self.type("y\n")
+        self.read_until("Taken away")
+        self.assertEqual(self.wait(pid), 0)
+        self.assertEqual(holder.end(), 122)
+
+    def test_what_controls_a_terminal_is_escaped(self):
+        self.zklock("create", self.path, "\x1b[31mred\nline")
+        pid = self.open("get", self.path)
+        self.read_until("\\x1b[31mred\r\nline")
+        self.assertEqual(self.wait(pid), 0)
+
+    def test_colours(self):
+        pid = self.open("stat", "/")
+        self.read_until("\x1b[2m")
+        self.assertEqual(self.wait(pid), 0)
+        os.environ["NO_COLOR"] = "1"
+        self.addCleanup(os.environ.pop, "NO_COLOR")
+        pid = self.open("stat", "/")
+        self.read_until("created         ")
+        self.assertEqual(self.wait(pid), 0)
+
+
+if __name__ == "__main__":
+    support.main()
