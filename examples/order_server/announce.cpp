@@ -30,7 +30,8 @@ zkasio::duration_histogram since(const zkasio::duration_histogram& before, zkasi
 
 double milliseconds(std::chrono::nanoseconds d) { return static_cast<double>(d.count()) / 1e6; }
 
-std::string payload(const announced_service& what, const zkasio::client_stats& before, const zkasio::client_stats& now) {
+std::string payload(const announced_service& what, const zkasio::client_stats& before,
+                    const zkasio::client_stats& now) {
     const zkasio::duration_histogram waits = since(before.locks.waits, now.locks.waits);
     const auto at = std::chrono::duration_cast<std::chrono::milliseconds>(
         std::chrono::system_clock::now().time_since_epoch());

@@ -47,6 +47,8 @@ restinio::request_handling_status_t send(const restinio::request_handle_t& to, c
     response.append_header(restinio::http_field::content_type, r.type());
     response.append_header(restinio::http_field::cache_control, "no-store");
     if (r.status() == 503) response.append_header(restinio::http_field::retry_after, "1");
+    if (!r.origin().empty())
+        response.append_header(restinio::http_field::access_control_allow_origin, r.origin());
     return response.set_body(r.body()).done();
 }
 

@@ -41,10 +41,11 @@ int serve(const order_server::options& how) {
     asio::io_context io(how.threads);
     order_server::service service(io, how);
     std::exception_ptr failed;
-    asio::co_spawn(asio::make_strand(asio::any_io_executor(io.get_executor())), service.run(), [&](std::exception_ptr e) {
+    const auto ended = [&](std::exception_ptr e) {
         failed = e;
         io.stop();  // connections that clients keep open are not waited for
-    });
+    };
+    asio::co_spawn(asio::make_strand(asio::any_io_executor(io.get_executor())), service.run(), ended);
     std::vector<std::thread> threads;
     for (int i = 1; i < how.threads; ++i) threads.emplace_back([&] { io.run(); });
     io.run();

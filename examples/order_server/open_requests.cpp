@@ -13,7 +13,8 @@ void open_request::start(asio::awaitable<void> answer, std::function<void()> end
     auto begin = [self = shared_from_this(), answer = std::move(answer), ended = std::move(ended)]() mutable {
         if (self->cancelled_) return ended();
         auto done = [ended = std::move(ended)](std::exception_ptr) { ended(); };  // has answered with what has failed
-        asio::co_spawn(self->on, std::move(answer), asio::bind_cancellation_slot(self->signal_.slot(), std::move(done)));
+        auto token = asio::bind_cancellation_slot(self->signal_.slot(), std::move(done));
+        asio::co_spawn(self->on, std::move(answer), std::move(token));
     };
     asio::post(on, std::move(begin));
 }

@@ -160,7 +160,9 @@ void add_routes(http_router& to, handlers& with) {
         return send(r, reply(200, nlohmann::json(*with.prices.value())));
     });
     to.http_put("/prices", set_prices_route(with));
-    to.http_get("/healthz", [](request_handle_t r, route_params_t) { return send(r, reply(200, "text/plain", "ok\n")); });
+    to.http_get("/healthz", [](request_handle_t r, route_params_t) {
+        return send(r, reply(200, "text/plain", "ok\n"));
+    });
     to.http_get("/readyz", [&with](request_handle_t r, route_params_t) {
         const bool ready = with.ready();
         return send(r, reply(ready ? 200 : 503, "text/plain", ready ? "ready\n" : "not ready\n"));

@@ -1,6 +1,8 @@
 #include "service.hpp"
 
 #include "announce.hpp"
+#include "demo_actions.hpp"
+#include "live_page.hpp"
 #include "settlement.hpp"
 
 #include <zkasio/as_result.hpp>
@@ -31,7 +33,9 @@ zkasio::client_options client_options_of(const options& how) {
     const auto log = [name = how.name](const zkasio::log_record& r) {
         std::cerr << name + ": " + std::string(to_string(r.level())) + ": " + std::string(r.text()) + "\n";
     };
-    return zkasio::client_options(how.servers).session_timeout(how.session_timeout).log(log, zkasio::log_level::warning);
+    zkasio::client_options options(how.servers);
+    options.session_timeout(how.session_timeout).log(log, zkasio::log_level::warning);
+    return options;
 }
 
 zkasio::config_options<price_list> price_options() {
@@ -72,6 +76,8 @@ service::service(asio::io_context& io, options how)
 std::unique_ptr<http_router> service::make_router() {
     auto router = std::make_unique<http_router>();
     add_routes(*router, handlers_);
+    add_page_routes(*router, handlers_);
+    if (how_.demo) add_demo_routes(*router, handlers_);
     return router;
 }
 
