@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include <chrono>
-#include <cstddef>
 #include <string>
 
 #include <unistd.h>
@@ -22,17 +21,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Of the waits that have ended since the last time.
-zkasio::duration_histogram since(const zkasio::duration_histogram& before, zkasio::duration_histogram now) {
-    for (std::size_t i = 0; i < now.counts.size(); ++i) now.counts[i] -= before.counts[i];
-    return now;
-}
-
-double milliseconds(std::chrono::nanoseconds d) { return static_cast<double>(d.count()) / 1e6; }
-
-std::string payload(const announced_service& what, const zkasio::client_stats& before,
-                    const zkasio::client_stats& now) {
-    const zkasio::duration_histogram waits = since(before.locks.waits, now.locks.waits);
+std::string payload(const announced_service& what) {
+    const zkasio::client_stats now = what.zk.stats();
+    const lock_waits::summary waits = what.waits.take();
     const auto at = std::chrono::duration_cast<std::chrono::milliseconds>(
         std::chrono::system_clock::now().time_since_epoch());
     nlohmann::json j;
@@ -45,17 +36,16 @@ std::string payload(const announced_service& what, const zkasio::client_stats& b
     j["paid"] = what.payments.paid.load();
     j["fenced"] = what.payments.fenced.load();
     j["requests"] = what.requests.size();
-    j["wait_p50_ms"] = milliseconds(waits.quantile(0.5));
-    j["wait_p95_ms"] = milliseconds(waits.quantile(0.95));
+    j["wait_p50_ms"] = waits.half_ms;
+    j["wait_p95_ms"] = waits.most_ms;
     return j.dump();
 }
 
 }  // namespace
 
 asio::awaitable<void> keep_announced(announced_service what) {
-    zkasio::client_stats before, now = what.zk.stats();
     zkasio::service_instance me("orders");
-    me.id(what.how.name).address(what.how.address).port(what.how.port).payload(payload(what, now, now));
+    me.id(what.how.name).address(what.how.address).port(what.how.port).payload(payload(what));
     const zkasio::registry services(what.zk, what.how.root + "/services");
     const zkasio::announcement announced = co_await services.announce(me);
     what.announced = true;
@@ -63,9 +53,7 @@ asio::awaitable<void> keep_announced(announced_service what) {
     for (;;) {
         pause.expires_after(1s);
         co_await pause.async_wait(asio::use_awaitable);
-        before = std::move(now);
-        now = what.zk.stats();
-        me.payload(payload(what, before, now));
+        me.payload(payload(what));
         const auto updated = co_await zkasio::as_result(announced.update(me));
         if (!updated && updated.error().code() != zkasio::condition::retryable) throw updated.error();
     }

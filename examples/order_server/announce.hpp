@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lock_waits.hpp"
 #include "open_requests.hpp"
 #include "options.hpp"
 #include "payments.hpp"
@@ -17,6 +18,7 @@ struct announced_service {
     const options& how;
     const payment_counts& payments;
     const open_requests& requests;
+    lock_waits& waits;
     std::atomic<bool>& announced;  ///< is set when others can find this instance
 };
 

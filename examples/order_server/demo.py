@@ -26,7 +26,8 @@ async def ask(port, method, path, body=None):
     except OSError:
         return None, None
     try:
-        head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: {len(data)}\r\n\r\n"
+        head = (f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+                f"Content-Length: {len(data)}\r\n\r\n")
         writer.write(head.encode() + data)
         answer = await reader.read()
         status, _, text = answer.partition(b"\r\n\r\n")

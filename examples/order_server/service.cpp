@@ -29,12 +29,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-zkasio::client_options client_options_of(const options& how) {
+zkasio::client_options client_options_of(const options& how, std::shared_ptr<zkasio::client_observer> observer) {
     const auto log = [name = how.name](const zkasio::log_record& r) {
         std::cerr << name + ": " + std::string(to_string(r.level())) + ": " + std::string(r.text()) + "\n";
     };
     zkasio::client_options options(how.servers);
-    options.session_timeout(how.session_timeout).log(log, zkasio::log_level::warning);
+    options.session_timeout(how.session_timeout).log(log, zkasio::log_level::warning).observer(std::move(observer));
     return options;
 }
 
@@ -54,7 +54,7 @@ zkasio::config_options<price_list> price_options() {
 service::service(asio::io_context& io, options how)
     : io_(io),
       how_(std::move(how)),
-      zk_(io, client_options_of(how_)),
+      zk_(io, client_options_of(how_, waits_)),
       prices_(zk_, how_.root + "/prices", price_options()),
       store_(how_.store),
       till_({zk_, how_.root + "/locks", how_.name, prices_, store_, pool_, how_.bank_time}),
@@ -85,7 +85,7 @@ asio::awaitable<void> service::run() {
     server_.open_sync();
     std::cerr << how_.name + ": http://" + how_.address + ":" + std::to_string(how_.port) + "/\n";
     auto all = [&](zkasio::task_scope& tasks) -> asio::awaitable<void> {
-        tasks.spawn(keep_announced({zk_, how_, till_.counts(), *requests_, announced_}));
+        tasks.spawn(keep_announced({zk_, how_, till_.counts(), *requests_, *waits_, announced_}));
         tasks.spawn(run_settlement({zk_, how_.root + "/leader", how_.root + "/book", how_.name, store_, pool_,
                                     how_.settle_every}));
         co_await until_told_to_stop();

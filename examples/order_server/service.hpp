@@ -2,6 +2,7 @@
 
 #include "blocking_pool.hpp"
 #include "http.hpp"
+#include "lock_waits.hpp"
 #include "metrics.hpp"
 #include "open_requests.hpp"
 #include "options.hpp"
@@ -37,6 +38,7 @@ private:
 
     asio::io_context& io_;
     const options how_;
+    const std::shared_ptr<lock_waits> waits_ = std::make_shared<lock_waits>();
     zkasio::client zk_;
     zkasio::config_value<price_list> prices_;
     order_store store_;

@@ -213,6 +213,9 @@ function showLock(lock, queue) {
   setText(e.querySelector(".who"), holder ? (holding > 1 ? `${holding} readers` : holder.who) : "free");
   setText(e.querySelector(".token"), holder ? `token ${holder.token}` : "");
   setText(e.querySelector(".count"), queue.length > holding ? `${queue.length - holding} waiting` : "");
+  const next = queue.slice(holding, holding + 3).map((c) => `${c.who} (${c.token})`);
+  if (queue.length > holding + 3) next.push("…");
+  setText(e.querySelector(".next"), next.length > 0 ? `next: ${next.join(", ")}` : "");
   if (holder) e.style.setProperty("--own", colour(instanceOf(holder)));
   e.querySelector(".cancel").hidden = queue.length < 2 || ![...instances.values()].some((i) => i.told.demo);
   showQueue(lock);
