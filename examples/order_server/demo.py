@@ -53,7 +53,7 @@ class Instance:
             status = await self.process.wait()
             failures = failures + 1 if status > 0 else 0
             if failures == 3:
-                sys.exit(f"{self.name} does not start")
+                raise RuntimeError(f"{self.name} does not start")
             await asyncio.sleep(3)
 
     def end(self):
@@ -123,7 +123,10 @@ def main():
     parser.add_argument("--connect", required=True, help="ZooKeeper's connect string")
     parser.add_argument("--root", default="/order-server-demo")
     parser.add_argument("--port", type=int, default=8080, help="of the first instance; the second has the next")
-    asyncio.run(run(parser.parse_args()))
+    try:
+        asyncio.run(run(parser.parse_args()))
+    except RuntimeError as e:
+        sys.exit(f"error: {e}")
 
 
 if __name__ == "__main__":

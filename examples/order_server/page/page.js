@@ -250,7 +250,7 @@ function sample() {
   if (samples.length > SAMPLES) samples.shift();
   const now = samples.at(-1);
   setText($("rate"), now.rate.toFixed(now.rate < 10 ? 1 : 0));
-  setText($("waits"), `${short(now.half)} half, ${short(now.most)} 95 %`);
+  setText($("waits"), `half ${short(now.half)}, 95 % ${short(now.most)}`);
   plot("rate", ["rate"]);
   plot("wait", ["most", "half"]);
 }
