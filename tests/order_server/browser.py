@@ -25,8 +25,8 @@ class Browser:
         self.url = f"http://127.0.0.1:{port}"
         try:
             eventually(lambda: self.call("GET", "/status")["ready"], of="chromedriver answers")
-            arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                         f"--user-data-dir={self.profile.name}"]
+            arguments = ["--headless=new", "--no-sandbox", "--hide-scrollbars", "--disable-gpu",
+                         "--disable-dev-shm-usage", f"--user-data-dir={self.profile.name}"]
             options = {"binary": shutil.which("chromium"), "args": arguments}
             capabilities = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
             made = self.call("POST", "/session", {"capabilities": {"alwaysMatch": capabilities}})
@@ -67,7 +67,7 @@ class Browser:
 
     def look(self, width, height, dark=False, phone=False):
         """How large the window is, and what its user prefers."""
-        size = {"width": width, "height": height, "deviceScaleFactor": 2 if phone else 1, "mobile": phone}
+        size = {"width": width, "height": height, "deviceScaleFactor": 1.5 if phone else 1, "mobile": phone}
         self.devtools("Emulation.setDeviceMetricsOverride", size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.devtools("Emulation.setEmulatedMedia", {"features": [scheme]})

@@ -1,6 +1,7 @@
 """The order server as its clients see it."""
 
 import json
+import os
 import re
 import signal
 import socket
@@ -165,6 +166,27 @@ class Http(OrderServerTest):
         self.assertEqual(values['order_server_payments_total{outcome="already paid"}'], 1)
         self.assertEqual(values['zkasio_lock_waits_total{client="orders",outcome="granted"}'], 2 + 1)  # and it leads
         self.assertEqual(values['zkasio_connected{client="orders"}'], 1)
+
+    def test_buttons_are_for_the_demo_only(self):
+        quiet, demo = self.instance("a").ready(), self.instance("b", demo=True).ready()
+        self.assertEqual(quiet.ask("POST", f"/demo/processes/{quiet.process.pid}/kill")[0], 404)
+        pid, others = demo.process.pid, os.getpid()
+        for origin in ("http://127.0.0.1:1", f"http://localhost:{demo.port}", "http://example.com", "null"):
+            self.assertEqual(demo.ask("POST", f"/demo/processes/{pid}/kill", headers={"Origin": origin})[0], 403)
+        self.assertEqual(demo.ask("POST", f"/demo/processes/{others}/kill")[0], 404, "no order server")
+        self.assertEqual(demo.ask("POST", "/demo/processes/0/kill")[0], 404)
+        self.assertEqual(demo.ask("POST", f"/demo/processes/{pid}/eat")[0], 404)
+        self.assertIsNone(demo.process.poll())
+        ours = {"Origin": f"http://127.0.0.1:{quiet.port}"}
+        demo.ask("POST", f"/demo/processes/{pid}/kill", headers=ours)
+        self.assertEqual(demo.process.wait(60), -signal.SIGKILL)
+        self.assertEqual(self.instance("c", demo=True, address="0.0.0.0").process.wait(60), 1, "on loopback only")
+
+    def test_it_says_why_it_cannot_start(self):
+        a = self.instance("a").ready()
+        self.assertEqual(self.instance("b", port=a.port).process.wait(60), 1)
+        self.assertEqual(self.instance("c", store="/nowhere/orders").process.wait(60), 1)
+        self.assertEqual(a.ask("GET", "/readyz")[0], 200)
 
     def test_it_ends_in_order(self):
         a = self.instance("a", **{"bank-time": LONG}).ready()

@@ -68,7 +68,7 @@ class Call(threading.Thread):
 class Instance:
     def __init__(self, test, name, **options):
         self.test, self.name, self.options = test, name, options
-        self.port = free_port()
+        self.port = options.get("port", free_port())
         self.process = None
         self.start()
 

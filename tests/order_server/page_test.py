@@ -123,6 +123,9 @@ class Page(OrderServerTest):
         self.instances()
         self.browser.look(360, 740, dark=True, phone=True)
         self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), 360)
+        overlap = "const [a, b] = [...document.querySelectorAll('main > section')].slice(1, 3).map((e) => " \
+                  "e.lastElementChild.getBoundingClientRect()); return a.bottom - b.top"
+        self.assertLess(self.browser.run(overlap), 0, "nothing lies on something else")
         self.assertEqual(self.browser.run("return getComputedStyle(document.body).backgroundColor"), "rgb(18, 22, 28)")
         names = self.browser.run("return [...document.querySelectorAll('#instances button')].map((b) => b.ariaLabel)")
         self.assertEqual(names, [f"{what} {i}" for i in "abc" for what in ("Kill", "Pause", "Resume")])
@@ -153,13 +156,16 @@ class Page(OrderServerTest):
     def take_pictures(self, directory):
         samples = "return document.querySelector('#rate-plot .line').getAttribute('d').split('L').length"
         waiting = "return Number(document.body.dataset.waiting)"
+        b_pays = "return document.querySelector('[data-lock^=banquet]')?.dataset.holder.startsWith('b/')"
+        self.browser.look(1200, 980)
         eventually(lambda: self.browser.run(samples) >= 45, 120, of="there is something in the plots")
+        eventually(lambda: self.browser.run(b_pays) and self.browser.run(waiting) > 50, 120, of="b has a lock")
         self.button("b", "pause")
         self.in_the_log(r"replaces b/")
         self.button("b", "resume")
         self.in_the_log(r"b was fenced off")
-        for name, size in (("page-light", (1200, 980, False, False)), ("page-dark", (1200, 980, True, False)),
-                           ("page-phone", (390, 844, True, True))):
+        for name, size in (("page-light", (1200, 1020, False, False)), ("page-dark", (1200, 1020, True, False)),
+                           ("page-phone", (390, 1000, True, True))):
             self.browser.look(*size)
             eventually(lambda: self.browser.run(waiting) > 50, 120, of="many wait")
             self.browser.picture(os.path.join(directory, f"{name}.png"))

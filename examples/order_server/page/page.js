@@ -113,7 +113,8 @@ function hear(i, state) {
   if (i.session && i.session !== state.session) log(`${i.name} has a new session, ${state.session}`, "good");
   const passed = (state.told.at - i.told.at) / 1000;
   const fenced = state.told.pid === i.told.pid ? state.told.fenced - i.told.fenced : state.told.fenced;
-  if (fenced > 0) log(`${i.name} was fenced off: its payment was refused, for its lock had gone`, "bad");
+  const which = fenced === 1 ? "a payment was" : `${fenced} payments were`;
+  if (fenced > 0) log(`${i.name} was fenced off: ${which} refused, for somebody else had the lock`, "bad");
   if (passed > 0) i.rate = Math.max(0, state.told.granted - i.told.granted) / passed;
   Object.assign(i, state, {gone: false});
 }
