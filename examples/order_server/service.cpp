@@ -67,9 +67,8 @@ service::service(asio::io_context& io, options how)
               .port(how_.port)
               .request_handler(make_router())
               .connection_state_listener(requests_)
-              .max_pipelined_requests(2)            // it goes on reading, and notices that a client has gone
-              .read_next_http_message_timelimit(1h)  // a client that waits for an answer sends nothing meanwhile
-              .handle_request_timeout(2min)         // longer than the longest deadline
+              .max_pipelined_requests(2)    // it goes on reading, and notices that a client has gone
+              .handle_request_timeout(2min)  // longer than the longest deadline
               .cleanup_func([] {});
       }) {}
 

@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import os
+import random
 import signal
 import socket
 import sqlite3
@@ -29,10 +30,14 @@ def eventually(what, limit=60.0, of=""):
     raise AssertionError(f"not within {limit} s: {of or what.__name__}")
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+def free_port(count=1):
+    """The first of so many. Below those that the system gives to outgoing connections: nobody takes it meanwhile."""
+    while True:
+        first = random.randrange(15_000, 32_000)
+        with contextlib.suppress(OSError), contextlib.ExitStack() as sockets:
+            for port in range(first, first + count):
+                sockets.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
 
 
 class Call(threading.Thread):

@@ -134,7 +134,7 @@ class Page(OrderServerTest):
         self.assert_quiet_console()
 
     def test_the_demo_is_alive_and_leaves_nothing(self):
-        port = free_port()
+        port = free_port(2)
         program = os.path.join(os.environ["ZKASIO_ORDER_SERVER_SOURCES"], "demo.py")
         demo = subprocess.Popen([sys.executable, program, "--server", os.environ["ZKASIO_ORDER_SERVER"], "--connect",
                                  os.environ["ZKASIO_TEST_SERVERS"], "--root", self.root, "--port", str(port)])
