@@ -1,11 +1,13 @@
 # What demo.sh and test.sh share: packages, builds, throw-away servers that end with the script. Sourced, not run.
 
 build_packages=(g++ cmake ninja-build pkgconf libasio-dev libzookeeper-st-dev catch2 libtrompeloeil-cpp-dev
-    libcli11-dev libfmt-dev nlohmann-json3-dev prometheus-cpp-dev)
-packages=("${build_packages[@]}" zookeeper default-jre-headless iproute2 python3 groff-base)
+    libcli11-dev libfmt-dev nlohmann-json3-dev prometheus-cpp-dev librestinio-dev libsqlite3-dev python3)
+packages=("${build_packages[@]}" zookeeper default-jre-headless iproute2 groff-base)
 # Other libraries that share locks with ours: tests/interop.
 interop_packages=(default-jdk-headless libcurator-recipes-java libcurator-discovery-java golang-go
     golang-github-samuel-go-zookeeper-dev python3-kazoo)
+# What looks at the page of examples/order_server: tests/order_server.
+page_packages=(chromium chromium-driver)
 
 say() { printf '\n== %s\n' "$*"; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }

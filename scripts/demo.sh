@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Several processes with hundreds of coroutines each contend for one lock; one that holds it is killed, another one
-# stopped for longer than its session. Installs what is missing, builds, starts a throw-away ZooKeeper, and leaves
-# nothing behind.
+# stopped for longer than its session. Or, with --page, two order servers and their customers, to be looked at in a
+# browser. Installs what is missing, builds, starts a throw-away ZooKeeper, and leaves nothing behind.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 
@@ -14,6 +14,9 @@ usage: scripts/demo.sh [options]
   --processes N     how many processes contend (4)
   --coroutines N    how many coroutines in each of them (200)
   --duration S      seconds (20)
+  --page            instead of that, examples/order_server: two instances, customers, and a live page of their locks,
+                    until Ctrl-C
+  --port N          where that page is (8080); the second instance has the next port
   --help            this text
 
 Exits with 0 if every check has passed.
@@ -26,18 +29,19 @@ usage_error() {
     exit 2
 }
 
-connect= count=1 options=()
+connect= count=1 options=() page= port=8080
 while [ $# -gt 0 ]; do
     case $1 in
         --help | -h) usage; exit 0 ;;
-        --connect | --servers | --processes | --coroutines | --duration)
+        --page) page=1; shift ;;
+        --connect | --port | --servers | --processes | --coroutines | --duration)
             [ $# -ge 2 ] && [ -n "$2" ] || usage_error "$1 needs a value"
             case $1 in
                 --connect) connect=$2 ;;
                 --servers) count=$2 ;;
                 *)
                     [[ $2 =~ ^[0-9]+$ ]] || usage_error "$1 needs a number, not $2"
-                    options+=("$1" "$2")
+                    if [ "$1" = --port ]; then port=$2; else options+=("$1" "$2"); fi
                     ;;
             esac
             shift 2
@@ -62,16 +66,23 @@ trap 'end_demo; exit 130' INT
 trap 'end_demo; exit 143' TERM HUP
 
 install_packages
-build dev zkasio_demo
+target=zkasio_demo
+[ -z "$page" ] || target=zkasio_order_server
+build dev "$target"
 if [ -n "$connect" ]; then
     servers=$connect
 else
     start_servers "$count"
 fi
 
-say "zkasio_demo"
+say "$target"
 set +e  # from here on a failure is a result
-"$root/build/dev/examples/zkasio_demo" run --connect "$servers" "${options[@]}" &
+if [ -n "$page" ]; then
+    python3 "$root/examples/order_server/demo.py" --server "$root/build/dev/examples/order_server/order_server" \
+        --connect "$servers" --port "$port" &
+else
+    "$root/build/dev/examples/zkasio_demo" run --connect "$servers" "${options[@]}" &
+fi
 demo=$!
 wait "$demo"
 status=$?

@@ -16,7 +16,7 @@ usage: scripts/test.sh [--asan | --tsan | --clang | --all] [--connect HOSTS | --
   --connect HOSTS  use this ZooKeeper ("host:port,host:port") instead of a throw-away one. The tests create and remove
                    nodes /test-*; the server needs 4lw.commands.whitelist=* and zookeeper.extendedTypesEnabled=true.
   --servers 3      start a throw-away ensemble instead of a single server
-  --label LABEL    only unit, simulation, integration, faults, interop, examples, cli or consumer
+  --label LABEL    only unit, simulation, integration, faults, interop, examples, page, cli or consumer
   --repeat N       run each test N times, until one fails
 USAGE
 }
@@ -46,6 +46,10 @@ if [[ " ${modes[*]} " == *" plain "* && (-z $label || $label == interop) ]]; the
 clang=()
 if [[ " ${modes[*]} " == *" clang "* ]]; then clang=(clang-19); fi
 install_packages "${peers[@]}" "${clang[@]}"
+if [[ " ${modes[*]} " == *" plain "* && (-z $label || $label == page) ]]; then
+    # Not everywhere is there a Chromium to be had. In a shell of its own, which ends when it fails.
+    (install_packages "${page_packages[@]}") || say "without Chromium: the tests of the live page are skipped"
+fi
 # What is tested when nothing else is said.
 declare -A levels=(
     [plain]= [asan]='unit|simulation|integration' [tsan]='unit|integration' [clang]='unit|examples|consumer')

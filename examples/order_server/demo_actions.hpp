@@ -1,0 +1,13 @@
+#pragma once
+
+#include "http.hpp"
+#include "routes.hpp"
+
+namespace order_server {
+
+/// What the page's buttons do, with --demo only: POST /demo/processes/PID/kill, .../pause, .../resume, for order
+/// servers of the same process group, that is, of the script that has started this one; and POST
+/// /demo/requests/NUMBER/cancel, for a request of this instance. Refused to pages of other servers than the instances.
+void add_demo_routes(http_router& to, handlers& with);
+
+}  // namespace order_server

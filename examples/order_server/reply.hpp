@@ -1,0 +1,39 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <utility>
+
+namespace order_server {
+
+/// What a request is answered with.
+class reply {
+public:
+    explicit reply(int status, const nlohmann::json& body) : reply(status, "application/json", body.dump()) {}
+    reply(int status, std::string type, std::string body)
+        : status_(status), type_(std::move(type)), body_(std::move(body)) {}
+
+    /// Lets a page of this origin read it, too; "": none.
+    reply& allow(std::string origin) {
+        origin_ = std::move(origin);
+        return *this;
+    }
+
+    int status() const noexcept { return status_; }
+    const std::string& type() const noexcept { return type_; }
+    const std::string& body() const noexcept { return body_; }
+    const std::string& origin() const noexcept { return origin_; }
+
+private:
+    int status_;
+    std::string type_, body_, origin_;
+};
+
+inline reply failure(int status, std::string why) {
+    nlohmann::json body;
+    body["error"] = std::move(why);
+    return reply(status, body);
+}
+
+}  // namespace order_server

@@ -1,0 +1,176 @@
+#include "routes.hpp"
+
+#include <zkasio/locks/shared_mutex.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace order_server {
+
+namespace {
+
+using restinio::request_handle_t;
+using restinio::router::route_params_t;
+
+constexpr std::chrono::milliseconds longest_wait{60'000};
+constexpr std::int64_t most_orders = 1'000;
+
+nlohmann::json json_of(const order& o) {
+    nlohmann::json j;
+    j["id"] = o.id;
+    j["item"] = o.item;
+    j["quantity"] = o.quantity;
+    j["state"] = to_string(o.state);
+    if (o.state == order_state::open) return j;
+    j["amount"] = o.amount;
+    j["paid_by"] = o.paid_by;
+    j["token"] = o.token;
+    return j;
+}
+
+int status_of(payment_outcome o) noexcept {
+    switch (o) {
+        case payment_outcome::paid: return 200;
+        case payment_outcome::already_paid: return 409;
+        case payment_outcome::no_such_order: return 404;
+        case payment_outcome::no_price: return 422;
+        case payment_outcome::busy:
+        case payment_outcome::fenced: break;
+    }
+    return 503;
+}
+
+asio::awaitable<reply> pay(handlers& with, std::string id, std::string who, std::chrono::milliseconds deadline) {
+    const payment p = co_await with.till.pay(std::move(id), std::move(who), deadline);
+    with.counters.count_payment(to_string(p.outcome));
+    nlohmann::json body;
+    body["outcome"] = to_string(p.outcome);
+    if (!p.what.id.empty()) body["order"] = json_of(p.what);
+    co_return reply(status_of(p.outcome), body);
+}
+
+// Together with other readers, and never between two steps of a settlement.
+asio::awaitable<reply> list(handlers& with, std::string who) {
+    zkasio::shared_mutex_options me;
+    me.data(std::move(who));
+    const zkasio::shared_mutex book(with.zk, with.how.root + "/book", me);
+    const zkasio::lock_guard reading = co_await book.acquire_shared();
+    auto read = [&] { return with.store.all(most_orders); };
+    const std::vector<order> orders = co_await with.pool.run(read);
+    nlohmann::json body = nlohmann::json::array();
+    for (const order& o : orders) body.push_back(json_of(o));
+    co_return reply(200, body);
+}
+
+asio::awaitable<reply> add(handlers& with, order o) {
+    auto write = [&] { return with.store.add(o); };
+    const bool added = co_await with.pool.run(write);
+    co_return reply(added ? 201 : 200, json_of(o));
+}
+
+asio::awaitable<reply> audit(handlers& with) {
+    auto read = [&] { return with.store.audit(); };
+    const order_store::books b = co_await with.pool.run(read);
+    nlohmann::json body;
+    body["payments"] = b.payments;
+    body["paid_twice"] = b.paid_twice;
+    co_return reply(200, body);
+}
+
+asio::awaitable<reply> set_prices(handlers& with, price_list prices) {
+    const std::int32_t version = co_await with.prices.set(std::move(prices));
+    nlohmann::json body;
+    body["version"] = version;
+    co_return reply(200, body);
+}
+
+// "deadline_ms=500"; nothing where it is none.
+std::optional<std::chrono::milliseconds> deadline_of(const request_handle_t& r) {
+    const auto query = restinio::parse_query(r->header().query());
+    const auto value = restinio::opt_value<std::int64_t>(query, "deadline_ms");
+    const std::chrono::milliseconds limit(value.value_or(5'000));
+    if (limit < std::chrono::milliseconds(0) || limit > longest_wait) return std::nullopt;
+    return limit;
+}
+
+auto pay_route(handlers& with) {
+    return [&with](request_handle_t r, route_params_t params) {
+        const auto id = restinio::cast_to<std::string>(params["id"]);
+        const auto deadline = deadline_of(r);
+        if (!is_order_id(id)) return send(r, failure(400, "that is no id of an order"));
+        if (!deadline) return send(r, failure(400, "deadline_ms is from 0 to 60000"));
+        const auto open = with.requests.begin(r->connection_id());
+        start(with, open, r, pay(with, id, with.how.name + "/" + std::to_string(open->number), *deadline));
+        return restinio::request_accepted();
+    };
+}
+
+auto add_route(handlers& with) {
+    return [&with](request_handle_t r, route_params_t params) {
+        order o;
+        o.id = restinio::cast_to<std::string>(params["id"]);
+        const auto body = nlohmann::json::parse(r->body(), nullptr, false);
+        if (!is_order_id(o.id)) return send(r, failure(400, "that is no id of an order"));
+        if (!body.is_object() || !body.contains("item") || !body["item"].is_string())
+            return send(r, failure(400, R"(an order is {"item": "tea", "quantity": 2})"));
+        o.item = body["item"];
+        const auto quantity = body.value("quantity", nlohmann::json(1));
+        if (!quantity.is_number_integer() || quantity < 1 || quantity > 1'000'000)
+            return send(r, failure(400, "the quantity is from 1 to 1000000"));
+        o.quantity = quantity;
+        start(with, with.requests.begin(r->connection_id()), r, add(with, o));
+        return restinio::request_accepted();
+    };
+}
+
+auto set_prices_route(handlers& with) {
+    return [&with](request_handle_t r, route_params_t) {
+        const auto body = nlohmann::json::parse(r->body(), nullptr, false);
+        const auto is_price = [](const nlohmann::json& p) { return p.is_number_integer() && p > 0; };
+        if (!body.is_object() || !std::all_of(body.begin(), body.end(), is_price))
+            return send(r, failure(400, R"(prices are {"tea": 350}, in cents)"));
+        start(with, with.requests.begin(r->connection_id()), r, set_prices(with, body.get<price_list>()));
+        return restinio::request_accepted();
+    };
+}
+
+}  // namespace
+
+void start(handlers& with, const std::shared_ptr<open_request>& as, request_handle_t to, asio::awaitable<reply> work) {
+    as->start(answer(std::move(to), std::move(work)), [&with, as] { with.requests.end(*as); });
+}
+
+void add_routes(http_router& to, handlers& with) {
+    to.http_post("/orders/:id/pay", pay_route(with));
+    to.http_put("/orders/:id", add_route(with));
+    to.http_get("/orders", [&with](request_handle_t r, route_params_t) {
+        const auto open = with.requests.begin(r->connection_id());
+        start(with, open, r, list(with, with.how.name + "/" + std::to_string(open->number)));
+        return restinio::request_accepted();
+    });
+    to.http_get("/audit", [&with](request_handle_t r, route_params_t) {
+        start(with, with.requests.begin(r->connection_id()), r, audit(with));
+        return restinio::request_accepted();
+    });
+    to.http_get("/prices", [&with](request_handle_t r, route_params_t) {
+        return send(r, reply(200, nlohmann::json(*with.prices.value())));
+    });
+    to.http_put("/prices", set_prices_route(with));
+    to.http_get("/healthz", [](request_handle_t r, route_params_t) {
+        return send(r, reply(200, "text/plain", "ok\n"));
+    });
+    to.http_get("/readyz", [&with](request_handle_t r, route_params_t) {
+        const bool ready = with.ready();
+        return send(r, reply(ready ? 200 : 503, "text/plain", ready ? "ready\n" : "not ready\n"));
+    });
+    to.http_get("/metrics", [&with](request_handle_t r, route_params_t) {
+        return send(r, reply(200, "text/plain; version=0.0.4; charset=utf-8", with.counters.text()));
+    });
+    to.non_matched_request_handler([](request_handle_t r) { return send(r, failure(404, "there is nothing here")); });
+}
+
+}  // namespace order_server

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "blocking_pool.hpp"
+#include "http.hpp"
+#include "lock_waits.hpp"
+#include "metrics.hpp"
+#include "open_requests.hpp"
+#include "options.hpp"
+#include "order_store.hpp"
+#include "payments.hpp"
+#include "routes.hpp"
+
+#include <zkasio/client.hpp>
+#include <zkasio/config/config_value.hpp>
+
+#include <asio/awaitable.hpp>
+#include <asio/io_context.hpp>
+
+#include <atomic>
+#include <memory>
+
+namespace order_server {
+
+/// One instance of the order server, with all its parts. Destroyed before the io_context, and after run().
+class service {
+public:
+    service(asio::io_context& io, options how);
+
+    /// *Completes when* the process was told to end (SIGINT, SIGTERM), all requests have ended, and ZooKeeper has been
+    /// told. *Fails with* what has kept it from starting.
+    asio::awaitable<void> run();
+
+private:
+    asio::awaitable<void> until_told_to_stop();
+    asio::awaitable<void> requests_to_end();
+    std::unique_ptr<http_router> make_router();
+    void listen();
+
+    asio::io_context& io_;
+    const options how_;
+    const std::shared_ptr<lock_waits> waits_ = std::make_shared<lock_waits>();
+    zkasio::client zk_;
+    zkasio::config_value<price_list> prices_;
+    order_store store_;
+    blocking_pool pool_;
+    payments till_;
+    metrics counters_;
+    const std::shared_ptr<open_requests> requests_;
+    std::atomic<bool> announced_{false};
+    handlers handlers_;
+    http_server server_;  // last: it is the first to go
+};
+
+}  // namespace order_server
