@@ -268,6 +268,9 @@ TEST_CASE("client_stats: requests that wait are seen, from another thread, too")
 TEST_CASE("printable: control characters are shown, and the rest stays as it is") {
     CHECK(printable("/a b\xc3\xbc") == "/a b\xc3\xbc");
     CHECK(printable(std::string("\0\n\x1b[31m\x7f", 8)) == "\\x00\\x0a\\x1b[31m\\x7f");
+    // Those of ISO 6429 beyond ASCII, in UTF-8: U+009B is what "ESC [" is in seven bits.
+    CHECK(printable("\xc2\x80 \xc2\x9b" "31m \xc2\x9f") == "\\xc2\\x80 \\xc2\\x9b31m \\xc2\\x9f");
+    CHECK(printable("\xc2\xa0 \xc3\x9b \xc2") == "\xc2\xa0 \xc3\x9b \xc2");
 }
 
 TEST_CASE("client_observer: a report's time of day") {

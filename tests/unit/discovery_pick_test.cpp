@@ -187,6 +187,15 @@ TEST_CASE("picker: sticky stays until it goes or is ejected") {
     CHECK(third != second);
 }
 
+TEST_CASE("picker: sticky stays with one that is ejected as long as all are") {
+    picker p = picker_of(pick_strategy::kind::sticky);
+    const auto members = members_of(5);
+    const pick_pool pool(members);
+    const tally first = picks_of(p, pool, 10);
+    for (const member_ptr& m : members) eject(m);
+    CHECK(picks_of(p, pool, 10) == first);
+}
+
 TEST_CASE("picker: by weight") {
     picker p = picker_of(pick_strategy::kind::weighted);
     const auto members = members_of(std::vector<double>{1, 0, 3, -1, std::nan(""), 6, 0});

@@ -1,3 +1,4 @@
+#include "unit/error_of.hpp"
 #include "unit/rig.hpp"
 
 #include <zkasio/prometheus/prometheus_collector.hpp>
@@ -9,6 +10,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace zkasio;
@@ -88,6 +90,19 @@ TEST_CASE("prometheus_collector: each scrape shows what the clients have done") 
     r.run(body);
     CHECK(metric_of(collect(metrics), "zkasio_connected", "orders").gauge.value == 0);
     metrics.remove("orders");
+}
+
+TEST_CASE("prometheus_collector: a client that was moved from is refused, and does not spoil every scrape") {
+    prometheus_collector metrics;
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        client here = zk;
+        const client there = std::move(here);
+        CHECK(code_thrown_by([&] { metrics.add("orders", here); }) == errc::invalid_argument);
+        CHECK(metrics.Collect().empty());
+        co_return;
+    };
+    r.run(body);
 }
 
 TEST_CASE("prometheus_collector: the names and units are Prometheus' own, and the text is one that it reads") {

@@ -30,10 +30,10 @@ struct report_feed::audience {
     audience(std::shared_ptr<client_observer> o, asio::any_io_executor e)
         : observer(std::move(o)), where(std::move(e)) {}
 
-    void take(const std::vector<report>& batch, std::size_t lost) {
+    void take(std::size_t lost, const std::vector<report>& batch) {
+        if (lost > 0) ignoring_failures([&] { observer->dropped(lost); });
         for (const report& r : batch)
             ignoring_failures([&] { std::visit([&](const auto& what) { tell(*observer, what); }, r); });
-        if (lost > 0) ignoring_failures([&] { observer->dropped(lost); });
         waiting -= batch.size();
     }
 
@@ -49,21 +49,37 @@ report_feed::report_feed(strand_type strand, std::shared_ptr<client_observer> to
       dropped_(dropped),
       timer_(strand_) {}
 
-bool report_feed::has_room() noexcept {
-    if (audience_->waiting.load(std::memory_order_relaxed) + batch_.size() < most_waiting) return true;
-    ++untold_;
-    dropped_.add();
+bool report_feed::has_room() {
+    if (audience_->waiting.load(std::memory_order_relaxed) + batch_.size() < most_waiting) {
+        if (batch_.empty()) batch_.reserve(last_size_);  // as busy as before
+        return true;
+    }
+    // What is told already stands in front of the gap, and what comes behind it belongs to the next batch.
+    if (!batch_.empty()) hand_over();
+    drop(1);
+    hand_over_soon();
     return false;
 }
 
 void report_feed::added() {
-    if (batch_.size() >= most_together) return hand_over();
+    if (finished_ || batch_.size() >= most_together) return hand_over();
+    hand_over_soon();
+}
+
+void report_feed::drop(std::size_t how_many) noexcept {
+    untold_ += how_many;
+    dropped_.add(how_many);
+}
+
+void report_feed::hand_over_soon() {
     if (armed_) return;
     timer_.expires_after(std::chrono::milliseconds(10));
     timer_.async_wait([weak = weak_from_this()](std::error_code) {
         const auto self = weak.lock();
         if (!self) return;
         self->armed_ = false;
+        // A gap alone waits until the observer has caught up: else one that is stuck would be sent ever more of them.
+        if (self->batch_.empty() && self->untold_ > 0 && self->audience_->waiting > 0) return self->hand_over_soon();
         self->hand_over();
     });
     armed_ = true;
@@ -71,15 +87,23 @@ void report_feed::added() {
 
 void report_feed::hand_over() noexcept {
     if (batch_.empty() && untold_ == 0) return;
+    const std::size_t size = batch_.size(), lost = std::exchange(untold_, 0);
+    audience_->waiting += size;
     try {
-        const std::size_t n = batch_.size();
-        audience_->waiting += n;
-        asio::post(audience_->where, [to = audience_, batch = std::exchange(batch_, {}),
-                                      lost = std::exchange(untold_, 0)] { to->take(batch, lost); });
-        batch_.reserve(n);  // as busy as before
-    } catch (...) {
-        // No memory.
+        asio::post(audience_->where, [to = audience_, lost, batch = std::exchange(batch_, {})] {
+            to->take(lost, batch);
+        });
+        last_size_ = size;
+    } catch (...) {  // no memory: they are gone
+        audience_->waiting -= size;
+        untold_ += lost;
+        drop(size);
     }
+}
+
+void report_feed::finish() noexcept {
+    finished_ = true;
+    hand_over();
 }
 
 }  // namespace zkasio::detail

@@ -6,7 +6,9 @@
 #include <zkasio/one_at_a_time.hpp>
 #include <zkasio/wait_as.hpp>
 
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace zkasio {
@@ -23,34 +25,44 @@ children_cache cache_of(const client& zk, std::string path, group_names names) {
 
 }  // namespace
 
-struct group_observer::state {
-    state(const client& zk, std::string path, group_names n)
-        : names(n), cache(cache_of(zk, std::move(path), n)), changes(cache.changes()) {}
+// What next() returns holds this, and not the cache: that ends with the observer, whoever still has something to await.
+struct group_observer::reader {
+    reader(group_names n, const children_cache& cache) : names(n), path(cache.path()), changes(cache.changes()) {}
 
     const group_names names;
-    const children_cache cache;
+    const std::string path;
     const cache_changes changes;
     one_at_a_time reading;
     std::optional<group_view> told;  // what next() has returned last
 
-    static asio::awaitable<group_view> next(std::shared_ptr<state> self);
+    static asio::awaitable<group_view> next(std::shared_ptr<reader> self);
+
+private:
     asio::awaitable<cache_update> next_update() const;
 };
 
-asio::awaitable<cache_update> group_observer::state::next_update() const {
+struct group_observer::state {
+    state(const client& zk, std::string path, group_names names)
+        : cache(cache_of(zk, std::move(path), names)), changes(std::make_shared<reader>(names, cache)) {}
+
+    const children_cache cache;
+    const std::shared_ptr<reader> changes;
+};
+
+asio::awaitable<cache_update> group_observer::reader::next_update() const {
     try {
         co_return co_await changes.next();
     } catch (const error&) {
-        rethrow_as("observe", cache.path());
+        rethrow_as("observe", path);
     }
 }
 
-asio::awaitable<group_view> group_observer::state::next(std::shared_ptr<state> self) {
+asio::awaitable<group_view> group_observer::reader::next(std::shared_ptr<reader> self) {
     if (!self) throw error(errc::invalid_argument, "observe", {}, "this observer was moved from");
-    const auto turn = self->reading.begin("observe", self->cache.path(), "next() of this observer");
+    const auto turn = self->reading.begin("observe", self->path, "next() of this observer");
     for (;;) {
         const cache_update update = co_await self->next_update();
-        group_view view = members_in(self->names, children_view(update.now, self->cache.path()), self->cache.path());
+        group_view view = members_in(self->names, children_view(update.now, self->path), self->path);
         if (self->told == view) continue;
         self->told = view;
         co_return view;
@@ -82,9 +94,11 @@ asio::awaitable<void> group_observer::ready() const {
 }
 
 group_view group_observer::members() const {
-    return state_ ? members_in(state_->names, state_->cache.snapshot(), state_->cache.path()) : group_view();
+    return state_ ? members_in(state_->changes->names, state_->cache.snapshot(), state_->cache.path()) : group_view();
 }
 
-asio::awaitable<group_view> group_observer::next() const { return state::next(state_); }
+asio::awaitable<group_view> group_observer::next() const {
+    return reader::next(state_ ? state_->changes : nullptr);
+}
 
 }  // namespace zkasio

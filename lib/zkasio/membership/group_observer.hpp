@@ -36,6 +36,7 @@ public:
     asio::awaitable<group_view> next() const;
 
 private:
+    struct reader;
     struct state;
     std::shared_ptr<state> state_;
 };

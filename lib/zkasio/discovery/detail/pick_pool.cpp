@@ -144,12 +144,13 @@ const member_ptr* picker::sticky(const pick_pool& from, std::uint64_t drawn) noe
         std::size_t at = from.sticky_place().load(std::memory_order_relaxed);
         if (from[at]->counted->serial != serial)
             for (at = 0; at < from.size() && from[at]->counted->serial != serial;) ++at;
-        health h(*this);
-        if (at < from.size() && h.good(from[at])) {
+        const bool known = at < from.size();
+        // The same; where that is ejected, one of those that are not, or still the same when there is none.
+        const member_ptr* other = nth(from, known ? at : drawn % from.size(), drawn / from.size());
+        if (known && other == &from[at]) {
             from.sticky_place().store(at, std::memory_order_relaxed);
-            return &from[at];
+            return other;
         }
-        const member_ptr* other = nth(from, drawn % from.size(), drawn / from.size());
         // Where another thread has drawn one meanwhile, that counts for both.
         if (sticky_.compare_exchange_strong(serial, (*other)->counted->serial, std::memory_order_relaxed)) return other;
     }
