@@ -131,8 +131,10 @@ void collect_locks(families& all, const lock_stats& s) {
 }  // namespace
 
 void prometheus_collector::add(std::string name, client zk) {
+    static_cast<void>(zk.stats());  // throws for one that was moved from
     const std::lock_guard lock(mutex_);
-    clients_.insert_or_assign(std::move(name), std::move(zk));
+    const auto [there, added] = clients_.try_emplace(std::move(name), zk);
+    if (!added) std::swap(there->second, zk);  // the other one is destroyed without the lock
 }
 
 void prometheus_collector::remove(const std::string& name) {

@@ -35,6 +35,7 @@ namespace zkasio {
 class ZKASIO_EXPORT prometheus_collector final : public prometheus::Collectable {
 public:
     /// From any thread. Keeps the client open until remove(). A name that is used already: instead of that client.
+    /// Throws errc::invalid_argument for a client that was moved from.
     void add(std::string name, client zk);
     void remove(const std::string& name);
 
