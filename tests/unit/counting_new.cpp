@@ -8,11 +8,13 @@
 namespace zkasio::test {
 
 std::atomic<long> news{0}, deletes{0};
+std::atomic<bool> no_memory{false};
 
 }  // namespace zkasio::test
 
 void* operator new(std::size_t size) {
     zkasio::test::news.fetch_add(1, std::memory_order_relaxed);
+    if (zkasio::test::no_memory.load(std::memory_order_relaxed)) throw std::bad_alloc();
     if (void* memory = std::malloc(size)) return memory;
     throw std::bad_alloc();
 }

@@ -10,6 +10,7 @@
 namespace zkasio::test {
 
 extern std::atomic<long> news, deletes;
+extern std::atomic<bool> no_memory;  // whoever asks for some is refused
 
 }  // namespace zkasio::test
 

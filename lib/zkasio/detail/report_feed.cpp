@@ -30,10 +30,10 @@ struct report_feed::audience {
     audience(std::shared_ptr<client_observer> o, asio::any_io_executor e)
         : observer(std::move(o)), where(std::move(e)) {}
 
-    void take(const std::vector<report>& batch, std::size_t lost) {
+    void take(std::size_t lost, const std::vector<report>& batch) {
+        if (lost > 0) ignoring_failures([&] { observer->dropped(lost); });
         for (const report& r : batch)
             ignoring_failures([&] { std::visit([&](const auto& what) { tell(*observer, what); }, r); });
-        if (lost > 0) ignoring_failures([&] { observer->dropped(lost); });
         waiting -= batch.size();
     }
 
@@ -51,17 +51,30 @@ report_feed::report_feed(strand_type strand, std::shared_ptr<client_observer> to
 
 void report_feed::add(report r) {
     if (audience_->waiting + batch_.size() >= most_waiting) {
-        ++untold_;
-        return dropped_.add();
+        // What is told already stands in front of the gap, and what comes behind it belongs to the next batch.
+        if (!batch_.empty()) hand_over();
+        drop(1);
+        return hand_over_soon();
     }
     batch_.push_back(std::move(r));
-    if (batch_.size() >= 1000) return hand_over();
+    if (finished_ || batch_.size() >= 1000) return hand_over();
+    hand_over_soon();
+}
+
+void report_feed::drop(std::size_t how_many) noexcept {
+    untold_ += how_many;
+    dropped_.add(how_many);
+}
+
+void report_feed::hand_over_soon() {
     if (armed_) return;
     timer_.expires_after(std::chrono::milliseconds(10));
     timer_.async_wait([weak = weak_from_this()](std::error_code) {
         const auto self = weak.lock();
         if (!self) return;
         self->armed_ = false;
+        // A gap alone waits until the observer has caught up: else one that is stuck would be sent ever more of them.
+        if (self->batch_.empty() && self->untold_ > 0 && self->audience_->waiting > 0) return self->hand_over_soon();
         self->hand_over();
     });
     armed_ = true;
@@ -69,13 +82,22 @@ void report_feed::add(report r) {
 
 void report_feed::hand_over() noexcept {
     if (batch_.empty() && untold_ == 0) return;
+    const std::size_t size = batch_.size(), lost = std::exchange(untold_, 0);
+    audience_->waiting += size;
     try {
-        audience_->waiting += batch_.size();
-        asio::post(audience_->where, [to = audience_, batch = std::exchange(batch_, {}),
-                                      lost = std::exchange(untold_, 0)] { to->take(batch, lost); });
-    } catch (...) {
-        // No memory.
+        asio::post(audience_->where, [to = audience_, lost, batch = std::exchange(batch_, {})] {
+            to->take(lost, batch);
+        });
+    } catch (...) {  // no memory: they are gone
+        audience_->waiting -= size;
+        untold_ += lost;
+        drop(size);
     }
+}
+
+void report_feed::finish() noexcept {
+    finished_ = true;
+    hand_over();
 }
 
 }  // namespace zkasio::detail

@@ -15,7 +15,7 @@
 namespace zkasio::detail {
 
 /// Brings what has happened on the strand to a client_observer, which must not hold the strand up: in batches, to an
-/// executor of its own. What it is too slow for is dropped. On the strand.
+/// executor of its own. What it is too slow for is dropped, and that is told in its place. On the strand.
 class report_feed : public std::enable_shared_from_this<report_feed> {
 public:
     using report = std::variant<operation_report, session_event, lock_wait_report, lock_hold_report>;
@@ -26,18 +26,22 @@ public:
     void add(report r);
     /// Now, and not when some more have come.
     void hand_over() noexcept;
+    /// From now on all is handed over at once: the client has closed, and its loop need not run for much longer.
+    void finish() noexcept;
 
 private:
     struct audience;
+    void hand_over_soon();
+    void drop(std::size_t how_many) noexcept;
     static constexpr std::size_t most_waiting = 65'536;
 
     strand_type strand_;
     std::shared_ptr<audience> audience_;
     counter& dropped_;  // all that ever were
     asio::steady_timer timer_;
-    bool armed_ = false;
+    bool armed_ = false, finished_ = false;
+    std::size_t untold_ = 0;  // were dropped since the last batch, and before those of this one
     std::vector<report> batch_;
-    std::size_t untold_ = 0;  // were dropped since the last batch
 };
 
 }  // namespace zkasio::detail

@@ -28,9 +28,9 @@ public:
         counters.ended(r);
         tell(r);
     }
-    /// What is known is told without delay: the client is about to go.
+    /// What is known, and what is still to come, is told without delay: the client is about to go.
     void hand_over() noexcept {
-        if (feed_) feed_->hand_over();
+        if (feed_) feed_->finish();
     }
 
     statistics counters;  ///< get(): from any thread

@@ -1,0 +1,122 @@
+// What is brought to a client_observer, in which order, and what becomes of what it is too slow for.
+
+#include "support/catch.hpp"
+#include "unit/counting_new.hpp"
+
+#include <zkasio/detail/report_feed.hpp>
+#include <zkasio/detail/statistics.hpp>
+
+#include <asio/io_context.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::detail;
+using namespace zkasio::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::size_t most_untold = 65'536;
+
+// "5" for a lock wait with that token, "-3" for three that were dropped.
+class order_of_reports final : public client_observer {
+public:
+    void lock_wait(const lock_wait_report& r) override { told.push_back(std::to_string(r.token)); }
+    void dropped(std::size_t n) override { told.push_back("-" + std::to_string(n)); }
+    std::vector<std::string> told;
+};
+
+// A feed, the loop that its strand lives on, and the one of its observer.
+struct feed_rig {
+    void add(std::size_t how_many) {
+        for (std::size_t i = 0; i < how_many; ++i) {
+            lock_wait_report r;
+            r.token = ++last;
+            feed->add(r);
+        }
+    }
+    // Until nothing is under way in the client any more.
+    void run_client() {
+        client.restart();
+        client.run();
+    }
+    void look() {
+        observers.restart();
+        observers.poll();
+    }
+    std::vector<std::string> told_behind(std::size_t n) const {
+        return {seen->told.begin() + static_cast<std::ptrdiff_t>(n), seen->told.end()};
+    }
+
+    asio::io_context client, observers;
+    strand_type strand{client.get_executor()};
+    const std::shared_ptr<order_of_reports> seen = std::make_shared<order_of_reports>();
+    counter dropped;
+    std::shared_ptr<report_feed> feed =
+        std::make_shared<report_feed>(strand, seen, observers.get_executor(), dropped);
+    std::int64_t last = 0;
+};
+
+using words = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("report_feed: what was dropped is told where it is missing") {
+    feed_rig r;
+    r.add(most_untold + 3);
+    r.look();
+    REQUIRE(r.seen->told.size() == most_untold);
+    r.add(2);
+    r.run_client();
+    r.look();
+    CHECK(r.told_behind(most_untold) == words{"-3", "65540", "65541"});
+    CHECK(r.dropped.get() == 3);
+}
+
+TEST_CASE("report_feed: what was dropped is told, too, when nothing else happens") {
+    feed_rig r;
+    r.add(most_untold);
+    r.run_client();
+    r.add(3);
+    for (int i = 0; i < 5; ++i) r.client.run_one_for(100ms);  // it goes on while nobody looks
+    CHECK(r.seen->told.empty());
+    r.look();
+    r.run_client();
+    r.look();
+    CHECK(r.told_behind(most_untold) == words{"-3"});
+}
+
+TEST_CASE("report_feed: once the client has closed, what happens is told at once, for its loop may run no more") {
+    feed_rig r;
+    r.add(1);
+    r.look();
+    CHECK(r.seen->told.empty());
+    r.feed->finish();
+    r.add(1);
+    r.feed.reset();
+    r.look();
+    CHECK(r.seen->told == words{"1", "2"});
+}
+
+#ifdef ZKASIO_TEST_COUNTS_NEW
+TEST_CASE("report_feed: what there is no memory for counts as dropped, and takes no room from what follows") {
+    feed_rig r;
+    r.add(10);
+    no_memory = true;
+    r.feed->hand_over();
+    no_memory = false;
+    CHECK(r.dropped.get() == 10);
+    r.add(most_untold);
+    r.feed->hand_over();
+    CHECK(r.dropped.get() == 10);
+    r.look();
+    REQUIRE(r.seen->told.size() == most_untold + 1);
+    CHECK(r.seen->told.front() == "-10");
+    CHECK(r.seen->told.back() == std::to_string(10 + most_untold));
+}
+#endif
