@@ -300,3 +300,57 @@ TEST_CASE("partitioner: refuses what makes no sense and follows an assignment of
     };
     with_client(body);
 }
+
+TEST_CASE("partitioner: what a body throws as its partition is given to another member is dropped") {
+    auto body = [](test_client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "partitioner-thrown");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client second(executor, options());
+        const partitioner sensitive(zk, dir, named_so("p0 p1"), named("a"));
+        int thrown = 0;
+        auto complain = [&](held_partition& partition) -> asio::awaitable<void> {
+            co_await code_of(until_cancelled());
+            ++thrown;
+            throw error(zk_errc::no_auth, "work", partition.name());
+        };
+        running first(executor, sensitive.run(complain));
+        auto owns_both = [&]() -> asio::awaitable<bool> { co_return sensitive.owned().size() == 2; };
+        co_await eventually(owns_both);
+        work_book book;
+        worker b(executor, partitioner(second, dir, named_so("p0 p1"), named("b")), book);
+        co_await b.until_owns(named_so("p1"));
+        CHECK(thrown == 1);
+        CHECK_FALSE(first.ended());
+        CHECK(sensitive.owned() == named_so("p0"));
+        b.cancel();
+        co_await b.code();
+        co_await eventually(owns_both);
+        first.cancel();
+        co_await first.end();
+        co_await second.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("partitioner: the nodes of members and of locks have the ACL that was asked for") {
+    auto body = [](test_client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "partitioner-acl");
+        const acl wanted(1, acl_entry(permission::read | permission::create | permission::remove, anyone()));
+        work_book book;
+        const auto executor = co_await asio::this_coro::executor;
+        worker a(executor, partitioner(zk, dir, named_so("p0"), named("a").acl(wanted)), book);
+        co_await a.until_owns(named_so("p0"));
+        const names parents = named_so("party locks/p0");
+        for (const std::string& parent : parents) {
+            const names children = co_await children_of(zk, dir + "/" + parent);
+            REQUIRE(children.size() == 1);
+            const operations::acl_and_stat found = co_await zk.get_acl(dir + "/" + parent + "/" + children.front());
+            CHECK(found.acl == wanted);
+        }
+        a.cancel();
+        co_await a.code();
+        co_await zk.idle();
+        co_await nobody_left(zk, dir);
+    };
+    with_client(body);
+}
