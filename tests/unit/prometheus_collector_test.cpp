@@ -6,11 +6,8 @@
 #include <prometheus/text_serializer.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <future>
 #include <map>
-#include <memory>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -93,55 +90,6 @@ TEST_CASE("prometheus_collector: each scrape shows what the clients have done") 
     r.run(body);
     CHECK(metric_of(collect(metrics), "zkasio_connected", "orders").gauge.value == 0);
     metrics.remove("orders");
-}
-
-namespace {
-
-// Another thread scrapes while this is destroyed.
-class scraped_at_the_end {
-public:
-    struct result {
-        std::future<void> scrape;
-        bool ended = false;  // before the destructor
-    };
-    scraped_at_the_end(const prometheus_collector& metrics, result& r) : metrics_(metrics), result_(r) {}
-    scraped_at_the_end(const scraped_at_the_end&) = delete;
-    scraped_at_the_end& operator=(const scraped_at_the_end&) = delete;
-    ~scraped_at_the_end() {
-        result_.scrape = std::async(std::launch::async, [&metrics = metrics_] { metrics.Collect(); });
-        result_.ended = result_.scrape.wait_for(std::chrono::seconds(5)) == std::future_status::ready;
-    }
-
-private:
-    const prometheus_collector& metrics_;
-    result& result_;
-};
-
-}  // namespace
-
-TEST_CASE("prometheus_collector: a client that another one comes instead of goes while it can be scraped") {
-    prometheus_collector metrics;
-    rig r;
-    scraped_at_the_end::result scraped;
-    auto body = [&](client zk) -> asio::awaitable<void> {
-        auto until_the_end = std::make_shared<scraped_at_the_end>(metrics, scraped);
-        auto sink = [t = std::move(until_the_end)](const log_record&) {};
-        auto inside = r.make_core(r.loop.executor(), rig::quick().log(std::move(sink)));
-        const std::weak_ptr<core> last = inside;
-        {
-            const client first = client_over(std::move(inside));
-            metrics.add("orders", first);
-            co_await first.close();
-        }
-        // A client has two: its own, and that of its last handle.
-        auto only_ours = [&]() -> asio::awaitable<bool> { co_return last.use_count() <= 2; };
-        co_await eventually(only_ours);
-        CHECK_FALSE(scraped.ended);
-        metrics.add("orders", zk);
-        CHECK(scraped.ended);
-        metrics.remove("orders");
-    };
-    r.run(body);
 }
 
 TEST_CASE("prometheus_collector: a client that was moved from is refused, and does not spoil every scrape") {
