@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -20,13 +21,9 @@ using namespace zkasio::test;
 
 namespace {
 
-config_format<int> as_text() {
-    const std::function<int(std::string_view)> parse = [](std::string_view text) {
-        return std::stoi(std::string(text));
-    };
-    const std::function<std::string(const int&)> print = [](const int& value) { return std::to_string(value); };
-    return config_format<int>(parse, print);
-}
+int limit_in(std::string_view text) { return std::stoi(std::string(text)); }
+std::string text_of_limit(const int& limit) { return std::to_string(limit); }
+config_format<int> as_text() { return config_format<int>(&limit_in, &text_of_limit); }
 
 asio::awaitable<void> ready_of(const config_value<int>& value) { co_await value.ready(); }
 
