@@ -32,7 +32,7 @@ class TakenAway(Loss):
         self.assertIn("the lock is lost: node deleted", p.output()[1])
 
     def test_the_whole_group(self):
-        p = self.start("run", self.path, "--", "sh", "-c", "sh -c 'echo $$; cat' & cat")
+        p = self.start("run", self.path, "--", "sh", "-c", "sleep 1000 & echo $!; cat")
         background = int(p.line())
         self.zklock("break", "--yes", self.path)
         support.wait_for_end(background)
@@ -146,7 +146,7 @@ class StoppedAndKilled(Loss):
         self.assertEqual(p.end(), 122)
 
     def test_zklock_is_killed(self):
-        p = self.start("run", self.path, "--", "sh", "-c", "sh -c 'echo $$; cat' & echo $$; cat")
+        p = self.start("run", self.path, "--", "sh", "-c", "sleep 1000 & echo $!; echo $$; cat")
         pids = [int(p.line()), int(p.line())]
         watchdog = support.watchdog_of(p)
         p.process.kill()
