@@ -32,7 +32,7 @@ class TakenAway(Loss):
         self.assertIn("the lock is lost: node deleted", p.output()[1])
 
     def test_the_whole_group(self):
-        p = self.start("run", self.path, "--", "sh", "-c", "sh -c 'echo $$; cat' & cat")
+        p = self.start("run", self.path, "--", "sh", "-c", "sleep 1000 & echo $!; cat")
         background = int(p.line())
         self.zklock("break", "--yes", self.path)
         support.wait_for_end(background)
@@ -145,8 +145,20 @@ class StoppedAndKilled(Loss):
         p.signal(signal.SIGCONT)
         self.assertEqual(p.end(), 122)
 
+    def test_the_command_ends_while_zklock_is_stopped(self):
+        # Whether that was in time, nobody can know any more when zklock goes on.
+        p = self.hold(*TIMEOUT)
+        seer = self.next_holder_sees(p.command)
+        seer.error_line("waiting behind 1")
+        p.signal(signal.SIGSTOP)
+        p.say()
+        support.wait_for_end(p.command)
+        self.check_gone(seer)
+        p.signal(signal.SIGCONT)
+        self.assertEqual(p.end(), 122)
+
     def test_zklock_is_killed(self):
-        p = self.start("run", self.path, "--", "sh", "-c", "sh -c 'echo $$; cat' & echo $$; cat")
+        p = self.start("run", self.path, "--", "sh", "-c", "sleep 1000 & echo $!; echo $$; cat")
         pids = [int(p.line()), int(p.line())]
         watchdog = support.watchdog_of(p)
         p.process.kill()
