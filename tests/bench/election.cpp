@@ -143,9 +143,8 @@ int main(int argc, char** argv) try {
     const bool peers = argc > 3 && std::string(argv[3]) == "peers";
     bench::election_bench bench(argv[1], rounds);
     const auto libraries = bench::recipe_libraries(peers);
-    std::printf("to the next leader: from a resignation; from a kill, beyond the session timeout of %d ms; and from the "
-                "end of that session\n",
-                bench::session_timeout_ms);
+    std::printf("to the next leader: from a resignation; from a kill, over the session timeout of %d ms; and from the "
+                "end of that session\n", bench::session_timeout_ms);
     for (const std::string& library : libraries) bench.resigns(library);
     for (const std::string& library : libraries) bench.killed(library);
 } catch (const std::exception& e) {

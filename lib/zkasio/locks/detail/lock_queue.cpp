@@ -162,7 +162,8 @@ void lock_queue::fail_waiting(std::exception_ptr why) {
     try {
         std::rethrow_exception(why);
     } catch (const error& e) {  // of a listing, or of a watch: nobody has asked for that whose session has ended
-        if (e.code() == condition::session_ended) why = std::make_exception_ptr(error(e.code(), "acquire", directory()));
+        if (e.code() == condition::session_ended)
+            why = std::make_exception_ptr(error(e.code(), "acquire", directory()));
     } catch (...) {
     }
     for (const contender_ptr& c : order_.waiting()) {
