@@ -147,6 +147,8 @@ asio::awaitable<int> list_children(session s, node_options o) {
 }
 
 asio::awaitable<int> show_tree(session s, node_options o) {
+    const auto there = co_await s.zk.exists(o.path);
+    if (!there) throw zkasio::error(zkasio::zk_errc::no_node, "tree", o.path);
     print(printable(o.path) + "\n");
     co_await print_tree(s.zk, o.path, "", o.depth);
     co_return exit_code::ok;

@@ -11,6 +11,7 @@
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
 
+#include <csignal>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -82,6 +83,9 @@ int report(std::exception_ptr failed) noexcept {
     } catch (const zkasio::error& e) {
         say(e.what());
         return code_for(e.code());
+    } catch (const std::system_error& e) {
+        if (e.code() == std::errc::broken_pipe) return exit_code::signalled + SIGPIPE;  // `zklock tree / | head`
+        say(e.what());
     } catch (const std::exception& e) {
         say(e.what());
     }

@@ -18,7 +18,7 @@ def read(name):
 
 class Manual(support.CliTest):
     def verbs(self):
-        listing = self.zklock("--help")[1].split("Subcommands:\n")[1].split("\n\n")[0]
+        listing = re.split(r"(?i)subcommands:\n", self.zklock("--help")[1])[1].split("\n\n")[0]
         return [line.split()[0] for line in listing.splitlines() if line.startswith("  ") and line[2] != " "]
 
     def options(self, *verb):

@@ -1,6 +1,7 @@
 """zklock's everyday inspection: get, set, create, rm, ls, stat, acl, watch, tree."""
 
 import json
+import os
 import signal
 import subprocess
 
@@ -94,6 +95,16 @@ class Nodes(support.CliTest):
             done = subprocess.run([support.PROGRAM, "ls", "--connect", support.SERVERS, "/"], stdout=full,
                                   stderr=subprocess.PIPE)
         self.assertEqual(done.returncode, 125)
+
+
+    def test_nobody_reads(self):
+        for verb in ("tree", "ls"):
+            ours, theirs = os.pipe()
+            os.close(ours)
+            done = subprocess.run([support.PROGRAM, verb, "--connect", support.SERVERS, "/"], stdout=theirs,
+                                  stderr=subprocess.PIPE)
+            os.close(theirs)
+            self.assertEqual((done.returncode, done.stderr), (128 + signal.SIGPIPE, b""))
 
 
 class Watch(support.CliTest):
