@@ -1,5 +1,8 @@
 #include "order_store.hpp"
 
+#include <chrono>
+#include <thread>
+
 namespace order_server {
 
 namespace {
@@ -32,9 +35,18 @@ order row_of(const statement& s) {
 }  // namespace
 
 order_store::order_store(const std::string& file) : db_(file) {
-    // With a log beside the file, readers do not wait for writers. A crash of the machine may take the last payments
-    // with it, which is fine for an example and wrong for a shop: that has FULL.
-    db_.execute("PRAGMA journal_mode = WAL");
+    // With a log beside the file, readers do not wait for writers. Of two processes that begin at once, one is told
+    // that the file is locked, however long it would wait: SQLite's busy timeout does not cover this statement. A crash
+    // of the machine may take the last payments with it, which is fine for an example and wrong for a shop: that has
+    // FULL.
+    for (int attempts = 100;; std::this_thread::sleep_for(std::chrono::milliseconds(50))) {
+        try {
+            db_.execute("PRAGMA journal_mode = WAL");
+            break;
+        } catch (const store_error&) {
+            if (--attempts == 0) throw;
+        }
+    }
     db_.execute("PRAGMA synchronous = NORMAL");
     write_transaction all_or_nothing(db_);
     db_.execute(schema);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +17,7 @@ namespace {
 using restinio::request_handle_t;
 using restinio::router::route_params_t;
 
-constexpr std::chrono::milliseconds longest_wait{60'000};
+constexpr std::chrono::milliseconds usual_wait{5'000}, longest_wait{60'000};
 constexpr std::int64_t most_orders = 1'000;
 
 nlohmann::json json_of(const order& o) {
@@ -58,7 +59,8 @@ asio::awaitable<reply> list(handlers& with, std::string who) {
     zkasio::shared_mutex_options me;
     me.data(std::move(who));
     const zkasio::shared_mutex book(with.zk, with.how.root + "/book", me);
-    const zkasio::lock_guard reading = co_await book.acquire_shared();
+    const std::optional<zkasio::lock_guard> reading = co_await book.try_acquire_shared_for(usual_wait);
+    if (!reading) co_return failure(503, "the orders are being settled");
     auto read = [&] { return with.store.all(most_orders); };
     const std::vector<order> orders = co_await with.pool.run(read);
     nlohmann::json body = nlohmann::json::array();
@@ -69,7 +71,8 @@ asio::awaitable<reply> list(handlers& with, std::string who) {
 asio::awaitable<reply> add(handlers& with, order o) {
     auto write = [&] { return with.store.add(o); };
     const bool added = co_await with.pool.run(write);
-    co_return reply(added ? 201 : 200, json_of(o));
+    if (!added) co_return failure(409, "there is an order of that id");
+    co_return reply(201, json_of(o));
 }
 
 asio::awaitable<reply> audit(handlers& with) {
@@ -92,7 +95,7 @@ asio::awaitable<reply> set_prices(handlers& with, price_list prices) {
 std::optional<std::chrono::milliseconds> deadline_of(const request_handle_t& r) {
     const auto query = restinio::parse_query(r->header().query());
     const auto value = restinio::opt_value<std::int64_t>(query, "deadline_ms");
-    const std::chrono::milliseconds limit(value.value_or(5'000));
+    const std::chrono::milliseconds limit(value.value_or(usual_wait.count()));
     if (limit < std::chrono::milliseconds(0) || limit > longest_wait) return std::nullopt;
     return limit;
 }

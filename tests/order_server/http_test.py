@@ -35,6 +35,7 @@ class Http(OrderServerTest):
         self.assertEqual(a.ask("PUT", "/prices", {"tea": -1})[0], 400)
         self.assertEqual(a.ask("GET", "/nothing")[0], 404)
         a.ask("PUT", "/orders/o", {"item": "gold"})
+        self.assertEqual(a.ask("PUT", "/orders/o", {"item": "tea"})[0], 409)
         self.assertEqual(a.ask("POST", "/orders/o/pay")[0], 422)
         self.assertEqual(self.rows("SELECT * FROM payments"), [])
 
@@ -44,7 +45,8 @@ class Http(OrderServerTest):
         holder = a.pay("o", LONG)
         self.at_the_bank("o")
         waiter = socket.create_connection(("127.0.0.1", a.port))
-        waiter.sendall(f"POST /orders/o/pay?deadline_ms={LONG} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n".encode())
+        request = f"POST /orders/o/pay?deadline_ms={LONG} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
+        waiter.sendall(request.encode())
         eventually(lambda: len(self.nodes("locks")) == 2, of="it stands in the queue")
         waiter.close()
         eventually(lambda: len(self.nodes("locks")) == 1, of="its node is gone")
@@ -154,7 +156,8 @@ class Http(OrderServerTest):
             self.skipTest("built without prometheus-cpp")
         name = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
         label = rf'{name}="(?:[^"\\\n]|\\.)*"'
-        line = re.compile(rf"# (HELP|TYPE) {name} .*|({name}(?:\{{{label}(?:,{label})*\}})?) ([-+]?[0-9.eE+-]+|[-+]?Inf|NaN)")
+        series, number = rf"{name}(?:\{{{label}(?:,{label})*\}})?", "[-+]?[0-9.eE+-]+|[-+]?Inf|NaN"
+        line = re.compile(rf"# (HELP|TYPE) {name} .*|({series}) ({number})")
         values = {}
         for each in text.splitlines():
             found = line.fullmatch(each)
@@ -199,7 +202,7 @@ class Http(OrderServerTest):
         eventually(lambda: len(self.nodes("locks")) == 2, of="both are in line")
         self.assertEqual(b.terminate(), 0)
         self.assertEqual(waiter.get(), (503, '{"error":"cancelled"}'))
-        self.assertEqual(len(self.nodes("locks")), 1)
+        eventually(lambda: len(self.nodes("locks")) == 1, of="its node is gone")
         self.assertFalse(first.done())
 
 

@@ -74,7 +74,7 @@ class Instance:
     def __init__(self, test, name, **options):
         self.test, self.name, self.options = test, name, options
         self.port = options.get("port", free_port())
-        self.process = None
+        self.process, self.moved = None, False
         self.start()
 
     def start(self):
@@ -96,7 +96,13 @@ class Instance:
         return self.begin("POST", f"/orders/{order}/pay?deadline_ms={deadline}")
 
     def ready(self):
-        eventually(lambda: self.ask("GET", "/readyz")[0] == 200, of=f"{self.name} is ready")
+        def is_ready():
+            if self.process.poll() == 1 and not self.moved:  # somebody else has taken the port meanwhile
+                self.moved, self.port = True, free_port()
+                self.start()
+            return self.ask("GET", "/readyz")[0] == 200
+
+        eventually(is_ready, of=f"{self.name} is ready")
         return self
 
     def signal(self, number):

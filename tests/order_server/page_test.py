@@ -23,8 +23,8 @@ class Page(OrderServerTest):
 
     def instances(self, **options_of_b):
         """a, whose page is looked at; b, which is ill-treated; and c."""
-        usual = {"demo": True, "session-timeout": 2000}
-        all_three = [self.instance(n, **usual, **(options_of_b if n == "b" else {})) for n in "abc"]
+        usual = {"demo": True, "session-timeout": 2000, "bank-time": 1000}  # long enough to be seen
+        all_three = [self.instance(n, **{**usual, **(options_of_b if n == "b" else {})}) for n in "abc"]
         for i in all_three:
             i.ready()
         self.open(all_three[0].port)

@@ -3,6 +3,7 @@
 const LINGER = 1500; // ms: how long a lock that is free is still shown
 const SILENT = 2500; // an instance that has told nothing for so long is stopped, or cut off
 const LOST = 4000; // the page asks another instance when this one has said nothing for so long
+const SETTLED = 500; // by then all that a session's end has removed is gone from the page's state
 const SAMPLES = 60;
 
 const $ = (id) => document.getElementById(id);
@@ -178,12 +179,15 @@ function newLock(name) {
   return lock;
 }
 
-// A holder that did not let go by itself: its session has ended.
+// A holder that did not let go by itself: its session has ended. Its nodes go together, but a cache sees that one by
+// one: so who has followed whom is looked at again a little later.
 function tellOfSuccession(lock, before, now) {
   if (!before || !now || before.token === now.token) return;
-  const whose = instances.get(instanceOf(before));
-  if (whose && (whose.gone || whose.session !== before.session))
-    log(`${lock.name}: ${now.who} (token ${now.token}) replaces ${before.who} (token ${before.token})`, "good");
+  setTimeout(() => {
+    const whose = instances.get(instanceOf(before));
+    if (whose && (whose.gone || whose.session !== before.session))
+      log(`${lock.name}: ${now.who} (token ${now.token}) replaces ${before.who} (token ${before.token})`, "good");
+  }, SETTLED);
 }
 
 function showQueue(lock) {
