@@ -63,11 +63,6 @@ drain_result sim_link::process(bool, bool) {
     return drain_result::drained;
 }
 
-// "/*": of its children.
-std::string sim_link::name_of(const watch_key& key) {
-    return key.first + (key.second == watch_kind::children ? "/*" : "");
-}
-
 std::error_code sim_link::submit(op_id id, const request& r) {
     // As the library: it asks a server only about watches that it knows.
     if (const auto* m = std::get_if<remove_watch_request>(&r); m && !registered_.contains({m->path, m->kind}))
@@ -198,12 +193,6 @@ std::string sim_link::next_request() const {
         for (const multi_op& op : m->ops)
             text += (std::holds_alternative<check_op>(op) ? " if " : " ") +
                     std::visit([](const auto& one) { return one.path; }, op);
-    return text;
-}
-
-std::string sim_link::watched() const {
-    std::string text;
-    for (const watch_key& key : armed_) text += ' ' + name_of(key);
     return text;
 }
 

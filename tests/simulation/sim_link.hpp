@@ -42,7 +42,11 @@ public:
     bool attached() const noexcept { return attached_; }
     std::size_t watches() const noexcept { return armed_.size(); }
     /// The same, in words.
-    std::string watched() const;
+    std::string watched() const {
+        std::string text;
+        for (const watch_key& key : armed_) text += ' ' + name_of(key);
+        return text;
+    }
     std::size_t requests() const noexcept { return requests_.size(); }
     std::size_t answers() const noexcept { return outgoing_.size(); }
     std::int64_t connected_at() const noexcept { return connected_at_; }
@@ -59,7 +63,9 @@ public:
 
 private:
     using watch_key = std::pair<std::string, detail::watch_kind>;
-    static std::string name_of(const watch_key& key);
+    static std::string name_of(const watch_key& key) {  // "/*": of its children
+        return key.first + (key.second == detail::watch_kind::children ? "/*" : "");
+    }
 
     struct asked {
         detail::op_id id;
