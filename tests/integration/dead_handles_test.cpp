@@ -251,7 +251,8 @@ TEST_CASE("what groups and their members return may be awaited when they are gon
         co_await when_dead("group.hpp members", g, [](group& o) { return o.members(); });
         co_await when_dead(
             "group_observer.hpp ready", g.observe(), [](group_observer& o) { return o.ready(); }, errc::client_closed);
-        co_await when_dead("group_observer.hpp next", g.observe(), [](group_observer& o) { return o.next(); });
+        co_await when_dead(
+            "group_observer.hpp next", g.observe(), [](group_observer& o) { return o.next(); }, errc::client_closed);
 
         using member = group_membership;
         const auto standing = persistent_node_state::standing;

@@ -14,7 +14,8 @@
 namespace zkasio {
 
 /// Follows who is in a group, on a children_cache: what that says of sessions, lifetimes and watches is true here.
-/// Move-only.
+///
+/// *Lifetime*: move-only; ends when destroyed, and then who awaits something of it gets errc::client_closed.
 class ZKASIO_EXPORT group_observer {
 public:
     /// The same as group::observe(). Throws errc::invalid_path.
