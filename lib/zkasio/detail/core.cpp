@@ -268,7 +268,7 @@ void core::on_ready(bool readable, bool writable) {
 
 void core::on_timer() {
     const time_point now = clock::now();
-    if (left_behind()) return;
+    if (left_behind() || closing_ == closing::done) return;  // it was about to run when it was cancelled
     begin_turn(now);
     timer_at_ = time_point::max();
     if (closing_ != closing::no && now >= close_deadline_) return continue_close();
