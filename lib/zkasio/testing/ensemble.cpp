@@ -134,7 +134,8 @@ struct ensemble::impl {
 };
 
 ensemble::impl::impl(int count, server_options o) : options(std::move(o)) {
-    if (const std::string why = impossible(options); !why.empty()) throw std::runtime_error("testing::ensemble: " + why);
+    const std::string why = impossible(options);
+    if (!why.empty()) throw std::runtime_error("testing::ensemble: " + why);
     if (count < 1 || count > 9 || count % 2 == 0)
         throw std::invalid_argument("testing::ensemble: 1, or an odd number up to 9, not " + std::to_string(count));
     java = java_of(options);
@@ -283,7 +284,9 @@ void ensemble::pause(int server) {
 
 void ensemble::resume(int server) { ::kill(impl_->running(server, "resume"), SIGCONT); }
 
-std::string ensemble::ask(const std::string& four_letters, int server) const { return impl_->ask(four_letters, server); }
+std::string ensemble::ask(const std::string& four_letters, int server) const {
+    return impl_->ask(four_letters, server);
+}
 
 std::string ensemble::mode(int server) const {
     const std::string answer = ask("srvr", server);

@@ -63,7 +63,7 @@ driver::~driver() { detail::exchange_random_engines(std::move(before_)); }
 client driver::add_client(asio::any_io_executor executor, client_options options) {
     if (!executor || &executor.context() != &io_)
         throw error(errc::invalid_argument, "fake_ensemble::client", {},
-                    "the executor is not one of this ensemble's loop: it has to be made of context() or get_executor()");
+                    "the executor is not of this ensemble: it has to be made of context() or get_executor()");
     // Names that nobody looks up.
     const std::string given = options.servers();
     const auto slash = given.find('/');
@@ -94,10 +94,11 @@ int driver::number_of(const client& zk, std::string_view asked_by) const {
 void driver::run(asio::awaitable<void> task, duration limit) {
     if (running_) throw std::logic_error("fake_ensemble::run() was called while it runs: what runs already may wait");
     const auto s = std::make_shared<task_state>();
-    asio::co_spawn(io_, std::move(task), asio::bind_cancellation_slot(s->signal.slot(), [s](std::exception_ptr e) {
-                       s->ended = true;
-                       s->failed = std::move(e);
-                   }));
+    const auto at_end = [s](std::exception_ptr e) {
+        s->ended = true;
+        s->failed = std::move(e);
+    };
+    asio::co_spawn(io_, std::move(task), asio::bind_cancellation_slot(s->signal.slot(), at_end));
     const auto ended = [s] { return s->ended; };
     drive(ended, limit);
     if (!s->ended) {

@@ -9,7 +9,8 @@
 
 namespace zkasio::testing_detail {
 
-/// One client's end of the wire (sim_link.cpp), and the server's (sim_link_server.cpp). Its "socket" is an eventfd, readable when something has arrived.
+/// One client's end of the wire (sim_link.cpp), and the server's (sim_link_server.cpp). Its "socket" is an eventfd,
+/// readable when something has arrived.
 class sim_link final : public detail::backend {
 public:
     sim_link(sim_ensemble& ensemble, int client, detail::backend_listener& listener);
