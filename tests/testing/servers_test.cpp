@@ -5,6 +5,7 @@
 
 #include <zkasio/operations.hpp>
 #include <zkasio/testing/ensemble.hpp>
+#include <zkasio/testing/network.hpp>
 #include <zkasio/testing/proxy.hpp>
 #include <zkasio/testing/waits.hpp>
 #include <zkasio/timeout.hpp>
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace zkasio::test {
 namespace {
@@ -89,6 +91,29 @@ TEST_CASE("testing: a proxy refuses, silences and cuts", "[testing]") {
         network.silence(false);
         const node_data now = co_await zk.get("/a");
         CHECK(now.data == "y");  // it was under way
+        co_await zk.close();
+    };
+    loop.run(all());
+}
+
+TEST_CASE("testing: a client that is cut off from two servers of three uses the third", "[testing]") {
+    testing::ensemble servers(3);
+    const testing::network network(servers);
+    test_loop loop;
+    const client zk(loop.executor(), options(network.connect_string()).connection_timeout(1s));
+    std::function<asio::awaitable<void>()> all = [&]() -> asio::awaitable<void> {
+        co_await zk.create("/a");
+        for (const int reachable : std::vector<int>{2, 0, 1}) {
+            network.cut_off_all();
+            const std::error_code gone = co_await code_of(zk.set("/a", "x"));
+            CHECK((gone == errc::not_connected || gone == zk_errc::connection_loss));
+            network.to(reachable).refuse(false);
+            const std::size_t before = network.to(reachable).connections();
+            co_await testing::until_exists(zk, "/a");
+            CHECK(network.to(reachable).connections() >= before);
+            CHECK(servers.ask("cons", reachable).find("queued") != std::string::npos);
+        }
+        network.heal();
         co_await zk.close();
     };
     loop.run(all());

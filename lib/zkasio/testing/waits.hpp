@@ -17,7 +17,7 @@
 /// fake_ensemble.
 ///
 /// All of them wait through lost connections and sessions that expire, and *fail with* errc::timed_out after `within`:
-/// "until_empty /locks/a: time limit passed (after 5 s; it has 2 children: x-1, x-2)"; with errc::invalid_path; with
+/// "until_empty /locks/a: timed out (after 5 s; it has 2 children: x-1, x-2)"; with errc::invalid_path; with
 /// errc::client_closed. *Cancellation* ends the wait. They leave no watch behind.
 namespace zkasio::testing {
 
