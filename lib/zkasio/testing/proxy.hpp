@@ -14,7 +14,7 @@ namespace zkasio::testing {
 /// address() has a bad network. One in front of each server of an ensemble cuts off some servers and not others.
 ///
 /// Has a thread of its own; all members may be called from any thread. What is asked for happens on that thread, soon
-/// after the call. The end of this object ends the connections.
+/// after the call and before what is sent later arrives. The end of this object ends the connections.
 class ZKASIO_EXPORT proxy {
 public:
     enum class end {
