@@ -121,6 +121,8 @@ public:
         return *this;
     }
 
+    /// These servers instead of those that the constructor was given, for what is otherwise the same.
+    client_options& servers(std::string list) { servers_ = std::move(list); return *this; }
     const std::string& servers() const noexcept { return servers_; }
     duration session_timeout() const noexcept { return session_timeout_; }
     duration tick() const noexcept { return tick_; }
