@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include <poll.h>
 #include <spawn.h>
@@ -50,7 +51,7 @@ std::string four_letter_command(const std::string& host_port, const std::string&
     return answer;
 }
 
-test_server::test_server(int count) {
+test_server::test_server(int count, std::vector<std::string> environment) : environment_(std::move(environment)) {
     std::string pattern = (std::filesystem::temp_directory_path() / "zkasio-test.XXXXXX").string();
     if (!::mkdtemp(pattern.data())) throw std::system_error(errno, std::generic_category(), "mkdtemp");
     dir_ = pattern;
@@ -82,8 +83,12 @@ void test_server::launch(int server) {
     std::vector<char*> argv;
     for (std::string& a : args) argv.push_back(a.data());
     argv.push_back(nullptr);
+    std::vector<char*> variables;
+    for (std::string& v : environment_) variables.push_back(v.data());
+    for (char** v = environ; *v; ++v) variables.push_back(*v);
+    variables.push_back(nullptr);
     pid_t pid = -1;
-    if (const int failed = ::posix_spawn(&pid, argv[0], nullptr, nullptr, argv.data(), environ))
+    if (const int failed = ::posix_spawn(&pid, argv[0], nullptr, nullptr, argv.data(), variables.data()))
         throw std::system_error(failed, std::generic_category(), args[0]);
     nodes_[static_cast<std::size_t>(server)].pid = pid;
 }

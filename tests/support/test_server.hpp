@@ -13,7 +13,8 @@ namespace zkasio::test {
 class test_server {
 public:
     /// @param count 1, or 3 for an ensemble on 127.0.0.1, .2 and .3.
-    explicit test_server(int count = 1);
+    /// @param environment of the processes, more than this one's: "NAME=value". See scripts/zookeeper_server.sh.
+    explicit test_server(int count = 1, std::vector<std::string> environment = {});
     ~test_server();
     test_server(const test_server&) = delete;
     test_server& operator=(const test_server&) = delete;
@@ -40,7 +41,7 @@ private:
 
     std::string dir_, connect_string_;
     std::vector<node> nodes_;
-    std::vector<std::string> ensemble_;
+    std::vector<std::string> ensemble_, environment_;
 };
 
 /// The servers that the tests share: $ZKASIO_TEST_SERVERS, or one of our own for this process.
