@@ -26,7 +26,7 @@ public:
     /// Where clients connect to when something stands in between.
     std::string endpoint() const { return "127.0.0.1:" + std::to_string(port_); }
     std::string address_in_the_clear() const { return server_.connect_string(); }
-    test_server& process() noexcept { return server_; }
+    test_server& process() const noexcept { return server_; }
 
     /// Of a client with a certificate that the server accepts.
     tls_files files(const std::string& name = "client") const {
@@ -38,7 +38,7 @@ private:
     certificate_authority authority_;
     certificate_authority::issued key_;
     std::uint16_t port_;
-    test_server server_;
+    mutable test_server server_;
 };
 
 }  // namespace zkasio::test
