@@ -1,7 +1,7 @@
 # What demo.sh and test.sh share: packages, builds, throw-away servers that end with the script. Sourced, not run.
 
 build_packages=(g++ cmake ninja-build pkgconf libasio-dev libzookeeper-st-dev catch2 libtrompeloeil-cpp-dev
-    libcli11-dev libfmt-dev nlohmann-json3-dev prometheus-cpp-dev)
+    libcli11-dev libfmt-dev nlohmann-json3-dev prometheus-cpp-dev libssl-dev)
 packages=("${build_packages[@]}" zookeeper default-jre-headless iproute2)
 # Other libraries that share locks with ours: tests/interop.
 interop_packages=(default-jdk-headless libcurator-recipes-java libcurator-discovery-java golang-go

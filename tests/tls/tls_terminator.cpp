@@ -16,7 +16,8 @@ namespace zkasio::test {
 using asio::ip::tcp;
 
 struct tls_terminator::link {
-    link(tcp::socket s, asio::ssl::context& context, asio::io_context& io) : client(std::move(s), context), server(io) {}
+    link(tcp::socket s, asio::ssl::context& context, asio::io_context& io)
+        : client(std::move(s), context), server(io) {}
     void close() {
         std::error_code ignored;
         client.next_layer().close(ignored);

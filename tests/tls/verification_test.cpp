@@ -166,7 +166,8 @@ TEST_CASE("each connection is made with the certificates of that moment") {
         std::vector<std::string> lines;
         auto body = [&](client zk) -> asio::awaitable<void> { co_await zk.connected(); };
         const client_options o = options(server.address()).tls(tls_options(source));
-        with_client(client_options(o).log([&](std::string_view l) { lines.emplace_back(l); }, log_level::warning), body);
+        const auto log = [&](std::string_view l) { lines.emplace_back(l); };
+        with_client(client_options(o).log(log, log_level::warning), body);
         CHECK(calls == 4);
         REQUIRE(lines.size() == 3);
         CHECK(lines[0].ends_with("no certificates today"));

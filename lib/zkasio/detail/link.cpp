@@ -193,7 +193,8 @@ link::time_point link::due() const noexcept {
 
 void link::rearm_goodbye() {
     socket_->rearm_read();
-    if (const interest i = backend_->goodbye_interest(); i.write) socket_->arm(i.descriptor, i.connection, i.read, true);
+    const interest i = backend_->goodbye_interest();
+    if (i.write) socket_->arm(i.descriptor, i.connection, i.read, i.write);
 }
 
 void link::retire() {

@@ -14,10 +14,10 @@ namespace zkasio::detail {
 /// Leads one connection of a library that knows nothing of encryption through a secure_channel: the library's
 /// descriptor becomes one end of a socket pair, and this copies between the other end and the network.
 ///
-/// It has no task and waits for nothing: whoever drives the library calls receive() in front of it and send() behind it,
-/// and waits for descriptor() in its stead. Two rules follow, and each keeps something from being forgotten for ever:
-/// - after receive() the library reads until it finds nothing, and receive() is called again while holds_back(), because
-///   what has left the network wakes nobody any more;
+/// It has no task and waits for nothing: whoever drives the library calls receive() in front of it and send() behind
+/// it, and waits for descriptor() in its stead. Two rules follow, each keeps something from being forgotten for ever:
+/// - after receive() the library reads until it finds nothing, and receive() is called again while holds_back(): what
+///   has left the network wakes nobody any more;
 /// - send() follows whatever may have made the library write.
 ///
 /// No byte of the library's leaves before the handshake is over.
