@@ -59,6 +59,7 @@ TEST_CASE("cut in each flight of the handshake, and of what follows: the next co
     for (std::size_t n = 0; n < 2200; n += 60) cuts.emplace_back(false, n);
     test_loop loop(300s);
     std::size_t failures = 0;
+    const std::size_t before = open_descriptors();
     auto body = [&]() -> asio::awaitable<void> {
         for (const auto& [requests, after] : cuts) {
             INFO("cut " << (requests ? "requests" : "replies") << " after " << after);
@@ -77,7 +78,8 @@ TEST_CASE("cut in each flight of the handshake, and of what follows: the next co
             const auto stat = co_await zk.exists("/");
             CHECK(stat);
             const close_result how = co_await zk.close();
-            CHECK(how == close_result::confirmed);
+            const bool cut_before = proxy.connections() > base + 1;  // or in the goodbye
+            if (cut_before) CHECK(how == close_result::confirmed);
             failures += warnings.empty() ? 0 : 1;
             for (const std::string& w : warnings) {
                 CAPTURE(w);
@@ -85,11 +87,11 @@ TEST_CASE("cut in each flight of the handshake, and of what follows: the next co
                        w.find("closed by the server") != w.npos));
             }
         }
+        auto nothing_left = [&]() -> asio::awaitable<bool> { co_return open_descriptors() <= before; };
+        co_await eventually(nothing_left);  // also of those who stand in between
     };
-    const std::size_t before = open_descriptors();
     loop.run(body());
     CHECK(failures > 40);  // most of the cuts were early enough
-    CHECK(open_descriptors() <= before + 2);  // of the proxy's last connection
 }
 
 TEST_CASE("a server that accepts and says nothing: attempts end in time, and the reason is told") {

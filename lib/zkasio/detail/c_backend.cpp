@@ -485,7 +485,7 @@ bool c_backend::explain(std::string_view text) {
     if (rc == ZRUNTIMEINCONSISTENCY) why = "its answers are out of step with the requests";
     // What the library makes of an end of file. The words for it are in the program's language.
     const int failure = std::atoi(std::string(text.substr(number + 6, open - number - 6)).c_str());
-    if (rc == ZCONNECTIONLOSS && failure == EHOSTDOWN)
+    if (rc == ZCONNECTIONLOSS && (failure == EHOSTDOWN || (tunnel_ && failure == EPIPE)))
         why = reported_ == link_state::connected ? "closed by the server" : tunnel_ ? hung_up_behind_tls : hung_up;
     if (tunnel_ && !tunnel_->failure().empty()) why = tunnel_->failure();
     fail(named(with_brackets(who)) + ": " + std::string(why));

@@ -1,6 +1,7 @@
 #include <zkasio/tls/tls_options.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/tls/detail/context_of_files.hpp>
 #include <zkasio/tls/detail/tls_security.hpp>
 
 #include <asio/ssl/context_base.hpp>
@@ -45,8 +46,8 @@ tls_options::context_ptr make_tls_context(const tls_files& files) {
 }
 
 tls_options::tls_options(tls_files files) {
-    make_tls_context(files);
-    source_ = [files = std::move(files)] { return make_tls_context(files); };
+    const auto from = std::make_shared<detail::context_of_files>(std::move(files));
+    source_ = [from] { return from->get(); };
 }
 
 tls_options::tls_options(context_ptr context) : source_(always(std::move(context))) {}

@@ -34,8 +34,8 @@ public:
     /// connect. Several clients may call it at a time.
     using context_source = std::function<context_ptr()>;
 
-    /// TLS 1.2 or later. The files are read anew for each connection, so that certificates can be replaced while the
-    /// client runs; connections that stand are not touched. Throws zkasio::error, errc::invalid_argument, when they
+    /// TLS 1.2 or later. Before each connection the files are looked at, and read anew when one of them has changed, so
+    /// that certificates can be replaced while the client runs; connections that stand are not touched. Throws zkasio::error, errc::invalid_argument, when they
     /// cannot be used now.
     tls_options(tls_files files = {});
 
