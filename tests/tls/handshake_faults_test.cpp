@@ -5,6 +5,7 @@
 #include "tls/certificates.hpp"
 #include "tls/tls_terminator.hpp"
 
+#include <zkasio/detail/owned_descriptor.hpp>
 #include <zkasio/tls/tls_options.hpp>
 
 #include <asio/ip/tcp.hpp>
@@ -12,6 +13,8 @@
 #include <filesystem>
 #include <iterator>
 #include <optional>
+
+#include <unistd.h>
 
 using namespace zkasio;
 using namespace zkasio::test;
@@ -37,16 +40,16 @@ public:
     std::string address() const { return "127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port()); }
     /// Waits until a client has sent something; keeps the connection open.
     asio::awaitable<void> until_asked() {
-        asked_.emplace(co_await asio::this_coro::executor);
         tcp::acceptor waiting(co_await asio::this_coro::executor, tcp::v4(), ::dup(acceptor_.native_handle()));
-        *asked_ = co_await waiting.async_accept(asio::use_awaitable);
-        co_await asked_->async_wait(tcp::socket::wait_read, asio::use_awaitable);
+        tcp::socket asked = co_await waiting.async_accept(asio::use_awaitable);
+        co_await asked.async_wait(tcp::socket::wait_read, asio::use_awaitable);
+        asked_ = detail::owned_descriptor(asked.release());  // the loop may go before this object
     }
 
 private:
     asio::io_context io_;
     tcp::acceptor acceptor_;
-    std::optional<tcp::socket> asked_;
+    detail::owned_descriptor asked_;
 };
 
 }  // namespace
