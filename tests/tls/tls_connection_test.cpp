@@ -74,14 +74,43 @@ TEST_CASE("through TLS, what has come while the loop stood still for too long co
     auto body = [&](client zk) -> asio::awaitable<void> {
         const session s = co_await zk.current_session();
         auto read = [&]() -> asio::awaitable<void> { co_await zk.get("/"); };
+        const std::uint64_t sent = zk.stats().bytes_sent;
         running reading(co_await asio::this_coro::executor, read());
-        co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);  // it is on its way
+        const auto executor = co_await asio::this_coro::executor;
+        while (zk.stats().bytes_sent == sent) co_await asio::post(executor, asio::use_awaitable);
         std::this_thread::sleep_for(s.timeout() * 3 / 4);  // longer than the C library waits for an answer
         const std::error_code code = co_await reading.code();
         CHECK_FALSE(code);
         CHECK(zk.stats().connections == 1);
     };
     with_client(site.through().session_timeout(2s), body);
+}
+
+TEST_CASE("events that come together, to a client that asks for nothing, are all told, through TLS") {
+    const proxied_site site;
+    test_loop loop;
+    const test_client zk(loop.executor(), site.through().session_timeout(10s)), other(loop.executor(), options());
+    auto body = [&]() -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(other, "tls-events");
+        constexpr int nodes = 40;
+        transaction all;
+        std::vector<watch> watches;
+        for (int i = 0; i < nodes; ++i) {
+            const std::string path = dir + "/" + std::to_string(i);
+            co_await other.create(path);
+            auto seen = co_await zk.exists_and_watch(path);
+            watches.push_back(std::move(seen.changes));
+            all.set(path, "new");
+        }
+        const auto began = boot_clock::now();
+        co_await other.multi(all);
+        for (const watch& w : watches) co_await w.changed();
+        // An event that was left in the socket pair would wait for the next heartbeat: 50 s for all of them.
+        CHECK(boot_clock::now() - began < 15s);
+        co_await zk.close();
+        co_await other.close();
+    };
+    loop.run(body());
 }
 
 TEST_CASE("another name for the same server: the connection stays, and the next one is to that name") {
