@@ -1063,6 +1063,7 @@ void c_backend::close() {
     zookeeper_close(std::exchange(zh_, nullptr));
     library_call::current = outer;
     fd_ = -1;
+    tunnel_.reset();
     multis_.clear();
     tell_news();
 }
