@@ -886,11 +886,14 @@ std::error_code c_backend::submit(op_id id, const request& r) {
     }
     if (!code) ++outstanding_;
     if (!in_batch_) send_through_tunnel();
-    if (zoo_state(zh_) == ZOO_NOTCONNECTED_STATE)
+    if (zoo_state(zh_) == ZOO_NOTCONNECTED_STATE) {
+        const bool closed = send_failure == EPIPE || send_failure == 0;
+        const bool told = tunnel_ && !tunnel_->failure().empty();
         fail(server_ + ": " +
-             (tunnel_ && !tunnel_->failure().empty()                 ? tunnel_->failure()
-              : send_failure == EPIPE || send_failure == 0 ? std::string("closed by the server")
-                                                          : std::generic_category().message(send_failure)));
+             (told     ? tunnel_->failure()
+              : closed ? std::string("closed by the server")
+                       : std::generic_category().message(send_failure)));
+    }
     cure_poison();
     return code;
 }
