@@ -29,6 +29,7 @@ public:
 
     /// `done`: the peer has shown that it is the server it was taken for. Never `ended`: that is a failure here.
     virtual progress handshake() = 0;
+    /// Bytes come with `done` only.
     virtual transfer read(std::span<char> to) = 0;
     /// After anything but `done` it is called again with the same bytes, and perhaps more behind them.
     virtual transfer write(std::span<const char> from) = 0;

@@ -72,11 +72,18 @@ void tunnel::shake_hands() {
     if (p == secure_channel::progress::failed || p == secure_channel::progress::ended) end(channel_->failure());
 }
 
+// Servers encrypt each answer for itself: what has come is gathered.
 void tunnel::read() {
-    const auto [how, bytes] = channel_->read(incoming_buffer_);
+    std::size_t filled = 0;
+    secure_channel::progress how = secure_channel::progress::done;
+    while (how == secure_channel::progress::done && filled < incoming_buffer_.size()) {
+        const secure_channel::transfer t = channel_->read(std::span(incoming_buffer_).subspan(filled));
+        how = t.how;
+        filled += t.bytes;
+    }
+    incoming_ = std::span<const char>(incoming_buffer_).first(filled);
     needs_output_ = how == secure_channel::progress::needs_output;
     dry_ = how != secure_channel::progress::done;
-    if (how == secure_channel::progress::done) incoming_ = std::span<const char>(incoming_buffer_).first(bytes);
     if (how == secure_channel::progress::ended) end(sending_failure_);
     if (how == secure_channel::progress::failed) end(channel_->failure());
 }
