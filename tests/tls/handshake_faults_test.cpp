@@ -65,10 +65,12 @@ TEST_CASE("cut in each flight of the handshake, and of what follows: the next co
     auto body = [&]() -> asio::awaitable<void> {
         const asio::steady_timer reactor(co_await asio::this_coro::executor);  // whose descriptors do not count
         const std::size_t before = open_descriptors();
-        for (const auto& [requests, after] : cuts) {
+        for (const auto& cut : cuts) {
+            const bool requests = cut.first;
+            const std::size_t after = cut.second;
             INFO("cut " << (requests ? "requests" : "replies") << " after " << after);
             const std::size_t base = proxy.connections();
-            proxy.plan_connections([requests = requests, after = after, base](std::size_t n) {
+            proxy.plan_connections([requests, after, base](std::size_t n) {
                 fault_proxy::plan p;
                 if (n == base) (requests ? p.cut_requests_after : p.cut_replies_after) = after;
                 p.how = after % 4 ? fault_proxy::end::rst : fault_proxy::end::fin;
