@@ -36,8 +36,8 @@ public:
     using context_source = std::function<context_ptr()>;
 
     /// TLS 1.2 or later. Before each connection the files are looked at, and read anew when one of them has changed, so
-    /// that certificates can be replaced while the client runs; connections that stand are not touched. Throws zkasio::error, errc::invalid_argument, when they
-    /// cannot be used now.
+    /// that certificates can be replaced while the client runs; connections that stand are not touched. Throws
+    /// zkasio::error, errc::invalid_argument, when they cannot be used now.
     tls_options(tls_files files = {});
 
     /// Everything but verification is as it is in `context`, which may be shared, and must not be changed while a
