@@ -59,6 +59,8 @@ std::string four_letter_command(const std::string& host_port, const std::string&
 namespace {
 
 constexpr const char* debian_class_path = "/usr/share/java/zookeeper.jar";
+// Debian 12's ZooKeeper speaks TLS, but does not find all of Netty that it needs for that.
+constexpr const char* debian_class_path_for_tls = "/usr/share/java/zookeeper.jar:/usr/share/java/netty-codec.jar";
 constexpr std::chrono::seconds patience_with_servers(60);
 
 std::string variable(const char* name) {
@@ -87,7 +89,8 @@ std::string java_of(const server_options& o) {
 std::string class_path_of(const server_options& o) {
     if (!o.class_path().empty()) return o.class_path();
     if (const std::string given = variable("ZKASIO_ZOOKEEPER_CLASSPATH"); !given.empty()) return given;
-    return fs::exists(debian_class_path) ? debian_class_path : "";
+    if (!fs::exists(debian_class_path)) return {};
+    return o.has_tls() ? debian_class_path_for_tls : debian_class_path;
 }
 
 std::string ensemble_address(int server) { return "127.0.0." + std::to_string(server + 1); }
@@ -108,7 +111,7 @@ std::string ensemble::impossible(const server_options& options) {
 
 struct ensemble::impl {
     struct node {
-        std::uint16_t port = 0;
+        std::uint16_t port = 0, secure_port = 0;
         pid_t pid = -1;
     };
 
@@ -147,6 +150,7 @@ ensemble::impl::impl(int count, server_options o) : options(std::move(o)) {
     for (int i = 0; i < count; ++i) {
         const std::string address = ensemble_address(i);
         nodes[index(i)].port = free_port(address);
+        if (options.has_tls()) nodes[index(i)].secure_port = free_port(address);
         if (count > 1)
             members.push_back("server." + std::to_string(i + 1) + "=" + address + ":" +
                               std::to_string(free_port(address)) + ":" + std::to_string(free_port(address)));
@@ -166,6 +170,13 @@ void ensemble::impl::configure(int server) const {
     config << "tickTime=" << options.tick().count() << "\ninitLimit=20\nsyncLimit=10\ndataDir=" << dir_of(server)
            << "/data\nclientPortAddress=" << ensemble_address(server) << "\nclientPort=" << nodes[index(server)].port
            << "\nmaxClientCnxns=0\nadmin.enableServer=false\n4lw.commands.whitelist=*\nreconfigEnabled=true\n";
+    if (options.has_tls())
+        config << "secureClientPortAddress=" << ensemble_address(server)
+               << "\nsecureClientPort=" << nodes[index(server)].secure_port
+               << "\nserverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory\nssl.keyStore.location="
+               << options.tls_key() << "\nssl.keyStore.type=PEM\nssl.trustStore.location=" << options.tls_ca()
+               << "\nssl.trustStore.type=PEM\n"
+                  "authProvider.x509=org.apache.zookeeper.server.auth.X509AuthenticationProvider\n";
     for (const std::string& line : members) config << line << '\n';
     for (const std::string& line : options.lines()) config << line << '\n';
     if (!members.empty()) std::ofstream(dir_of(server) + "/data/myid") << server + 1 << '\n';
@@ -260,6 +271,10 @@ const std::string& ensemble::connect_string() const noexcept { return impl_->con
 int ensemble::size() const noexcept { return static_cast<int>(impl_->nodes.size()); }
 std::string ensemble::address(int server) const { return ensemble_address(server); }
 std::uint16_t ensemble::port(int server) const { return impl_->nodes.at(impl::index(server)).port; }
+
+std::string ensemble::secure_endpoint(int server) const {
+    return address(server) + ":" + std::to_string(impl_->nodes.at(impl::index(server)).secure_port);
+}
 
 void ensemble::stop(int server) { impl_->end(server, SIGTERM); }
 void ensemble::kill(int server) { impl_->end(server, SIGKILL); }

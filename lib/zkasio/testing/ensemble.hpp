@@ -28,13 +28,26 @@ public:
         return *this;
     }
 
+    /// They speak TLS as well, at ensemble::secure_endpoint(). Clients have to show a certificate, unless a line() says
+    /// otherwise ("ssl.clientAuth=want").
+    /// @param key a file in PEM with the key and the certificate, in this order
+    /// @param ca a file in PEM with the certificates of those whom the servers trust
+    server_options& tls(std::string key, std::string ca) {
+        key_ = std::move(key);
+        ca_ = std::move(ca);
+        return *this;
+    }
+
     const std::string& java() const noexcept { return java_; }
     const std::string& class_path() const noexcept { return class_path_; }
     std::chrono::milliseconds tick() const noexcept { return tick_; }
     const std::vector<std::string>& lines() const noexcept { return lines_; }
+    bool has_tls() const noexcept { return !key_.empty(); }
+    const std::string& tls_key() const noexcept { return key_; }
+    const std::string& tls_ca() const noexcept { return ca_; }
 
 private:
-    std::string java_, class_path_;
+    std::string java_, class_path_, key_, ca_;
     std::chrono::milliseconds tick_{500};
     std::vector<std::string> lines_;
 };
@@ -70,6 +83,9 @@ public:
     std::uint16_t port(int server = 0) const;
     /// "127.0.0.1:40123", for a proxy.
     std::string endpoint(int server = 0) const { return address(server) + ":" + std::to_string(port(server)); }
+
+    /// "127.0.0.1:40124", where it speaks TLS: with server_options::tls() only; otherwise port 0.
+    std::string secure_endpoint(int server = 0) const;
 
     void stop(int server = 0);     ///< in order (SIGTERM)
     void kill(int server = 0);     ///< at once (SIGKILL)
