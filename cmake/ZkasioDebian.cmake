@@ -4,7 +4,8 @@ include_guard(DIRECTORY)
 if(NOT BUILD_SHARED_LIBS)
     message(FATAL_ERROR "ZKASIO_DEBIAN needs BUILD_SHARED_LIBS: Debian's programs share their libraries")
 endif()
-set(ZKASIO_MAINTAINER "zkasio maintainers <maintainers@zkasio.invalid>" CACHE STRING "Maintainer of the Debian packages")
+set(ZKASIO_MAINTAINER "zkasio maintainers <maintainers@zkasio.invalid>" CACHE STRING
+    "Maintainer of the Debian packages")
 set(ZKASIO_DEBIAN_REVISION "1" CACHE STRING "What follows zkasio's version in that of the Debian packages")
 set(ZKASIO_DEBIAN_SUITE "unstable" CACHE STRING "Which Debian the packages are for, as their changelogs say")
 
@@ -98,10 +99,16 @@ set(zkasio_at_least "(>= ${PROJECT_VERSION})")
 
 zkasio_debian_package(runtime libzkasio${zkasio_abi} libs
     "ZooKeeper coordination for C++20 async servers - shared library"
-    "${zkasio_text}\n.\nThis package has the shared libraries of the core and of service\ndiscovery, built with Asio ${ZkasioAsio_VERSION}.")
+    "${zkasio_text}
+.
+This package has the shared libraries of the core and of service
+discovery, built with Asio ${ZkasioAsio_VERSION}.")
 zkasio_debian_package(dev libzkasio-dev libdevel
     "ZooKeeper coordination for C++20 async servers - development files"
-    "${zkasio_text}\n.\nThis package has what programs are compiled with: headers, a CMake\npackage, pkg-config files, and examples."
+    "${zkasio_text}
+.
+This package has what programs are compiled with: headers, a CMake
+package, pkg-config files, and examples."
     "libzkasio${zkasio_abi} ${zkasio_same}" ${zkasio_libasio})
 set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "nlohmann-json3-dev (>= 3.9)")
 install(FILES examples/tour.cpp examples/locks.cpp
@@ -110,18 +117,26 @@ install(FILES examples/tour.cpp examples/locks.cpp
 if(ZKASIO_PROMETHEUS)
     zkasio_debian_package(prometheus libzkasio-prometheus${zkasio_abi} libs
         "Prometheus metrics of zkasio's clients - shared library"
-        "${zkasio_text}\n.\nThis package has what offers the statistics of its clients to Prometheus."
+        "${zkasio_text}
+.
+This package has what offers the statistics of its clients to Prometheus."
         "libzkasio${zkasio_abi} ${zkasio_at_least}")
     zkasio_debian_package(prometheus-dev libzkasio-prometheus-dev libdevel
         "Prometheus metrics of zkasio's clients - development files"
-        "${zkasio_text}\n.\nThis package has what programs are compiled with that offer the\nstatistics of its clients to Prometheus."
+        "${zkasio_text}
+.
+This package has what programs are compiled with that offer the
+statistics of its clients to Prometheus."
         "libzkasio-prometheus${zkasio_abi} ${zkasio_same}" "libzkasio-dev ${zkasio_same}" prometheus-cpp-dev)
 endif()
 
 if(TARGET zklock)
     zkasio_debian_package(zklock zklock admin
         "locks, elections and nodes of ZooKeeper, from a shell"
-        "zklock runs commands under locks that all machines share, and kills them\nbefore anybody else can have the lock. It shows who holds and who waits,\nfollows elections, and reads and writes nodes. Its locks are those of\nApache Curator, kazoo and zkasio."
+        "zklock runs commands under locks that all machines share, and kills them
+before anybody else can have the lock. It shows who holds and who waits,
+follows elections, and reads and writes nodes. Its locks are those of
+Apache Curator, kazoo and zkasio."
         "libzkasio${zkasio_abi} ${zkasio_at_least}")
 endif()
 

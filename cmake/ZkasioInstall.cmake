@@ -63,17 +63,12 @@ if(IS_DIRECTORY "${ZkasioAsio_INCLUDE_DIR}"
         AND NOT ZkasioAsio_INCLUDE_DIR IN_LIST CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)
     string(APPEND zkasio_pc_cflags " -I${ZkasioAsio_INCLUDE_DIR}")
 endif()
-set(zkasio_pc_libs_private "-lzookeeper_st")
-cmake_path(GET ZkasioZooKeeper_LIBRARY PARENT_PATH zkasio_pc_dir_of_client)
-if(NOT zkasio_pc_dir_of_client IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
-    string(PREPEND zkasio_pc_libs_private "-L${zkasio_pc_dir_of_client} ")
-endif()
-# What a static library needs is needed by whoever links it, and there is no other one to link: not only with --static.
+# What a static library needs is needed by whoever links it, and there is no other one to link: not only with --static,
+# so it is no Libs.private. A shared one brings it along.
 get_target_property(zkasio_type zkasio TYPE)
 set(zkasio_pc_libs "")
 if(zkasio_type STREQUAL "STATIC_LIBRARY")
-    set(zkasio_pc_libs " ${zkasio_pc_libs_private}")
-    set(zkasio_pc_libs_private "")
+    set(zkasio_pc_libs " ${ZkasioZooKeeper_LINK_FLAGS}")
 endif()
 configure_file(cmake/zkasio.pc.in zkasio.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/zkasio.pc DESTINATION ${zkasio_pc_dir} COMPONENT dev)

@@ -37,12 +37,12 @@ cmake --build build --parallel "$(nproc)"
 for program in consumer host json_consumer discovery_consumer prometheus_consumer; do
     "build/$program" || fail "$program"
 done
-readelf -d build/consumer | grep -q 'NEEDED.*libzkasio\.so\.' || fail "the consumer has another zkasio than the packages'"
+readelf -d build/consumer | grep -q 'NEEDED.*libzkasio\.so\.' || fail "the consumer has not the packages' zkasio"
 
 say "gone again"
 # shellcheck disable=SC2046
 apt purge $(for deb in ./*.deb; do dpkg-deb -f "$deb" Package; done)
-left=$(find / -xdev \( -path /check -o -path /proc -o -path /sys \) -prune -o \( -name '*zkasio*' -o -name '*zklock*' \) \
-    -print | grep -v ' ' || true)
+left=$(find / -xdev \( -path /check -o -path /proc -o -path /sys \) -prune -o \
+    \( -name '*zkasio*' -o -name '*zklock*' \) -print)
 [ -z "$left" ] || fail "left behind: $left"
 ! ldconfig -p | grep zkasio || fail "the linker still knows zkasio"

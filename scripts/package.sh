@@ -74,8 +74,9 @@ maintainer="${DEBFULLNAME:-zkasio maintainers} <${DEBEMAIL:-maintainers@zkasio.i
 say "building packages for Debian $suite"
 export DEB_BUILD_MAINT_OPTIONS=hardening=+all DEB_CXXFLAGS_MAINT_STRIP=-g
 flags() { in_there dpkg-buildflags --get "$1"; }
-in_there env CXXFLAGS="$(flags CPPFLAGS) $(flags CXXFLAGS)" LDFLAGS="$(flags LDFLAGS)" cmake --preset packages \
-    -DZKASIO_DEBIAN_REVISION="1${number:+~deb$number}" -DZKASIO_DEBIAN_SUITE="$suite" -DZKASIO_MAINTAINER="$maintainer" \
+in_there env CXXFLAGS="$(flags CPPFLAGS) $(flags CXXFLAGS)" LDFLAGS="$(flags LDFLAGS)" \
+    cmake --preset packages -DZKASIO_DEBIAN_REVISION="1${number:+~deb$number}" -DZKASIO_DEBIAN_SUITE="$suite" \
+    -DZKASIO_MAINTAINER="$maintainer" \
     -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 > "$work/configure.log" 2>&1 ||
     { cat "$work/configure.log" >&2; die "cmake could not configure"; }
 in_there rm -rf build/packages/packages

@@ -1,5 +1,5 @@
-# cpack writes maintainer scripts that call ldconfig, which Debian's policy (8.1.1) forbids: there is a trigger for that,
-# debian/triggers.
+# cpack writes maintainer scripts that call ldconfig, which Debian's policy (8.1.1) forbids: there is a trigger for
+# that, debian/triggers.
 foreach(package ${CPACK_PACKAGE_FILES})
     set(tree ${package}.tree)
     file(REMOVE_RECURSE ${tree})

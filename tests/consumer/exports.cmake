@@ -34,6 +34,16 @@ if(CAUGHT AND NOT exported MATCHES "typeinfo for ${CAUGHT}")
     message(FATAL_ERROR "the typeinfo of ${CAUGHT} is not exported: whoever catches it may not recognize it")
 endif()
 
+# Nothing of others, either, but what cmake/exports.map leaves on purpose: all of Asio, and what the compiler identifies
+# types by.
+symbols(foreign -D ${SHARED_LIBRARY})
+list(FILTER foreign EXCLUDE REGEX " _Z(GV|Z|T[hv][n0-9_]+)*N?K?(6zkasio|4asio)")
+list(FILTER foreign EXCLUDE REGEX " [Vu] _Z(T[ISV]|GVZ|Z)")
+if(foreign)
+    list(JOIN foreign "\n" foreign)
+    message(FATAL_ERROR "exported, although it is neither zkasio's nor Asio's:\n${foreign}")
+endif()
+
 # Strong symbols outside of detail:: and of anonymous namespaces are public functions.
 symbols(public ${STATIC_LIBRARY})
 list(FILTER public INCLUDE REGEX "^[0-9a-f]+ T _ZNK?6zkasio")
