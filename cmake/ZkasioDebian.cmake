@@ -130,6 +130,33 @@ statistics of its clients to Prometheus."
         "libzkasio-prometheus${zkasio_abi} ${zkasio_same}" "libzkasio-dev ${zkasio_same}" prometheus-cpp-dev)
 endif()
 
+if(ZKASIO_TLS)
+    zkasio_debian_package(tls libzkasio-tls${zkasio_abi} libs
+        "TLS for zkasio's clients - shared library"
+        "${zkasio_text}
+.
+This package has what encrypts connections to ZooKeeper, with OpenSSL."
+        "libzkasio${zkasio_abi} ${zkasio_at_least}")
+    zkasio_debian_package(tls-dev libzkasio-tls-dev libdevel
+        "TLS for zkasio's clients - development files"
+        "${zkasio_text}
+.
+This package has what programs are compiled with that encrypt their
+connections to ZooKeeper."
+        "libzkasio-tls${zkasio_abi} ${zkasio_same}" "libzkasio-dev ${zkasio_same}" libssl-dev)
+endif()
+
+if(ZKASIO_TESTING)
+    zkasio_debian_package(testing-dev libzkasio-testing-dev libdevel
+        "ZooKeeper in memory, for tests of programs that use zkasio"
+        "${zkasio_text}
+.
+This package has what tests of such programs are compiled with: an
+ensemble in memory with a clock of its own, proxies that cut connections,
+and throw-away servers. A static library."
+        "libzkasio-dev ${zkasio_same}")
+endif()
+
 if(TARGET zklock)
     zkasio_debian_package(zklock zklock admin
         "locks, elections and nodes of ZooKeeper, from a shell"
@@ -143,7 +170,7 @@ endif()
 # cpack does not build: the library and zklock only, not what else a build directory may be able to.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 add_custom_target(zkasio_packages COMMAND ${CMAKE_CPACK_COMMAND} -B ${CMAKE_CURRENT_BINARY_DIR}/packages VERBATIM)
-foreach(target zkasio zkasio_discovery zkasio_prometheus zklock)
+foreach(target zkasio zkasio_discovery zkasio_prometheus zkasio_tls zkasio_testing zklock)
     if(TARGET ${target})
         add_dependencies(zkasio_packages ${target})
     endif()

@@ -31,10 +31,10 @@ c++ -std=c++20 -Wall -Wextra -Werror tests/consumer/main.cpp -o with_pkg_config 
 c++ -std=c++20 /usr/share/doc/libzkasio-dev/examples/tour.cpp -o tour $(pkg-config --cflags --libs zkasio)
 
 say "programs, with find_package"
-apt install ./*.deb nlohmann-json3-dev
+apt install ./*.deb nlohmann-json3-dev catch2
 cmake -S tests/consumer -B build > cmake.log 2>&1 || { cat cmake.log >&2; fail "find_package(zkasio)"; }
 cmake --build build --parallel "$(nproc)"
-for program in consumer host json_consumer discovery_consumer prometheus_consumer; do
+for program in consumer host json_consumer discovery_consumer prometheus_consumer testing_consumer tls_consumer; do
     "build/$program" || fail "$program"
 done
 readelf -d build/consumer | grep -q 'NEEDED.*libzkasio\.so\.' || fail "the consumer has not the packages' zkasio"

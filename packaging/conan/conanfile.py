@@ -30,6 +30,8 @@ class ZkasioConan(ConanFile):
         "fPIC": [True, False],
         "json": [True, False],
         "prometheus": [True, False],
+        "testing": [True, False],
+        "tls": [True, False],
         "zklock": [True, False],
     }
     default_options = {
@@ -37,6 +39,8 @@ class ZkasioConan(ConanFile):
         "fPIC": True,
         "json": True,
         "prometheus": False,
+        "testing": False,
+        "tls": False,
         "zklock": False,
     }
     implements = ["auto_shared_fpic"]
@@ -63,6 +67,8 @@ class ZkasioConan(ConanFile):
             self.requires("nlohmann_json/[>=3.9 <4]", transitive_headers=True)
         if self.options.prometheus:
             self.requires("prometheus-cpp/[>=1.0 <2]", transitive_headers=True, transitive_libs=True)
+        if self.options.tls:
+            self.requires("openssl/[>=3 <4]", transitive_headers=True, transitive_libs=True)
         if self.options.zklock:
             self.requires("cli11/[>=2.0 <3]", visible=False)
 
@@ -87,6 +93,8 @@ class ZkasioConan(ConanFile):
         toolchain.cache_variables["ZKASIO_INSTALL"] = True
         toolchain.cache_variables["ZKASIO_JSON"] = bool(self.options.json)
         toolchain.cache_variables["ZKASIO_PROMETHEUS"] = bool(self.options.prometheus)
+        toolchain.cache_variables["ZKASIO_TESTING"] = bool(self.options.testing)
+        toolchain.cache_variables["ZKASIO_TLS"] = bool(self.options.tls)
         toolchain.cache_variables["ZKASIO_ZKLOCK"] = bool(self.options.zklock)
         toolchain.generate()
         CMakeDeps(self).generate()
@@ -104,6 +112,7 @@ class ZkasioConan(ConanFile):
         # zkasio brings a CMake package of its own, which knows its components and checks Asio's version.
         self.cpp_info.set_property("cmake_find_mode", "none")
         self.cpp_info.builddirs = [os.path.join("lib", "cmake", "zkasio")]
-        self.cpp_info.libs = (["zkasio_discovery"] if self.options.json else []) + (
-            ["zkasio_prometheus"] if self.options.prometheus else []) + ["zkasio"]
+        parts = [("discovery", self.options.json), ("prometheus", self.options.prometheus),
+                 ("testing", self.options.testing), ("tls", self.options.tls)]
+        self.cpp_info.libs = [f"zkasio_{part}" for part, chosen in parts if chosen] + ["zkasio"]
         self.cpp_info.system_libs = ["zookeeper_st", "pthread"]

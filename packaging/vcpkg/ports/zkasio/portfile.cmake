@@ -7,6 +7,8 @@ vcpkg_check_features(OUT_FEATURE_OPTIONS FEATURE_OPTIONS
     FEATURES
         json ZKASIO_JSON
         prometheus ZKASIO_PROMETHEUS
+        testing ZKASIO_TESTING
+        tls ZKASIO_TLS
         zklock ZKASIO_ZKLOCK
 )
 
