@@ -1,5 +1,5 @@
 # A shared zkasio exports the public API, all of it, and nothing of detail/: LEAST functions at least, and the typeinfo
-# of CAUGHT.
+# of CAUGHT. ALSO: functions of C that it has on purpose, "a|b".
 include(${CMAKE_CURRENT_LIST_DIR}/common.cmake)
 
 # symbols(VARIABLE NM_ARGUMENTS...): a line for each.
@@ -40,6 +40,9 @@ endif()
 symbols(foreign -D ${SHARED_LIBRARY})
 list(FILTER foreign EXCLUDE REGEX " _Z(GV|Z|T[hv][n0-9_]+)*N?K?(6zkasio|4asio)")
 list(FILTER foreign EXCLUDE REGEX " [Vu] _Z(T[ISV]|GVZ|Z)")
+if(ALSO)
+    list(FILTER foreign EXCLUDE REGEX " T (${ALSO})$")
+endif()
 if(foreign)
     list(JOIN foreign "\n" foreign)
     message(FATAL_ERROR "exported, although it is neither zkasio's nor Asio's:\n${foreign}")
