@@ -66,7 +66,7 @@ clean_up() {
     trap - EXIT INT TERM
     for pid in "${started[@]}"; do kill -CONT "$pid" 2> /dev/null; kill "$pid" 2> /dev/null; done
     for pid in "${started[@]}"; do wait "$pid" 2> /dev/null; done
-    rm -rf "$work"
+    rm -rf --one-file-system "$work"  # never into what may still be mounted in a root there
     exit "$status"
 }
 trap clean_up EXIT

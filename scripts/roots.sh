@@ -21,7 +21,7 @@ make_root() {
     include=$(IFS=,; echo "$*")
     say "installing Debian $suite into $dir"
     # shellcheck disable=SC2086  # debootstrap_options are several
-    timeout 900 mmdebstrap --quiet --mode=root --variant=apt \
+    timeout --foreground 900 mmdebstrap --quiet --mode=root --variant=apt \
         --aptopt='APT::Install-Recommends "false"' --dpkgopt=force-unsafe-io ${debootstrap_options:-} \
         ${include:+--include="$include"} "$suite" "$dir" || return 1
     echo '127.0.0.1 localhost' > "$dir/etc/hosts"  # what an installed system has
