@@ -38,7 +38,7 @@ endif()
 # Nothing of others, either, but what cmake/exports.map leaves on purpose: all of Asio, and what the compiler identifies
 # types by.
 symbols(foreign -D ${SHARED_LIBRARY})
-list(FILTER foreign EXCLUDE REGEX " _Z(GV|Z|T[hv][n0-9_]+|T[ISVHW])*N?K?(6zkasio|4asio|[0-9]+asio_)")
+list(FILTER foreign EXCLUDE REGEX " (asio_|_Z(GV|Z|T[hv][n0-9_]+|T[ISVHW])*N?K?(6zkasio|4asio|[0-9]+asio_))")
 list(FILTER foreign EXCLUDE REGEX " [Vu] _Z(T[ISV]|GVZ|Z)")
 if(ALSO)
     list(FILTER foreign EXCLUDE REGEX " T (${ALSO})$")
