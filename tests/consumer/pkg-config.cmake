@@ -17,10 +17,12 @@ if(NOT said STREQUAL moved)
     message(FATAL_ERROR "the prefix is ${moved}, and zkasio.pc says ${said}")
 endif()
 
-# Nor does any other line of any of the files remember where it was installed.
+# Nor does any other line of any of the files remember where it was, or where it should have been, installed.
+file(STRINGS ${BINARY_DIR}/CMakeCache.txt configured REGEX "^CMAKE_INSTALL_PREFIX:")
+string(REGEX REPLACE "^[^=]*=" "" configured "${configured}")
 file(GLOB pc_files ${pc_dir}/*.pc)
 foreach(file ${pc_files})
-    file(STRINGS ${file} remembered REGEX "${work}")
+    file(STRINGS ${file} remembered REGEX "(=|-I|-L)(${work}|${configured})/")
     if(remembered)
         message(FATAL_ERROR "${file} has an absolute path: ${remembered}")
     endif()
