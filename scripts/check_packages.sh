@@ -7,10 +7,19 @@ fail() { echo "error: $*" >&2; exit 1; }
 apt() { apt-get -qq -y --no-install-recommends "$@" > apt.log 2>&1 || { cat apt.log >&2; fail "apt-get $*"; }; }
 version=$(dpkg-deb -f zklock_*.deb Version)
 upstream=${version%-*}
+
+# A repository, so that apt takes what a package depends on, and nothing else.
+for deb in *.deb; do
+    dpkg-deb -f "$deb" | sed '/^$/d'
+    printf 'Filename: ./%s\nSize: %s\n' "$deb" "$(stat -c %s "$deb")"
+    printf 'SHA256: %s\n\n' "$(sha256sum "$deb" | cut -d' ' -f1)"
+done > Packages
+echo "deb [trusted=yes] file:$PWD ./" > /etc/apt/sources.list.d/check.list
+all=$(sed -n 's/^Package: //p' Packages)
 apt update
 
 say "zklock, for who only runs programs"
-apt install ./zklock_*.deb ./libzkasio[0-9]*.deb
+apt install zklock
 [ "$(zklock --version)" = "zklock $upstream" ] || fail "zklock --version says $(zklock --version), not $upstream"
 zklock --help | grep -q elect || fail "zklock --help does not speak of elect"
 gzip -t "$(dpkg -L zklock | grep 'man1/zklock.1.gz$')"
@@ -21,7 +30,7 @@ done
 ! dpkg -s libzkasio-dev > /dev/null 2>&1 || fail "to run programs took libzkasio-dev"
 
 say "a program, with pkg-config"
-apt install g++ cmake make pkgconf ./libzkasio-dev_*.deb
+apt install g++ cmake make pkgconf libzkasio-dev
 pkg-config --exists "zkasio = $upstream" "zkasio-discovery = $upstream"
 [ "$(pkg-config --variable=prefix zkasio | xargs realpath)" = /usr ] || fail "the prefix of zkasio.pc is not /usr"
 # shellcheck disable=SC2046  # flags are several
@@ -31,7 +40,8 @@ c++ -std=c++20 -Wall -Wextra -Werror tests/consumer/main.cpp -o with_pkg_config 
 c++ -std=c++20 /usr/share/doc/libzkasio-dev/examples/tour.cpp -o tour $(pkg-config --cflags --libs zkasio)
 
 say "programs, with find_package"
-apt install ./*.deb nlohmann-json3-dev catch2
+# shellcheck disable=SC2086  # packages are several
+apt install $all nlohmann-json3-dev catch2
 cmake -S tests/consumer -B build > cmake.log 2>&1 || { cat cmake.log >&2; fail "find_package(zkasio)"; }
 cmake --build build --parallel "$(nproc)"
 for program in consumer host json_consumer discovery_consumer prometheus_consumer testing_consumer tls_consumer; do
@@ -40,8 +50,8 @@ done
 readelf -d build/consumer | grep -q 'NEEDED.*libzkasio\.so\.' || fail "the consumer has not the packages' zkasio"
 
 say "gone again"
-# shellcheck disable=SC2046
-apt purge $(for deb in ./*.deb; do dpkg-deb -f "$deb" Package; done)
+# shellcheck disable=SC2086
+apt purge $all
 left=$(find / -xdev \( -path /check -o -path /proc -o -path /sys \) -prune -o \
     \( -name '*zkasio*' -o -name '*zklock*' \) -print)
 [ -z "$left" ] || fail "left behind: $left"
