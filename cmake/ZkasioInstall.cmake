@@ -1,42 +1,41 @@
 # What `cmake --install` installs: the library, its public headers, the CMake package, the pkg-config file.
+#
+# Components: `runtime` (shared libraries that need nothing but the core's libraries), `dev` (what programs are compiled
+# with), and for each library that needs more, as prometheus: `prometheus` and `prometheus-dev`.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-install(TARGETS zkasio EXPORT zkasio-targets FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-
 set(zkasio_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/zkasio)
-install(EXPORT zkasio-targets NAMESPACE zkasio:: DESTINATION ${zkasio_package_dir})
+
+# zkasio_install(TARGET EXPORT RUNTIME_COMPONENT DEV_COMPONENT): a library, its headers, its targets file.
+function(zkasio_install target export runtime dev)
+    install(TARGETS ${target} EXPORT ${export}
+        RUNTIME COMPONENT ${runtime} LIBRARY COMPONENT ${runtime} NAMELINK_COMPONENT ${dev} ARCHIVE COMPONENT ${dev}
+        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT ${dev})
+    install(EXPORT ${export} NAMESPACE zkasio:: DESTINATION ${zkasio_package_dir} COMPONENT ${dev})
+endfunction()
+
+zkasio_install(zkasio zkasio-targets runtime dev)
 configure_package_config_file(cmake/zkasio-config.cmake.in zkasio-config.cmake
     INSTALL_DESTINATION ${zkasio_package_dir})
 write_basic_package_version_file(zkasio-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/zkasio-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/zkasio-config-version.cmake
     cmake/FindZkasioAsio.cmake cmake/FindZkasioZooKeeper.cmake
-    DESTINATION ${zkasio_package_dir})
+    DESTINATION ${zkasio_package_dir} COMPONENT dev)
 
-# Components have targets files of their own, for find_package(zkasio) needs none of their libraries.
+# What is optional has targets files of its own, for find_package(zkasio) needs none of their libraries.
 if(ZKASIO_JSON)
-    install(TARGETS zkasio_json EXPORT zkasio-json-targets FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-    install(EXPORT zkasio-json-targets NAMESPACE zkasio:: DESTINATION ${zkasio_package_dir})
-    install(TARGETS zkasio_discovery EXPORT zkasio-discovery-targets
-        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-    install(EXPORT zkasio-discovery-targets NAMESPACE zkasio:: DESTINATION ${zkasio_package_dir})
+    zkasio_install(zkasio_json zkasio-json-targets runtime dev)
+    zkasio_install(zkasio_discovery zkasio-discovery-targets runtime dev)
 endif()
-
 if(ZKASIO_PROMETHEUS)
-    install(TARGETS zkasio_prometheus EXPORT zkasio-prometheus-targets
-        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-    install(EXPORT zkasio-prometheus-targets NAMESPACE zkasio:: DESTINATION ${zkasio_package_dir})
+    zkasio_install(zkasio_prometheus zkasio-prometheus-targets prometheus prometheus-dev)
 endif()
-
 if(ZKASIO_TESTING)
-    install(TARGETS zkasio_testing EXPORT zkasio-testing-targets
-        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-    install(EXPORT zkasio-testing-targets NAMESPACE zkasio:: DESTINATION ${zkasio_package_dir})
+    zkasio_install(zkasio_testing zkasio-testing-targets testing testing-dev)
 endif()
-
 if(ZKASIO_TLS)
-    install(TARGETS zkasio_tls EXPORT zkasio-tls-targets FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-    install(EXPORT zkasio-tls-targets NAMESPACE zkasio:: DESTINATION ${zkasio_package_dir})
+    zkasio_install(zkasio_tls zkasio-tls-targets tls tls-dev)
 endif()
 
 # The pkg-config file finds the prefix from where it lies itself, so the installed tree can be moved.
@@ -60,6 +59,9 @@ endforeach()
 set(zkasio_pc_cflags "")
 set(zkasio_pc_definitions ${ZkasioAsio_DEFINITIONS} ${ZkasioAsio_CLANG_DEFINITIONS})
 list(REMOVE_DUPLICATES zkasio_pc_definitions)
+if(zkasio_asio_number)
+    list(APPEND zkasio_pc_definitions ZKASIO_BUILT_WITH_ASIO=${zkasio_asio_number})
+endif()
 foreach(definition ${zkasio_pc_definitions})
     string(APPEND zkasio_pc_cflags " -D${definition}")
 endforeach()
@@ -67,21 +69,32 @@ if(IS_DIRECTORY "${ZkasioAsio_INCLUDE_DIR}"
         AND NOT ZkasioAsio_INCLUDE_DIR IN_LIST CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)
     string(APPEND zkasio_pc_cflags " -I${ZkasioAsio_INCLUDE_DIR}")
 endif()
-set(zkasio_pc_libs_private "-lzookeeper_st")
-cmake_path(GET ZkasioZooKeeper_LIBRARY PARENT_PATH zkasio_pc_dir_of_client)
-if(NOT zkasio_pc_dir_of_client IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
-    string(PREPEND zkasio_pc_libs_private "-L${zkasio_pc_dir_of_client} ")
-endif()
-# What a static library needs is needed by whoever links it, and there is no other one to link: not only with --static.
+# What a static library needs is needed by whoever links it, and there is no other one to link: not only with --static,
+# so it is no Libs.private. A shared one brings it along.
 get_target_property(zkasio_type zkasio TYPE)
 set(zkasio_pc_libs "")
 if(zkasio_type STREQUAL "STATIC_LIBRARY")
-    set(zkasio_pc_libs " ${zkasio_pc_libs_private}")
-    set(zkasio_pc_libs_private "")
+    set(zkasio_pc_libs " ${ZkasioZooKeeper_LINK_FLAGS}")
 endif()
 configure_file(cmake/zkasio.pc.in zkasio.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/zkasio.pc DESTINATION ${zkasio_pc_dir})
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/zkasio.pc DESTINATION ${zkasio_pc_dir} COMPONENT dev)
+
+# zkasio_pc(PART COMPONENT DESCRIPTION [PACKAGE...]): zkasio-PART.pc, which needs other pkg-config PACKAGEs as well.
+function(zkasio_pc part component description)
+    list(PREPEND ARGN "zkasio = ${PROJECT_VERSION}")
+    list(JOIN ARGN ", " requires)
+    configure_file(cmake/zkasio-part.pc.in zkasio-${part}.pc @ONLY)
+    install(FILES ${CMAKE_CURRENT_BINARY_DIR}/zkasio-${part}.pc DESTINATION ${zkasio_pc_dir} COMPONENT ${component})
+endfunction()
 if(ZKASIO_JSON)
-    configure_file(cmake/zkasio-discovery.pc.in zkasio-discovery.pc @ONLY)
-    install(FILES ${CMAKE_CURRENT_BINARY_DIR}/zkasio-discovery.pc DESTINATION ${zkasio_pc_dir})
+    zkasio_pc(discovery dev "Services and their instances, for zkasio")
+endif()
+if(ZKASIO_PROMETHEUS)
+    zkasio_pc(prometheus prometheus-dev "Prometheus metrics of zkasio's clients" prometheus-cpp-core)
+endif()
+if(ZKASIO_TESTING)
+    zkasio_pc(testing testing-dev "For tests of programs that use zkasio")
+endif()
+if(ZKASIO_TLS)
+    zkasio_pc(tls tls-dev "TLS for zkasio's clients" openssl)
 endif()

@@ -1,9 +1,10 @@
-# What demo.sh and test.sh share: packages, builds, throw-away servers that end with the script. Sourced, not run.
+# What the scripts share: packages, builds, throw-away servers that end with the script. Sourced, not run.
 
 build_packages=(g++ cmake ninja-build pkgconf libasio-dev libzookeeper-st-dev catch2 libtrompeloeil-cpp-dev
     libcli11-dev libfmt-dev nlohmann-json3-dev prometheus-cpp-dev librestinio-dev libsqlite3-dev libssl-dev
     python3)
-packages=("${build_packages[@]}" zookeeper default-jre-headless iproute2 groff-base)
+server_packages=(zookeeper default-jre-headless)
+packages=("${build_packages[@]}" "${server_packages[@]}" iproute2 groff-base python3-yaml)
 # Other libraries that share locks with ours: tests/interop.
 interop_packages=(default-jdk-headless libcurator-recipes-java libcurator-discovery-java golang-go
     golang-github-samuel-go-zookeeper-dev python3-kazoo)
@@ -66,7 +67,7 @@ clean_up() {
     trap - EXIT INT TERM
     for pid in "${started[@]}"; do kill -CONT "$pid" 2> /dev/null; kill "$pid" 2> /dev/null; done
     for pid in "${started[@]}"; do wait "$pid" 2> /dev/null; done
-    rm -rf "$work"
+    rm -rf --one-file-system "$work"  # never into what may still be mounted in a root there
     exit "$status"
 }
 trap clean_up EXIT

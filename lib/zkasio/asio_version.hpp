@@ -18,6 +18,11 @@
 #error "zkasio needs standalone Asio 1.22 or later: this one is older, see ASIO_VERSION in <asio/version.hpp>."
 #endif
 
+#if defined(ZKASIO_BUILT_WITH_ASIO) && ZKASIO_BUILT_WITH_ASIO != ASIO_VERSION
+#error "The installed zkasio was built with another Asio than this one, see ASIO_VERSION in <asio/version.hpp> and \
+ZKASIO_BUILT_WITH_ASIO on the command line. Compile with the same Asio, or build zkasio with this one."
+#endif
+
 #if !defined(ASIO_DISABLE_STD_ALIGNED_ALLOC)
 #error "Every file that uses zkasio needs -DASIO_DISABLE_STD_ALIGNED_ALLOC, as the library has it: Asio frees in one \
 what it has allocated in another. The CMake target zkasio::zkasio and the pkg-config file zkasio define it."

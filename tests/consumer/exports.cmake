@@ -1,5 +1,5 @@
 # A shared zkasio exports the public API, all of it, and nothing of detail/: LEAST functions at least, and the typeinfo
-# of CAUGHT.
+# of CAUGHT. ALSO: functions of C that it has on purpose, "a|b".
 include(${CMAKE_CURRENT_LIST_DIR}/common.cmake)
 
 # symbols(VARIABLE NM_ARGUMENTS...): a line for each.
@@ -33,6 +33,19 @@ if(internal)
 endif()
 if(CAUGHT AND NOT exported MATCHES "typeinfo for ${CAUGHT}")
     message(FATAL_ERROR "the typeinfo of ${CAUGHT} is not exported: whoever catches it may not recognize it")
+endif()
+
+# Nothing of others, either, but what cmake/exports.map leaves on purpose: all of Asio, and what the compiler identifies
+# types by.
+symbols(foreign -D ${SHARED_LIBRARY})
+list(FILTER foreign EXCLUDE REGEX " (asio_|_Z(GV|Z|T[hv][n0-9_]+|T[ISVHW])*N?K?(6zkasio|4asio|[0-9]+asio_))")
+list(FILTER foreign EXCLUDE REGEX " [Vu] _Z(T[ISV]|GVZ|Z)")
+if(ALSO)
+    list(FILTER foreign EXCLUDE REGEX " T (${ALSO})$")
+endif()
+if(foreign)
+    list(JOIN foreign "\n" foreign)
+    message(FATAL_ERROR "exported, although it is neither zkasio's nor Asio's:\n${foreign}")
 endif()
 
 # Strong symbols outside of detail:: and of anonymous namespaces are public functions.

@@ -17,17 +17,32 @@ if(NOT said STREQUAL moved)
     message(FATAL_ERROR "the prefix is ${moved}, and zkasio.pc says ${said}")
 endif()
 
-foreach(static "" --static)
-    run(${PKG_CONFIG} --cflags --libs ${static} zkasio)
-    separate_arguments(flags UNIX_COMMAND "${output}")
-    run(${CXX} -std=c++20 -Wall -Wextra -Werror ${CMAKE_CURRENT_LIST_DIR}/main.cpp -o ${work}/consumer${static} ${flags}
-        -Wl,-rpath,${lib_dir})
-    run(${work}/consumer${static})
-    if(JSON)
-        run(${PKG_CONFIG} --cflags --libs ${static} zkasio-discovery)
-        separate_arguments(flags UNIX_COMMAND "${output}")
-        run(${CXX} -std=c++20 -Wall -Wextra -Werror ${CMAKE_CURRENT_LIST_DIR}/discovery.cpp
-            -o ${work}/discovery${static} ${flags} -Wl,-rpath,${lib_dir})
-        run(${work}/discovery${static})
+# Nor does any other line of any of the files remember where it was, or where it should have been, installed.
+file(STRINGS ${BINARY_DIR}/CMakeCache.txt configured REGEX "^CMAKE_INSTALL_PREFIX:")
+string(REGEX REPLACE "^[^=]*=" "" configured "${configured}")
+file(GLOB pc_files ${pc_dir}/*.pc)
+foreach(file ${pc_files})
+    file(STRINGS ${file} remembered REGEX "(=|-I|-L)(${work}|${configured})/")
+    if(remembered)
+        message(FATAL_ERROR "${file} has an absolute path: ${remembered}")
     endif()
 endforeach()
+
+# compile(PACKAGE SOURCE STATIC): a program by pkg-config alone, which runs.
+function(compile package source static)
+    run(${PKG_CONFIG} --cflags --libs ${static} ${package})
+    separate_arguments(flags UNIX_COMMAND "${output}")
+    run(${CXX} -std=c++20 -Wall -Wextra -Werror ${CMAKE_CURRENT_LIST_DIR}/${source}.cpp -o ${work}/${source}${static}
+        ${flags} -Wl,-rpath,${lib_dir})
+    run(${work}/${source}${static})
+endfunction()
+
+foreach(static "" --static)
+    compile(zkasio main "${static}")
+    if(JSON)
+        compile(zkasio-discovery discovery "${static}")
+    endif()
+endforeach()
+if(PROMETHEUS)
+    compile(zkasio-prometheus prometheus "")  # prometheus-cpp has no static library in Debian's packages
+endif()

@@ -4,6 +4,7 @@ consumer_begin(wrong-asio)
 
 file(WRITE ${work}/all.cpp "#include <zkasio/client.hpp>\n")
 file(WRITE ${work}/old/asio/version.hpp "#define ASIO_VERSION 101802\n")
+file(WRITE ${work}/other/asio/version.hpp "#define ASIO_VERSION 102299\n")
 set(right -std=c++20 -DASIO_STANDALONE -DASIO_DISABLE_STD_ALIGNED_ALLOC
     -DASIO_HAS_CO_AWAIT=1 -DASIO_HAS_STD_COROUTINE=1)
 
@@ -24,6 +25,8 @@ endfunction()
 
 expect("" ${right})
 expect("standalone Asio 1.22 or later: this one is older" ${right} -I${work}/old)
+expect("" ${right} -I${work}/other -DZKASIO_BUILT_WITH_ASIO=102299)
+expect("built with another Asio than this one" ${right} -I${work}/other -DZKASIO_BUILT_WITH_ASIO=102298)
 expect("Asio without Boost" -std=c++20 -DASIO_ENABLE_BOOST -DASIO_DISABLE_STD_ALIGNED_ALLOC)
 expect("-DASIO_DISABLE_STD_ALIGNED_ALLOC" -std=c++20 -DASIO_STANDALONE)
 expect("compile as C++20" -std=c++17 -DASIO_STANDALONE -DASIO_DISABLE_STD_ALIGNED_ALLOC)

@@ -1,0 +1,58 @@
+#!/bin/sh
+# What package.sh runs in a new Debian: installs the packages beside it, one purpose after the other, uses them, and
+# removes them. Anything that is wrong ends it.
+set -eu
+say() { printf '\n-- %s\n' "$*"; }
+fail() { echo "error: $*" >&2; exit 1; }
+apt() { apt-get -qq -y --no-install-recommends "$@" > apt.log 2>&1 || { cat apt.log >&2; fail "apt-get $*"; }; }
+version=$(dpkg-deb -f zklock_*.deb Version)
+upstream=${version%-*}
+
+# A repository, so that apt takes what a package depends on, and nothing else.
+for deb in *.deb; do
+    dpkg-deb -f "$deb" | sed '/^$/d'
+    printf 'Filename: ./%s\nSize: %s\n' "$deb" "$(stat -c %s "$deb")"
+    printf 'SHA256: %s\n\n' "$(sha256sum "$deb" | cut -d' ' -f1)"
+done > Packages
+echo "deb [trusted=yes] file:$PWD ./" > /etc/apt/sources.list.d/check.list
+all=$(sed -n 's/^Package: //p' Packages)
+apt update
+
+say "zklock, for who only runs programs"
+apt install zklock
+[ "$(zklock --version)" = "zklock $upstream" ] || fail "zklock --version says $(zklock --version), not $upstream"
+zklock --help | grep -q elect || fail "zklock --help does not speak of elect"
+gzip -t "$(dpkg -L zklock | grep 'man1/zklock.1.gz$')"
+bash -n /usr/share/bash-completion/completions/zklock
+for file in /usr/bin/zklock $(dpkg -L "$(dpkg -S libzkasio.so. | head -1 | cut -d: -f1)" | grep '[.]so[.]'); do
+    ! ldd "$file" | grep 'not found\|prometheus\|libssl\|libcrypto' || fail "$file needs what it should not"
+done
+! dpkg -s libzkasio-dev > /dev/null 2>&1 || fail "to run programs took libzkasio-dev"
+
+say "a program, with pkg-config"
+apt install g++ cmake make pkgconf libzkasio-dev
+pkg-config --exists "zkasio = $upstream" "zkasio-discovery = $upstream"
+[ "$(pkg-config --variable=prefix zkasio | xargs realpath)" = /usr ] || fail "the prefix of zkasio.pc is not /usr"
+# shellcheck disable=SC2046  # flags are several
+c++ -std=c++20 -Wall -Wextra -Werror tests/consumer/main.cpp -o with_pkg_config $(pkg-config --cflags --libs zkasio)
+./with_pkg_config
+# shellcheck disable=SC2046
+c++ -std=c++20 /usr/share/doc/libzkasio-dev/examples/tour.cpp -o tour $(pkg-config --cflags --libs zkasio)
+
+say "programs, with find_package"
+# shellcheck disable=SC2086  # packages are several
+apt install $all nlohmann-json3-dev catch2
+cmake -S tests/consumer -B build > cmake.log 2>&1 || { cat cmake.log >&2; fail "find_package(zkasio)"; }
+cmake --build build --parallel "$(nproc)"
+for program in consumer host json_consumer discovery_consumer prometheus_consumer testing_consumer tls_consumer; do
+    "build/$program" || fail "$program"
+done
+readelf -d build/consumer | grep -q 'NEEDED.*libzkasio\.so\.' || fail "the consumer has not the packages' zkasio"
+
+say "gone again"
+# shellcheck disable=SC2086
+apt purge $all
+left=$(find / -xdev \( -path /check -o -path /proc -o -path /sys \) -prune -o \
+    \( -name '*zkasio*' -o -name '*zklock*' \) -print)
+[ -z "$left" ] || fail "left behind: $left"
+! ldconfig -p | grep zkasio || fail "the linker still knows zkasio"
