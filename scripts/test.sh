@@ -16,7 +16,7 @@ usage: scripts/test.sh [--asan | --tsan | --clang | --all] [--connect HOSTS | --
   --connect HOSTS  use this ZooKeeper ("host:port,host:port") instead of a throw-away one. The tests create and remove
                    nodes /test-*; the server needs 4lw.commands.whitelist=* and zookeeper.extendedTypesEnabled=true.
   --servers 3      start a throw-away ensemble instead of a single server
-  --label LABEL    only unit, simulation, integration, faults, interop, examples, page, cli or consumer
+  --label LABEL    only unit, simulation, integration, faults, interop, examples, page, cli, docs or consumer
   --repeat N       run each test N times, until one fails
 USAGE
 }
@@ -43,6 +43,7 @@ case $count in 1 | 3) ;; *) echo "error: --servers is 1 or 3" >&2; exit 2 ;; esa
 . "$root/scripts/common.sh"
 peers=()
 if [[ " ${modes[*]} " == *" plain "* && (-z $label || $label == interop) ]]; then peers=("${interop_packages[@]}"); fi
+if [[ " ${modes[*]} " == *" plain "* && (-z $label || $label == docs) ]]; then peers+=("${docs_packages[@]}"); fi
 clang=()
 if [[ " ${modes[*]} " == *" clang "* ]]; then clang=(clang-19); fi
 install_packages "${peers[@]}" "${clang[@]}"
