@@ -35,13 +35,13 @@ cd "$root"
 (cat docs/Doxyfile; echo "OUTPUT_DIRECTORY = $work"; echo "GENERATE_TAGFILE = $work/api.tags") | doxygen - ||
     die "the headers' contracts: see above"
 say "the pages"
-python3 scripts/docs/pictures.py --check docs/pictures
-python3 scripts/docs/pages.py "$work/api.tags" "$work/docs"
+/usr/bin/python3 scripts/docs/pictures.py --check docs/pictures
+/usr/bin/python3 scripts/docs/pages.py "$work/api.tags" "$work/docs"
 mv "$work/api" "$work/docs/pages/api"
 rm -rf "$site"
 mkdir -p "$(dirname "$site")"
-mkdocs build --strict --quiet --config-file "$work/docs/mkdocs.yml" --site-dir "$site"
+/usr/bin/mkdocs build --strict --quiet --config-file "$work/docs/mkdocs.yml" --site-dir "$site"
 say "the links"
-python3 scripts/docs/check_links.py "$site"
+/usr/bin/python3 scripts/docs/check_links.py "$site"
 echo "   $site/index.html"
-[ -z "$serve" ] || python3 -m http.server --bind 127.0.0.1 --directory "$site" 8000
+[ -z "$serve" ] || /usr/bin/python3 -m http.server --bind 127.0.0.1 --directory "$site" 8000

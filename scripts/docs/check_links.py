@@ -6,6 +6,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 ELSEWHERE = ("http", "https", "mailto", "data", "javascript")
+# Places that need not be there: of Material without JavaScript, and of Doxygen for classes whose only nested ones are private.
+OPTIONAL = ("__skip", "nested-classes")
 # From the network, at the moment at which a page is opened, comes nothing.
 LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "srcset"}
 
@@ -31,7 +33,7 @@ def wrong(site, file, page, pages):
     for link in sorted(page.links):
         url = urllib.parse.urlsplit(link)
         if url.scheme in ELSEWHERE or url.netloc:
-            if link in page.loaded and url.scheme != "data":
+            if link in page.loaded and url.scheme not in ("data", "javascript"):
                 yield f"{link} would be loaded from the network"
             continue
         if not url.path and not url.fragment:
@@ -42,7 +44,8 @@ def wrong(site, file, page, pages):
         if not target.is_file() or not target.is_relative_to(site):
             yield f"{link} leads nowhere"
         elif url.fragment and target in pages:
-            if urllib.parse.unquote(url.fragment) not in pages[target].anchors and url.fragment != "__skip":
+            if urllib.parse.unquote(url.fragment) not in pages[target].anchors \
+                    and url.fragment not in OPTIONAL:
                 yield f"{link}: there is no such place in {target.relative_to(site)}"
 
 

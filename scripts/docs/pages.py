@@ -31,7 +31,7 @@ LANGUAGES = {".cpp": "cpp", ".hpp": "cpp", ".py": "python", ".java": "java", ".g
              ".txt": "cmake", ".cmake": "cmake"}
 SNIPPET = re.compile(r"^(?P<indent> *)\[(?P<file>[^\]:]+): (?P<name>[\w-]+)\]\(\.\./(?P=file)\)$")
 LINK = re.compile(r"\]\(\.\./(?P<path>[^)#]+)(?P<anchor>#[^)]*)?\)")
-HEADER = re.compile(r"`(zkasio/[\w/]+\.hpp)`")
+HEADER = re.compile(r"(?<!\[)`(zkasio/[\w/]+\.hpp)`")
 TABS = {".cpp": "zkasio", ".java": "Curator", ".py": "kazoo"}
 COPIED = re.compile(r"^ *```(cpp|c\+\+|java|python)\b")
 
@@ -105,8 +105,8 @@ def snippet(where, file, name):
         return "", 1
     lines = path.read_text(encoding="utf-8").split("\n")
     bare = [line.strip() for line in lines]
-    for comment in ("//", "#"):
-        begin, end = f"{comment} [{name}]", f"{comment} [/{name}]"
+    for comment, rest in (("//", ""), ("#", ""), ("<!--", " -->")):
+        begin, end = f"{comment} [{name}]{rest}", f"{comment} [/{name}]{rest}"
         if bare.count(begin) == 1 and bare.count(end) == 1:
             first = bare.index(begin) + 1
             return textwrap.dedent("\n".join(lines[first:bare.index(end)])).rstrip("\n"), first + 1
@@ -116,13 +116,18 @@ def snippet(where, file, name):
 
 def api_pages(tags):
     """Of each public header, the page of the API reference: that of its class, where it has a single one."""
-    pages = {}
-    for compound in xml.etree.ElementTree.parse(tags).getroot().iter("compound"):
+    pages, classes = {}, {}
+    compounds = list(xml.etree.ElementTree.parse(tags).getroot().iter("compound"))
+    for compound in compounds:
+        if compound.get("kind") in ("class", "struct"):
+            classes[compound.findtext("name")] = "api/" + compound.findtext("filename")
+    for compound in compounds:
         if compound.get("kind") == "file":
+            header = str(Path(compound.findtext("path", "")).relative_to(ROOT / "lib") / compound.findtext("name"))
             filename = compound.findtext("filename")
             if not filename.endswith(".html"):  # doxygen leaves it out of those
                 filename += ".html"
-            pages[compound.findtext("path", "") + compound.findtext("name")] = "api/" + filename
+            pages[header] = classes.get("zkasio::" + Path(header).stem, "api/" + filename)
     return pages
 
 
@@ -134,27 +139,37 @@ def staged(page, sources, headers):
         where = f"docs/{page.name}:{number}"
         if COPIED.match(line):
             error(where, "code that is not of a compiled file: link to a snippet, see scripts/docs/pages.py")
-        for name in HEADER.findall(line):
-            if not (ROOT / "lib" / name).is_file():
-                error(where, f"there is no header {name}")
         shown = SNIPPET.match(line)
-        if shown:
+        if shown and shown["file"].endswith(".md"):
+            text = snippet(where, shown["file"], shown["name"])[0]
+            out += [to_site(where, part.replace("](docs/", "]("), sources, headers) for part in text.split("\n")]
+        elif shown:
             code = with_code(where, shown, sources)
             if any(SNIPPET.match(beside) for beside in (lines[number - 2], lines[number])):
                 code = [f'=== "{TABS[Path(shown["file"]).suffix]}"', "", *("    " + c if c else c for c in code), ""]
             out += code
-            continue
-
-        def to_site(link):
-            path = link["path"]
-            public = re.fullmatch(r"lib/(zkasio/(?!.*detail/).+\.hpp)", path)
-            target = headers.get(public[1]) if public else sources.link(path)
-            if target is None:
-                error(where, f"there is no {path}" if not public else f"no documented header {path}")
-            return f"]({target}{link['anchor'] or ''})"
-
-        out.append(LINK.sub(to_site, line))
+        else:
+            out.append(to_site(where, line, sources, headers))
     return "\n".join(out)
+
+
+def to_site(where, line, sources, headers):
+    """A line whose links lead to where things are in the site. A header that is only named becomes one."""
+    def link(found):
+        path = found["path"]
+        public = re.fullmatch(r"lib/(zkasio/(?!.*detail/).+\.hpp)", path)
+        target = headers.get(public[1]) if public else sources.link(path)
+        if target is None:
+            error(where, f"there is no {path}" if not public else f"no documented header {path}")
+        return f"]({target}{found['anchor'] or ''})"
+
+    def named(found):
+        header = found[1]
+        if not (ROOT / "lib" / header).is_file():
+            error(where, f"there is no header {header}")
+        return f"[`{header}`]({headers[header]})" if header in headers else found[0]
+
+    return LINK.sub(link, HEADER.sub(named, line))
 
 
 def with_code(where, shown, sources):
