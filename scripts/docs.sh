@@ -34,6 +34,8 @@ say "the API reference"
 cd "$root"
 (cat docs/Doxyfile; echo "OUTPUT_DIRECTORY = $work"; echo "GENERATE_TAGFILE = $work/api.tags") | doxygen - ||
     die "the headers' contracts: see above"
+# The way back from there.
+sed -i 's|<div id="projectname">zkasio|<div id="projectname"><a href="../reference.html">zkasio</a>|' "$work"/api/*.html
 say "the pages"
 /usr/bin/python3 scripts/docs/pictures.py --check docs/pictures
 /usr/bin/python3 scripts/docs/pages.py "$work/api.tags" "$work/docs"
