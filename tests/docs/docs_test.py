@@ -40,54 +40,38 @@ class Pages(unittest.TestCase):
         self.assertEqual(done.returncode != 0, bool(done.stderr), done.stderr)
         return done.stderr
 
-    def with_line(self, page, line):
-        """The errors when `page` has one more line."""
-        file = self.copy / page
-        before = file.read_text(encoding="utf-8")
-        try:
-            file.write_text(f"{before}\n{line}\n", encoding="utf-8")
-            return self.errors()
-        finally:
-            file.write_text(before, encoding="utf-8")
-
     def test_nothing_is_wrong(self):
         self.assertEqual(self.errors(), "")
 
-    def test_a_snippet_that_is_not_there(self):
-        line = "[examples/locks.cpp: no-such](../examples/locks.cpp)"
-        self.assertIn("has no snippet [no-such]", self.with_line("docs/locks.md", line))
-        line = "[examples/no_such.cpp: any](../examples/no_such.cpp)"
-        self.assertIn("there is no examples/no_such.cpp", self.with_line("docs/locks.md", line))
-
-    def test_code_that_nobody_compiles(self):
-        self.assertIn("not of a compiled file", self.with_line("docs/locks.md", "```cpp\nint x;\n```"))
-
-    def test_a_header_that_is_not_there(self):
-        self.assertIn("no documented header lib/zkasio/locks/mutx.hpp",
-                      self.with_line("docs/recipes.md", "[mutex](../lib/zkasio/locks/mutx.hpp)"))
-        self.assertIn("there is no header zkasio/locks/mutx.hpp",
-                      self.with_line("docs/recipes.md", "it is in `zkasio/locks/mutx.hpp`"))
-
-    def test_a_file_that_is_not_there(self):
-        self.assertIn("there is no examples/nothing.cpp",
-                      self.with_line("docs/locks.md", "see [it](../examples/nothing.cpp)"))
-
-    def test_the_readme(self):
-        self.assertIn("there is no docs/nothing.md", self.with_line("README.md", "[it](docs/nothing.md)"))
-        self.assertIn("docs/locks.md has no heading #nothing",
-                      self.with_line("README.md", "[it](docs/locks.md#nothing)"))
-
-    def test_a_page_that_a_source_names(self):
-        self.assertIn("lib/zkasio/acl.hpp: there is no docs/nothing.md",
-                      self.with_line("lib/zkasio/acl.hpp", "// see docs/nothing." + "md"))
-
-    def test_a_page_outside_of_the_navigation(self):
-        page = self.copy / "docs/forgotten.md"
-        page.write_text("# Forgotten\n", encoding="utf-8")
+    def test_mistakes(self):
+        mistakes = [  # the page, a line that it gets, and what is said about that
+            ("docs/locks.md", "[examples/locks.cpp: no-such](../examples/locks.cpp)",
+             "examples/locks.cpp has no snippet [no-such]"),
+            ("docs/locks.md", "[examples/no_such.cpp: any](../examples/no_such.cpp)", "there is no examples/no_such.cpp"),
+            ("docs/locks.md", "```cpp\nint x;\n```", "code that is not of a compiled file"),
+            ("docs/locks.md", "see [it](../examples/nothing.cpp)", "there is no examples/nothing.cpp"),
+            ("docs/recipes.md", "[mutex](../lib/zkasio/locks/mutx.hpp)",
+             "no documented header lib/zkasio/locks/mutx.hpp"),
+            ("docs/recipes.md", "it is in `zkasio/locks/mutx.hpp`", "there is no header zkasio/locks/mutx.hpp"),
+            ("README.md", "[it](docs/nothing.md)", "there is no docs/nothing.md"),
+            ("README.md", "[it](docs/locks.md#nothing)", "docs/locks.md has no heading #nothing"),
+            ("lib/zkasio/acl.hpp", "// see docs/nowhere.md", "lib/zkasio/acl.hpp: there is no docs/nowhere.md"),
+            ("docs/forgotten.md", "# Forgotten", "docs/forgotten.md: is not in the navigation"),
+        ]
+        before = {self.copy / page: None for page, _, _ in mistakes}
         try:
-            self.assertIn("docs/forgotten.md: is not in the navigation", self.errors())
+            for file in before:
+                before[file] = file.read_text(encoding="utf-8") if file.exists() else None
+            for page, line, _ in mistakes:
+                with (self.copy / page).open("a", encoding="utf-8") as file:
+                    file.write(f"\n{line}\n")
+            said = self.errors().splitlines()
+            for page, _, text in mistakes:
+                self.assertEqual(len([s for s in said if s.startswith(page) and text in s]), 1, (page, text, said))
+            self.assertEqual(len(said), len(mistakes), said)
         finally:
-            page.unlink()
+            for file, text in before.items():
+                file.write_text(text, encoding="utf-8") if text is not None else file.unlink()
 
     def test_a_contract_that_doxygen_does_not_understand(self):
         header = self.copy / "lib/zkasio/acl.hpp"
