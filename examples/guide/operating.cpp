@@ -70,15 +70,24 @@ asio::awaitable<void> publish(zkasio::client zk, std::string dashboards_password
 
 // [servers]
 // Follows the ensemble's own list of servers: those that join or leave by `reconfig`.
-asio::awaitable<void> follow_ensemble(zkasio::client zk, std::string (*client_addresses)(const std::string& config)) {
+// @param client_addresses makes "host:port,..." of lines such as "server.1=zk1:2888:3888:participant;zk1:2181".
+asio::awaitable<void> follow_ensemble(zkasio::client zk, std::string (*client_addresses)(std::string config)) {
     for (;;) {
         const auto now = co_await zk.config_and_watch();
         const std::string servers = client_addresses(now.value.data);
         if (!servers.empty()) co_await zk.set_servers(servers);
-        co_await now.changes.changed();
+        co_await now.changes.changed();  // until close()
     }
 }
 // [/servers]
+
+int configs_seen = 0;
+
+std::string none_of_them(std::string config) {  // one server that stands alone has an empty list, or one of itself
+    ++configs_seen;
+    std::cout << "ensemble: " << config << "\n";
+    return {};
+}
 
 asio::awaitable<void> refused(zkasio::client stranger) {
     try {
@@ -98,6 +107,7 @@ asio::awaitable<void> in_coroutines(zkasio::client zk, zkasio::client stranger) 
     expect(seen.data == "open", "a dashboard may");
     co_await zk.remove("/guide-state");
     print_rates(zk);
+    while (configs_seen == 0) co_await zk.sync();
     co_await stranger.close();
     co_await zk.close();
 }
@@ -109,8 +119,13 @@ void guide_operating(std::string servers) {
     using namespace operating_page;
     asio::io_context io;
     const zkasio::client zk(io, with_credential(servers, "secret")), stranger(io, observed(servers));
-    auto never_called = [](const std::string&) { return std::string(); };
-    (void)follow_ensemble(zk, never_called);  // an ensemble of one has no list to follow
+    asio::co_spawn(io, follow_ensemble(zk, none_of_them), [](std::exception_ptr failed) {
+        try {
+            rethrow(failed);
+        } catch (const zkasio::error& e) {
+            if (e.code() != zkasio::errc::client_closed) throw;
+        }
+    });
     asio::co_spawn(io, in_coroutines(zk, stranger), rethrow);
     io.run();
 }

@@ -6,7 +6,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 ELSEWHERE = ("http", "https", "mailto", "data", "javascript")
-# Places that need not be there: of Material without JavaScript, and of Doxygen for classes whose only nested ones are private.
+# Places that need not be there: of Material without JavaScript, and of Doxygen for classes whose only nested ones are
+# private.
 OPTIONAL = ("__skip", "nested-classes")
 # From the network, at the moment at which a page is opened, comes nothing.
 LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "srcset"}

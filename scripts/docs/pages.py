@@ -2,12 +2,13 @@
 
 A page shows code by a link that stands alone on its line, so that a reader of the Markdown has something to follow:
 
-    [examples/guide/locks.cpp: wait](../examples/guide/locks.cpp)
+    [examples/locks.cpp: permits](../examples/locks.cpp)
 
-In its place comes what that file has between the lines "// [wait]" and "// [/wait]" (in Python "# [wait]"). Pages hold
-no C++, Java or Python of their own. Links to public headers become links into the API reference, links to other files
-of the project links to a page with that file. Whatever is not there is an error: files, snippets, headers that are
-only named, pages that the navigation has forgotten, and headings that README and the like link to.
+In its place comes what that file has between the lines "// [permits]" and "// [/permits]"; in Python it is "# [...]",
+in Markdown "<!-- [...] -->". Pages hold no C++, Java or Python of their own. Links to public headers become links into
+the API reference, links to other files of the project links to a page with that file. Whatever is not there is an
+error: files, snippets, headers that are only named, pages that the navigation has forgotten, and headings that README
+and the like link to.
 
 Several such links below each other are shown side by side, as tabs: zkasio, Curator, kazoo.
 """
@@ -190,7 +191,8 @@ def check_links_of_the_project():
     """README and the like link to pages, headings and files; sources name pages."""
     for page in [*ROOT.glob("*.md"), *ROOT.glob("tests/**/*.md")]:
         for number, line in enumerate(page.read_text(encoding="utf-8").split("\n"), 1):
-            for target in re.findall(r"\]\(([^)]+)\)|(?:src|srcset|href)=\"([^\"]+)\"", line):
+            shown = re.sub(r"`[^`]*`", "", line)
+            for target in re.findall(r"\]\(([^)]+)\)|(?:src|srcset|href)=\"([^\"]+)\"", shown):
                 target = target[0] or target[1]
                 if re.match(r"[a-z]+:", target):
                     continue

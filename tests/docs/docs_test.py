@@ -47,7 +47,8 @@ class Pages(unittest.TestCase):
         mistakes = [  # the page, a line that it gets, and what is said about that
             ("docs/locks.md", "[examples/locks.cpp: no-such](../examples/locks.cpp)",
              "examples/locks.cpp has no snippet [no-such]"),
-            ("docs/locks.md", "[examples/no_such.cpp: any](../examples/no_such.cpp)", "there is no examples/no_such.cpp"),
+            ("docs/locks.md", "[examples/no_such.cpp: any](../examples/no_such.cpp)",
+             "there is no examples/no_such.cpp"),
             ("docs/locks.md", "```cpp\nint x;\n```", "code that is not of a compiled file"),
             ("docs/locks.md", "see [it](../examples/nothing.cpp)", "there is no examples/nothing.cpp"),
             ("docs/recipes.md", "[mutex](../lib/zkasio/locks/mutx.hpp)",

@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
         try {
             if (failed) std::rethrow_exception(failed);
         } catch (const zkasio::error& e) {
-            std::cerr << e.what() << std::endl;  // "acquire /five-minutes/lock: not connected (127.0.0.1:2181: Connection refused)"
+            std::cerr << e.what() << std::endl;  // "acquire /five-minutes/lock: not connected (...)"
         }
     });
     io.run();  // returns when the session has been ended
