@@ -28,6 +28,17 @@ if(ZKASIO_PROMETHEUS)
     install(EXPORT zkasio-prometheus-targets NAMESPACE zkasio:: DESTINATION ${zkasio_package_dir})
 endif()
 
+if(ZKASIO_TESTING)
+    install(TARGETS zkasio_testing EXPORT zkasio-testing-targets
+        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+    install(EXPORT zkasio-testing-targets NAMESPACE zkasio:: DESTINATION ${zkasio_package_dir})
+endif()
+
+if(ZKASIO_TLS)
+    install(TARGETS zkasio_tls EXPORT zkasio-tls-targets FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+    install(EXPORT zkasio-tls-targets NAMESPACE zkasio:: DESTINATION ${zkasio_package_dir})
+endif()
+
 # The pkg-config file finds the prefix from where it lies itself, so the installed tree can be moved.
 set(zkasio_pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")

@@ -1,7 +1,8 @@
 # What demo.sh and test.sh share: packages, builds, throw-away servers that end with the script. Sourced, not run.
 
 build_packages=(g++ cmake ninja-build pkgconf libasio-dev libzookeeper-st-dev catch2 libtrompeloeil-cpp-dev
-    libcli11-dev libfmt-dev nlohmann-json3-dev prometheus-cpp-dev librestinio-dev libsqlite3-dev python3)
+    libcli11-dev libfmt-dev nlohmann-json3-dev prometheus-cpp-dev librestinio-dev libsqlite3-dev libssl-dev
+    python3)
 packages=("${build_packages[@]}" zookeeper default-jre-headless iproute2 groff-base)
 # Other libraries that share locks with ours: tests/interop.
 interop_packages=(default-jdk-headless libcurator-recipes-java libcurator-discovery-java golang-go

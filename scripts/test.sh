@@ -8,15 +8,16 @@ usage() {
 usage: scripts/test.sh [--asan | --tsan | --clang | --all] [--connect HOSTS | --servers 1|3]
                        [--label LABEL] [--repeat N]
 
-  --asan           unit, simulation and integration tests under AddressSanitizer and UBSan
-  --tsan           unit and integration tests under ThreadSanitizer; the simulation has one thread
+  --asan           unit, simulation, testing, integration and tls tests under AddressSanitizer and UBSan
+  --tsan           unit, testing, integration and tls tests under ThreadSanitizer; the simulation has one thread
   --clang          unit and consumer tests and the examples with clang and a shared library; the simulation is only
                    built
   --all            all of these, and before them the plain tests
   --connect HOSTS  use this ZooKeeper ("host:port,host:port") instead of a throw-away one. The tests create and remove
                    nodes /test-*; the server needs 4lw.commands.whitelist=* and zookeeper.extendedTypesEnabled=true.
   --servers 3      start a throw-away ensemble instead of a single server
-  --label LABEL    only unit, simulation, integration, faults, interop, examples, page, cli, docs or consumer
+  --label LABEL    only unit, simulation, testing, integration, faults, tls, interop, examples, page, cli, docs
+                   or consumer
   --repeat N       run each test N times, until one fails
 USAGE
 }
@@ -53,7 +54,8 @@ if [[ " ${modes[*]} " == *" plain "* && (-z $label || $label == page) ]]; then
 fi
 # What is tested when nothing else is said.
 declare -A levels=(
-    [plain]= [asan]='unit|simulation|integration' [tsan]='unit|integration' [clang]='unit|examples|consumer')
+    [plain]= [asan]='unit|simulation|testing|integration|tls' [tsan]='unit|testing|integration|tls'
+    [clang]='unit|examples|consumer')
 for mode in "${modes[@]}"; do
     if [ "$mode" = plain ]; then
         build dev

@@ -4,7 +4,9 @@
 #   zookeeper_server.sh DIR ADDRESS PORT [MYID SERVER...]
 #
 # ADDRESS and PORT are the client's. For an ensemble, MYID is this server's number and each SERVER is one line of the
-# configuration, "server.1=127.0.0.1:2888:3888". Environment: TICK (milliseconds, 500).
+# configuration, "server.1=127.0.0.1:2888:3888". Environment: TICK (milliseconds, 500); TLS_PORT, TLS_KEY (a file with
+# the key and the certificate), TLS_CA (with whom it trusts, for clients' certificates) and TLS_LINES (more lines of the
+# configuration, for example "ssl.clientAuth=want"): it speaks TLS on that port as well.
 set -euo pipefail
 dir=$1 address=$2 port=$3
 shift 3
@@ -25,10 +27,23 @@ mkdir -p "$dir/data"
         shift
         printf '%s\n' "$@"
     fi
+    if [ -n "${TLS_PORT:-}" ]; then
+        echo "secureClientPortAddress=$address"
+        echo "secureClientPort=$TLS_PORT"
+        echo "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory"
+        echo "ssl.keyStore.location=$TLS_KEY"
+        echo "ssl.keyStore.type=PEM"
+        echo "ssl.trustStore.location=$TLS_CA"
+        echo "ssl.trustStore.type=PEM"
+        echo "authProvider.x509=org.apache.zookeeper.server.auth.X509AuthenticationProvider"
+        printf '%s\n' "${TLS_LINES:-}"
+    fi
 } > "$dir/zoo.cfg"
 
 jar=/usr/share/java/zookeeper.jar
 [ -e "$jar" ] || { echo "no $jar: install the package zookeeper" >&2; exit 3; }
+# Debian 12's ZooKeeper speaks TLS, but does not find all of Netty that it needs for that.
+if [ -n "${TLS_PORT:-}" ]; then jar+=:/usr/share/java/netty-codec.jar; fi
 # Its disk is not what is tested: no waiting for it. A container's node is looked after every second.
 exec java -Xmx256m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC \
     -Dzookeeper.extendedTypesEnabled=true -Dzookeeper.forceSync=no -Dznode.container.checkIntervalMs=1000 \

@@ -2,6 +2,7 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/bytes.hpp>
+#include <zkasio/export.hpp>
 #include <zkasio/log_record.hpp>
 #include <zkasio/retry_policy.hpp>
 
@@ -20,6 +21,10 @@
 namespace zkasio {
 
 class client_observer;
+class tls_options;
+namespace detail {
+class transport_security;
+}
 
 /// What a lost connection means for locks that are held.
 enum class suspension_policy {
@@ -121,6 +126,13 @@ public:
         return *this;
     }
 
+    /// These servers instead of those that the constructor was given, for what is otherwise the same.
+    client_options& servers(std::string list) { servers_ = std::move(list); return *this; }
+
+    /// Connect through TLS, to servers' secureClientPort: see tls_options. Needs the CMake target zkasio::tls, in which
+    /// this is defined. In the clear unless it is called.
+    ZKASIO_EXPORT client_options& tls(const tls_options& o);
+
     const std::string& servers() const noexcept { return servers_; }
     duration session_timeout() const noexcept { return session_timeout_; }
     duration tick() const noexcept { return tick_; }
@@ -135,6 +147,7 @@ public:
     log_level log_least() const noexcept { return log_least_; }
     const std::shared_ptr<client_observer>& observer() const noexcept { return observer_; }
     const asio::any_io_executor& observe_on() const noexcept { return observe_on_; }
+    const std::shared_ptr<const detail::transport_security>& security() const noexcept { return security_; }
 
 private:
     std::string servers_;
@@ -148,6 +161,7 @@ private:
     log_level log_least_ = log_level::info;
     std::shared_ptr<client_observer> observer_;
     asio::any_io_executor observe_on_;
+    std::shared_ptr<const detail::transport_security> security_;
 };
 
 }  // namespace zkasio

@@ -1,12 +1,16 @@
 // CPU of the client per `get`, beside a hand-written poll loop over libzookeeper_st: the least that any client built on
 // that library can cost. Both against the same server, in alternating rounds; what counts is the ratio.
 //
-//     zkasio_bench_get 127.0.0.1:2181 [rounds] [seconds per measurement]
+//     zkasio_bench_get 127.0.0.1:2181 [rounds] [seconds per measurement] [HOST:SECURE_PORT CA CERTIFICATE KEY]
 //
-// The last column: how much more it costs while a client_observer looks at each request.
+// The last columns: how much more it costs while a client_observer looks at each request; and through TLS, where the
+// server has a port for that.
 
 #include <zkasio/client.hpp>
 #include <zkasio/client_observer.hpp>
+#ifdef ZKASIO_BENCH_TLS
+#include <zkasio/tls/tls_options.hpp>
+#endif
 
 #include <zookeeper/zookeeper.h>
 
@@ -103,9 +107,8 @@ struct adding_up final : zkasio::client_observer {
 
 enum class way { any_executor, strand, observed };
 
-result ours(const std::string& servers, int depth, std::chrono::milliseconds time, way how) {
+result ours(zkasio::client_options options, int depth, std::chrono::milliseconds time, way how) {
     asio::io_context io(1);
-    zkasio::client_options options(servers);
     if (how == way::observed) options.observer(std::make_shared<adding_up>());
     const zkasio::client zk(io.get_executor(), options);
     long done = 0;
@@ -141,6 +144,15 @@ result ours(const std::string& servers, int depth, std::chrono::milliseconds tim
     return {cpu * 1e6 / n, n / std::chrono::duration<double>(time).count()};
 }
 
+std::vector<zkasio::client_options> through_tls([[maybe_unused]] char** arguments) {
+    std::vector<zkasio::client_options> one;
+#ifdef ZKASIO_BENCH_TLS
+    const auto files = zkasio::tls_files().ca(arguments[1]).certificate(arguments[2], arguments[3]);
+    one.push_back(zkasio::client_options(arguments[0]).tls(files));
+#endif
+    return one;
+}
+
 double median(std::vector<double> v) {
     std::sort(v.begin(), v.end());
     return v[v.size() / 2];
@@ -171,16 +183,22 @@ int main(int argc, char** argv) {
         io.run();
     }
     std::printf("get of 32 bytes, medians of %d alternating rounds\n", rounds);
-    std::printf("%6s  %22s  %34s  %34s  %15s\n", "depth", "raw", "zkasio, any executor",
-                "zkasio, on the client's strand", "while observed");
+    std::printf("%6s  %22s  %34s  %34s  %15s  %s\n", "depth", "raw", "zkasio, any executor",
+                "zkasio, on the client's strand", "while observed", argc > 7 ? "through TLS" : "");
+    const std::vector<zkasio::client_options> tls =
+        argc > 7 ? through_tls(argv + 4) : std::vector<zkasio::client_options>();
     for (const int depth : {1, 16, 64, 256}) {
         std::vector<double> raw_cpu, raw_rate, any_ratio, any_rate, strand_ratio, strand_rate, any_cpu, strand_cpu;
-        std::vector<double> observed;
+        std::vector<double> observed, tls_cpu, tls_ratio;
         for (int i = 0; i < rounds; ++i) {
             const result r = raw(servers, depth, time);
             const result a = ours(servers, depth, time, way::any_executor);
             const result s = ours(servers, depth, time, way::strand);
             observed.push_back(ours(servers, depth, time, way::observed).cpu_us / a.cpu_us);
+            for (const zkasio::client_options& o : tls) {
+                tls_cpu.push_back(ours(o, depth, time, way::any_executor).cpu_us);
+                tls_ratio.push_back(tls_cpu.back() / a.cpu_us);
+            }
             raw_cpu.push_back(r.cpu_us);
             raw_rate.push_back(r.per_second);
             any_cpu.push_back(a.cpu_us);
@@ -190,9 +208,11 @@ int main(int argc, char** argv) {
             strand_ratio.push_back(s.cpu_us / r.cpu_us);
             strand_rate.push_back(s.per_second);
         }
-        std::printf("%6d  %6.1f us %8.0f/s  %6.1f us = %4.2f x raw %8.0f/s  %6.1f us = %4.2f x raw %8.0f/s  %6.2f x\n",
+        std::printf("%6d  %6.1f us %8.0f/s  %6.1f us = %4.2f x raw %8.0f/s  %6.1f us = %4.2f x raw %8.0f/s  %6.2f x",
                     depth, median(raw_cpu), median(raw_rate), median(any_cpu), median(any_ratio), median(any_rate),
                     median(strand_cpu), median(strand_ratio), median(strand_rate), median(observed));
+        if (!tls_cpu.empty()) std::printf("         %6.1f us = %4.2f x", median(tls_cpu), median(tls_ratio));
+        std::printf("\n");
     }
     return 0;
 }

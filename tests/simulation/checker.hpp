@@ -1,6 +1,6 @@
 #pragma once
 
-#include "simulation/sim_ensemble.hpp"
+#include "simulation/sim_names.hpp"
 
 #include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/locks/lock_kind.hpp>

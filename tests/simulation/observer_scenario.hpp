@@ -1,7 +1,7 @@
 #pragma once
 
 #include "simulation/simulation.hpp"
-#include "simulation/virtual_clock.hpp"
+#include "simulation/sim_names.hpp"
 
 #include "support/test_client.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "simulation/sim_ensemble.hpp"
+#include "simulation/sim_names.hpp"
 
 #include <zkasio/client.hpp>
 #include <zkasio/client_options.hpp>

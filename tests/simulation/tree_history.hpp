@@ -1,6 +1,6 @@
 #pragma once
 
-#include "simulation/sim_tree.hpp"
+#include "simulation/sim_names.hpp"
 
 #include <zkasio/cache/cached_node.hpp>
 #include <zkasio/types.hpp>

@@ -42,15 +42,4 @@ asio::awaitable<std::string> fresh_directory(client zk, std::string name) {
     co_return path;
 }
 
-asio::awaitable<void> expire_session(client victim) {
-    const session_credentials stolen = co_await victim.credentials();
-    // The victim reconnects at once and throws the thief out again; so try until the thief was quicker.
-    for (;;) {
-        const test_client thief(co_await asio::this_coro::executor, options(victim.options().servers()).resume(stolen));
-        const std::error_code failed = co_await code_of(thief.connected());
-        const close_result closed = co_await thief.close();
-        if (!failed && closed == close_result::confirmed) co_return;
-    }
-}
-
 }  // namespace zkasio::test

@@ -6,6 +6,7 @@
 
 #include <zkasio/client.hpp>
 #include <zkasio/detail/core.hpp>
+#include <zkasio/testing/waits.hpp>
 
 #include <asio/awaitable.hpp>
 #include <asio/co_spawn.hpp>
@@ -174,7 +175,6 @@ private:
 /// A directory of the test's own, removed at the end of the next test that uses the same name.
 asio::awaitable<std::string> fresh_directory(client zk, std::string name);
 
-/// Ends the session of `victim` at the server, as an expiry does: another client takes it over and closes it.
-asio::awaitable<void> expire_session(client victim);
+using testing::expire_session;
 
 }  // namespace zkasio::test

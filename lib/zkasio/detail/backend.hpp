@@ -2,6 +2,7 @@
 
 #include <zkasio/detail/reply.hpp>
 #include <zkasio/detail/request.hpp>
+#include <zkasio/detail/secure_channel.hpp>
 #include <zkasio/detail/server_address.hpp>
 #include <zkasio/error.hpp>
 
@@ -48,6 +49,7 @@ struct open_params {
     std::int64_t session_id = 0;  ///< 0: a new session
     std::string session_password;
     std::vector<add_auth_request> auth;  ///< presented on every connection, before anything else
+    std::shared_ptr<const transport_security> security;  ///< through which it connects; none: in the clear
 };
 
 /// What the backend waits for next.
@@ -95,6 +97,8 @@ public:
 
     /// A server was asked for a session, and has not answered.
     virtual bool handshake_sent() const { return false; }
+    /// It has accepted the connection, and has not answered.
+    virtual bool accepted() const { return handshake_sent(); }
 
     virtual interest next_interest() = 0;
 
@@ -135,9 +139,11 @@ public:
     virtual std::string current_server() const = 0;  ///< that is connected to, or was tried last
 
     /// Asks the server to end the session. False when that cannot be sent now. Afterwards only answer_to_goodbye(),
-    /// next_interest() and close() may be called.
+    /// goodbye_interest() and close() may be called.
     virtual bool send_goodbye() = 0;
     virtual goodbye_result answer_to_goodbye() = 0;
+    /// What answer_to_goodbye() waits for: also to write, when part of the goodbye is still to be sent.
+    virtual interest goodbye_interest() const { return {}; }
 
     /// Ends everything at once, without blocking. Outstanding requests end with closing.
     virtual void close() = 0;

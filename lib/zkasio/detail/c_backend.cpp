@@ -4,6 +4,7 @@
 #include <zkasio/detail/backend.hpp>
 #include <zkasio/detail/fork_mark.hpp>
 #include <zkasio/detail/random_engine.hpp>
+#include <zkasio/detail/tunnel.hpp>
 #include <zkasio/path.hpp>
 
 #include <zookeeper/zookeeper.h>
@@ -152,6 +153,12 @@ std::set<std::string> addresses(const std::vector<server_address>& servers) {
     return result;
 }
 
+std::set<std::string> endpoints(const std::vector<server_address>& servers) {
+    std::set<std::string> result;
+    for (const server_address& s : servers) result.insert(endpoint_of(s));
+    return result;
+}
+
 // A multi keeps the addresses of its operations' buffers until the answer comes.
 struct multi_call {
     std::vector<zoo_op_t> ops;
@@ -229,6 +236,7 @@ std::int32_t int_at(const void* bytes, std::size_t at) {
 // What a server does that has no quorum, has maxClientCnxns connections from here already, or speaks TLS on this port.
 constexpr std::string_view hung_up =
     "hung up instead of answering (not serving, too many connections, or it expects TLS)";
+constexpr std::string_view hung_up_behind_tls = "hung up instead of answering (not serving, or too many connections)";
 
 }  // namespace
 
@@ -253,6 +261,9 @@ public:
         return usable() && zoo_state(zh_) != 0 && zoo_state(zh_) != ZOO_NOTCONNECTED_STATE;
     }
     bool handshake_sent() const override { return zh_ && zoo_state(zh_) == ZOO_ASSOCIATING_STATE; }
+    bool accepted() const override {
+        return handshake_sent() || (tunnel_ && tunnel_->at() == tunnel::stage::handshake);
+    }
     interest next_interest() override;
     drain_result process(bool readable, bool writable) override;
     std::error_code submit(op_id id, const request& r) override;
@@ -275,6 +286,7 @@ public:
     std::string current_server() const override;
     bool send_goodbye() override;
     goodbye_result answer_to_goodbye() override;
+    interest goodbye_interest() const override { return network_interest(); }
     void close() override;
 
 private:
@@ -302,6 +314,10 @@ private:
     bool usable() const { return zh_ && !made_here_.forked() && !is_unrecoverable(zh_); }
     bool connected() const { return zh_ && zoo_state(zh_) == ZOO_CONNECTED_STATE; }
     void adopt_descriptor(int fd);
+    bool dig_tunnel();
+    bool tunnel_is_open();
+    void send_through_tunnel();
+    interest network_interest() const;
     enum class handshake { incomplete, good, bad, tls, failed };
     handshake look_at_handshake();
     handshake wait_for_last_byte();
@@ -343,6 +359,7 @@ private:
     link_state reported_ = link_state::disconnected;
     std::size_t outstanding_ = 0;
     bool corked_ = false;
+    bool in_batch_ = false;
     bool wants_write_ = false;
     fork_mark made_here_;
     bool ending_connection_ = false;  // on purpose: what the library says about that is of no interest
@@ -352,6 +369,8 @@ private:
     std::string endpoint_;  // of the server that the current connection, or the last one, is to,
     std::string server_;    // and the same with its name, for messages
     std::vector<server_address> servers_;
+    std::shared_ptr<const transport_security> security_;
+    std::unique_ptr<tunnel> tunnel_;  // behind fd_, with security_
     std::unordered_map<op_id, std::unique_ptr<multi_call>> multis_;
     std::string last_bytes_;  // that have come since the goodbye: as many as its answer has
 };
@@ -466,8 +485,9 @@ bool c_backend::explain(std::string_view text) {
     if (rc == ZRUNTIMEINCONSISTENCY) why = "its answers are out of step with the requests";
     // What the library makes of an end of file. The words for it are in the program's language.
     const int failure = std::atoi(std::string(text.substr(number + 6, open - number - 6)).c_str());
-    if (rc == ZCONNECTIONLOSS && failure == EHOSTDOWN)
-        why = reported_ == link_state::connected ? "closed by the server" : hung_up;
+    if (rc == ZCONNECTIONLOSS && (failure == EHOSTDOWN || (tunnel_ && failure == EPIPE)))
+        why = reported_ == link_state::connected ? "closed by the server" : tunnel_ ? hung_up_behind_tls : hung_up;
+    if (tunnel_ && !tunnel_->failure().empty()) why = tunnel_->failure();
     fail(named(with_brackets(who)) + ": " + std::string(why));
     return true;
 }
@@ -476,6 +496,7 @@ bool c_backend::explain(std::string_view text) {
 
 void c_backend::open(const open_params& p) {
     servers_ = p.servers;
+    security_ = p.security;
     const std::string hosts = join(servers_) + p.chroot;
 
     clientid_t id{};
@@ -535,16 +556,28 @@ interest c_backend::next_interest() {
         }
     }
     if (!was_connected || !connected() || fd != fd_) adopt_descriptor(rc == ZOK ? fd : -1);
+    if (security_ && fd_ >= 0 && !tunnel_) {  // it could not be dug
+        fail_connection();
+        tv = {0, 0};
+    }
     wants_write_ = fd_ >= 0 && (events & ZOOKEEPER_WRITE) != 0;
+    send_through_tunnel();  // a ping
     report();
     // The listener may have changed all that.
-    interest result;
-    result.descriptor = fd_;
-    result.connection = connection_;
-    result.read = fd_ >= 0;
-    result.write = fd_ >= 0 && wants_write_;
+    interest result = network_interest();
     result.timeout = std::chrono::milliseconds(tv.tv_sec * 1000 + tv.tv_usec / 1000);
     return result;
+}
+
+interest c_backend::network_interest() const {
+    interest i;
+    i.connection = connection_;
+    i.descriptor = tunnel_ ? tunnel_->descriptor() : fd_;
+    i.read = fd_ >= 0;
+    // A tunnel that is not open takes nothing from the library; one that is waits itself when the network is full.
+    i.write = fd_ >= 0 && wants_write_ && (!tunnel_ || tunnel_->at() == tunnel::stage::open);
+    if (tunnel_ && tunnel_->wants_write()) i.write = true;
+    return i;
 }
 
 void c_backend::adopt_descriptor(int fd) {
@@ -555,15 +588,50 @@ void c_backend::adopt_descriptor(int fd) {
     inode_ = info.st_ino;
     corked_ = false;
     ++connection_;
+    tunnel_.reset();
     if (fd < 0) return;
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);  // fact 4
-    // Wake up only for a whole handshake answer, so that it can be looked at before the library believes it.
-    ::setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &handshake_bytes, sizeof handshake_bytes);
-    const library_call guard(*this);
-    if (const char* server = zoo_get_current_server(zh_)) {
+    if (const library_call guard(*this); const char* server = zoo_get_current_server(zh_)) {
         endpoint_ = with_brackets(server);
         server_ = named(endpoint_);
     }
+    if (security_ && !dig_tunnel()) return;
+    // Wake up only for a whole handshake answer, so that it can be looked at before the library believes it.
+    ::setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &handshake_bytes, sizeof handshake_bytes);
+}
+
+// The library has only begun to connect: it writes when it is told that the socket is writable, see process().
+bool c_backend::dig_tunnel() {
+    const auto server = std::find_if(servers_.begin(), servers_.end(),
+                                     [&](const server_address& s) { return endpoint_of(s) == endpoint_; });
+    if (zoo_state(zh_) != ZOO_CONNECTING_STATE || server == servers_.end()) {
+        fail(server_ + ": TLS: the connection stood before it could be secured");
+        return false;
+    }
+    try {
+        tunnel_ = tunnel::behind(fd_, security_, server->host);
+    } catch (const std::exception& e) {
+        fail(server_ + ": TLS: " + e.what());
+        return false;
+    }
+    struct ::stat info {};
+    if (::fstat(fd_, &info) == 0) inode_ = info.st_ino;
+    return true;
+}
+
+// With what has come for the library. When the tunnel fails before it is open, the library would not notice.
+bool c_backend::tunnel_is_open() {
+    tunnel_->receive();
+    if (tunnel_->at() == tunnel::stage::open) return true;
+    if (!tunnel_->failure().empty()) {
+        fail(server_ + ": " + tunnel_->failure());
+        fail_connection();
+    }
+    return false;
+}
+
+void c_backend::send_through_tunnel() {
+    if (tunnel_ && usable()) tunnel_->send();
 }
 
 // Fact 31: the library takes any 41 bytes for a handshake answer, and a wrong session id in it for an expiry.
@@ -605,6 +673,10 @@ c_backend::handshake c_backend::hung_up_in_between() const {
 drain_result c_backend::process(bool readable, bool writable) {
     if (fd_ < 0 || !usable()) return drain_result::drained;
     drain_result result = drain_result::drained;
+    if (tunnel_) {
+        if (!tunnel_is_open()) return report(), drain_result::drained;
+        readable = writable = true;  // what is ready is the network
+    }
     int rc = ZOK;
     if (writable && wants_write_) rc = library_process(ZOOKEEPER_WRITE);
     // While it connects, the library is not ready to read, although it does not refuse to.
@@ -622,6 +694,8 @@ drain_result c_backend::process(bool readable, bool writable) {
         }
     }
     if (usable()) cure_poison();
+    send_through_tunnel();
+    if (tunnel_ && tunnel_->holds_back()) result = drain_result::more;
     report();
     return result;
 }
@@ -639,12 +713,14 @@ drain_result c_backend::read_packets() {
             } else if (connected()) {
                 const int any = 1;
                 ::setsockopt(fd_, SOL_SOCKET, SO_RCVLOWAT, &any, sizeof any);
+                if (tunnel_) return drain_result::more;
             }
             return drain_result::drained;  // whatever else has come will wake us again
         }
         tell_news();
         const bool same = usable() && connection == connection_ && connected();
-        if (rc != ZOK || !same || outstanding_ == 0) return drain_result::drained;
+        // What else has come will wake us again, unless it has left the network already.
+        if (rc != ZOK || !same || (outstanding_ == 0 && !tunnel_)) return drain_result::drained;
     }
     return drain_result::more;
 }
@@ -735,6 +811,10 @@ backend_traits c_backend::traits() const {
 
 void c_backend::set_servers(const std::vector<server_address>& servers) {
     if (!usable()) return;
+    if (endpoints(servers) == endpoints(servers_)) {  // only their names are other ones
+        servers_ = servers;
+        return;
+    }
     const std::string hosts = join(servers);
     std::optional<seeded_drand48> fair(std::in_place);
     {
@@ -761,20 +841,23 @@ void c_backend::set_servers(const std::vector<server_address>& servers) {
 // Only as long as the library is connected is the number the library's: once it has closed its socket, anybody in the
 // process may have got it.
 void c_backend::cork(bool on) {
-    if (corked_ == on || fd_ < 0 || !connected()) return;
+    if (corked_ == on || fd_ < 0 || tunnel_ || !connected()) return;
     const int value = on;
     ::setsockopt(fd_, IPPROTO_TCP, TCP_CORK, &value, sizeof value);
     corked_ = on;
 }
 
 void c_backend::begin_batch() {
+    in_batch_ = true;
     if (usable()) cork(true);
 }
 
 bool c_backend::is_settled() const { return news_.empty() && connected(); }
 
 void c_backend::end_batch() {
+    in_batch_ = false;
     if (usable()) cork(false);
+    send_through_tunnel();
     report();
 }
 
@@ -802,10 +885,15 @@ std::error_code c_backend::submit(op_id id, const request& r) {
         send_failure = errno;
     }
     if (!code) ++outstanding_;
-    if (zoo_state(zh_) == ZOO_NOTCONNECTED_STATE)
+    if (!in_batch_) send_through_tunnel();
+    if (zoo_state(zh_) == ZOO_NOTCONNECTED_STATE) {
+        const bool closed = send_failure == EPIPE || send_failure == 0;
+        const bool told = tunnel_ && !tunnel_->failure().empty();
         fail(server_ + ": " +
-             (send_failure == EPIPE || send_failure == 0 ? std::string("closed by the server")
-                                                         : std::generic_category().message(send_failure)));
+             (told     ? tunnel_->failure()
+              : closed ? std::string("closed by the server")
+                       : std::generic_category().message(send_failure)));
+    }
     cure_poison();
     return code;
 }
@@ -924,6 +1012,8 @@ std::string c_backend::current_server() const { return server_; }
 std::string c_backend::attempt() const {
     if (zh_ && zoo_state(zh_) == ZOO_ASSOCIATING_STATE)
         return server_ + ": accepts the connection and does not answer (not a ZooKeeper server, or one that hangs)";
+    if (tunnel_ && tunnel_->at() == tunnel::stage::handshake)
+        return server_ + ": accepts the connection and does not go on with the TLS handshake";
     return server_ + ": no answer to the attempt to connect";
 }
 
@@ -938,8 +1028,10 @@ bool c_backend::send_goodbye() {
     if (library_interest(fd, events, tv) != ZOK || (events & ZOOKEEPER_WRITE) != 0 || !connected()) return false;
     const std::array<std::uint32_t, 3> packet{htonl(8), htonl(static_cast<std::uint32_t>(goodbye_xid)),
                                               htonl(static_cast<std::uint32_t>(-11))};
-    return ::send(fd_, packet.data(), sizeof packet, MSG_NOSIGNAL | MSG_DONTWAIT) ==
-           static_cast<ssize_t>(sizeof packet);
+    const bool sent = ::send(fd_, packet.data(), sizeof packet, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+                      static_cast<ssize_t>(sizeof packet);
+    send_through_tunnel();
+    return sent;
 }
 
 // A server hangs up behind its answer. One that hangs up without has lost its leader, or is being stopped: the session
@@ -947,10 +1039,15 @@ bool c_backend::send_goodbye() {
 goodbye_result c_backend::answer_to_goodbye() {
     std::array<char, 4096> scratch;
     ssize_t n = 0;
-    while ((n = ::recv(fd_, scratch.data(), scratch.size(), MSG_DONTWAIT)) > 0) {
-        last_bytes_.append(scratch.data(), static_cast<std::size_t>(n));
-        if (last_bytes_.size() > goodbye_answer_bytes) last_bytes_.erase(0, last_bytes_.size() - goodbye_answer_bytes);
-    }
+    do {
+        send_through_tunnel();
+        if (tunnel_) tunnel_->receive();
+        while ((n = ::recv(fd_, scratch.data(), scratch.size(), MSG_DONTWAIT)) > 0) {
+            last_bytes_.append(scratch.data(), static_cast<std::size_t>(n));
+            if (last_bytes_.size() > goodbye_answer_bytes)
+                last_bytes_.erase(0, last_bytes_.size() - goodbye_answer_bytes);
+        }
+    } while (tunnel_ && tunnel_->holds_back());
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return goodbye_result::none_yet;
     const auto field = [&](std::size_t at) { return int_at(last_bytes_.data(), at); };
     const bool answered = last_bytes_.size() == goodbye_answer_bytes && field(0) == goodbye_answer_bytes - 4 &&
@@ -969,6 +1066,7 @@ void c_backend::close() {
     zookeeper_close(std::exchange(zh_, nullptr));
     library_call::current = outer;
     fd_ = -1;
+    tunnel_.reset();
     multis_.clear();
     tell_news();
 }

@@ -64,7 +64,7 @@ void link::resolved(std::vector<server_address> servers, const std::string& fail
     // Every client starts with another server; the library's own shuffle would reseed random() (fact 2).
     std::shuffle(servers.begin(), servers.end(), jitter_engine());
     std::vector<std::string> endpoints;
-    for (const server_address& s : servers) endpoints.push_back(endpoint_of(s));
+    for (const server_address& s : servers) endpoints.push_back(to_string(s));
     std::sort(endpoints.begin(), endpoints.end());
     if (!backend_) {
         if (!open(std::move(servers))) return owner_.drive();
@@ -81,6 +81,7 @@ bool link::open(std::vector<server_address> servers) {
     p.servers = std::move(servers);
     p.chroot = servers_.chroot;
     p.session_timeout = options_.session_timeout();
+    p.security = options_.security();
     try {
         backend_ = factory_(owner_);
         backend_->open(p);
@@ -139,7 +140,7 @@ void link::on_time(time_point now) {
 
 void link::give_up_attempt(time_point now) {
     if (!backend_ || connected() || !has_socket_ || now < attempt_deadline_) return;
-    if (backend_->handshake_sent()) pacing_.handshake_unanswered();
+    if (backend_->accepted()) pacing_.handshake_unanswered();
     last_failure_ = backend_->attempt();
     backend_->abort_connection();  // fact 11
 }
@@ -188,6 +189,12 @@ void link::attempt_failed(time_point now, bool was_up) {
 link::time_point link::due() const noexcept {
     const time_point attempt = connected() ? time_point::max() : attempt_deadline_;
     return std::min({backend_deadline_, resolve_at_, attempt});
+}
+
+void link::rearm_goodbye() {
+    socket_->rearm_read();
+    const interest i = backend_->goodbye_interest();
+    if (i.write) socket_->arm(i.descriptor, i.connection, i.read, i.write);
 }
 
 void link::retire() {

@@ -97,7 +97,7 @@ public:
     time_point due() const noexcept;
     /// A goodbye was sent: only its answer counts from now on, see backend::answer_to_goodbye().
     void await_goodbye() { backend_deadline_ = time_point::max(); }
-    void rearm_goodbye() { socket_->rearm_read(); }
+    void rearm_goodbye();
 
     /// Closes the backend, and with it the connection. The next resolve() opens another one.
     void retire();
@@ -115,7 +115,7 @@ private:
     const logger& log_;
     mutable std::mutex names_mutex_;  // for readers elsewhere: of servers_.text
     server_list servers_;
-    std::vector<std::string> endpoints_;  // of the servers, sorted
+    std::vector<std::string> endpoints_;  // of the servers, with their names, sorted
     name_resolver resolver_;
     std::shared_ptr<socket_watch> socket_;
     std::unique_ptr<detail::backend> backend_;

@@ -1,15 +1,16 @@
 #pragma once
 
-#include "simulation/sim_ensemble.hpp"
+#include <zkasio/testing/detail/sim_ensemble.hpp>
 
 #include <deque>
 #include <set>
 #include <utility>
 #include <variant>
 
-namespace zkasio::test {
+namespace zkasio::testing_detail {
 
-/// One client's end of the wire, and the server's. Its "socket" is an eventfd, readable when something has arrived.
+/// One client's end of the wire (sim_link.cpp), and the server's (sim_link_server.cpp). Its "socket" is an eventfd,
+/// readable when something has arrived.
 class sim_link final : public detail::backend {
 public:
     sim_link(sim_ensemble& ensemble, int client, detail::backend_listener& listener);
@@ -29,7 +30,7 @@ public:
     void forget_watch(const std::string& path, detail::watch_kind kind) override;
     std::int64_t session_id() const override { return session_; }
     std::string session_password() const override { return "0123456789abcdef"; }
-    std::chrono::milliseconds session_timeout() const override { return ensemble_.session_timeout; }
+    std::chrono::milliseconds session_timeout() const override { return timeout_; }
     std::string last_failure() const override { return "connection reset"; }
     std::string current_server() const override { return "simulated:2181"; }
     bool send_goodbye() override;
@@ -103,6 +104,9 @@ private:
         connected,
     };
 
+    std::string with_chroot(const std::string& path) const;
+    void add_chroot(detail::request& r) const;
+    void strip_chroot(std::string& path) const;
     void kick();
     void handle(arrival&& a);
     void handle(answered&& a);
@@ -113,6 +117,7 @@ private:
 
     void serve(packet p);
     detail::reply serve(const detail::request& r);
+    bool is_refused(const detail::request& r, detail::reply& result) const;
     detail::reply read(const detail::request& r);
     detail::reply write(const detail::request& r);
     void restore(const set_watches& w);
@@ -129,6 +134,8 @@ private:
     state state_ = state::none;
     std::uint64_t connection_ = 0;
     std::int64_t session_ = 0;
+    std::chrono::milliseconds timeout_{0};
+    std::string chroot_;  // what is kept here has it; what the client tells, and is told, has not
     std::int64_t last_seen_ = 0;                                    // the highest zxid of an answer
     std::map<watch_key, bool> registered_;                          // true: that of a node that was missing
     std::deque<std::pair<detail::op_id, detail::request>> outstanding_;
@@ -148,4 +155,4 @@ private:
     std::int64_t connected_at_ = 0;  // what was known when the connection began
 };
 
-}  // namespace zkasio::test
+}  // namespace zkasio::testing_detail

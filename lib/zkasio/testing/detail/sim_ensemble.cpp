@@ -1,8 +1,8 @@
-#include "simulation/sim_link.hpp"
+#include <zkasio/testing/detail/sim_link.hpp>
 
 #include <algorithm>
 
-namespace zkasio::test {
+namespace zkasio::testing_detail {
 
 using namespace detail;
 
@@ -131,9 +131,11 @@ bool sim_ensemble::has_connection(int client) const {
     return l && l->attached();
 }
 
-bool sim_ensemble::alive(std::int64_t session) const {
-    const auto it = sessions_.find(session);
-    return it != sessions_.end() && it->second;
+bool sim_ensemble::alive(std::int64_t session) const { return sessions_.contains(session); }
+
+void sim_ensemble::list_heard(std::vector<std::int64_t>& to) const {
+    for (const sim_link* l : links_)
+        if (l->attached() && !is_silent(l->client())) to.push_back(l->session());
 }
 
 std::size_t sim_ensemble::watches() const {
@@ -155,11 +157,6 @@ std::string sim_ensemble::watched(int client) const {
 std::int64_t sim_ensemble::connected_at(int client) const {
     const sim_link* l = link_of(client);
     return l ? l->connected_at() : 0;
-}
-
-std::size_t sim_ensemble::sessions() const {
-    return static_cast<std::size_t>(
-        std::count_if(sessions_.begin(), sessions_.end(), [](const auto& s) { return s.second; }));
 }
 
 std::size_t sim_ensemble::requests_under_way(int client) const {
@@ -201,20 +198,26 @@ std::int64_t sim_ensemble::first_known(bool new_session, std::int64_t seen) cons
     return last_zxid() - static_cast<std::int64_t>(pick(std::min(behind, most_lag) + 1));
 }
 
-std::int64_t sim_ensemble::open_session() {
+std::int64_t sim_ensemble::open_session(std::chrono::milliseconds timeout) {
     sim_txn txn = begin(0);
     const std::int64_t session = 0x1000 + txn.zxid;
-    sessions_[session] = true;
+    sessions_[session] = timeout;
     commit(std::move(txn));
     return session;
 }
 
 void sim_ensemble::end_session(std::int64_t session) {
-    sessions_[session] = false;
+    sessions_.erase(session);
     sim_txn txn = begin(session);
     txn.ends_session = true;
     for (const std::string& path : tree_.ephemerals_of(session)) tree_.perform(remove_request{path}, txn);
     commit(std::move(txn));
+}
+
+std::error_code sim_ensemble::refusal_of(const std::string& path) const {
+    for (const auto& [root, code] : refused)
+        if (path == root || root == "/" || (path.starts_with(root) && path[root.size()] == '/')) return code;
+    return {};
 }
 
 std::string to_string(const sim_ensemble::step& s) {
@@ -229,4 +232,4 @@ std::string to_string(const sim_ensemble::step& s) {
     return {};
 }
 
-}  // namespace zkasio::test
+}  // namespace zkasio::testing_detail

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace zkasio::test {
+namespace zkasio::testing_detail {
 
 struct sim_node {
     std::string data;
@@ -75,4 +75,4 @@ private:
     std::vector<std::pair<std::string, std::optional<sim_node>>> before_;  // what an undoable transaction has changed
 };
 
-}  // namespace zkasio::test
+}  // namespace zkasio::testing_detail

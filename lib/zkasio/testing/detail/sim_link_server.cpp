@@ -1,181 +1,35 @@
-#include "simulation/sim_link.hpp"
+#include <zkasio/testing/detail/sim_link.hpp>
 
 #include <zkasio/path.hpp>
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
+#include <type_traits>
 
-namespace zkasio::test {
+namespace zkasio::testing_detail {
 
 using namespace detail;
 
-sim_link::sim_link(sim_ensemble& ensemble, int client, backend_listener& listener)
-    : ensemble_(ensemble), client_(client), listener_(listener), descriptor_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    ensemble_.links_.push_back(this);
+namespace {
+
+std::string operation_of(const request& r) {
+    return std::visit([](const auto& of) { return std::string(std::remove_cvref_t<decltype(of)>::name); }, r);
 }
 
-sim_link::~sim_link() {
-    close();
-    ::close(descriptor_);
-    std::erase(ensemble_.links_, this);
+bool writes(const request& r) {
+    return std::visit([](const auto& of) { return std::remove_cvref_t<decltype(of)>::writes; }, r);
 }
 
-// ------------------------------------------------------------------------------------------------ the client's end
-
-void sim_link::open(const open_params& p) {
-    session_ = p.session_id;
-    begin_connecting();
+std::string path_in(const request& r) {
+    const auto path = [](const auto& of) {
+        if constexpr (requires { of.path; })
+            return of.path;
+        else
+            return std::string();
+    };
+    return std::visit(path, r);
 }
 
-// Also right after a loss: that no attempt fails keeps the client's pauses, which are random and take time, out of
-// this.
-void sim_link::begin_connecting() {
-    state_ = state::connecting;
-    ++connection_;
-    handshaking_ = true;
-}
-
-interest sim_link::next_interest() {
-    interest result;
-    if (state_ == state::none) return result;
-    result.descriptor = descriptor_;
-    result.connection = connection_;
-    result.read = true;
-    result.timeout = ensemble_.session_timeout / 3;
-    return result;
-}
-
-void sim_link::kick() {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto n = ::write(descriptor_, &one, sizeof one);
-}
-
-drain_result sim_link::process(bool, bool) {
-    std::uint64_t ignored = 0;
-    [[maybe_unused]] const auto n = ::read(descriptor_, &ignored, sizeof ignored);
-    while (!arrived_.empty()) {
-        arrival a = std::move(arrived_.front());
-        arrived_.pop_front();
-        handle(std::move(a));
-    }
-    return drain_result::drained;
-}
-
-std::error_code sim_link::submit(op_id id, const request& r) {
-    // As the library: it asks a server only about watches that it knows.
-    if (const auto* m = std::get_if<remove_watch_request>(&r); m && !registered_.contains({m->path, m->kind}))
-        return zk_errc::no_watcher;
-    outstanding_.emplace_back(id, r);
-    if (attached_) requests_.emplace_back(asked{id, r});
-    return {};
-}
-
-void sim_link::abort_connection() {
-    drop(0, 0);
-    while (!outgoing_.empty()) deliver();
-    process(true, false);
-}
-
-// The library sets its watches again when it hears of the connection: what it has forgotten by then is not among them.
-void sim_link::forget_watch(const std::string& path, watch_kind kind) {
-    registered_.erase({path, kind});
-    if (state_ == state::connected) return;
-    armed_.erase({path, kind});
-    for (packet& p : requests_)
-        if (auto* w = std::get_if<set_watches>(&p))
-            std::erase_if(w->watches, [&](const auto& one) { return one.first == watch_key(path, kind); });
-}
-
-bool sim_link::send_goodbye() {
-    if (state_ != state::connected || !attached_) return false;
-    requests_.emplace_back(goodbye{});
-    goodbye_sent_ = true;
-    return true;
-}
-
-goodbye_result sim_link::answer_to_goodbye() {
-    process(true, false);
-    return goodbye_result_;
-}
-
-void sim_link::close() {
-    if (std::exchange(closed_, true)) return;
-    state_ = state::none;
-    handshaking_ = attached_ = false;
-    requests_.clear();
-    outgoing_.clear();
-    armed_.clear();
-    fail_all(errc::client_closed);
-}
-
-void sim_link::fail_all(std::error_code code) {
-    for (const auto& [id, what] : std::exchange(outstanding_, {})) {
-        reply r;
-        r.code = code;
-        r.sent = true;
-        listener_.on_reply(id, std::move(r));
-    }
-}
-
-void sim_link::handle(arrival&& a) {
-    if (auto* r = std::get_if<answered>(&a)) return handle(std::move(*r));
-    if (auto* e = std::get_if<event>(&a)) return handle(std::move(*e));
-    if (const auto* u = std::get_if<up>(&a)) {
-        session_ = u->session;
-        state_ = state::connected;
-        listener_.on_link(link_state::connected);
-    } else if (std::holds_alternative<expired>(a)) {
-        state_ = state::none;
-        fail_all(errc::session_expired);
-        listener_.on_link(link_state::expired);
-    } else if (std::holds_alternative<lost>(a)) {
-        if (goodbye_sent_) {
-            goodbye_result_ = goodbye_result::connection_lost;
-            return;
-        }
-        const bool was_connected = state_ == state::connected;
-        begin_connecting();
-        fail_all(zk_errc::connection_loss);
-        if (was_connected) listener_.on_link(link_state::disconnected);
-    } else {
-        goodbye_result_ = goodbye_result::session_over;
-    }
-}
-
-void sim_link::handle(answered&& a) {
-    last_seen_ = std::max(last_seen_, a.zxid);
-    const auto it =
-        std::find_if(outstanding_.begin(), outstanding_.end(), [&](const auto& o) { return o.first == a.id; });
-    const request what = std::move(it->second);
-    outstanding_.erase(it);
-    register_watch(what, a.what.code);
-    if (!goodbye_sent_) listener_.on_reply(a.id, std::move(a.what));
-}
-
-// Fact 18. The library keeps its own list; true: set by exists() on a node that was not there.
-void sim_link::register_watch(const request& r, const std::error_code& code) {
-    if (const auto* g = std::get_if<get_request>(&r); g && g->watch && !code)
-        registered_[{g->path, watch_kind::data}] = false;
-    if (const auto* c = std::get_if<children_request>(&r); c && c->watch && !code)
-        registered_[{c->path, watch_kind::children}] = false;
-    if (const auto* e = std::get_if<exists_request>(&r); e && e->watch && (!code || code == zk_errc::no_node))
-        registered_[{e->path, watch_kind::data}] = static_cast<bool>(code);
-    if (const auto* m = std::get_if<remove_watch_request>(&r); m && !code) registered_.erase({m->path, m->kind});
-}
-
-void sim_link::handle(event&& e) {
-    bool known = false;
-    if (e.what != node_event::children_changed) known = registered_.erase({e.path, watch_kind::data}) > 0;
-    if (e.what == node_event::children_changed || e.what == node_event::removed)
-        known = registered_.erase({e.path, watch_kind::children}) > 0 || known;
-    if (!known || goodbye_sent_) return;
-    if (e.what == node_event::removed && ensemble_.on_told_removed) ensemble_.on_told_removed(client_, e.path, e.czxid);
-    listener_.on_node_event(e.what, e.path);
-}
-
-// ------------------------------------------------------------------------------------------------ the server's end
+}  // namespace
 
 std::string sim_link::next_request() const {
     if (requests_.empty()) return {};
@@ -187,7 +41,7 @@ std::string sim_link::next_request() const {
         return text;
     }
     const request& r = std::get<asked>(p).what;
-    std::string text = std::string(operation_name(r)) + ' ' + std::string(path_of(r));
+    std::string text = operation_of(r) + ' ' + path_in(r);
     if (const auto* m = std::get_if<remove_watch_request>(&r); m && m->kind == watch_kind::children) text += "/*";
     if (const auto* m = std::get_if<multi_request>(&r))
         for (const multi_op& op : m->ops)
@@ -202,7 +56,7 @@ std::string sim_link::next_answer() const {
     if (const auto* r = std::get_if<answered>(&a)) {
         const auto it =
             std::find_if(outstanding_.begin(), outstanding_.end(), [&](const auto& o) { return o.first == r->id; });
-        const std::string what = it == outstanding_.end() ? "?" : std::string(operation_name(it->second));
+        const std::string what = it == outstanding_.end() ? "?" : operation_of(it->second);
         std::string text = what + ' ' + r->what.path + (r->what.code ? ' ' + r->what.code.message() : std::string());
         for (const std::string& name : r->what.children) text += ' ' + name;
         for (const multi_result& one : r->what.results) text += one.path.empty() ? "" : ' ' + one.path;
@@ -216,9 +70,9 @@ std::string sim_link::next_answer() const {
 
 void sim_link::list_steps(std::vector<sim_ensemble::step>& steps) {
     using kind = sim_ensemble::step::kind;
-    const bool stopped = ensemble_.is_stopped(client_);
+    const bool silent = ensemble_.is_silent(client_), stopped = silent || ensemble_.is_stopped(client_);
     if (handshaking_ && !stopped && !ensemble_.is_cut_off(client_)) steps.push_back({kind::connect, this, client_});
-    if (!requests_.empty()) steps.push_back({kind::apply, this, client_});
+    if (!requests_.empty() && !silent) steps.push_back({kind::apply, this, client_});
     if (attached_ && known_ < ensemble_.last_zxid()) steps.push_back({kind::catch_up, this, client_});
     if (!outgoing_.empty() && !stopped) steps.push_back({kind::deliver, this, client_});
 }
@@ -231,7 +85,7 @@ void sim_link::connect() {
     }
     attached_ = true;
     const bool renewed = session_ == 0;
-    server_session_ = renewed ? ensemble_.open_session() : session_;
+    server_session_ = renewed ? ensemble_.open_session(timeout_) : session_;
     const std::int64_t from = ensemble_.first_known(renewed, last_seen_);
     if (known_ > from) {
         view_ = sim_tree();
@@ -336,7 +190,8 @@ reply sim_link::serve(const request& r) {
     reply result;
     if (ensemble_.puts_off()) result.code = zk_errc::throttled;
     if (result.code) return result;
-    if (is_write(r)) return write(r);
+    if (!ensemble_.refused.empty() && is_refused(r, result)) return result;
+    if (writes(r)) return write(r);
     if (const auto* s = std::get_if<sync_request>(&r)) {
         catch_up(ensemble_.last_zxid());
         result.path = s->path;
@@ -348,9 +203,28 @@ reply sim_link::serve(const request& r) {
     return result;
 }
 
+// A transaction fails as a whole, with the first step that is refused.
+bool sim_link::is_refused(const request& r, reply& result) const {
+    const auto* m = std::get_if<multi_request>(&r);
+    if (!m) {
+        result.code = ensemble_.refusal_of(path_in(r));
+        return static_cast<bool>(result.code);
+    }
+    for (const multi_op& op : m->ops) {
+        multi_result one;
+        if (result.code)
+            one.code = zk_errc::runtime_inconsistency;
+        else
+            one.code = result.code = ensemble_.refusal_of(std::visit([](const auto& of) { return of.path; }, op));
+        result.results.push_back(std::move(one));
+    }
+    if (!result.code) result.results.clear();
+    return static_cast<bool>(result.code);
+}
+
 reply sim_link::read(const request& r) {
     reply result;
-    const std::string path(path_of(r));
+    const std::string path = path_in(r);
     const sim_node* node = view_.find(path);
     if (node) {
         result.stat = node->stat;
@@ -396,4 +270,4 @@ reply sim_link::write(const request& r) {
     return result;
 }
 
-}  // namespace zkasio::test
+}  // namespace zkasio::testing_detail

@@ -1,10 +1,10 @@
-#include "simulation/sim_tree.hpp"
+#include <zkasio/testing/detail/sim_tree.hpp>
 
 #include <zkasio/path.hpp>
 
 #include <cstdio>
 
-namespace zkasio::test {
+namespace zkasio::testing_detail {
 
 using namespace detail;
 
@@ -166,4 +166,4 @@ void sim_tree::set_next_sequence(const std::string& path, std::int32_t next) {
     nodes_.at(path).created_children = static_cast<std::uint32_t>(next);
 }
 
-}  // namespace zkasio::test
+}  // namespace zkasio::testing_detail

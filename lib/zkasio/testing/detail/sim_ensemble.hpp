@@ -1,18 +1,21 @@
 #pragma once
 
-#include "simulation/sim_tree.hpp"
+#include <zkasio/testing/detail/sim_tree.hpp>
 
-#include <zkasio/detail/core.hpp>
+#include <zkasio/detail/link.hpp>
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
-namespace zkasio::test {
+namespace zkasio::testing_detail {
 
 class sim_link;
 
@@ -50,7 +53,10 @@ public:
     bool new_sessions_lag = false;
     std::size_t most_lag = 1'000'000;  ///< transactions that a server is behind when a client comes to it
     int throttled = 0;                 ///< percent of the requests that a server puts off (zk_errc::throttled)
-    std::chrono::milliseconds session_timeout{600'000};  ///< so long that no timer of the client's matters
+    /// By default so long that no timer of the client's matters; 0: what each client asks for.
+    std::chrono::milliseconds session_timeout{600'000};
+    /// What is asked about these nodes, or about nodes below them, is answered so.
+    std::map<std::string, std::error_code> refused;
     /// Random decisions: a number below the argument.
     std::function<std::size_t(std::size_t)> pick = [](std::size_t) { return std::size_t{0}; };
     std::function<void(const sim_txn&)> on_commit = [](const sim_txn&) {};
@@ -75,6 +81,10 @@ public:
     void stop_process(int client);
     void continue_process(int client);
     bool is_stopped(int client) const { return stopped_.contains(client); }
+    /// Nothing passes between this client and its server, in either direction, and neither is told.
+    void silence(int client) { silent_.insert(client); }
+    void end_silence(int client) { silent_.erase(client); }
+    bool is_silent(int client) const { return silent_.contains(client); }
     /// Its connection breaks, and no other one comes until it is let in again.
     void cut_off(int client);
     void let_in(int client) { cut_off_.erase(client); }
@@ -96,7 +106,11 @@ public:
     std::string watched(int client) const;
     /// What the server of this client knew when the connection began: a zxid; 0: there was none in this session.
     std::int64_t connected_at(int client) const;
-    std::size_t sessions() const;  ///< that live
+    std::size_t sessions() const noexcept { return sessions_.size(); }  ///< that live
+    /// Those that live, and how long each may be without a connection.
+    const std::map<std::int64_t, std::chrono::milliseconds>& session_timeouts() const noexcept { return sessions_; }
+    /// Appends the sessions of which a server hears at this moment.
+    void list_heard(std::vector<std::int64_t>& to) const;
     std::size_t requests_under_way(int client) const;
     std::size_t answers_under_way(int client) const;
     std::string next_request(int client) const;  ///< "create /a", or nothing
@@ -107,21 +121,22 @@ private:
 
     sim_link* link_of(int client) const;
     std::int64_t first_known(bool new_session, std::int64_t seen) const;
+    std::error_code refusal_of(const std::string& path) const;
     bool puts_off() const { return throttled > 0 && pick(100) < static_cast<std::size_t>(throttled); }
     sim_txn begin(std::int64_t session);
     void commit(sim_txn txn);
-    std::int64_t open_session();
+    std::int64_t open_session(std::chrono::milliseconds timeout);
     void end_session(std::int64_t session);
     std::int64_t last_zxid() const noexcept { return static_cast<std::int64_t>(log_.size()); }
 
     sim_tree tree_;             // as the leader has it
     std::vector<sim_txn> log_;  // number i has zxid i + 1
-    std::map<std::int64_t, bool> sessions_;  // whether they live
+    std::map<std::int64_t, std::chrono::milliseconds> sessions_;  // that live
     std::vector<sim_link*> links_;
-    std::set<int> stopped_, cut_off_;  // clients
+    std::set<int> stopped_, silent_, cut_off_;  // clients
 };
 
 /// "apply create", for logs.
 std::string to_string(const sim_ensemble::step& s);
 
-}  // namespace zkasio::test
+}  // namespace zkasio::testing_detail

@@ -1,0 +1,21 @@
+#include <zkasio/detail/testing_seam.hpp>
+
+#include <zkasio/detail/access.hpp>
+#include <zkasio/detail/core.hpp>
+#include <zkasio/detail/random_engine.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace zkasio::detail {
+
+client client_over(asio::any_io_executor executor, client_options options, backend_factory factory) {
+    return access::make<client>(
+        std::make_shared<core>(std::move(executor), std::move(options), std::move(factory)));
+}
+
+random_engines exchange_random_engines(random_engines by) {
+    return {std::exchange(random_engine(), by.names), std::exchange(jitter_engine(), by.jitter)};
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,282 @@
+#include <zkasio/testing/detail/driver.hpp>
+
+#include <zkasio/detail/access.hpp>
+
+#include <asio/bind_cancellation_slot.hpp>
+#include <asio/cancellation_signal.hpp>
+#include <asio/co_spawn.hpp>
+#include <asio/system_executor.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+namespace zkasio::testing_detail {
+namespace {
+
+using duration = driver::duration;
+using namespace std::chrono_literals;
+
+constexpr duration never = duration::max();
+constexpr duration container_check = 60s;  // how often servers look for containers that are empty
+constexpr duration to_unwind = 60s;        // for a task that is cancelled because it has not ended
+constexpr std::size_t most_busy = 1'000'000;
+constexpr std::size_t log_lines = 20;
+
+std::string in_seconds(duration d) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.4f s", std::chrono::duration<double>(d).count());
+    return text;
+}
+
+duration later(duration now, duration by) { return by > never - now ? never : now + by; }
+
+struct task_state {
+    asio::cancellation_signal signal;
+    bool ended = false;
+    std::exception_ptr failed;
+};
+
+detail::random_engines seeded(std::uint64_t seed) {
+    return {std::mt19937_64(seed), std::mt19937_64(seed + 1)};
+}
+
+}  // namespace
+
+driver::driver(std::uint64_t seed)
+    : before_(detail::exchange_random_engines(seeded(seed))),
+      random_(seed),
+      never_out_of_work_(io_.get_executor()),
+      wait_([this](std::chrono::milliseconds until_timer) { wait(until_timer); }),
+      containers_at_(container_check) {
+    servers_.session_timeout = 0ms;
+    servers_.pick = [this](std::size_t below) { return static_cast<std::size_t>(random_() % below); };
+    servers_.on_log = [this](std::string line) { write_down(std::move(line)); };
+}
+
+driver::~driver() { detail::exchange_random_engines(std::move(before_)); }
+
+// ---------------------------------------------------------------------------------------------------- clients
+
+client driver::add_client(asio::any_io_executor executor, client_options options) {
+    if (!executor || &executor.context() != &io_)
+        throw error(errc::invalid_argument, "fake_ensemble::client", {},
+                    "the executor is not of this ensemble: it has to be made of context() or get_executor()");
+    // Names that nobody looks up.
+    const std::string given = options.servers();
+    const auto slash = given.find('/');
+    options.servers("127.0.0.1:2181" + (slash == std::string::npos ? std::string() : given.substr(slash)));
+    // Another thread has another time.
+    if (options.observe_on() == asio::any_io_executor(asio::system_executor()))
+        options.observer(options.observer(), io_.get_executor());
+    const auto timeout = options.session_timeout();
+    const client made = detail::client_over(std::move(executor), std::move(options),
+                                            servers_.factory(static_cast<int>(clients_.size())));
+    clients_.push_back(detail::access::core_of(made));
+    timeouts_.push_back(timeout);
+    return made;
+}
+
+int driver::number_of(const client& zk, std::string_view asked_by) const {
+    const std::shared_ptr<const void> core = detail::access::core_of(zk);
+    const auto it = std::find_if(clients_.begin(), clients_.end(), [&](const std::weak_ptr<const void>& one) {
+        return core && !one.owner_before(core) && !core.owner_before(one);
+    });
+    if (it == clients_.end())
+        throw error(errc::invalid_argument, asked_by, {}, "the client is not one of this ensemble");
+    return static_cast<int>(it - clients_.begin());
+}
+
+// ---------------------------------------------------------------------------------------------------- running
+
+void driver::run(asio::awaitable<void> task, duration limit) {
+    if (running_) throw std::logic_error("fake_ensemble::run() was called while it runs: what runs already may wait");
+    const auto s = std::make_shared<task_state>();
+    const auto at_end = [s](std::exception_ptr e) {
+        s->ended = true;
+        s->failed = std::move(e);
+    };
+    asio::co_spawn(io_, std::move(task), asio::bind_cancellation_slot(s->signal.slot(), at_end));
+    const auto ended = [s] { return s->ended; };
+    drive(ended, limit);
+    if (!s->ended) {
+        std::string text = "fake_ensemble::run(): what runs has not ended: " + why_ended_ + "\n" + state();
+        s->signal.emit(asio::cancellation_type::terminal);
+        drive(ended, to_unwind);
+        if (!s->ended) text += "\nAnd it did not end when it was cancelled.";
+        throw std::runtime_error(text);
+    }
+    if (s->failed) std::rethrow_exception(s->failed);
+}
+
+void driver::run_for(duration time) {
+    if (running_) throw std::logic_error("fake_ensemble::run_for() was called while it runs: wait for a timer");
+    drive([] { return false; }, time);
+}
+
+void driver::drive(const std::function<bool()>& done, duration limit) {
+    until_ = later(now(), limit);
+    why_ended_.clear();
+    busy_ = 0;
+    running_ = true;
+    clock_.instead_of_waiting(&wait_);
+    std::exception_ptr thrown;
+    try {
+        io_.restart();
+        while (!done() && io_.run_one() != 0) {
+        }
+    } catch (...) {  // by a handler
+        thrown = std::current_exception();
+    }
+    clock_.instead_of_waiting(nullptr);
+    running_ = false;
+    if (failed_) thrown = std::exchange(failed_, nullptr);
+    if (thrown) std::rethrow_exception(thrown);
+}
+
+// Instead of the loop's waiting for its next timer. Nothing may be thrown through Asio.
+void driver::wait(duration until_timer) {
+    if (until_timer == 0ns) {
+        if (++busy_ < most_busy) return;
+        why_ended_ = "the loop is never idle, so that no time passes (something goes on and on without waiting)";
+        return io_.stop();
+    }
+    busy_ = 0;
+    if (now() >= until_) {
+        why_ended_ = "it is " + in_seconds(now()) + " since the beginning, and that is the limit";
+        return io_.stop();
+    }
+    try {
+        ++turn_;
+        hear();
+        servers_.list_steps(steps_);
+        if (steps_.empty())
+            step_at_ = never;
+        else if (step_at_ == never)
+            step_at_ = later(now(), step_time);
+        const duration timer = until_timer < 0ns ? never : now() + until_timer;
+        duration next = std::min({timer, step_at_, next_expiry(), containers_at_, until_});
+        for (const auto& [client, lost] : silent_until_) next = std::min(next, lost);
+        if (next > now()) clock_.pass(next - now());
+        if (now() < timer) happen();
+    } catch (...) {
+        failed_ = std::current_exception();
+        io_.stop();
+    }
+}
+
+// A session lives while its connection stands: the library sends pings.
+void driver::hear() {
+    heard_now_.clear();
+    servers_.list_heard(heard_now_);
+    for (const std::int64_t session : heard_now_) heard_[session] = {now(), turn_};
+}
+
+duration driver::next_expiry() const {
+    duration first = never;
+    for (const auto& [session, timeout] : servers_.session_timeouts())
+        if (const auto it = heard_.find(session); it != heard_.end() && it->second.turn != turn_)
+            first = std::min(first, it->second.at + timeout);
+    return first;
+}
+
+// What is due by now.
+void driver::happen() {
+    std::vector<std::int64_t> expired;
+    for (const auto& [session, timeout] : servers_.session_timeouts())
+        if (const auto it = heard_.find(session);
+            it != heard_.end() && it->second.turn != turn_ && it->second.at + timeout <= now())
+            expired.push_back(session);
+    for (const std::int64_t session : expired) {
+        char hex[24];
+        std::snprintf(hex, sizeof hex, "0x%llx", static_cast<unsigned long long>(session));
+        write_down("session " + std::string(hex) + " has not been heard of for its timeout, and expires");
+        servers_.expire_session(session);
+        heard_.erase(session);
+    }
+    std::vector<int> lost;
+    for (const auto& [client, when] : silent_until_)
+        if (when <= now()) lost.push_back(client);
+    for (const int client : lost) {
+        silent_until_.erase(client);
+        servers_.end_silence(client);
+        servers_.cut_off(client);
+    }
+    if (containers_at_ <= now()) {
+        containers_at_ = later(now(), container_check);
+        servers_.remove_empty_containers();
+    }
+    if (step_at_ <= now()) take_a_step();
+}
+
+void driver::take_a_step() {
+    step_at_ = never;
+    servers_.list_steps(steps_);
+    if (steps_.empty()) return;
+    const sim_ensemble::step chosen = steps_[servers_.pick(steps_.size())];
+    if (chosen.what == sim_ensemble::step::kind::apply) {
+        const auto armed = answers_to_lose_.find(chosen.client);
+        if (armed != answers_to_lose_.end() && servers_.next_request(chosen.client).starts_with(armed->second)) {
+            answers_to_lose_.erase(armed);
+            servers_.drop_connection(chosen.client, 1, servers_.answers_under_way(chosen.client));
+            return;
+        }
+    }
+    if (loss > 0 && servers_.pick(100) < static_cast<std::size_t>(loss) && servers_.drop_connection(chosen.client))
+        return;
+    servers_.take(chosen);
+}
+
+// ----------------------------------------------------------------------------------------------------- faults
+
+// The library gives a connection up when nothing has come for two thirds of the session timeout.
+void driver::silence(int client) {
+    if (servers_.is_silent(client) || servers_.is_cut_off(client)) return;
+    write_down("silence around " + std::to_string(client));
+    servers_.silence(client);
+    silent_until_[client] = later(now(), timeouts_[static_cast<std::size_t>(client)] * 2 / 3);
+}
+
+void driver::let_in(int client) {
+    write_down("let in " + std::to_string(client));
+    servers_.let_in(client);
+    servers_.end_silence(client);
+    silent_until_.erase(client);
+}
+
+// ------------------------------------------------------------------------------------------------------ words
+
+void driver::write_down(std::string line) {
+    line.insert(0, in_seconds(now()) + ' ');
+    if (log) log(line);
+    log_.push_back(std::move(line));
+    if (log_.size() > log_lines) log_.pop_front();
+}
+
+std::string driver::state() const {
+    std::ostringstream text;
+    for (int n = 0; n < static_cast<int>(clients_.size()); ++n) {
+        if (clients_[static_cast<std::size_t>(n)].expired()) continue;
+        text << "client " << n << ": "
+             << (servers_.has_connection(n) ? "connected"
+                 : servers_.is_cut_off(n)   ? "held down"
+                                            : "not connected");
+        if (servers_.is_silent(n)) text << ", silenced";
+        text << ", session 0x" << std::hex << servers_.session_of(n) << std::dec;
+        if (!servers_.alive(servers_.session_of(n))) text << " (over)";
+        if (servers_.requests_under_way(n) > 0) text << ", asks " << servers_.next_request(n);
+        if (servers_.watches_of(n) > 0) text << ", watches" << servers_.watched(n);
+        text << '\n';
+    }
+    text << "nodes:";
+    std::size_t shown = 0;
+    for (const auto& [path, node] : servers_.tree().nodes())
+        if (path != "/" && ++shown <= 20) text << ' ' << path;
+    text << (shown > 20 ? " ...\n" : "\n") << "what happened last, by number of client:\n";
+    for (const std::string& line : log_) text << "  " << line << '\n';
+    return text.str();
+}
+
+}  // namespace zkasio::testing_detail

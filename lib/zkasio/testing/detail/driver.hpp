@@ -1,0 +1,104 @@
+#pragma once
+
+#include <zkasio/client.hpp>
+#include <zkasio/detail/testing_seam.hpp>
+#include <zkasio/testing/detail/sim_ensemble.hpp>
+#include <zkasio/testing/detail/virtual_clock.hpp>
+
+#include <asio/awaitable.hpp>
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zkasio::testing_detail {
+
+/// What makes things happen in a fake_ensemble: an event loop, the servers in memory, and a virtual time that passes
+/// whenever neither has anything to do at once. The servers take one step at a time, chosen by the seed.
+class driver {
+public:
+    using duration = std::chrono::nanoseconds;
+
+    explicit driver(std::uint64_t seed);
+    ~driver();
+    driver(const driver&) = delete;
+    driver& operator=(const driver&) = delete;
+
+    // ------------------------------------------------------------------------------------------------ clients
+    client add_client(asio::any_io_executor executor, client_options options);
+    /// Throws errc::invalid_argument for a client of somebody else.
+    int number_of(const client& zk, std::string_view asked_by) const;
+
+    // ------------------------------------------------------------------------------------------------ running
+    /// Throws what `task` throws, or std::runtime_error when it has not ended by then.
+    void run(asio::awaitable<void> task, duration limit);
+    void run_for(duration time);
+    duration now() const noexcept { return clock_.now(); }
+
+    // ------------------------------------------------------------------------------------------------- faults
+    void silence(int client);
+    void let_in(int client);
+    void lose_answer(int client, std::string request) { answers_to_lose_[client] = std::move(request); }
+
+    duration step_time = std::chrono::microseconds(100);
+    int loss = 0;  // percent
+    std::function<void(std::string_view)> log;
+
+    asio::io_context& context() noexcept { return io_; }
+    sim_ensemble& servers() noexcept { return servers_; }
+    const sim_ensemble& servers() const noexcept { return servers_; }
+
+private:
+    struct heard {
+        duration at{};
+        std::uint64_t turn = 0;
+    };
+    void drive(const std::function<bool()>& done, duration limit);
+    void wait(duration until_timer);
+    void hear();
+    duration next_expiry() const;
+    void happen();
+    void take_a_step();
+    void write_down(std::string line);
+    std::string state() const;
+
+    // In this order: what is destroyed with the loop still needs the servers, and the servers their clock.
+    virtual_clock clock_;
+    detail::random_engines before_;
+    std::mt19937_64 random_;
+    sim_ensemble servers_;
+    asio::io_context io_;
+    asio::executor_work_guard<asio::io_context::executor_type> never_out_of_work_;
+    std::vector<std::weak_ptr<const void>> clients_;
+    std::vector<client_options::duration> timeouts_;  // of the clients' sessions, as they are asked for
+
+    const virtual_clock::waiting wait_;
+    bool running_ = false;
+    std::exception_ptr failed_;
+    duration until_{};
+    std::string why_ended_;
+    std::size_t busy_ = 0;
+
+    std::uint64_t turn_ = 0;
+    duration step_at_ = duration::max(), containers_at_;
+    std::vector<sim_ensemble::step> steps_;
+    std::vector<std::int64_t> heard_now_;
+    std::map<std::int64_t, heard> heard_;
+    std::map<int, duration> silent_until_;  // then their connection is lost
+    std::map<int, std::string> answers_to_lose_;
+    std::deque<std::string> log_;  // the newest lines
+};
+
+}  // namespace zkasio::testing_detail

@@ -1,0 +1,35 @@
+#include <zkasio/tls/detail/context_of_files.hpp>
+
+#include <openssl/x509.h>
+
+#include <sys/stat.h>
+
+#include <utility>
+
+namespace zkasio::detail {
+
+context_of_files::context_of_files(tls_files files) : files_(std::move(files)) { get(); }
+
+tls_options::context_ptr context_of_files::get() {
+    const std::lock_guard lock(mutex_);
+    // Before they are read: what changes meanwhile is seen the next time.
+    std::vector<mark> now = marks();
+    if (!context_ || now != read_) {
+        context_ = make_tls_context(files_);
+        read_ = std::move(now);
+    }
+    return context_;
+}
+
+context_of_files::mark context_of_files::mark_of(const std::string& file) {
+    struct ::stat s {};
+    if (file.empty() || ::stat(file.c_str(), &s) != 0) return {};
+    return {s.st_dev, s.st_ino, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec};
+}
+
+std::vector<context_of_files::mark> context_of_files::marks() const {
+    const std::string ca = files_.ca().empty() ? ::X509_get_default_cert_file() : files_.ca();
+    return {mark_of(ca), mark_of(files_.chain()), mark_of(files_.key())};
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,122 @@
+#include <zkasio/tls/detail/tls_channel.hpp>
+
+#include <asio/ip/address.hpp>
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
+
+#include <cerrno>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+namespace zkasio::detail {
+namespace {
+
+std::string first_error(const char* otherwise) {
+    const char* const text = ::ERR_reason_error_string(::ERR_peek_error());
+    return std::string("TLS: ") + (text ? text : otherwise);
+}
+
+void checked(bool good, const char* what) {
+    if (!good) throw std::runtime_error(first_error(what));
+}
+
+}  // namespace
+
+void tls_channel::deleter::operator()(SSL* s) const noexcept { ::SSL_free(s); }
+
+tls_channel::tls_channel(int descriptor, tls_options::context_ptr context, const std::string& name, tls_verification v)
+    : context_(std::move(context)), end_(descriptor) {
+    ::ERR_clear_error();
+    ssl_.reset(::SSL_new(context_->native_handle()));
+    checked(ssl_ != nullptr, "no memory");
+    bio_ptr socket = make_socket_bio(end_);
+    checked(socket != nullptr, "no memory");
+    ::SSL_set0_rbio(ssl_.get(), socket.get());
+    ::BIO_up_ref(socket.get());
+    ::SSL_set0_wbio(ssl_.get(), socket.release());
+    ::SSL_set_connect_state(ssl_.get());
+    ::SSL_set_options(ssl_.get(), SSL_OP_NO_RENEGOTIATION);
+    ::SSL_set_mode(ssl_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    ::SSL_set_read_ahead(ssl_.get(), 1);
+    // Without a callback here: one of the context's stays.
+    ::SSL_set_verify(ssl_.get(), v == tls_verification::server ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+    expected_name_ = name;
+    expect(name);
+}
+
+// Names are told to the server, addresses are not (RFC 6066). A name may end in a dot, its certificate's does not.
+void tls_channel::expect(const std::string& name) {
+    X509_VERIFY_PARAM* const how = ::SSL_get0_param(ssl_.get());
+    std::error_code is_name;
+    asio::ip::make_address(name, is_name);
+    if (!is_name) {
+        checked(::X509_VERIFY_PARAM_set1_ip_asc(how, name.c_str()) == 1, "not an address");
+        return;
+    }
+    const std::string host = name.ends_with('.') ? name.substr(0, name.size() - 1) : name;
+    checked(!host.empty(), "a server's name is empty");
+    ::X509_VERIFY_PARAM_set_hostflags(how, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    checked(::X509_VERIFY_PARAM_set1_host(how, host.data(), host.size()) == 1, "not a name");
+    checked(SSL_set_tlsext_host_name(ssl_.get(), host.c_str()) == 1, "not a name");
+}
+
+// --------------------------------------------------------------------------------------------------- progress
+
+secure_channel::progress tls_channel::handshake() {
+    ::ERR_clear_error();
+    const progress p = after(::SSL_do_handshake(ssl_.get()));
+    if (p != progress::ended) return p;
+    failure_ = "hung up during the TLS handshake (not serving, or it does not speak TLS here)";
+    return progress::failed;
+}
+
+secure_channel::transfer tls_channel::read(std::span<char> to) {
+    ::ERR_clear_error();
+    std::size_t n = 0;
+    const progress p = after(::SSL_read_ex(ssl_.get(), to.data(), to.size(), &n));
+    return {p, n};
+}
+
+secure_channel::transfer tls_channel::write(std::span<const char> from) {
+    ::ERR_clear_error();
+    std::size_t n = 0;
+    const progress p = after(::SSL_write_ex(ssl_.get(), from.data(), from.size(), &n));
+    return {p, n};
+}
+
+secure_channel::progress tls_channel::after(int result) {
+    if (result == 1) return progress::done;
+    switch (::SSL_get_error(ssl_.get(), result)) {
+        case SSL_ERROR_WANT_READ: return progress::needs_input;
+        case SSL_ERROR_WANT_WRITE: return progress::needs_output;
+        case SSL_ERROR_ZERO_RETURN: return progress::ended;
+        default: break;
+    }
+    // Servers do not reliably say that they will close the connection. ZooKeeper's packets tell their length: a
+    // connection that an attacker has cut is one that was lost.
+    if (end_.failure == 0 && end_.read_to_end) return progress::ended;
+    failure_ = reason();
+    return progress::failed;
+}
+
+std::string tls_channel::reason() const {
+    if (end_.failure != 0) {
+        const bool hung_up = end_.failure == EPIPE;
+        return hung_up ? "closed by the server" : std::generic_category().message(end_.failure);
+    }
+    const int why = ERR_GET_REASON(::ERR_peek_error());
+    if (why == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+        const long result = ::SSL_get_verify_result(ssl_.get());
+        const bool name = result == X509_V_ERR_HOSTNAME_MISMATCH || result == X509_V_ERR_IP_ADDRESS_MISMATCH;
+        return std::string("TLS: certificate verify failed: ") + ::X509_verify_cert_error_string(result) +
+               (name ? " (it is not for " + expected_name_ + ')' : "");
+    }
+    return first_error("failed") + (why == SSL_R_WRONG_VERSION_NUMBER ? " (the server does not speak TLS here)" : "");
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <zkasio/detail/secure_channel.hpp>
+#include <zkasio/tls/detail/socket_bio.hpp>
+#include <zkasio/tls/tls_options.hpp>
+
+#include <openssl/types.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace zkasio::detail {
+
+/// One connection through OpenSSL. It says no goodbye (close_notify) when it ends: ZooKeeper's servers do not wait for
+/// one, they end a session by ZooKeeper's own.
+class tls_channel final : public secure_channel {
+public:
+    /// Throws std::runtime_error.
+    tls_channel(int descriptor, tls_options::context_ptr context, const std::string& name, tls_verification v);
+
+    progress handshake() override;
+    transfer read(std::span<char> to) override;
+    transfer write(std::span<const char> from) override;
+    std::string failure() const override { return failure_; }
+
+private:
+    struct deleter {
+        void operator()(SSL* s) const noexcept;
+    };
+    void expect(const std::string& name);
+    progress after(int result);
+    std::string reason() const;
+
+    tls_options::context_ptr context_;  // OpenSSL counts references to what is inside, and Asio frees its part of it
+    socket_end end_;
+    std::unique_ptr<SSL, deleter> ssl_;
+    std::string expected_name_, failure_;
+};
+
+}  // namespace zkasio::detail

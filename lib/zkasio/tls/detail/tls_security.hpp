@@ -1,0 +1,22 @@
+#pragma once
+
+#include <zkasio/detail/secure_channel.hpp>
+#include <zkasio/tls/tls_options.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace zkasio::detail {
+
+/// Makes the channels of one client. From any thread.
+class tls_security final : public transport_security {
+public:
+    explicit tls_security(tls_options o) : options_(std::move(o)) {}
+    std::unique_ptr<secure_channel> over(int descriptor, const std::string& host) const override;
+
+private:
+    tls_options options_;
+};
+
+}  // namespace zkasio::detail

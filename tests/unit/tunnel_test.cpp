@@ -1,0 +1,218 @@
+// A tunnel between a library and a network that are both sockets of the test's, with a channel that changes nothing.
+
+#include "support/catch.hpp"
+
+#include <zkasio/detail/owned_descriptor.hpp>
+#include <zkasio/detail/secure_channel.hpp>
+#include <zkasio/detail/tunnel.hpp>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+using namespace zkasio::detail;
+
+namespace {
+
+// What the test tells the channel to do, and sees of it.
+struct channel_script {
+    secure_channel::progress handshake = secure_channel::progress::done;
+    secure_channel::progress reads = secure_channel::progress::done, writes = secure_channel::progress::done;
+    bool refused = false;
+    int made = 0;
+    std::string host;
+};
+
+class clear_channel final : public secure_channel {
+public:
+    clear_channel(int descriptor, channel_script& script) : descriptor_(descriptor), script_(script) {}
+    progress handshake() override { return script_.handshake; }
+    transfer read(std::span<char> to) override {
+        if (script_.reads != progress::done) return {script_.reads};
+        const ssize_t n = ::recv(descriptor_, to.data(), to.size(), MSG_DONTWAIT);
+        if (n > 0) return {progress::done, static_cast<std::size_t>(n)};
+        return {n == 0 ? progress::ended : progress::needs_input};
+    }
+    transfer write(std::span<const char> from) override {
+        if (script_.writes != progress::done) return {script_.writes};
+        const ssize_t n = ::send(descriptor_, from.data(), from.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n >= 0) return {progress::done, static_cast<std::size_t>(n)};
+        return {errno == EAGAIN ? progress::needs_output : progress::failed};
+    }
+    std::string failure() const override { return "as the script says"; }
+
+private:
+    int descriptor_;
+    channel_script& script_;
+};
+
+class clear_security final : public transport_security {
+public:
+    explicit clear_security(channel_script& script) : script_(script) {}
+    std::unique_ptr<secure_channel> over(int descriptor, const std::string& host) const override {
+        ++script_.made;
+        script_.host = host;
+        if (script_.refused) throw std::runtime_error("refused");
+        return std::make_unique<clear_channel>(descriptor, script_);
+    }
+
+private:
+    channel_script& script_;
+};
+
+struct tunnel_rig {
+    tunnel_rig() {
+        std::array<int, 2> pair{-1, -1};
+        if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) throw std::runtime_error("pair");
+        library = owned_descriptor(pair[0]);
+        network = owned_descriptor(pair[1]);
+        under_test = tunnel::behind(library.get(), std::make_shared<clear_security>(script), "zk1");
+    }
+
+    static bool put(const owned_descriptor& to, const std::string& text) {
+        return ::send(to.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+               static_cast<ssize_t>(text.size());
+    }
+    // "-": nothing now; "": the end.
+    static std::string take(const owned_descriptor& from) {
+        std::array<char, 100> text{};
+        const ssize_t n = ::recv(from.get(), text.data(), text.size(), MSG_DONTWAIT);
+        return n < 0 ? "-" : std::string(text.data(), static_cast<std::size_t>(n));
+    }
+    // How much is read until there is nothing.
+    static std::size_t drain(const owned_descriptor& from) {
+        std::string buffer(1 << 16, ' ');
+        std::size_t sum = 0;
+        for (ssize_t n = 0; (n = ::recv(from.get(), buffer.data(), buffer.size(), MSG_DONTWAIT)) > 0;)
+            sum += static_cast<std::size_t>(n);
+        return sum;
+    }
+
+    channel_script script;
+    owned_descriptor library, network;
+    std::unique_ptr<tunnel> under_test;
+};
+
+}  // namespace
+
+TEST_CASE("a tunnel lets nothing of the library's out before the handshake is over, and then everything") {
+    tunnel_rig rig;
+    tunnel& t = *rig.under_test;
+    rig.script.handshake = secure_channel::progress::needs_input;
+    REQUIRE(rig.put(rig.library, "secret"));
+    CHECK(t.at() == tunnel::stage::connecting);
+    CHECK(t.wants_write());
+    t.send();
+    t.receive();
+    t.send();
+    CHECK(t.at() == tunnel::stage::handshake);
+    CHECK(rig.script.host == "zk1");
+    CHECK_FALSE(t.wants_write());
+    CHECK(rig.take(rig.network) == "-");
+    rig.script.handshake = secure_channel::progress::needs_output;
+    t.receive();
+    CHECK(t.wants_write());
+    rig.script.handshake = secure_channel::progress::done;
+    t.receive();
+    CHECK(t.at() == tunnel::stage::open);
+    CHECK_FALSE(t.wants_write());
+    t.send();
+    CHECK(rig.take(rig.network) == "secret");
+    REQUIRE(rig.put(rig.network, "answer"));
+    t.receive();
+    CHECK(rig.take(rig.library) == "answer");
+    CHECK(rig.script.made == 1);
+}
+
+TEST_CASE("a tunnel whose handshake fails sends nothing, and the library reads the end") {
+    tunnel_rig rig;
+    tunnel& t = *rig.under_test;
+    REQUIRE(rig.put(rig.library, "secret"));
+    SECTION("it fails") {
+        rig.script.handshake = secure_channel::progress::failed;
+        t.receive();
+        CHECK(t.failure() == "as the script says");
+    }
+    SECTION("there is no channel") {
+        rig.script.refused = true;
+        t.receive();
+        CHECK(t.failure() == "refused");
+    }
+    t.send();
+    t.receive();
+    CHECK(rig.script.made == 1);
+    CHECK(t.at() != tunnel::stage::open);
+    CHECK(rig.take(rig.network) == "-");
+    CHECK(rig.take(rig.library) == "");
+    rig.under_test.reset();
+    CHECK(rig.take(rig.network) == "");
+}
+
+TEST_CASE("a tunnel holds back what the library has no room for, and the end comes behind all of it") {
+    tunnel_rig rig;
+    tunnel& t = *rig.under_test;
+    t.receive();
+    std::size_t sent = 0, got = 0;
+    const std::string block(100'000, 'x');
+    for (int i = 0; i < 40; ++i) {
+        while (rig.put(rig.network, block)) sent += block.size();
+        t.receive();
+        if (t.holds_back()) break;
+    }
+    REQUIRE(t.holds_back());
+    sent += rig.put(rig.network, "z") ? 1 : 0;
+    ::shutdown(rig.network.get(), SHUT_WR);
+    while (t.holds_back()) {
+        got += rig.drain(rig.library);
+        t.receive();
+    }
+    got += rig.drain(rig.library);
+    // put() may have sent a part of a block.
+    CHECK(got >= sent);
+    CHECK(rig.take(rig.library) == "");
+    CHECK(t.failure() == "");
+}
+
+TEST_CASE("a tunnel that the network has no room for waits to write, keeps the order, and loses nothing") {
+    tunnel_rig rig;
+    tunnel& t = *rig.under_test;
+    t.receive();
+    REQUIRE(rig.put(rig.library, "one"));
+    rig.script.writes = secure_channel::progress::needs_output;
+    t.send();
+    CHECK(t.wants_write());
+    REQUIRE(rig.put(rig.library, " two"));
+    t.send();
+    CHECK(rig.take(rig.network) == "-");
+    rig.script.writes = secure_channel::progress::done;
+    t.send();
+    CHECK_FALSE(t.wants_write());
+    const std::string first = rig.take(rig.network);
+    t.send();
+    const std::string second = rig.take(rig.network);
+    CHECK(first + (second == "-" ? "" : second) == "one two");
+}
+
+TEST_CASE("a tunnel that cannot write tells what the peer has said before it hung up") {
+    tunnel_rig rig;
+    tunnel& t = *rig.under_test;
+    t.receive();
+    REQUIRE(rig.put(rig.library, "request"));
+    REQUIRE(rig.put(rig.network, "last words"));
+    rig.script.writes = secure_channel::progress::failed;
+    t.send();
+    CHECK_FALSE(t.wants_write());
+    CHECK(t.failure() == "");
+    t.receive();
+    CHECK(t.failure() == "as the script says");
+    CHECK(rig.take(rig.library) == "last words");
+    CHECK(rig.take(rig.library) == "");
+    CHECK_FALSE(rig.put(rig.library, "more"));
+}
