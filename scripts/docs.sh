@@ -41,7 +41,8 @@ say "the pages"
 /usr/bin/python3 scripts/docs/pages.py "$work/api.tags" "$work/docs"
 mv "$work/api" "$work/docs/pages/api"
 mkdir -p "$(dirname "$site")"
-/usr/bin/mkdocs build --strict --config-file "$work/docs/mkdocs.yml" --site-dir "$site" > "$work/mkdocs.log" 2>&1 ||
+PYTHONWARNINGS=ignore /usr/bin/mkdocs build --strict --config-file "$work/docs/mkdocs.yml" --site-dir "$site" \
+    > "$work/mkdocs.log" 2>&1 ||
     { grep -v '^INFO' "$work/mkdocs.log" >&2; die "mkdocs does not take the pages"; }
 say "the links"
 /usr/bin/python3 scripts/docs/check_links.py "$site"
