@@ -108,8 +108,7 @@ def figure(directory, name, *panels):
     import matplotlib
     matplotlib.use("svg")
     from matplotlib import pyplot
-    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "zkasio",
-                                "font.family": ["system-ui", "DejaVu Sans", "sans-serif"]})
+    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "zkasio", "font.family": "DejaVu Sans"})
     rows = sum(max(2, len(values)) for values, _, _ in panels)
     drawn, all_axes = pyplot.subplots(len(panels), 1, figsize=(7, 0.36 * rows + 0.6 * len(panels)), squeeze=False,
                                       gridspec_kw={"height_ratios": [max(2, len(v)) for v, _, _ in panels]})
@@ -122,6 +121,7 @@ def figure(directory, name, *panels):
     dark = ("<style>@media (prefers-color-scheme: dark) { text { fill: #e3e8ec !important } "
             f'path[style*="{OURS}"] {{ fill: #4db6ac !important }} '
             f'path[style*="{OTHERS}"] {{ fill: #78909c !important }} }}</style>')
+    text = text.replace("'DejaVu Sans'", "system-ui, 'DejaVu Sans', sans-serif")
     text = re.sub(r"(<svg [^>]*>)", lambda m: m[1] + "\n " + dark, text, count=1)
     file.write_text(re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE), encoding="utf-8")
 
