@@ -116,9 +116,9 @@ zkasio::session_loop show_session(zkasio::client zk) {
 // [careful]
 zkasio::client_options careful(std::string servers) {
     return zkasio::client_options(servers)
-        .session_timeout(30s)                        // outages of up to about this are survived
+        .session_timeout(30s)                         // outages of up to about this are survived
         .suspension(zkasio::suspension_policy::lose)  // a lost connection is a lost lock, at once
-        .connection_timeout(5s);                     // an operation that cannot be sent fails after this
+        .connection_timeout(5s);                      // an operation that cannot be sent fails after this
 }
 // [/careful]
 
@@ -131,9 +131,7 @@ asio::awaitable<void> in_coroutines(zkasio::client zk) {
     const std::string now = co_await settings(zk);
     expect(!now.empty(), "there are settings");
     const zkasio::mutex lock(zk, "/guide/lock");
-    {
-        const zkasio::lock_guard guard = co_await acquire_in_the_end(lock);
-    }
+    { const zkasio::lock_guard guard = co_await acquire_in_the_end(lock); }
     const int steps = co_await steps_while_held(lock);
     expect(steps == 3, "the lock stays held");
     co_await report_under_lock(lock);

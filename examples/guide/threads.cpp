@@ -70,7 +70,8 @@ asio::awaitable<int> visit(zkasio::mutex door, visits& all) {
 class coordination {
 public:
     explicit coordination(std::string servers)
-        : work_(io_.get_executor()), zk_(io_, zkasio::client_options(servers).session_timeout(10s)),
+        : work_(io_.get_executor()),
+          zk_(io_, zkasio::client_options(servers).session_timeout(10s)),
           thread_([this] { io_.run(); }) {}
 
     ~coordination() {

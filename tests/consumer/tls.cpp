@@ -12,7 +12,7 @@ namespace {
 // [tls]
 zkasio::client_options through_tls(std::string servers) {  // "zk1:2281,zk2:2281"
     const auto files = zkasio::tls_files()
-                           .ca("/etc/zkasio/ca.pem")                               // who has signed the servers'
+                           .ca("/etc/zkasio/ca.pem")                                  // who has signed the servers'
                            .certificate("/etc/zkasio/me.pem", "/etc/zkasio/me.key");  // who we are
     return zkasio::client_options(servers).tls(files);  // throws when the files cannot be used
 }
