@@ -26,9 +26,9 @@ void work(const std::string& what) { std::cout << "zkasio: " << what << "\n"; }
 
 // [connect]
 zkasio::client connect(asio::io_context& io, std::string servers) {
-    const auto options = zkasio::client_options(servers).session_timeout(10s).retry(
-        zkasio::retry_policy::exponential(50ms, 2s, 8));  // for reads
-    return zkasio::client(io, options);                   // connects in the background
+    zkasio::client_options options(servers);
+    options.session_timeout(10s).retry(zkasio::retry_policy::exponential(50ms, 2s, 8));  // of reads
+    return zkasio::client(io, options);                                                  // connects in the background
 }
 // [/connect]
 
