@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """Measures, and draws what docs/performance.md shows.
 
-    plots.py measure BENCHES HOST:PORT DATA     runs the benchmarks in BENCHES (build/release/tests/bench); JSON
-    plots.py draw DATA DIR                      DIR gets bench-*.svg; needs python3-matplotlib
+    plots.py measure BENCHES HOST:PORT DATA [PART...]   runs the benchmarks in BENCHES, build/release/tests/bench; all,
+                                                        or those of lock, cache, get, election; DATA is JSON
+    plots.py draw DATA DIR                              DIR gets bench-*.svg; needs python3-matplotlib
 
 The pictures are drawn for light and dark, as the reader's system prefers.
 """
@@ -66,15 +67,21 @@ def cache_table(text):
             for library, kind, nodes, ready, cpu, heap in found}
 
 
-def measure(benches, server, data):
-    benches = Path(benches)
-    figures = {
-        "lock": lock_tables(run(benches / "zkasio_bench_lock", server, 3, "peers", 1000, "cycle")),
-        "get": get_table(run(benches / "zkasio_bench_get", server, 3, 0.7)),
-        "election": election_table(run(benches / "zkasio_bench_election", server, 15, "peers")),
-        "cache": cache_table(run(benches / "zkasio_bench_cache", server, 16000, "peers")),
-    }
-    Path(data).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+MEASUREMENTS = {
+    "lock": (lock_tables, "zkasio_bench_lock", [3, "limit=30", "peers", "cycle", 1000]),
+    "cache": (cache_table, "zkasio_bench_cache", [16000, "peers"]),
+    "get": (get_table, "zkasio_bench_get", [5, 0.7]),
+    "election": (election_table, "zkasio_bench_election", [15, "peers"]),
+}
+
+
+def measure(benches, server, data, *parts):
+    data = Path(data)
+    figures = json.loads(data.read_text(encoding="utf-8")) if data.exists() else {}
+    for part in parts or MEASUREMENTS:
+        read, program, arguments = MEASUREMENTS[part]
+        figures[part] = read(run(Path(benches) / program, server, *arguments))
+        data.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 
 # --------------------------------------------------------------------------------------------------------- to draw
@@ -131,29 +138,44 @@ def column(table, name, names):
     return {names[library]: row[name] for library, row in table.items() if library in names and row.get(name)}
 
 
-def draw(data, directory):
-    figures = json.loads(Path(data).read_text(encoding="utf-8"))
-    thousand = figures["lock"]["1000 waiters in one process, per waiter"]
+def draw_lock(tables, directory):
+    thousand = tables["1000 waiters in one process, per waiter"]
     figure(directory, "queue",
            (column(thousand, "CPU us", LIBRARIES), "processor time of the client for each waiter", "µs"),
            (column(thousand, "bytes rcvd", LIBRARIES), "bytes received for each waiter", "B"),
            (column(thousand, "KiB", LIBRARIES), "memory for each waiter", "KiB"))
-    cycle = next(table for title, table in figures["lock"].items() if "release" in title)
+    cycle = tables["uncontended acquire + release, per cycle"]
     names = {**LIBRARIES, "zkasio, awaited": "zkasio", "raw, awaited": "C, by hand"}
     figure(directory, "cycle",
            (column(cycle, "CPU us", names), "processor time of the client for acquire and release", "µs"))
-    gets = figures["get"]
+
+
+def draw_get(table, directory):
     figure(directory, "get", *(({"C, by hand": row["raw"], **{n: v for n, v in row.items() if n != "raw"}},
-                                f"processor time of a get, {depth} under way", "µs") for depth, row in gets.items()))
-    figure(directory, "election", *(({LIBRARIES[n]: v for n, v in figures["election"][what].items()}, title, "ms")
-                                    for what, title in (("resigns", "from a resignation to the next leader"),
-                                                        ("gone", "from the end of a dead leader's node to the next "
-                                                                 "leader"))))
-    caches = figures["cache"]
-    named = {n: LIBRARIES.get(n.split(",")[0], n.split(",")[0]) + n[len(n.split(",")[0]):] for n in caches}
+                                f"processor time of a get, {depth} under way", "µs") for depth, row in table.items()))
+
+
+def draw_election(table, directory):
+    titles = {"resigns": "from a resignation to the next leader",
+              "gone": "from the end of a dead leader's node to the next leader"}
+    figure(directory, "election", *(({LIBRARIES[n]: v for n, v in table[what].items()}, title, "ms")
+                                    for what, title in titles.items()))
+
+
+def draw_cache(table, directory):
+    named = {}
+    for name in table:
+        library, _, kind = name.partition(", ")
+        named[name] = LIBRARIES.get(library, library) + (f", {kind}" if kind else "")
     figure(directory, "cache",
-           ({named[n]: c["cpu s"] for n, c in caches.items()}, "processor time until it is ready", "s"),
-           ({named[n]: c["heap B"] for n, c in caches.items()}, "memory for each node, beyond its data", "B"))
+           ({named[n]: c["cpu s"] for n, c in table.items()}, "processor time until it is ready", "s"),
+           ({named[n]: c["heap B"] for n, c in table.items()}, "memory for each node, beyond its data", "B"))
+
+
+def draw(data, directory):
+    drawings = {"lock": draw_lock, "get": draw_get, "election": draw_election, "cache": draw_cache}
+    for part, figures in json.loads(Path(data).read_text(encoding="utf-8")).items():
+        drawings[part](figures, directory)
 
 
 if __name__ == "__main__":
