@@ -143,7 +143,7 @@ def draw_lock(tables, directory):
     figure(directory, "queue",
            (column(thousand, "CPU us", LIBRARIES), "processor time of the client for each waiter", "µs"),
            (column(thousand, "bytes rcvd", LIBRARIES), "bytes received for each waiter", "B"),
-           (column(thousand, "KiB", LIBRARIES), "memory for each waiter", "KiB"))
+           (column(thousand, "requests", LIBRARIES), "requests for each waiter", ""))
     cycle = tables["uncontended acquire + release, per cycle"]
     names = {**LIBRARIES, "zkasio, awaited": "zkasio", "raw, awaited": "C, by hand"}
     figure(directory, "cycle",
