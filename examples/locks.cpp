@@ -17,6 +17,7 @@
 using namespace std::chrono_literals;
 using zkasio::lock_guard;
 
+// [readers_and_writers]
 // Readers share, a writer is alone and can go on as a reader.
 asio::awaitable<void> readers_and_writers(zkasio::client zk) {
     const zkasio::shared_mutex prices(zk, "/locks-example/prices");
@@ -30,7 +31,9 @@ asio::awaitable<void> readers_and_writers(zkasio::client zk) {
     const lock_guard reading = co_await prices.downgrade(std::move(writing));
     std::cout << "still in, as a reader: " << reading.path() << "\n";
 }
+// [/readers_and_writers]
 
+// [permits]
 // At most three at a time, two of them for us.
 asio::awaitable<void> permits(zkasio::client zk) {
     const zkasio::semaphore connections(zk, "/locks-example/connections", zkasio::permits::fixed(3));
@@ -38,7 +41,9 @@ asio::awaitable<void> permits(zkasio::client zk) {
     const auto too_many = co_await connections.try_acquire(2);
     std::cout << "two permits, " << (too_many ? "and two more?" : "two more there are not") << "\n";
 }
+// [/permits]
 
+// [several]
 // Both accounts or none, whatever the order in which others name them.
 asio::awaitable<void> several(zkasio::client zk) {
     zkasio::multi_mutex transfer(zk);
@@ -46,7 +51,9 @@ asio::awaitable<void> several(zkasio::client zk) {
     const auto both = co_await transfer.try_acquire_for(5s);
     if (both) std::cout << "both accounts, in one transaction\n";
 }
+// [/several]
 
+// [again]
 // A function that takes a lock which its caller may hold already.
 asio::awaitable<void> log_order(zkasio::mutex orders, zkasio::lock_owner me) {
     zkasio::acquire_options as_me;
@@ -63,7 +70,9 @@ asio::awaitable<void> again(zkasio::client zk) {
     const lock_guard guard = co_await orders.acquire(as_me);
     co_await log_order(orders, me);
 }
+// [/again]
 
+// [revoke]
 // A holder that gives way when it is asked to, and is cancelled when it does not.
 asio::awaitable<void> asked_back(zkasio::client zk) {
     const zkasio::mutex report(zk, "/locks-example/report");
@@ -74,7 +83,9 @@ asio::awaitable<void> asked_back(zkasio::client zk) {
     };
     co_await report.with_lock(body, zkasio::revocation_policy::cancel_after(5s));
 }
+// [/revoke]
 
+// [flag]
 // The simple lock: one node, no queue.
 asio::awaitable<void> flag(zkasio::client zk) {
     zkasio::unfair_mutex_options name;
@@ -84,6 +95,7 @@ asio::awaitable<void> flag(zkasio::client zk) {
     const auto who = co_await leader.holder();
     if (who) std::cout << "the leader is " << who->data << "\n";
 }
+// [/flag]
 
 asio::awaitable<void> all(std::string servers) {
     const zkasio::client zk(co_await asio::this_coro::executor, zkasio::client_options(servers).session_timeout(10s));

@@ -10,6 +10,8 @@ interop_packages=(default-jdk-headless libcurator-recipes-java libcurator-discov
     golang-github-samuel-go-zookeeper-dev python3-kazoo)
 # What looks at the page of examples/order_server: tests/order_server.
 page_packages=(chromium chromium-driver)
+# What makes the site of docs/: scripts/docs.sh. Debian 12's; nothing is loaded from the network, neither then nor later.
+docs_packages=(mkdocs mkdocs-material doxygen python3 python3-pygments)
 
 say() { printf '\n== %s\n' "$*"; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }

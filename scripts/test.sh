@@ -18,8 +18,8 @@ usage: scripts/test.sh [--asan | --tsan | --clang | --all | --debian RELEASE] [-
   --connect HOSTS  use this ZooKeeper ("host:port,host:port") instead of a throw-away one. The tests create and remove
                    nodes /test-*; the server needs 4lw.commands.whitelist=* and zookeeper.extendedTypesEnabled=true.
   --servers 3      start a throw-away ensemble instead of a single server
-  --label LABEL    only unit, simulation, testing, integration, faults, tls, interop, examples, page, cli or
-                   consumer
+  --label LABEL    only unit, simulation, testing, integration, faults, tls, interop, examples, page, cli, docs
+                   or consumer
   --repeat N       run each test N times, until one fails
 USAGE
 }
@@ -53,6 +53,7 @@ if [ -n "$debian" ]; then
 fi
 peers=()
 if [[ " ${modes[*]} " == *" plain "* && (-z $label || $label == interop) ]]; then peers=("${interop_packages[@]}"); fi
+if [[ " ${modes[*]} " == *" plain "* && (-z $label || $label == docs) ]]; then peers+=("${docs_packages[@]}"); fi
 clang=()
 if [[ " ${modes[*]} " == *" clang "* ]]; then clang=(clang-19); fi
 install_packages "${peers[@]}" "${clang[@]}"

@@ -13,6 +13,7 @@
 
 namespace order_server {
 
+// [metrics]
 struct metrics::parts {
     prometheus::Registry own;
     prometheus::Family<prometheus::Counter>& payments = prometheus::BuildCounter()
@@ -38,5 +39,6 @@ std::string metrics::text() const {
     all.insert(all.end(), std::make_move_iterator(zookeeper.begin()), std::make_move_iterator(zookeeper.end()));
     return prometheus::TextSerializer().Serialize(all);
 }
+// [/metrics]
 
 }  // namespace order_server

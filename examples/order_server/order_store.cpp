@@ -67,6 +67,7 @@ std::vector<order> order_store::all(std::int64_t limit) {
     return found;
 }
 
+// [begin]
 order_store::reading order_store::begin_payment(const std::string& id, std::int64_t token) {
     reading r;
     statement s(db_, "UPDATE orders SET fence = :token WHERE id = :id AND fence <= :token "
@@ -83,7 +84,9 @@ order_store::reading order_store::begin_payment(const std::string& id, std::int6
     r.is = there.step() ? reading::result::fenced : reading::result::no_such_order;
     return r;
 }
+// [/begin]
 
+// [finish]
 bool order_store::finish_payment(const std::string& id, std::int64_t token, std::string_view instance, cents amount) {
     write_transaction both(db_);
     statement pay(db_, "UPDATE orders SET state = 1, amount = :amount, paid_by = :instance, token = :token "
@@ -95,6 +98,7 @@ bool order_store::finish_payment(const std::string& id, std::int64_t token, std:
     both.commit();
     return true;
 }
+// [/finish]
 
 std::optional<int> order_store::settle(std::int64_t token, std::int64_t at_most) {
     write_transaction both(db_);

@@ -37,6 +37,7 @@ std::string_view to_string(payment_outcome o) noexcept {
     return "?";
 }
 
+// [pay]
 asio::awaitable<payment> payments::pay(std::string id, std::string who, std::chrono::milliseconds deadline) {
     zkasio::mutex_options options;
     options.data(std::move(who));
@@ -53,6 +54,7 @@ asio::awaitable<payment> payments::pay(std::string id, std::string who, std::chr
     if (p.outcome == payment_outcome::fenced) ++counts_.fenced;
     co_return p;
 }  // here the lock is released; nobody needs to wait for that
+// [/pay]
 
 asio::awaitable<payment> payments::pay_locked(std::string id, std::int64_t token) {
     payment p;

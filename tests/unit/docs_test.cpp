@@ -1,4 +1,5 @@
-// The code that README and docs/ show is code that is compiled and run: the snippets of programs in examples/.
+// The code that README shows is code that is compiled and run: the snippets of programs in examples/. (The pages of
+// docs/ have no code of their own: scripts/docs/pages.py.)
 
 #include "support/catch.hpp"
 
@@ -65,7 +66,4 @@ void check_page(const std::string& page, std::size_t blocks) {
 
 }  // namespace
 
-TEST_CASE("docs/using.md shows what examples/using.cpp does") { check_page("docs/using.md", 11); }
-TEST_CASE("docs/cancellation.md shows what examples/cancellation.cpp does") { check_page("docs/cancellation.md", 9); }
-TEST_CASE("docs/testing.md shows what tests/consumer/testing.cpp does") { check_page("docs/testing.md", 2); }
 TEST_CASE("README.md shows what the examples do") { check_page("README.md", 1); }

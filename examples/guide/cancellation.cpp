@@ -1,7 +1,5 @@
-// The snippets of docs/cancellation.md, compiled and run: cancellation 127.0.0.1:2181
-//
-// What stands between "// [name]" and "// [/name]" is what the page shows; a test compares them.
-#include "expect.hpp"
+// docs/cancellation.md: time limits, cancellation, bodies.
+#include "guide.hpp"
 
 #include <zkasio/as_result.hpp>
 #include <zkasio/locks/mutex.hpp>
@@ -26,6 +24,7 @@
 
 using namespace std::chrono_literals;
 
+namespace cancellation_page {
 namespace {
 
 // ------------------------------------------------------------------------------------------ time limits
@@ -40,7 +39,7 @@ asio::awaitable<bool> update(zkasio::mutex lock) {
 
 // [timeout]
 asio::awaitable<std::string> settings_in_time(zkasio::client zk) {
-    const zkasio::node_data read = co_await zkasio::timeout(2s, zk.get("/using/settings"));
+    const zkasio::node_data read = co_await zkasio::timeout(2s, zk.get("/guide/settings"));
     co_return read.data;
 }
 // [/timeout]
@@ -50,12 +49,12 @@ asio::awaitable<std::string> settings_in_time(zkasio::client zk) {
 // [tokens]
 // On any thread but the loop's, which must go on.
 std::string settings_for_a_thread(asio::any_io_executor loop, zkasio::client zk) {
-    std::future<zkasio::node_data> read = asio::co_spawn(loop, zk.get("/using/settings"), asio::use_future);
+    std::future<zkasio::node_data> read = asio::co_spawn(loop, zk.get("/guide/settings"), asio::use_future);
     return read.get().data;  // throws what the operation has failed with
 }
 
 void settings_for_a_callback(asio::any_io_executor loop, zkasio::client zk) {
-    asio::co_spawn(loop, zk.get("/using/settings"), [](std::exception_ptr failed, zkasio::node_data read) {
+    asio::co_spawn(loop, zk.get("/guide/settings"), [](std::exception_ptr failed, zkasio::node_data read) {
         if (!failed) std::cout << read.data << "\n";
     });
 }
@@ -89,7 +88,7 @@ void cancelled_from_outside(std::string servers) {
         }
         asio::co_spawn(io, zk.close(), [](std::exception_ptr e, zkasio::close_result) { rethrow(e); });
     };
-    asio::co_spawn(io, take_turns(zkasio::mutex(zk, "/using/cancel")),
+    asio::co_spawn(io, take_turns(zkasio::mutex(zk, "/guide/cancel")),
                    asio::bind_cancellation_slot(stop.slot(), ended));
     asio::post(io, [&] { stop.emit(asio::cancellation_type::terminal); });
     io.run();
@@ -101,7 +100,7 @@ void cancelled_from_outside(std::string servers) {
 // [body_value]
 asio::awaitable<std::string> read_under_lock(zkasio::client zk, const zkasio::lockable& lock) {
     auto body = [&](zkasio::lock_guard&) -> asio::awaitable<std::string> {
-        const zkasio::node_data read = co_await zk.get("/using/settings");
+        const zkasio::node_data read = co_await zk.get("/guide/settings");
         co_return read.data;
     };
     co_return co_await lock.with_lock(body);  // what the body returns
@@ -130,7 +129,7 @@ asio::awaitable<void> lead(zkasio::client zk, zkasio::mutex lock) {
 
 // [as_result]
 asio::awaitable<std::string> settings_or(zkasio::client zk, std::string otherwise) {
-    const auto read = co_await zkasio::as_result(zkasio::timeout(2s, zk.get("/using/no-settings")));
+    const auto read = co_await zkasio::as_result(zkasio::timeout(2s, zk.get("/guide/no-settings")));
     if (!read && read.error().code() == zkasio::zk_errc::no_node) co_return otherwise;
     co_return read->data;  // where there is none, this throws the error
 }
@@ -142,7 +141,7 @@ asio::awaitable<std::string> settings_or(zkasio::client zk, std::string otherwis
 asio::awaitable<void> rename(zkasio::client zk, zkasio::mutex lock, std::string name) {
     auto body = [zk, name](zkasio::lock_guard& guard) -> asio::awaitable<void> {
         zkasio::transaction steps;
-        steps.set("/using/settings", name);
+        steps.set("/guide/settings", name);
         co_await guard.commit(steps);
     };
     co_await lock.with_lock(body);  // not the lambda itself: its captures would be destroyed twice
@@ -160,22 +159,22 @@ asio::awaitable<void> read_or_write(zkasio::shared_mutex lock, bool write) {
 asio::awaitable<void> in_coroutines(zkasio::client zk) {
     zkasio::create_options with_parents;
     with_parents.parents(zkasio::missing_parents::create_persistent);
-    const auto before = co_await zk.exists("/using/settings");
-    if (!before) co_await zk.create("/using/settings", "verbose", with_parents);
-    const zkasio::mutex lock(zk, "/using/lock");
+    const auto before = co_await zk.exists("/guide/settings");
+    if (!before) co_await zk.create("/guide/settings", "verbose", with_parents);
+    const zkasio::mutex lock(zk, "/guide/lock");
     const bool updated = co_await update(lock);
-    expect(updated, "nobody else has /using/lock");
+    expect(updated, "nobody else has /guide/lock");
     co_await rename(zk, lock, "quiet");
     const std::string now = co_await settings_in_time(zk);
     expect(now == "quiet", "what was committed is there in time");
     const std::string locked = co_await read_under_lock(zk, lock);
     expect(locked == now, "the body returns what it has read");
-    const zkasio::shared_mutex shared(zk, "/using/shared");
+    const zkasio::shared_mutex shared(zk, "/guide/shared");
     co_await read_or_write(shared, true);
     co_await read_or_write(shared, false);
     co_await lead(zk, lock);
     const std::string missing = co_await settings_or(zk, "none");
-    expect(missing == "none", "there is nothing at /using/no-settings, and that is no exception");
+    expect(missing == "none", "there is nothing at /guide/no-settings, and that is no exception");
     co_await zk.close();
 }
 
@@ -189,5 +188,6 @@ void all(std::string servers) {
 }
 
 }  // namespace
+}  // namespace cancellation_page
 
-int main(int argc, char** argv) { return run_example(argc, argv, all); }
+void guide_cancellation(std::string servers) { cancellation_page::all(servers); }

@@ -1,36 +1,26 @@
-// The snippets of docs/using.md, compiled and run: using 127.0.0.1:2181
-//
-// What stands between "// [name]" and "// [/name]" is what the page shows; a test compares them.
-#include "expect.hpp"
+// docs/starting.md: from start to stop.
+#include "guide.hpp"
 
-#include <zkasio/client_observer.hpp>
-#include <zkasio/client_stats.hpp>
 #include <zkasio/locks/mutex.hpp>
-#include <zkasio/printable.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
 #include <asio/signal_set.hpp>
-#include <asio/strand.hpp>
 #include <asio/this_coro.hpp>
-#include <asio/thread_pool.hpp>
 #include <asio/use_awaitable.hpp>
-#include <asio/use_future.hpp>
 
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
-#include <future>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 using namespace std::chrono_literals;
 
+namespace starting_page {
 namespace {
 
 // ------------------------------------------------------------------------------------------ run() and its return
@@ -75,7 +65,7 @@ void run_until_told_to_stop(std::string servers) {
     asio::io_context io;
     const zkasio::client zk(io.get_executor(), zkasio::client_options(servers).session_timeout(10s));
     asio::co_spawn(io, until_told_to_stop(zk), rethrow);
-    asio::co_spawn(io, serve(zkasio::mutex(zk, "/using/serve")), rethrow);
+    asio::co_spawn(io, serve(zkasio::mutex(zk, "/guide/serve")), rethrow);
     io.run();  // returns although zk lives: a closed client does nothing any more
 }
 // [/stop]
@@ -96,10 +86,10 @@ void stop(std::string servers) {
     const zkasio::client zk(io.get_executor(), zkasio::client_options(servers).session_timeout(10s));
     auto tell = [&]() -> asio::awaitable<void> {
         for (;;) {  // until it holds the lock
-            auto there = co_await zk.exists_and_watch("/using/serve");
+            auto there = co_await zk.exists_and_watch("/guide/serve");
             if (there.value && there.value->num_children != 0) break;
             if (there.value) {
-                auto children = co_await zk.children_and_watch("/using/serve");
+                auto children = co_await zk.children_and_watch("/guide/serve");
                 if (!children.value.names.empty()) break;
                 co_await children.changes.changed();
             } else {
@@ -122,7 +112,7 @@ void stop(std::string servers) {
 class service {
 public:
     explicit service(std::string servers)
-        : zk_(io_.get_executor(), zkasio::client_options(servers).session_timeout(10s)), lock_(zk_, "/using/order") {}
+        : zk_(io_.get_executor(), zkasio::client_options(servers).session_timeout(10s)), lock_(zk_, "/guide/order") {}
 
     void run() {
         asio::co_spawn(io_, work(), rethrow);
@@ -173,27 +163,6 @@ int two_processes(std::string servers) {
 }
 // [/fork]
 
-// ------------------------------------------------------------------------------------------ threads
-
-// [threads]
-asio::awaitable<void> worker(zkasio::mutex lock) {
-    const zkasio::lock_guard guard = co_await lock.acquire();
-    // here: this coroutine's strand, one thread at a time, and only one worker of all processes
-}
-
-void on_four_threads(std::string servers) {
-    asio::thread_pool threads(4);
-    const zkasio::client zk(threads.get_executor(), zkasio::client_options(servers).session_timeout(10s));
-    std::vector<std::future<void>> workers;
-    for (int i = 0; i < 8; ++i)
-        workers.push_back(
-            asio::co_spawn(asio::make_strand(threads), worker(zkasio::mutex(zk, "/using/threads")), asio::use_future));
-    for (std::future<void>& w : workers) w.get();
-    asio::co_spawn(threads, zk.close(), asio::use_future).get();
-    threads.join();
-}
-// [/threads]
-
 // ------------------------------------------------------------------------------------------ a loop that is stopped
 
 // [stopped]
@@ -201,7 +170,7 @@ void stopped_with_a_lock(std::string servers) {
     asio::io_context io;
     const zkasio::client zk(io.get_executor(), zkasio::client_options(servers).session_timeout(4s));
     auto task = [&]() -> asio::awaitable<void> {
-        const zkasio::lock_guard guard = co_await zkasio::mutex(zk, "/using/stopped").acquire();
+        const zkasio::lock_guard guard = co_await zkasio::mutex(zk, "/guide/stopped").acquire();
         io.stop();
         co_await guard.lost();
     };
@@ -211,124 +180,32 @@ void stopped_with_a_lock(std::string servers) {
 // [/stopped]
 
 asio::awaitable<void> after_a_loop_was_stopped(zkasio::client zk) {
-    const zkasio::mutex lock(zk, "/using/stopped");
+    const zkasio::mutex lock(zk, "/guide/stopped");
     const auto at_once = co_await lock.try_acquire();
     expect(!at_once, "the lock of a stopped loop stays taken");
     const auto later = co_await lock.try_acquire_for(30s);
     expect(later.has_value(), "and is free when the session has timed out");
 }
 
-// ------------------------------------------------------------------------------------------ nodes that do not exist
-
-// [missing]
-asio::awaitable<std::string> settings(zkasio::client zk) {
-    for (;;) {
-        const auto there = co_await zk.exists_and_watch("/using/settings");
-        if (there.value) break;
-        co_await there.changes.changed();  // created
-    }
-    const zkasio::node_data read = co_await zk.get("/using/settings");
-    co_return read.data;
-}
-// [/missing]
-
-// [missing_throws]
-asio::awaitable<std::optional<std::string>> settings_if_any(zkasio::client zk) {
-    try {
-        const auto read = co_await zk.get_and_watch("/using/no-settings");
-        co_return read.value.data;
-    } catch (const zkasio::error& e) {
-        if (e.code() != zkasio::zk_errc::no_node) throw;
-    }
-    co_return std::nullopt;  // and there is no watch
-}
-// [/missing_throws]
-
-// ------------------------------------------------------------------------------------------ outages
-
-// [outage]
-asio::awaitable<zkasio::lock_guard> acquire_in_the_end(zkasio::mutex lock) {
-    const auto how = zkasio::acquire_options().survive_expiry();  // queues again with each session
-    for (;;) {
-        try {
-            co_return co_await lock.acquire(how);
-        } catch (const zkasio::error& e) {
-            if (e.code() != zkasio::errc::not_connected) throw;
-        }
-    }
-}
-// [/outage]
-
-// [events]
-asio::awaitable<void> log_outages(zkasio::client zk) {
-    const zkasio::session_events events = zk.events();
-    for (;;) {
-        const zkasio::session_event e = co_await events.next();
-        std::cout << to_string(e.state) << " " << e.reason << "\n";
-        if (e.state == zkasio::session_state::closed) break;
-    }
-}
-// [/events]
-
-// [observe]
-class slow_locks final : public zkasio::client_observer {
-    void lock_wait(const zkasio::lock_wait_report& w) override {
-        if (w.ended - w.asked > 1s)
-            std::cout << zkasio::printable(w.path) << " took long, behind " << w.queue_length << " others\n";
-    }
-};
-
-void print_rates(const zkasio::client& zk) {
-    const zkasio::client_stats now = zk.stats();
-    for (const zkasio::operation_stats& o : now.operations)
-        std::cout << o.operation << ": " << o.succeeded << ", half of them within "
-                  << std::chrono::duration_cast<std::chrono::microseconds>(o.on_the_wire.quantile(0.5)).count()
-                  << " us\n";
-    std::cout << now.locks.granted << " locks, " << now.locks.held << " held now\n";
-}
-
-zkasio::client_options observed(std::string servers) {
-    const auto log = [](const zkasio::log_record& r) { std::cerr << to_string(r.level()) << ": " << r.text() << "\n"; };
-    return zkasio::client_options(servers)
-        .log(log, zkasio::log_level::warning)
-        .observer(std::make_shared<slow_locks>());
-}
-// [/observe]
-
-asio::awaitable<void> in_coroutines(zkasio::client zk) {
-    const auto none = co_await settings_if_any(zk);
-    expect(!none, "there is nothing at /using/no-settings");
-    zkasio::create_options with_parents;
-    with_parents.parents(zkasio::missing_parents::create_persistent);
-    const auto before = co_await zk.exists("/using/settings");
-    if (!before) co_await zk.create("/using/settings", "verbose", with_parents);
-    const std::string now = co_await settings(zk);
-    expect(!now.empty(), "there are settings");
-    const zkasio::mutex lock(zk, "/using/lock");
-    {
-        const zkasio::lock_guard guard = co_await acquire_in_the_end(lock);
-    }
-    co_await after_a_loop_was_stopped(zk);
-    print_rates(zk);
-    co_await zk.close();
-}
-
-void all(std::string servers) {
-    // What forks comes before what makes threads.
-    expect(two_processes(servers) == 0, "both processes have their session");
-    stop(servers);
-    start_and_stop(servers);
-    the_service(servers).run();
-    on_four_threads(servers);
+void stop_loop_and_wait(std::string servers) {
     stopped_with_a_lock(servers);
-
     asio::io_context io;
-    const zkasio::client zk(io.get_executor(), observed(servers).session_timeout(10s));
-    asio::co_spawn(io, log_outages(zk), rethrow);
-    asio::co_spawn(io, in_coroutines(zk), rethrow);
+    const zkasio::client zk(io.get_executor(), zkasio::client_options(servers).session_timeout(10s));
+    asio::co_spawn(io, after_a_loop_was_stopped(zk), [&](std::exception_ptr failed) {
+        rethrow(failed);
+        asio::co_spawn(io, zk.close(), [](std::exception_ptr e, zkasio::close_result) { rethrow(e); });
+    });
     io.run();
 }
 
 }  // namespace
+}  // namespace starting_page
 
-int main(int argc, char** argv) { return run_example(argc, argv, all); }
+void guide_starting(std::string servers) {
+    using namespace starting_page;
+    expect(two_processes(servers) == 0, "both processes have their session");
+    stop(servers);
+    start_and_stop(servers);
+    the_service(servers).run();
+    stop_loop_and_wait(servers);
+}

@@ -1,0 +1,235 @@
+"""Makes what mkdocs reads of what stands in docs/: pages.py API_TAGS OUT.
+
+A page shows code by a link that stands alone on its line, so that a reader of the Markdown has something to follow:
+
+    [examples/locks.cpp: permits](../examples/locks.cpp)
+
+In its place comes what that file has between the lines "// [permits]" and "// [/permits]"; in Python it is "# [...]",
+in Markdown "<!-- [...] -->". Pages hold no C++, Java or Python of their own. Links to public headers become links into
+the API reference, links to other files of the project links to a page with that file. Whatever is not there is an
+error: files, snippets, headers that are only named, pages that the navigation has forgotten, and headings that README
+and the like link to.
+
+Several such links below each other are shown side by side, as tabs: zkasio, Curator, kazoo.
+"""
+
+import html
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+import xml.etree.ElementTree
+from pathlib import Path
+
+import pygments
+import pygments.formatters
+import pygments.lexers
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+LANGUAGES = {".cpp": "cpp", ".hpp": "cpp", ".py": "python", ".java": "java", ".go": "go", ".sh": "sh",
+             ".txt": "cmake", ".cmake": "cmake"}
+SNIPPET = re.compile(r"^(?P<indent> *)\[(?P<file>[^\]:]+): (?P<name>[\w-]+)\]\(\.\./(?P=file)\)$")
+LINK = re.compile(r"\]\(\.\./(?P<path>[^)#]+)(?P<anchor>#[^)]*)?\)")
+HEADER = re.compile(r"(?<!\[)`(zkasio/[\w/]+\.hpp)`")
+TABS = {".cpp": "zkasio", ".java": "Curator", ".py": "kazoo"}
+COPIED = re.compile(r"^ *```(cpp|c\+\+|java|python)\b")
+
+errors = []
+
+
+def error(where, text):
+    errors.append(f"{where}: {text}")
+
+
+class Sources:
+    """Pages with files of the project; made for those that are linked to."""
+
+    def __init__(self, out):
+        self.out, self.known = out, {}
+        known = ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(known, capture_output=True, text=True, check=False)
+        self.files = set(listed.stdout.split("\n"))  # empty where this is no clone
+
+    def link(self, path):
+        """The page of a file or directory, seen from the pages of the site; None where there is no such thing."""
+        path = path.rstrip("/")
+        file = ROOT / path
+        if not file.exists():
+            return None
+        if path not in self.known:
+            self.known[path] = f"source/{path}/index.html" if file.is_dir() else f"source/{path}.html"
+            self.make(path, file)
+        return self.known[path]
+
+    def make(self, path, file):
+        up = "../" * (path.count("/") + 1 + file.is_dir())
+        if file.is_dir():
+            below = sorted(p for p in file.iterdir()
+                           if p.is_file() and (not self.files or str(p.relative_to(ROOT)) in self.files))
+            for p in below:
+                self.link(str(p.relative_to(ROOT)))
+            body = "<ul>" + "".join(f'<li><a href="{p.name}.html">{html.escape(p.name)}</a></li>' for p in below)
+            body += "</ul>"
+        else:
+            text = file.read_text(encoding="utf-8")
+            try:
+                lexer = pygments.lexers.get_lexer_for_filename(file.name, text, stripnl=False)
+            except pygments.util.ClassNotFound:
+                lexer = pygments.lexers.get_lexer_by_name("text")
+            body = pygments.highlight(text, lexer, pygments.formatters.HtmlFormatter(lineanchors="L", nowrap=False))
+        target = self.out / self.known[path]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(
+            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(path)}</title>'
+            f'<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="{up}source.css"></head>'
+            f'<body><p><a href="{up}index.html">zkasio</a> / {html.escape(path)}</p>{body}</body></html>\n',
+            encoding="utf-8")
+
+
+def source_style():
+    style = pygments.formatters.HtmlFormatter(style="default").get_style_defs(".highlight")
+    dark = pygments.formatters.HtmlFormatter(style="monokai").get_style_defs(".highlight")
+    return ("body { font: 15px/1.4 system-ui, sans-serif; margin: 1em auto; max-width: 125ch; padding: 0 1em; }\n"
+            "pre { overflow-x: auto; font: 13px/1.4 ui-monospace, monospace; }\n"
+            f"{style}\n.highlight {{ background: none; }}\n@media (prefers-color-scheme: dark) {{\n"
+            "body { background: #1e2129; color: #ddd; } a { color: #80cbc4; }\n"
+            f"{dark}\n.highlight {{ background: none; }}\n}}\n")
+
+
+def snippet(where, file, name):
+    """(code, number of its first line)"""
+    path = ROOT / file
+    if not path.is_file():
+        error(where, f"there is no {file}")
+        return "", 1
+    lines = path.read_text(encoding="utf-8").split("\n")
+    bare = [line.strip() for line in lines]
+    for comment, rest in (("//", ""), ("#", ""), ("<!--", " -->")):
+        begin, end = f"{comment} [{name}]{rest}", f"{comment} [/{name}]{rest}"
+        if bare.count(begin) == 1 and bare.count(end) == 1:
+            first = bare.index(begin) + 1
+            return textwrap.dedent("\n".join(lines[first:bare.index(end)])).rstrip("\n"), first + 1
+    error(where, f"{file} has no snippet [{name}], or no single one")
+    return "", 1
+
+
+def api_pages(tags):
+    """Of each public header, the page of the API reference: that of its class, where it has a single one."""
+    pages, classes = {}, {}
+    compounds = list(xml.etree.ElementTree.parse(tags).getroot().iter("compound"))
+    for compound in compounds:
+        if compound.get("kind") in ("class", "struct"):
+            classes[compound.findtext("name")] = "api/" + compound.findtext("filename")
+    for compound in compounds:
+        if compound.get("kind") == "file" and compound.findtext("name").endswith(".hpp"):
+            header = str(Path(compound.findtext("path", "")).relative_to(ROOT / "lib") / compound.findtext("name"))
+            filename = compound.findtext("filename")
+            if not filename.endswith(".html"):  # doxygen leaves it out of those
+                filename += ".html"
+            pages[header] = classes.get("zkasio::" + Path(header).stem, "api/" + filename)
+    return pages
+
+
+def staged(page, sources, headers):
+    """The text of a page, for mkdocs."""
+    out = []
+    lines = page.read_text(encoding="utf-8").split("\n")
+    for number, line in enumerate(lines, 1):
+        where = f"docs/{page.name}:{number}"
+        if COPIED.match(line):
+            error(where, "code that is not of a compiled file: link to a snippet, see scripts/docs/pages.py")
+        shown = SNIPPET.match(line)
+        if shown and shown["file"].endswith(".md"):
+            text = snippet(where, shown["file"], shown["name"])[0]
+            out += [to_site(where, part.replace("](docs/", "]("), sources, headers) for part in text.split("\n")]
+        elif shown:
+            code = with_code(where, shown, sources)
+            if any(SNIPPET.match(beside) for beside in (lines[number - 2], lines[number])):
+                code = [f'=== "{TABS[Path(shown["file"]).suffix]}"', "", *("    " + c if c else c for c in code), ""]
+            out += code
+        else:
+            out.append(to_site(where, line, sources, headers))
+    return "\n".join(out)
+
+
+def to_site(where, line, sources, headers):
+    """A line whose links lead to where things are in the site. A header that is only named becomes one."""
+    def link(found):
+        path = found["path"]
+        public = re.fullmatch(r"lib/(zkasio/(?!.*detail/).+\.hpp)", path)
+        target = headers.get(public[1]) if public else sources.link(path)
+        if target is None:
+            error(where, f"there is no {path}" if not public else f"no documented header {path}")
+        return f"]({target}{found['anchor'] or ''})"
+
+    def named(found):
+        header = found[1]
+        if not (ROOT / "lib" / header).is_file():
+            error(where, f"there is no header {header}")
+        return f"[`{header}`]({headers[header]})" if header in headers else found[0]
+
+    return LINK.sub(link, HEADER.sub(named, line))
+
+
+def with_code(where, shown, sources):
+    file, indent = shown["file"], shown["indent"]
+    code, first = snippet(where, file, shown["name"])
+    fence = [f"```{LANGUAGES.get(Path(file).suffix, 'text')}", *code.split("\n"), "```", "",
+             f"[{file}]({sources.link(file)}#L-{first}){{ .source }}"]
+    return [indent + line if line else line for line in fence]
+
+
+def slug(heading):
+    """As Python-Markdown, and GitHub, name the anchor of a heading."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "")
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", text).strip().lower())
+
+
+def check_links_of_the_project():
+    """README and the like link to pages, headings and files; sources name pages."""
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("tests/**/*.md")]:
+        for number, line in enumerate(page.read_text(encoding="utf-8").split("\n"), 1):
+            shown = re.sub(r"`[^`]*`", "", line)
+            for target in re.findall(r"\]\(([^)]+)\)|(?:src|srcset|href)=\"([^\"]+)\"", shown):
+                target = target[0] or target[1]
+                if re.match(r"[a-z]+:", target):
+                    continue
+                path, _, anchor = target.partition("#")
+                file = (page.parent / path) if path else page
+                where = f"{page.relative_to(ROOT)}:{number}"
+                if not file.exists():
+                    error(where, f"there is no {path}")
+                elif anchor and file.suffix == ".md":
+                    headings = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+                    if anchor not in map(slug, headings):
+                        error(where, f"{path} has no heading #{anchor}")
+    for directory in ("lib", "examples", "tests", "scripts"):
+        for file in (ROOT / directory).rglob("*"):
+            ours = ROOT / "tests/docs" not in file.parents  # names pages that are not there, on purpose
+            if ours and file.suffix in (".hpp", ".cpp", ".py", ".sh", ".txt") and file.is_file():
+                for named in re.findall(r"docs/[\w-]+\.md", file.read_text(encoding="utf-8")):
+                    if not (ROOT / named).exists():
+                        error(file.relative_to(ROOT), f"there is no {named}")
+
+
+def main(tags, out):
+    pages = Path(out) / "pages"
+    shutil.copytree(DOCS, pages, ignore=shutil.ignore_patterns("*.md", "mkdocs.yml", "Doxyfile", "api.*"))
+    sources, headers = Sources(pages), api_pages(tags)
+    navigation = (DOCS / "mkdocs.yml").read_text(encoding="utf-8")
+    for page in sorted(DOCS.glob("*.md")):
+        (pages / page.name).write_text(staged(page, sources, headers), encoding="utf-8")
+        if not re.search(rf"\b{re.escape(page.name)}$", navigation, re.MULTILINE):
+            error(f"docs/{page.name}", "is not in the navigation of docs/mkdocs.yml")
+    (pages / "source.css").write_text(source_style(), encoding="utf-8")
+    shutil.copyfile(DOCS / "mkdocs.yml", Path(out) / "mkdocs.yml")
+    check_links_of_the_project()
+    for text in errors:
+        print(text, file=sys.stderr)
+    sys.exit(1 if errors else 0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])

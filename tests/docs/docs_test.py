@@ -1,0 +1,120 @@
+#!/usr/bin/python3
+"""What scripts/docs notices: each mistake is made in a copy of the pages, and has to be an error."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Pages(unittest.TestCase):
+    """scripts/docs/pages.py, in a copy of what it reads."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.work = Path(tempfile.mkdtemp(prefix="zkasio-docs-"))
+        cls.copy = cls.work / "zkasio"
+        cls.copy.mkdir()
+        for name in ("docs", "examples", "lib", "scripts", "tests"):
+            shutil.copytree(ROOT / name, cls.copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for page in ROOT.glob("*.md"):
+            shutil.copy(page, cls.copy)
+        shutil.copy(ROOT / "CMakeLists.txt", cls.copy)
+        doxyfile = (cls.copy / "docs/Doxyfile").read_text() + (
+            f"\nOUTPUT_DIRECTORY = {cls.work}\nGENERATE_HTML = YES\nGENERATE_TAGFILE = {cls.work}/api.tags\n")
+        subprocess.run(["doxygen", "-"], input=doxyfile, text=True, cwd=cls.copy, check=True, capture_output=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.work)
+
+    def errors(self):
+        out = Path(tempfile.mkdtemp(dir=self.work)) / "out"
+        done = subprocess.run([sys.executable, self.copy / "scripts/docs/pages.py", self.work / "api.tags", out],
+                              text=True, capture_output=True, check=False)
+        self.assertEqual(done.returncode != 0, bool(done.stderr), done.stderr)
+        return done.stderr
+
+    def test_nothing_is_wrong(self):
+        self.assertEqual(self.errors(), "")
+
+    def test_mistakes(self):
+        mistakes = [  # the page, a line that it gets, and what is said about that
+            ("docs/locks.md", "[examples/locks.cpp: no-such](../examples/locks.cpp)",
+             "examples/locks.cpp has no snippet [no-such]"),
+            ("docs/locks.md", "[examples/no_such.cpp: any](../examples/no_such.cpp)",
+             "there is no examples/no_such.cpp"),
+            ("docs/locks.md", "```cpp\nint x;\n```", "code that is not of a compiled file"),
+            ("docs/locks.md", "see [it](../examples/nothing.cpp)", "there is no examples/nothing.cpp"),
+            ("docs/recipes.md", "[mutex](../lib/zkasio/locks/mutx.hpp)",
+             "no documented header lib/zkasio/locks/mutx.hpp"),
+            ("docs/recipes.md", "it is in `zkasio/locks/mutx.hpp`", "there is no header zkasio/locks/mutx.hpp"),
+            ("README.md", "[it](docs/nothing.md)", "there is no docs/nothing.md"),
+            ("README.md", "[it](docs/locks.md#nothing)", "docs/locks.md has no heading #nothing"),
+            ("lib/zkasio/acl.hpp", "// see docs/nowhere.md", "lib/zkasio/acl.hpp: there is no docs/nowhere.md"),
+            ("docs/forgotten.md", "# Forgotten", "docs/forgotten.md: is not in the navigation"),
+        ]
+        before = {self.copy / page: None for page, _, _ in mistakes}
+        try:
+            for file in before:
+                before[file] = file.read_text(encoding="utf-8") if file.exists() else None
+            for page, line, _ in mistakes:
+                with (self.copy / page).open("a", encoding="utf-8") as file:
+                    file.write(f"\n{line}\n")
+            said = self.errors().splitlines()
+            for page, _, text in mistakes:
+                self.assertEqual(len([s for s in said if s.startswith(page) and text in s]), 1, (page, text, said))
+            self.assertEqual(len(said), len(mistakes), said)
+        finally:
+            for file, text in before.items():
+                file.write_text(text, encoding="utf-8") if text is not None else file.unlink()
+
+    def test_a_contract_that_doxygen_does_not_understand(self):
+        header = self.copy / "lib/zkasio/acl.hpp"
+        before = header.read_text(encoding="utf-8")
+        try:
+            header.write_text(before + "\nnamespace zkasio {\n/// @param nothing there is no such thing\n"
+                              "void f(int something);\n}\n", encoding="utf-8")
+            doxyfile = (self.copy / "docs/Doxyfile").read_text() + f"\nOUTPUT_DIRECTORY = {self.work}/again\n"
+            done = subprocess.run(["doxygen", "-"], input=doxyfile, text=True, cwd=self.copy, check=False,
+                                  capture_output=True)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("nothing", done.stderr)
+        finally:
+            header.write_text(before, encoding="utf-8")
+
+
+class Links(unittest.TestCase):
+    """scripts/docs/check_links.py"""
+
+    def broken(self, **pages):
+        with tempfile.TemporaryDirectory(prefix="zkasio-links-") as site:
+            for name, body in pages.items():
+                Path(site, name + ".html").write_text(f"<html><body>{body}</body></html>", encoding="utf-8")
+            done = subprocess.run([sys.executable, ROOT / "scripts/docs/check_links.py", site], text=True,
+                                  capture_output=True, check=False)
+            self.assertEqual(done.returncode != 0, bool(done.stderr), done.stderr)
+            return done.stderr
+
+    def test_links_that_are_whole(self):
+        self.assertEqual(self.broken(a='<a href="b.html#there">b</a> <a href="https://example.com/x#y">e</a>',
+                                     b='<h2 id="there"><a href="#there">x</a></h2>'), "")
+
+    def test_links_that_are_broken(self):
+        self.assertIn("a.html: c.html leads nowhere", self.broken(a='<a href="c.html">c</a>'))
+        self.assertIn("there is no such place in b.html", self.broken(a='<a href="b.html#x">b</a>', b="<p>b</p>"))
+        self.assertIn("a.html: no.png leads nowhere", self.broken(a='<img src="no.png">'))
+
+    def test_what_comes_from_the_network(self):
+        self.assertIn("would be loaded from the network",
+                      self.broken(a='<script src="https://example.com/x.js"></script>'))
+
+
+if __name__ == "__main__":
+    os.environ.pop("PYTHONPATH", None)
+    unittest.main()
