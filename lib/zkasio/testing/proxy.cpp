@@ -1,7 +1,7 @@
 #include <zkasio/testing/proxy.hpp>
 
 #include <zkasio/asio_version.hpp>
-#include <zkasio/error.hpp>
+#include <zkasio/testing/detail/endpoint.hpp>
 #include <zkasio/testing/detail/relay.hpp>
 
 #include <asio/io_context.hpp>
@@ -22,24 +22,9 @@ using asio::ip::tcp;
 using testing_detail::relay;
 using testing_detail::relay_rules;
 
-namespace {
-
-tcp::endpoint endpoint_of(const std::string& server) {
-    const auto colon = server.rfind(':');
-    std::error_code is_name;
-    const auto address = asio::ip::make_address(server.substr(0, colon), is_name);
-    const std::string port = colon == std::string::npos ? std::string() : server.substr(colon + 1);
-    const bool is_number = !port.empty() && port.size() <= 5 && port.find_first_not_of("0123456789") == port.npos;
-    if (is_name || !is_number || std::stoul(port) > 65535 || std::stoul(port) == 0)
-        throw error(errc::invalid_argument, "proxy", {}, "\"" + server + "\" is no \"address:port\"");
-    return {address, static_cast<std::uint16_t>(std::stoul(port))};
-}
-
-}  // namespace
-
 struct proxy::impl {
     explicit impl(const std::string& server)
-        : server_(endpoint_of(server)),
+        : server_(testing_detail::endpoint_of(server, "proxy")),
           acceptor_(io_, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0)),
           retry_(io_),
           port_(acceptor_.local_endpoint().port()) {
