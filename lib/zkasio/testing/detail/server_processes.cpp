@@ -169,7 +169,11 @@ std::vector<std::string> server_processes::command(int server) const {
          {"-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dzookeeper.extendedTypesEnabled=true",
           "-Dzookeeper.forceSync=no", "-Dznode.container.checkIntervalMs=1000"})
         args.emplace_back(arg);
-    if (peers_) args.push_back("-Djdk.net.hosts.file=" + dir_of(server) + "/hosts");
+    if (peers_) {
+        args.push_back("-Djdk.net.hosts.file=" + dir_of(server) + "/hosts");
+        // By default a server that nobody listens to asks again after up to a minute.
+        args.emplace_back("-Dzookeeper.fastleader.maxNotificationInterval=500");
+    }
     for (const std::string& arg : {std::string("-cp"), class_path_,
                                    std::string("org.apache.zookeeper.server.quorum.QuorumPeerMain"),
                                    dir_of(server) + "/zoo.cfg"})
