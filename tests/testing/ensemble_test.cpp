@@ -137,10 +137,12 @@ TEST_CASE("testing: a wait for a server is cancelled at once, and by the end of 
         }
     };
     asio::cancellation_signal signal;
+    bool answered = false;
+    servers->async_ask("ruok", 0, asio::bind_executor(io, [&](std::exception_ptr, std::string) { answered = true; }));
     servers->async_wait_for_leader(0, asio::bind_executor(io, note));
     servers->async_wait_for_leader(0, asio::bind_executor(io, asio::bind_cancellation_slot(signal.slot(), note)));
     signal.emit(asio::cancellation_type::terminal);
-    io.run_one();
+    while (!answered) io.run_one();  // the first wait has begun, or is about to
     CHECK(ends.size() == 1);
     servers.reset();
     io.run();

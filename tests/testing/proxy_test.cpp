@@ -3,6 +3,7 @@
 #include "support/catch.hpp"
 
 #include <zkasio/error.hpp>
+#include <zkasio/testing/detail/peer_network.hpp>
 #include <zkasio/testing/proxy.hpp>
 
 #include <asio/io_context.hpp>
@@ -165,4 +166,36 @@ TEST_CASE("proxy: as much as one likes passes", "[testing]") {
     server.close();  // ends a send() that waits
     p.between.reset();
     CHECK_NOTHROW(sent.get());
+}
+
+TEST_CASE("proxy: servers reach each other by names, are told a proxy's address, and are cut off", "[testing]") {
+    zkasio::testing_detail::peer_network peers(3);
+    CHECK(peers.hosts(0) == "127.0.0.1 zk1\n127.1.1.2 zk2\n127.1.1.3 zk3\n");
+    CHECK(peers.hosts(1) == "127.2.1.1 zk1\n127.0.0.2 zk2\n127.2.1.3 zk3\n");
+    const auto ports = peers.of(1);
+    asio::io_context io;
+    for (const std::uint16_t port : {ports.election, ports.quorum}) {
+        tcp::acceptor second(io, tcp::endpoint(asio::ip::make_address("127.0.0.2"), port));
+        tcp::socket first(io);
+        const tcp::endpoint between(asio::ip::make_address("127.1.1.2"), port);
+        first.connect(between);
+        tcp::socket accepted = second.accept();
+        const std::string head("\xff\xff\xff\xff\xff\xff\x00\x00" "\0\0\0\0\0\0\0\1" "\0\0\0\x0f", 20);
+        send(first, head + "127.0.0.1:12345");
+        const std::string address = port == ports.election ? "127.2.1.1:12345" : "127.0.0.1:12345";
+        CHECK(receive(accepted, 35) == head + address);
+
+        peers.connect(1, 0, false);
+        CHECK_FALSE(peers.are_connected(0, 1));
+        CHECK(receive(first, 1) == "<reset>");
+        CHECK(receive(accepted, 1) == "<reset>");
+        tcp::socket again(io);
+        again.connect(between);
+        CHECK(receive(again, 1) == "<reset>");
+        CHECK(peers.are_connected(0, 2));
+        peers.connect(0, 1, true);
+        tcp::socket healed(io);
+        healed.connect(between);
+        const tcp::socket arrived = second.accept();
+    }
 }
