@@ -157,7 +157,7 @@ TEST_CASE("fake ensemble: several answers may be lost", "[testing]") {
     CHECK(ensemble.paths().size() == 3);
 }
 
-TEST_CASE("fake ensemble: what is refused about a part of the tree goes before what is refused about all", "[testing]") {
+TEST_CASE("fake ensemble: what is refused about a part goes before what is refused about all", "[testing]") {
     fake_ensemble ensemble;
     const zkasio::client zk = ensemble.client(of_ten_seconds());
     ensemble.create("/a/b");

@@ -130,7 +130,7 @@ void driver::run_for(duration time) {
 
 void driver::drive(const std::function<bool()>& done, duration limit) {
     if (!clock_.is_of_this_thread())
-        throw std::logic_error("fake_ensemble: it was made by another thread, and belongs to that one, as its time does");
+        throw std::logic_error("fake_ensemble: it was made by another thread, and belongs to it, as its time does");
     until_ = later(now(), limit);
     why_ended_.clear();
     busy_ = 0;

@@ -321,8 +321,8 @@ void server_processes::connect(int a, int b, bool on) {
     static_cast<void>(at(a));
     static_cast<void>(at(b));
     if (!peers_ && size() > 1)
-        throw std::logic_error("testing::ensemble: the servers talk to each other directly, and nobody can come between "
-                               "them: give server_options::partitions()");
+        throw std::logic_error("testing::ensemble: the servers talk to each other directly, and nobody can come "
+                               "between them: give server_options::partitions()");
     if (a != b) peers_->connect(a, b, on);
 }
 
