@@ -1,67 +1,51 @@
 #pragma once
 
+#include <zkasio/asio_version.hpp>
 #include <zkasio/export.hpp>
+#include <zkasio/testing/background_job.hpp>
+#include <zkasio/testing/server_options.hpp>
 
-#include <chrono>
+#include <asio/async_result.hpp>
+#include <asio/use_awaitable.hpp>
+
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace zkasio::testing {
+namespace zkasio::testing_detail {
 
-/// How servers are started, where Debian's packages (zookeeper, default-jre-headless) are not what is wanted. Every
-/// setter returns the object.
-class server_options {
-public:
-    /// The program: by default $JAVA_HOME/bin/java, or `java` from $PATH.
-    server_options& java(std::string program) { java_ = std::move(program); return *this; }
-    /// Where ZooKeeper's classes are, with those that they need: by default $ZKASIO_ZOOKEEPER_CLASSPATH, or
-    /// /usr/share/java/zookeeper.jar.
-    server_options& class_path(std::string path) { class_path_ = std::move(path); return *this; }
-    /// tickTime (500 ms): sessions last for two ticks at least, and for twenty at most.
-    server_options& tick(std::chrono::milliseconds t) { tick_ = t; return *this; }
-    /// One more line of zoo.cfg, "minSessionTimeout=100". May be called more than once.
-    server_options& line(std::string of_the_configuration) {
-        lines_.push_back(std::move(of_the_configuration));
-        return *this;
-    }
-
-    /// They speak TLS as well, at ensemble::secure_endpoint(). Clients have to show a certificate, unless a line() says
-    /// otherwise ("ssl.clientAuth=want").
-    /// @param key a file in PEM with the key and the certificate, in this order
-    /// @param ca a file in PEM with the certificates of those whom the servers trust
-    server_options& tls(std::string key, std::string ca) {
-        key_ = std::move(key);
-        ca_ = std::move(ca);
-        return *this;
-    }
-
-    const std::string& java() const noexcept { return java_; }
-    const std::string& class_path() const noexcept { return class_path_; }
-    std::chrono::milliseconds tick() const noexcept { return tick_; }
-    const std::vector<std::string>& lines() const noexcept { return lines_; }
-    bool has_tls() const noexcept { return !key_.empty(); }
-    const std::string& tls_key() const noexcept { return key_; }
-    const std::string& tls_ca() const noexcept { return ca_; }
-
-private:
-    std::string java_, class_path_, key_, ca_;
-    std::chrono::milliseconds tick_{500};
-    std::vector<std::string> lines_;
+enum class server_action {
+    stop,
+    kill,
+    start,
+    restart,
+    pause,
+    resume,
 };
 
-/// Real ZooKeeper servers that are thrown away: one, or several that form an ensemble. For tests that stop, pause and
-/// kill servers.
+}  // namespace zkasio::testing_detail
+
+namespace zkasio::testing {
+
+/// Real ZooKeeper servers that are thrown away: one, or several that form an ensemble. For tests that stop, pause,
+/// kill and separate servers.
 ///
 /// They listen on 127.0.0.1, .2, ... only, at ports that were free, and have their data in a directory of their own
-/// below the temporary one. The end of this object ends their processes, by their ids, and removes the data; when the
-/// thread that has made it ends without that, because its process was killed, say, the kernel ends them (with setpriv
-/// of util-linux).
+/// below the temporary one. The end of this object ends their processes, by their ids, and removes the data; when this
+/// process ends without that, because it was killed, say, the kernel ends them (with setpriv of util-linux).
 ///
-/// All members block, until what they ask for has happened: for use outside of the event loop. Not thread-safe.
-/// A number of a server that does not exist is a std::out_of_range.
+/// *Two forms.* start(), say, blocks until what it asks for has happened: for use outside of the event loop.
+/// async_start() does the same on a thread of this object, and completes on the executor of its completion token, by
+/// default an awaitable: `co_await servers.async_start(1);`. Both throw the same. Actions happen one after another, in
+/// the order in which they are asked for.
+///
+/// *Cancellation* of an async_ form ends the wait at once, with asio::error::operation_aborted. A signal that was sent
+/// is sent, and a server that was started starts. The end of this object cancels all of them.
+///
+/// Thread-safe. A number of a server that does not exist is a std::out_of_range.
 class ZKASIO_EXPORT ensemble {
 public:
     /// Why there can be none on this machine, and what to do: "no Java: ..."; empty when there can.
@@ -81,31 +65,123 @@ public:
     int size() const noexcept;
     std::string address(int server = 0) const;  ///< "127.0.0.1"
     std::uint16_t port(int server = 0) const;
-    /// "127.0.0.1:40123", for a proxy.
+    /// "127.0.0.1:20123", for a proxy.
     std::string endpoint(int server = 0) const { return address(server) + ":" + std::to_string(port(server)); }
 
-    /// "127.0.0.1:40124", where it speaks TLS: with server_options::tls() only; otherwise port 0.
+    /// "127.0.0.1:20124", where it speaks TLS: with server_options::tls() only; otherwise port 0.
     std::string secure_endpoint(int server = 0) const;
 
-    void stop(int server = 0);     ///< in order (SIGTERM)
-    void kill(int server = 0);     ///< at once (SIGKILL)
-    void start(int server = 0);    ///< one that was stopped or killed, with the data that it had; until it serves
+    // ------------------------------------------------------------------------------------------------- processes
+    void stop(int server = 0);  ///< in order (SIGTERM); std::runtime_error when it has not ended within a minute
+    void kill(int server = 0);  ///< at once (SIGKILL)
+    /// One that was stopped or killed, with the data that it had. Waits until it serves; if too few others run for a
+    /// quorum, it returns at once, and the start() that makes the quorum waits for all of them. *Throws* as the
+    /// constructor; std::logic_error when it runs.
+    void start(int server = 0);
     void restart(int server = 0);  ///< kill() and start()
     void pause(int server = 0);    ///< its process does nothing (SIGSTOP): sockets stay open, and nobody answers
     void resume(int server = 0);   ///< goes on after pause()
 
-    /// The answer to one of ZooKeeper's four-letter commands: "wchp", "cons", "srvr". Empty: none.
+    using default_token = asio::use_awaitable_t<>;
+    template <class Token = default_token>
+    auto async_stop(int server = 0, Token&& token = Token()) {
+        return act(testing_detail::server_action::stop, server, std::forward<Token>(token));
+    }
+    template <class Token = default_token>
+    auto async_kill(int server = 0, Token&& token = Token()) {
+        return act(testing_detail::server_action::kill, server, std::forward<Token>(token));
+    }
+    template <class Token = default_token>
+    auto async_start(int server = 0, Token&& token = Token()) {
+        return act(testing_detail::server_action::start, server, std::forward<Token>(token));
+    }
+    template <class Token = default_token>
+    auto async_restart(int server = 0, Token&& token = Token()) {
+        return act(testing_detail::server_action::restart, server, std::forward<Token>(token));
+    }
+    template <class Token = default_token>
+    auto async_pause(int server = 0, Token&& token = Token()) {
+        return act(testing_detail::server_action::pause, server, std::forward<Token>(token));
+    }
+    template <class Token = default_token>
+    auto async_resume(int server = 0, Token&& token = Token()) {
+        return act(testing_detail::server_action::resume, server, std::forward<Token>(token));
+    }
+
+    // ------------------------------------------------------------------------------------------------ partitions
+    // Among the servers; between clients and servers, see network.hpp. Takes server_options::partitions(); otherwise
+    // std::logic_error. It has happened when these return, and takes no time: there are no async_ forms.
+
+    /// Connections between one of `some` and one of `others` break, and there are no new ones until heal(): the servers
+    /// notice at once. Other connections stay: servers that are in neither list talk to all.
+    void partition(const std::vector<int>& some, const std::vector<int>& others);
+    void isolate(int server);  ///< from all others
+    void heal();               ///< everywhere
+
+    // ------------------------------------------------------------------------------------------------- questions
+    /// The answer to one of ZooKeeper's four-letter commands: "wchp", "cons", "srvr". Empty: none, after two seconds.
     std::string ask(const std::string& four_letters, int server = 0) const;
+    template <class Token = default_token>
+    auto async_ask(std::string four_letters, int server = 0, Token&& token = Token()) const;
+
     /// "leader", "follower", "standalone"; empty while it does not serve.
     std::string mode(int server = 0) const;
     int leader() const;  ///< -1: none at the moment
+    /// Until there is one, which is not `other_than`. Returns its number. *Throws* std::runtime_error after a minute.
+    int wait_for_leader(int other_than = -1) const;
+    template <class Token = default_token>
+    auto async_wait_for_leader(int other_than = -1, Token&& token = Token()) const;
+
     /// What the server has logged last.
     std::string log(int server = 0) const;
 
 private:
+    void begin(testing_detail::server_action what, int server, testing_detail::job_ptr job);
+    void begin_ask(std::string four_letters, int server, std::shared_ptr<std::string> answer,
+                   testing_detail::job_ptr job) const;
+    void begin_wait_for_leader(int other_than, std::shared_ptr<int> found, testing_detail::job_ptr job) const;
+
+    template <class Token>
+    auto act(testing_detail::server_action what, int server, Token&& token) {
+        return asio::async_initiate<Token, void(std::exception_ptr)>(
+            [](auto handler, ensemble* self, testing_detail::server_action w, int n) {
+                const auto finish = [](auto& h, std::exception_ptr failed) { std::move(h)(std::move(failed)); };
+                self->begin(w, n, testing_detail::make_job(std::move(handler), finish));
+            },
+            token, this, what, server);
+    }
+
     struct impl;
     std::unique_ptr<impl> impl_;
 };
+
+template <class Token>
+auto ensemble::async_ask(std::string four_letters, int server, Token&& token) const {
+    return asio::async_initiate<Token, void(std::exception_ptr, std::string)>(
+        [](auto handler, const ensemble* self, std::string text, int n) {
+            const auto answer = std::make_shared<std::string>();
+            const auto finish = [answer](auto& h, std::exception_ptr failed) {
+                std::string text_of_it = failed ? std::string() : *answer;
+                std::move(h)(std::move(failed), std::move(text_of_it));
+            };
+            self->begin_ask(std::move(text), n, answer, testing_detail::make_job(std::move(handler), finish));
+        },
+        token, this, std::move(four_letters), server);
+}
+
+template <class Token>
+auto ensemble::async_wait_for_leader(int other_than, Token&& token) const {
+    return asio::async_initiate<Token, void(std::exception_ptr, int)>(
+        [](auto handler, const ensemble* self, int except) {
+            const auto found = std::make_shared<int>(-1);
+            const auto finish = [found](auto& h, std::exception_ptr failed) {
+                const int number = failed ? -1 : *found;
+                std::move(h)(std::move(failed), number);
+            };
+            self->begin_wait_for_leader(except, found, testing_detail::make_job(std::move(handler), finish));
+        },
+        token, this, other_than);
+}
 
 /// One server.
 class server : public ensemble {
@@ -113,10 +189,11 @@ public:
     explicit server(server_options options = {}) : ensemble(1, std::move(options)) {}
 };
 
-/// The answer to one of ZooKeeper's four-letter commands at "address:port", blocking. Empty: none.
+/// The answer to one of ZooKeeper's four-letter commands at "address:port", numeric, blocking. Empty: none. Throws
+/// zkasio::error (errc::invalid_argument) for something else than that.
 ZKASIO_EXPORT std::string four_letter_command(const std::string& endpoint, const std::string& four_letters);
 
-/// A port of this address that nobody listens on at the moment.
+/// A port of this address that nobody listens on at the moment, and that the kernel does not give to connections.
 ZKASIO_EXPORT std::uint16_t free_port(const std::string& address = "127.0.0.1");
 
 }  // namespace zkasio::testing

@@ -14,6 +14,11 @@ void check_path(const std::string& path, std::string_view operation) {
         throw error(errc::invalid_path, operation, path, problem);
 }
 
+void check_percentage(int percent, std::string_view operation) {
+    if (percent < 0 || percent > 100)
+        throw error(errc::invalid_argument, operation, {}, std::to_string(percent) + " is no percentage");
+}
+
 }  // namespace
 
 struct fake_ensemble::impl {
@@ -84,10 +89,23 @@ void fake_ensemble::refuse(std::string path, std::error_code why) {
 }
 
 void fake_ensemble::accept(const std::string& path) { impl_->servers().refused.erase(path); }
-void fake_ensemble::throttle(int percent) { impl_->servers().throttled = percent; }
-void fake_ensemble::lose_connections(int percent) { impl_->runs.loss = percent; }
+
+void fake_ensemble::throttle(int percent) {
+    check_percentage(percent, "fake_ensemble::throttle");
+    impl_->servers().throttled = percent;
+}
+
+void fake_ensemble::lose_connections(int percent) {
+    check_percentage(percent, "fake_ensemble::lose_connections");
+    impl_->runs.loss = percent;
+}
+
 void fake_ensemble::lag(bool on) { impl_->servers().lagging = on; }
-void fake_ensemble::step_time(duration d) { impl_->runs.step_time = d; }
+
+void fake_ensemble::step_time(duration d) {
+    if (d < duration::zero()) throw error(errc::invalid_argument, "fake_ensemble::step_time", {}, "it is negative");
+    impl_->runs.step_time = d;
+}
 
 // ------------------------------------------------------------------------------------------------------ nodes
 

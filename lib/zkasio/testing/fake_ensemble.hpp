@@ -22,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,12 @@ template <class T>
 asio::awaitable<void> keep_result(asio::awaitable<T> task, std::shared_ptr<std::optional<T>> result) {
     T value = co_await std::move(task);
     result->emplace(std::move(value));
+}
+
+// What the coroutine belongs to lives as long as that.
+template <class T>
+asio::awaitable<T> keep_body(asio::awaitable<T> task, std::shared_ptr<const void>) {
+    co_return co_await std::move(task);
 }
 
 }  // namespace zkasio::testing_detail
@@ -96,8 +103,8 @@ public:
     /// Runs the loop until `task` has ended, and returns what it returns, or throws what it throws. What else is going
     /// on goes on in the next run.
     /// *Throws* std::runtime_error when it has not ended after `limit` of the ensemble's time, with what the clients
-    /// wait for and what has happened last; the task has received a terminal cancellation by then. std::logic_error
-    /// when it is called by something that runs.
+    /// wait for and what has happened last. What another one throws that runs on context(). The task has received a
+    /// terminal cancellation by then. std::logic_error when it is called by something that runs, or by another thread.
     template <class T>
     T run(asio::awaitable<T> task, duration limit = std::chrono::hours(1)) {
         const auto result = std::make_shared<std::optional<T>>();
@@ -108,7 +115,12 @@ public:
     /// The same with `body()`, a coroutine: a lambda with captures may be written here.
     template <std::invocable Body>
     auto run(Body&& body, duration limit = std::chrono::hours(1)) {
-        return run(body(), limit);
+        if constexpr (std::is_lvalue_reference_v<Body>) {
+            return run(body(), limit);
+        } else {
+            const auto kept = std::make_shared<std::remove_const_t<Body>>(std::move(body));
+            return run(testing_detail::keep_body((*kept)(), kept), limit);
+        }
     }
     /// Runs the loop for this much of the ensemble's time.
     void run_for(duration time);
@@ -130,12 +142,14 @@ public:
     /// The servers end the client's session now. It learns of that when it connects again, which it does at once.
     void expire(const zkasio::client& zk);
     /// The next request of this client that begins so ("create /a/b", "set ", "multi") is carried out, and the
-    /// connection breaks before the answer.
+    /// connection breaks before the answer. Each call is for one more.
     void lose_answer(const zkasio::client& zk, std::string request);
-    /// What is asked about this node and about nodes below it fails with `why`, until accept(). "/": everything.
+    /// What is asked about this node and about nodes below it fails with `why`, until accept() of the same. "/":
+    /// everything. The nearest one counts.
     void refuse(std::string path, std::error_code why);
     void accept(const std::string& path);
-    /// Servers answer this percentage of all requests with zk_errc::throttled.
+    /// Servers answer this percentage of all requests with zk_errc::throttled. Throws errc::invalid_argument when it is
+    /// none; so does the next one.
     void throttle(int percent);
     /// Before each step the connection that it is about breaks with this probability.
     void lose_connections(int percent);
@@ -167,7 +181,8 @@ public:
     std::int64_t session_id(const zkasio::client& zk) const;  ///< of the client's newest session; 0: none yet
     bool is_connected(const zkasio::client& zk) const;        ///< as its server sees it
 
-    /// Is called with each step that the servers take: "0.0021 s apply 0: create /a". Null: nobody.
+    /// Is called with each step that the servers take, before they do: "0.0021 s apply 0: create /a". It may cut(),
+    /// hold_down() or expire(), and what is no longer possible then does not happen. Null: nobody.
     void on_step(std::function<void(std::string_view)> log);
 
 private:

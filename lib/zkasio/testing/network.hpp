@@ -13,7 +13,7 @@ namespace zkasio::testing {
 
 /// The network between some clients and an ensemble: a proxy in front of each server. Clients with a network of their
 /// own each can be cut off from different servers. What the servers say to each other does not pass here: they stay one
-/// ensemble, and a server that is to have no quorum takes pausing or killing the others.
+/// ensemble, unless ensemble::partition() cuts some of them off from others.
 ///
 /// *Lifetime*: that of the ensemble at most. Thread-safe, as proxies are.
 class ZKASIO_EXPORT network {

@@ -1,18 +1,15 @@
 #include <zkasio/testing/proxy.hpp>
 
 #include <zkasio/asio_version.hpp>
-#include <zkasio/error.hpp>
+#include <zkasio/testing/detail/endpoint.hpp>
+#include <zkasio/testing/detail/relay.hpp>
 
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
-#include <asio/write.hpp>
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
-#include <deque>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -22,45 +19,14 @@
 namespace zkasio::testing {
 
 using asio::ip::tcp;
-
-struct proxy::link {
-    link(tcp::socket c, tcp::socket s, plan p) : client(std::move(c)), server(std::move(s)), what(p) {}
-
-    void cut(end how) {
-        for (tcp::socket* s : {&client, &server}) {
-            std::error_code ignored;
-            if (how == end::rst) s->set_option(asio::socket_base::linger(true, 0), ignored);
-            s->close(ignored);
-        }
-    }
-
-    tcp::socket client, server;
-    plan what;
-    std::size_t requests = 0, replies = 0;
-    std::array<char, 16384> request_buffer, reply_buffer;
-    std::deque<std::string> requests_travelling, replies_travelling;  // with a delay
-    std::vector<std::function<void()>> held_back;                     // while silent
-};
-
-namespace {
-
-tcp::endpoint endpoint_of(const std::string& server) {
-    const auto colon = server.rfind(':');
-    std::error_code is_name;
-    const auto address = asio::ip::make_address(server.substr(0, colon), is_name);
-    const std::string port = colon == std::string::npos ? std::string() : server.substr(colon + 1);
-    const bool is_number = !port.empty() && port.size() <= 5 && port.find_first_not_of("0123456789") == port.npos;
-    if (is_name || !is_number || std::stoul(port) > 65535)
-        throw error(errc::invalid_argument, "proxy", {}, "\"" + server + "\" is no \"address:port\"");
-    return {address, static_cast<std::uint16_t>(std::stoul(port))};
-}
-
-}  // namespace
+using testing_detail::relay;
+using testing_detail::relay_rules;
 
 struct proxy::impl {
     explicit impl(const std::string& server)
-        : server_(endpoint_of(server)),
+        : server_(testing_detail::endpoint_of(server, "proxy")),
           acceptor_(io_, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0)),
+          retry_(io_),
           port_(acceptor_.local_endpoint().port()) {
         accept();
         thread_ = std::thread([this] { io_.run(); });
@@ -68,28 +34,28 @@ struct proxy::impl {
     ~impl() {
         io_.stop();
         thread_.join();
-        // What is held back holds its link.
-        for (const auto& weak : links_)
-            if (const auto l = weak.lock()) std::exchange(l->held_back, {});
     }
 
     void accept();
-    void begin(tcp::socket client, plan what);
-    void arrive(const std::shared_ptr<link>& l, bool requests);
-    void pump(const std::shared_ptr<link>& l, bool requests);
-    void delayed(const std::shared_ptr<link>& l, bool requests, std::size_t n);
-    void forward(const std::shared_ptr<link>& l, bool requests, std::size_t n);
+    void begin(tcp::socket client);
+    template <class F>
+    void for_each(F f) {
+        std::erase_if(relays_, [](const std::weak_ptr<relay>& one) { return one.expired(); });
+        for (const auto& weak : relays_)
+            if (const auto one = weak.lock()) f(*one);
+    }
 
     asio::io_context io_;
     tcp::endpoint server_;
     tcp::acceptor acceptor_;
+    asio::steady_timer retry_;
     std::uint16_t port_;
     mutable std::mutex mutex_;
     std::function<plan(std::size_t)> planner_;  // guarded
     std::size_t connections_ = 0;               // guarded
-    bool silent_ = false, refusing_ = false;
-    std::chrono::milliseconds delay_{0};
-    std::vector<std::weak_ptr<link>> links_;
+    bool refusing_ = false;
+    relay_rules rules_;
+    std::vector<std::weak_ptr<relay>> relays_;
     std::thread thread_;
 };
 
@@ -109,14 +75,7 @@ std::size_t proxy::connections() const {
 }
 
 void proxy::cut_all(end how) {
-    asio::post(impl_->io_, [self = impl_.get(), how] {
-        for (const auto& weak : self->links_)
-            if (const auto l = weak.lock()) {
-                l->cut(how);
-                std::exchange(l->held_back, {});
-            }
-        self->links_.clear();
-    });
+    asio::post(impl_->io_, [self = impl_.get(), how] { self->for_each([&](relay& r) { r.cut(how == end::rst); }); });
 }
 
 void proxy::refuse(bool on) {
@@ -125,93 +84,47 @@ void proxy::refuse(bool on) {
 
 void proxy::silence(bool on) {
     asio::post(impl_->io_, [self = impl_.get(), on] {
-        self->silent_ = on;
-        if (on) return;
-        for (const auto& weak : self->links_)
-            if (const auto l = weak.lock())
-                for (const auto& resume : std::exchange(l->held_back, {})) resume();
+        self->rules_.silent = on;
+        self->for_each([](relay& r) { r.rules_changed(); });
     });
 }
 
 void proxy::delay(std::chrono::milliseconds each_way) {
-    asio::post(impl_->io_, [self = impl_.get(), each_way] { self->delay_ = each_way; });
+    asio::post(impl_->io_, [self = impl_.get(), each_way] { self->rules_.delay = each_way; });
 }
 
 void proxy::impl::accept() {
     acceptor_.async_accept([this](std::error_code failed, tcp::socket client) {
-        if (failed) return;
-        plan what;
-        {
-            const std::lock_guard lock(mutex_);
-            if (planner_) what = planner_(connections_);
-            ++connections_;
+        if (!failed) {
+            begin(std::move(client));
+            return accept();
         }
-        begin(std::move(client), what);
-        accept();
+        // No descriptors, say: there may be some later.
+        retry_.expires_after(std::chrono::milliseconds(50));
+        retry_.async_wait([this](std::error_code) { accept(); });
     });
 }
 
-void proxy::impl::begin(tcp::socket client, plan what) {
-    std::error_code ignored;
+void proxy::impl::begin(tcp::socket client) {
+    std::function<plan(std::size_t)> planner;
+    std::size_t number = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        planner = planner_;
+        number = connections_++;
+    }
+    const plan what = planner ? planner(number) : plan();
     if (refusing_) {
+        std::error_code ignored;
         client.set_option(asio::socket_base::linger(true, 0), ignored);
         client.close(ignored);
         return;
     }
-    tcp::socket server(io_);
-    std::error_code refused;
-    server.connect(server_, refused);
-    if (refused) return;
-    client.set_option(tcp::no_delay(true), ignored);
-    server.set_option(tcp::no_delay(true), ignored);
-    const auto l = std::make_shared<link>(std::move(client), std::move(server), what);
-    std::erase_if(links_, [](const std::weak_ptr<link>& other) { return other.expired(); });
-    links_.push_back(l);
-    pump(l, true);
-    pump(l, false);
-}
-
-void proxy::impl::arrive(const std::shared_ptr<link>& l, bool requests) {
-    if (silent_) return l->held_back.push_back([this, l, requests] { arrive(l, requests); });
-    auto& travelling = requests ? l->requests_travelling : l->replies_travelling;
-    std::error_code broken;
-    asio::write(requests ? l->server : l->client, asio::buffer(travelling.front()), broken);
-    travelling.pop_front();
-    if (broken) l->cut(end::fin);
-}
-
-void proxy::impl::pump(const std::shared_ptr<link>& l, bool requests) {
-    tcp::socket& from = requests ? l->client : l->server;
-    auto& buffer = requests ? l->request_buffer : l->reply_buffer;
-    from.async_read_some(asio::buffer(buffer), [this, l, requests](std::error_code failed, std::size_t n) {
-        if (failed) return l->cut(end::fin);
-        if (delay_ > std::chrono::milliseconds::zero()) return delayed(l, requests, n);
-        if (silent_)
-            l->held_back.push_back([this, l, requests, n] { forward(l, requests, n); });
-        else
-            forward(l, requests, n);
-    });
-}
-
-// What follows is on its way meanwhile.
-void proxy::impl::delayed(const std::shared_ptr<link>& l, bool requests, std::size_t n) {
-    auto& travelling = requests ? l->requests_travelling : l->replies_travelling;
-    travelling.emplace_back((requests ? l->request_buffer : l->reply_buffer).data(), n);
-    const auto timer = std::make_shared<asio::steady_timer>(io_, delay_);
-    timer->async_wait([this, l, requests, timer](std::error_code) { arrive(l, requests); });
-    pump(l, requests);
-}
-
-void proxy::impl::forward(const std::shared_ptr<link>& l, bool requests, std::size_t n) {
-    std::size_t& passed = requests ? l->requests : l->replies;
-    const std::size_t limit = requests ? l->what.cut_requests_after : l->what.cut_replies_after;
-    const std::size_t let = std::min(n, limit - passed);
-    passed += let;
-    std::error_code broken;
-    asio::write(requests ? l->server : l->client, asio::buffer(requests ? l->request_buffer : l->reply_buffer, let),
-                broken);
-    if (broken || passed >= limit) return l->cut(broken ? end::fin : l->what.how);
-    pump(l, requests);
+    const auto made = std::make_shared<relay>(io_, std::move(client), rules_);
+    made->limit(what.cut_requests_after, what.cut_replies_after, what.how == end::rst);
+    std::erase_if(relays_, [](const std::weak_ptr<relay>& other) { return other.expired(); });
+    relays_.push_back(made);
+    made->begin(server_);
 }
 
 }  // namespace zkasio::testing

@@ -40,19 +40,20 @@ public:
     /// Where clients connect to.
     std::string address() const;
 
-    /// Asked for each new connection, counted from 0, on the proxy's thread.
+    /// Asked for each new connection, counted from 0, on the proxy's thread. Must not throw.
     void plan_connections(std::function<plan(std::size_t)> planner);
     void cut_all(end how = end::rst);
     /// While `on`, new connections end at once. Those that stand are not touched.
     void refuse(bool on);
-    /// Nothing passes, in either direction, and nothing is answered, while `on`. Nothing is lost: it arrives later.
+    /// Nothing passes, in either direction, and nothing is answered, while `on`; that one side has closed its
+    /// connection is not told either. Nothing is lost: it arrives later.
     void silence(bool on);
-    /// Everything arrives later by `each_way`, from now on.
+    /// What is sent from now on, and that a connection ends, arrives later by `each_way`, but never before what was
+    /// sent before it.
     void delay(std::chrono::milliseconds each_way);
     std::size_t connections() const;  ///< that were accepted so far
 
 private:
-    struct link;
     struct impl;
     std::unique_ptr<impl> impl_;
 };

@@ -46,7 +46,8 @@ detail::random_engines seeded(std::uint64_t seed) {
 }  // namespace
 
 driver::driver(std::uint64_t seed)
-    : before_(detail::exchange_random_engines(seeded(seed))),
+    : seed_(seed),
+      before_(detail::exchange_random_engines(seeded(seed))),
       random_(seed),
       never_out_of_work_(io_.get_executor()),
       wait_([this](std::chrono::milliseconds until_timer) { wait(until_timer); }),
@@ -100,7 +101,18 @@ void driver::run(asio::awaitable<void> task, duration limit) {
     };
     asio::co_spawn(io_, std::move(task), asio::bind_cancellation_slot(s->signal.slot(), at_end));
     const auto ended = [s] { return s->ended; };
-    drive(ended, limit);
+    try {
+        drive(ended, limit);
+    } catch (...) {
+        // What another one has thrown. The task must not go on when those who wait for it are gone.
+        const std::exception_ptr thrown = std::current_exception();
+        s->signal.emit(asio::cancellation_type::terminal);
+        try {
+            drive(ended, to_unwind);
+        } catch (...) {  // the first one counts
+        }
+        std::rethrow_exception(thrown);
+    }
     if (!s->ended) {
         std::string text = "fake_ensemble::run(): what runs has not ended: " + why_ended_ + "\n" + state();
         s->signal.emit(asio::cancellation_type::terminal);
@@ -117,6 +129,8 @@ void driver::run_for(duration time) {
 }
 
 void driver::drive(const std::function<bool()>& done, duration limit) {
+    if (!clock_.is_of_this_thread())
+        throw std::logic_error("fake_ensemble: it was made by another thread, and belongs to it, as its time does");
     until_ = later(now(), limit);
     why_ended_.clear();
     busy_ = 0;
@@ -172,6 +186,10 @@ void driver::hear() {
     heard_now_.clear();
     servers_.list_heard(heard_now_);
     for (const std::int64_t session : heard_now_) heard_[session] = {now(), turn_};
+    // Of those whose connection broke in the moment that they began nothing was heard but that.
+    const auto& sessions = servers_.session_timeouts();
+    for (const auto& [session, timeout] : sessions) heard_.try_emplace(session, heard{now(), turn_});
+    std::erase_if(heard_, [&](const auto& one) { return !sessions.contains(one.first); });
 }
 
 duration driver::next_expiry() const {
@@ -216,17 +234,23 @@ void driver::take_a_step() {
     servers_.list_steps(steps_);
     if (steps_.empty()) return;
     const sim_ensemble::step chosen = steps_[servers_.pick(steps_.size())];
-    if (chosen.what == sim_ensemble::step::kind::apply) {
-        const auto armed = answers_to_lose_.find(chosen.client);
-        if (armed != answers_to_lose_.end() && servers_.next_request(chosen.client).starts_with(armed->second)) {
-            answers_to_lose_.erase(armed);
-            servers_.drop_connection(chosen.client, 1, servers_.answers_under_way(chosen.client));
-            return;
-        }
+    if (chosen.what == sim_ensemble::step::kind::apply && loses_answer_of_next_request(chosen.client)) {
+        servers_.drop_connection(chosen.client, 1, servers_.answers_under_way(chosen.client));
+        return;
     }
     if (loss > 0 && servers_.pick(100) < static_cast<std::size_t>(loss) && servers_.drop_connection(chosen.client))
         return;
     servers_.take(chosen);
+}
+
+bool driver::loses_answer_of_next_request(int client) {
+    const std::string next = servers_.next_request(client);
+    const auto armed = std::find_if(answers_to_lose_.begin(), answers_to_lose_.end(), [&](const auto& one) {
+        return one.first == client && next.starts_with(one.second);
+    });
+    if (armed == answers_to_lose_.end()) return false;
+    answers_to_lose_.erase(armed);
+    return true;
 }
 
 // ----------------------------------------------------------------------------------------------------- faults
@@ -257,6 +281,7 @@ void driver::write_down(std::string line) {
 
 std::string driver::state() const {
     std::ostringstream text;
+    text << "seed " << seed_ << '\n';
     for (int n = 0; n < static_cast<int>(clients_.size()); ++n) {
         if (clients_[static_cast<std::size_t>(n)].expired()) continue;
         text << "client " << n << ": "

@@ -21,6 +21,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace zkasio::testing_detail {
@@ -50,7 +51,7 @@ public:
     // ------------------------------------------------------------------------------------------------- faults
     void silence(int client);
     void let_in(int client);
-    void lose_answer(int client, std::string request) { answers_to_lose_[client] = std::move(request); }
+    void lose_answer(int client, std::string request) { answers_to_lose_.emplace_back(client, std::move(request)); }
 
     duration step_time = std::chrono::microseconds(100);
     int loss = 0;  // percent
@@ -66,6 +67,7 @@ private:
         std::uint64_t turn = 0;
     };
     void drive(const std::function<bool()>& done, duration limit);
+    bool loses_answer_of_next_request(int client);
     void wait(duration until_timer);
     void hear();
     duration next_expiry() const;
@@ -75,6 +77,7 @@ private:
     std::string state() const;
 
     // In this order: what is destroyed with the loop still needs the servers, and the servers their clock.
+    const std::uint64_t seed_;
     virtual_clock clock_;
     detail::random_engines before_;
     std::mt19937_64 random_;
@@ -97,7 +100,7 @@ private:
     std::vector<std::int64_t> heard_now_;
     std::map<std::int64_t, heard> heard_;
     std::map<int, duration> silent_until_;  // then their connection is lost
-    std::map<int, std::string> answers_to_lose_;
+    std::vector<std::pair<int, std::string>> answers_to_lose_;  // clients, and how the request begins
     std::deque<std::string> log_;  // the newest lines
 };
 

@@ -30,12 +30,20 @@ bool sim_ensemble::idle() const {
 
 void sim_ensemble::take(const step& s) {
     if (on_log) on_log(to_string(s));
+    if (!is_possible(s)) return;  // whoever was told has prevented it
     switch (s.what) {
         case step::kind::connect: return s.whose->connect();
         case step::kind::apply: return s.whose->apply();
         case step::kind::catch_up: return s.whose->catch_up_one();
         case step::kind::deliver: return s.whose->deliver();
     }
+}
+
+bool sim_ensemble::is_possible(const step& s) const {
+    std::vector<step> steps;
+    for (sim_link* l : links_)
+        if (l == s.whose) l->list_steps(steps);
+    return std::any_of(steps.begin(), steps.end(), [&](const step& one) { return one.what == s.what; });
 }
 
 // ------------------------------------------------------------------------------------------- what a test does
@@ -46,6 +54,8 @@ bool sim_ensemble::drop_connection(int client, std::size_t applied, std::size_t 
     if (on_log)
         on_log("drop " + std::to_string(client) + ", " + std::to_string(applied) + " applied, " +
                std::to_string(delivered) + " delivered");
+    l = link_of(client);  // whoever was told may have changed it
+    if (!l || !l->attached()) return false;
     l->drop(applied, delivered);
     return true;
 }
@@ -60,6 +70,7 @@ bool sim_ensemble::expire(int client) {
     const std::int64_t session = session_of(client);
     if (!alive(session)) return false;
     if (on_log) on_log("expire " + std::to_string(client));
+    if (!alive(session)) return true;
     end_session(session);
     drop_connection(client, 0, pick(answers_under_way(client) + 1));
     return true;
@@ -215,8 +226,11 @@ void sim_ensemble::end_session(std::int64_t session) {
 }
 
 std::error_code sim_ensemble::refusal_of(const std::string& path) const {
-    for (const auto& [root, code] : refused)
-        if (path == root || root == "/" || (path.starts_with(root) && path[root.size()] == '/')) return code;
+    // A node is behind those above it: the first that is found is the nearest one.
+    for (auto r = refused.rbegin(); r != refused.rend(); ++r) {
+        const std::string& root = r->first;
+        if (path == root || root == "/" || (path.starts_with(root) && path[root.size()] == '/')) return r->second;
+    }
     return {};
 }
 

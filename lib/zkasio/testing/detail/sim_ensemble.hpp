@@ -120,6 +120,7 @@ private:
     friend class sim_link;
 
     sim_link* link_of(int client) const;
+    bool is_possible(const step& s) const;
     std::int64_t first_known(bool new_session, std::int64_t seen) const;
     std::error_code refusal_of(const std::string& path) const;
     bool puts_off() const { return throttled > 0 && pick(100) < static_cast<std::size_t>(throttled); }

@@ -88,6 +88,7 @@ virtual_clock::~virtual_clock() {
     instead_of_waiting(nullptr);
 }
 
+bool virtual_clock::is_of_this_thread() const noexcept { return std::this_thread::get_id() == thread_; }
 void virtual_clock::pass(std::chrono::nanoseconds time) { virtual_time += time; }
 std::chrono::nanoseconds virtual_clock::now() const noexcept { return virtual_time - beginning; }
 void virtual_clock::instead_of_waiting(const waiting* f) noexcept { ::instead_of_waiting = f; }

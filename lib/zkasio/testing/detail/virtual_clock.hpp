@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <functional>
+#include <thread>
 
 namespace zkasio::testing_detail {
 
@@ -17,6 +18,7 @@ public:
     virtual_clock(const virtual_clock&) = delete;
     virtual_clock& operator=(const virtual_clock&) = delete;
 
+    bool is_of_this_thread() const noexcept;
     void pass(std::chrono::nanoseconds time);
     /// Since it began.
     std::chrono::nanoseconds now() const noexcept;
@@ -27,6 +29,9 @@ public:
     using waiting = std::function<void(std::chrono::milliseconds)>;
     /// @param f lives until the next call.
     void instead_of_waiting(const waiting* f) noexcept;
+
+private:
+    const std::thread::id thread_ = std::this_thread::get_id();
 };
 
 }  // namespace zkasio::testing_detail
