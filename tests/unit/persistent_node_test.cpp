@@ -115,7 +115,6 @@ TEST_CASE("persistent node: one that others have taken is not waited for when th
         r.server.fire(node_event::data_changed, "/node");
         co_await until(node, persistent_node_state::taken);
         co_await lose_servers(r, zk);
-        co_await until(node, persistent_node_state::creating);
         const std::error_code left = co_await code_of(timeout(10s, node.leave()));
         CHECK_FALSE(left);
         r.server.reachable = true;
