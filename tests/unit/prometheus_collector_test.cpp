@@ -103,7 +103,7 @@ TEST_CASE("prometheus_collector: locks and bytes are shown as what they are") {
     auto body = [&](client zk) -> asio::awaitable<void> {
         metrics.add("orders", zk);
         co_await zk.get("/a");
-        detail::telemetry& told = r.core->telemetry();
+        auto& told = r.core->telemetry();
         lock_wait_report wait;
         wait.ended = wait.asked + std::chrono::seconds(1);
         for (const hand_over from : {hand_over::local, hand_over::remote, hand_over::remote, hand_over::none}) {
