@@ -67,6 +67,7 @@ in_there cmake --preset dev -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0 \
 in_there cmake --build build/dev --target "${targets[@]}"
 
 say "testing in Debian $release"
-in_there ctest --test-dir build/dev --output-on-failure --no-tests=error -L "^($(IFS='|'; echo "${tests[*]}"))\$"
+in_there ctest --parallel "$(nproc)" --test-dir build/dev --output-on-failure --no-tests=error \
+    -L "^($(IFS='|'; echo "${tests[*]}"))\$"
 in_there ctest --test-dir build/dev --output-on-failure --no-tests=error \
     -R "^consumer: (exports|shared library|embedded|wrong-asio)"

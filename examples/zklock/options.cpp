@@ -153,13 +153,13 @@ void add_locks(CLI::App& app, options& o) {
     CLI::App& cut = add_verb(app, o, verb::break_lock, "break", "take a lock away from its holder",
                              "  zklock break /locks/backup\n"
                              "  zklock break --yes --node _c_5a1e...-lock-0000000012 /locks/backup\n");
-    path_option(cut, l.path, "of the lock");
-    cut.add_option("--node", l.node, "this contender instead of the holder, by name or path");
     cut.add_flag("-y,--yes", l.yes, "do not ask");
     CLI::App& ask = add_verb(app, o, verb::revoke, "revoke", "ask the holder of a lock to give it back",
                              "  zklock revoke /locks/backup    # `zklock run` then sends SIGTERM to its command\n");
-    path_option(ask, l.path, "of the lock");
-    ask.add_option("--node", l.node, "this contender instead of the holder, by name or path");
+    for (CLI::App* one : {&cut, &ask}) {
+        path_option(*one, l.path, "of the lock");
+        one->add_option("--node", l.node, "this contender instead of the holder, by name or path");
+    }
 }
 
 CLI::App& add_node_verb(CLI::App& app, options& o, verb v, const std::string& name, const std::string& help,

@@ -71,7 +71,7 @@ asio::awaitable<std::string> loss(session_events& events) {
 
 }  // namespace
 
-TEST_CASE("reasons: no connection is made") {
+TEST_CASE("reasons: no connection is made", "[clear]") {
     const auto patience = GENERATE(100ms, 500ms);  // shorter, and longer, than an attempt may take
     SECTION("nobody listens") {
         const std::string nobody = "127.0.0.1:" + std::to_string(free_port());
@@ -118,7 +118,7 @@ TEST_CASE("reasons: a server without a quorum") {
     test_server servers(3);
     servers.kill(1);
     servers.kill(2);
-    const std::string alone = servers.address(0) + ":" + std::to_string(servers.port(0));
+    const std::string alone = servers.endpoint(0);
     auto body = [&](client zk) -> asio::awaitable<void> {
         auto says_so = [&]() -> asio::awaitable<bool> {
             const std::string text = co_await message_of(zk.connected());

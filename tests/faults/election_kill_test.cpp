@@ -179,7 +179,9 @@ asio::awaitable<void> keep_leaders(leader_observer observer, std::shared_ptr<std
 
 }  // namespace
 
-TEST_CASE("election: of 500 candidates in five processes one leads at a time while the leader is killed 50 times") {
+TEST_CASE(
+    "election: of 500 candidates in five processes one leads at a time while the leader is killed 50 times",
+    "[clear]") {
     test_server server;
     const shared_notes notes;
     auto all = all_processes(server.connect_string(), *notes);

@@ -31,7 +31,8 @@ request large() { return set_request{"/a", std::string(16'000'000, 'x'), any_ver
 
 }  // namespace
 
-TEST_CASE("what could not be sent fails, what was not tried is refused, and neither reaches the next connection") {
+TEST_CASE(
+    "what could not be sent fails, what was not tried is refused, and neither reaches the next connection", "[clear]") {
     connection c;
     const bool batch = GENERATE(false, true);
     INFO((batch ? "a batch" : "one by one"));
@@ -52,7 +53,7 @@ TEST_CASE("what could not be sent fails, what was not tried is refused, and neit
     CHECK(c.seen.replies.size() == 1);
 }
 
-TEST_CASE("a credential that a lost connection has not taken is presented on the next one") {
+TEST_CASE("a credential that a lost connection has not taken is presented on the next one", "[clear]") {
     add_auth_request auth{"digest", "a:b"};
     const auto present = [&](backend& b) {
         const std::error_code refused = b.submit(2, auth);
@@ -74,7 +75,7 @@ TEST_CASE("a credential that a lost connection has not taken is presented on the
         check_presented(c);
     }
     SECTION("the library notices, when it is asked, that nothing has come for two thirds of the timeout") {
-        connection c(300);
+        connection c(connection::way::direct, 300);
         CHECK_FALSE(c.b->submit(1, get_request{"/a", false}));
         std::this_thread::sleep_for(std::chrono::milliseconds(220));
         CHECK(present(*c.b) == not_now);
@@ -84,8 +85,8 @@ TEST_CASE("a credential that a lost connection has not taken is presented on the
     }
 }
 
-TEST_CASE("a goodbye counts as answered only when the server has said so") {
-    connection c;
+TEST_CASE("a goodbye counts as answered only when the server has said so", "[clear]") {
+    connection c(GENERATE(connection::way::direct, connection::way::tunnelled));
     REQUIRE(c.b->send_goodbye());
     const auto said = c.server.read_packet();
     CHECK(said.type == -11);
@@ -116,22 +117,23 @@ TEST_CASE("a goodbye counts as answered only when the server has said so") {
     CHECK(seen == expected);
 }
 
-TEST_CASE("a handshake whose last byte comes alone") {
-    connection c;
+TEST_CASE("a handshake whose last byte comes alone", "[clear]") {
+    connection c(GENERATE(connection::way::direct, connection::way::tunnelled));
     c.b->abort_connection();
     c.server.before_last_byte = [&] {
         for (int turn = 0; turn < 3; ++turn) {
             const interest next = c.b->next_interest();
             pollfd p{next.descriptor, POLLIN, 0};
             ::poll(&p, 1, 5);
-            c.b->process(p.revents != 0, false);
+            turn_of(*c.b, p.revents != 0, false);
         }
     };
     c.connect();
 }
 
 TEST_CASE(
-    "a server that is added takes some of the clients from the others, and nothing from the program's random numbers") {
+    "a server that is added takes some of the clients from the others, and nothing from the program's random numbers",
+    "[clear]") {
     ::srand48(1);
     const double first = ::drand48();
     bool left = false, stayed = false;
@@ -146,7 +148,7 @@ TEST_CASE(
     CHECK(stayed);
 }
 
-TEST_CASE("a connection that is left for another list of servers says why") {
+TEST_CASE("a connection that is left for another list of servers says why", "[clear]") {
     connection c;
     SECTION("the server is in it: the library compares no ports, and is made to start over") {
         c.b->set_servers({{"127.0.0.1", "127.0.0.1", 1}, c.server.where()});
@@ -159,8 +161,8 @@ TEST_CASE("a connection that is left for another list of servers says why") {
     CHECK(c.seen.links.back() == link_state::disconnected);
 }
 
-TEST_CASE("a half-sent request is not continued on the next connection") {
-    connection c;
+TEST_CASE("a half-sent request is not continued on the next connection", "[clear]") {
+    connection c(GENERATE(connection::way::direct, connection::way::tunnelled));
     const bool noticed_by_another = GENERATE(true, false);
     INFO("noticed by " << (noticed_by_another ? "a request behind it" : "the library"));
     CHECK_FALSE(c.b->submit(1, large()));
@@ -175,7 +177,7 @@ TEST_CASE("a half-sent request is not continued on the next connection") {
     c.check_next_connection();
 }
 
-TEST_CASE("a batch whose connection is lost leaves other sockets of the process alone") {
+TEST_CASE("a batch whose connection is lost leaves other sockets of the process alone", "[clear]") {
     connection c;
     asio::io_context io;
     tcp::acceptor acceptor(io, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0));
@@ -199,8 +201,8 @@ TEST_CASE("a batch whose connection is lost leaves other sockets of the process 
     CHECK(corked == 1);
 }
 
-TEST_CASE("the listener may submit, abort and close from within its calls") {
-    connection c;
+TEST_CASE("the listener may submit, abort and close from within its calls", "[clear]") {
+    connection c(GENERATE(connection::way::direct, connection::way::tunnelled));
     const auto submit = [&](op_id id) { CHECK_FALSE(c.b->submit(id, get_request{"/a", false})); };
     const auto two_answers = [&] {
         submit(1);
@@ -250,7 +252,7 @@ TEST_CASE("the listener may submit, abort and close from within its calls") {
     }
 }
 
-TEST_CASE("the library never sees a transaction with a path that it would refuse") {
+TEST_CASE("the library never sees a transaction with a path that it would refuse", "[clear]") {
     // Fact 16: it would end the process.
     connection c;
     const std::size_t bad = GENERATE(0u, 1u);

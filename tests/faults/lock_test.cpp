@@ -189,8 +189,8 @@ TEST_CASE(
     "locks of every kind whose connection is cut within any answer, twice in quick succession: one contender, nothing "
     "is left") {
     test_server servers(3);
-    fault_proxy first(servers.address(0) + ':' + std::to_string(servers.port(0)));
-    fault_proxy second(servers.address(1) + ':' + std::to_string(servers.port(1)));
+    fault_proxy first(servers.endpoint(0));
+    fault_proxy second(servers.endpoint(1));
     test_loop loop(300s);
     const auto patient =
         options(first.address() + ',' + second.address()).session_timeout(20s).retry(retry_policy::forever());

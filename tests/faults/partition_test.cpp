@@ -160,10 +160,12 @@ void cut_again_and_again(std::chrono::milliseconds tick, std::chrono::millisecon
 
 }  // namespace
 
-TEST_CASE("a follower is cut off (ticks of 0.5 s): no lock is held when the majority gives it to another client") {
+TEST_CASE(
+    "a follower is cut off (ticks of 0.5 s): no lock is held when the majority gives it to another client", "[clear]") {
     cut_again_and_again(500ms, 1s, 7);
 }
 
-TEST_CASE("a follower is cut off (ticks of 2 s): no lock is held when the majority gives it to another client") {
+TEST_CASE(
+    "a follower is cut off (ticks of 2 s): no lock is held when the majority gives it to another client", "[clear]") {
     cut_again_and_again(2s, 4s, 5);
 }

@@ -11,14 +11,17 @@
 #include <asio/write.hpp>
 
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -86,6 +89,24 @@ public:
         const packet asked = read_packet();
         answer(asked.xid, -101);
     }
+    // To a get: so many bytes, and a node_stat of zeros.
+    void answer_get(std::int32_t xid, std::size_t size) {
+        std::string text(20, '\0');
+        const auto put = [&](std::size_t at, std::size_t value) {
+            for (std::size_t i = 0; i < 4; ++i) text[at + 3 - i] = static_cast<char>(value >> 8 * i);
+        };
+        text.append(size, 'x').append(68, '\0');
+        text.insert(0, 4, '\0');
+        put(0, text.size() - 4);
+        put(4, static_cast<std::uint32_t>(xid));
+        put(20, size);
+        asio::write(socket_, asio::buffer(text));
+    }
+    // Within a while.
+    bool is_asked() {
+        pollfd p{socket_.native_handle(), POLLIN, 0};
+        return ::poll(&p, 1, 5000) == 1;
+    }
     void hang_up() { socket_.close(); }
     void reset() {
         socket_.set_option(asio::socket_base::linger(true, 0));
@@ -111,6 +132,40 @@ private:
     asio::ip::tcp::socket socket_{io_};
 };
 
+/// A tunnel's channel that changes nothing: what is tested is the way through the tunnel.
+class clear_channel final : public detail::secure_channel {
+public:
+    explicit clear_channel(int descriptor) : descriptor_(descriptor) {}
+    progress handshake() override { return progress::done; }
+    transfer read(std::span<char> to) override {
+        const ssize_t n = ::recv(descriptor_, to.data(), to.size(), MSG_DONTWAIT);
+        return n > 0 ? transfer{progress::done, static_cast<std::size_t>(n)}
+                     : transfer{n == 0 ? progress::ended : after_failure(progress::needs_input)};
+    }
+    transfer write(std::span<const char> from) override {
+        const ssize_t n = ::send(descriptor_, from.data(), from.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+        return n >= 0 ? transfer{progress::done, static_cast<std::size_t>(n)}
+                      : transfer{after_failure(progress::needs_output)};
+    }
+    std::string failure() const override { return failure_; }
+
+private:
+    progress after_failure(progress otherwise) {
+        if (errno == EAGAIN) return otherwise;
+        failure_ = std::generic_category().message(errno);
+        return progress::failed;
+    }
+    int descriptor_;
+    std::string failure_;
+};
+
+/// What one turn of the event loop does for the backend, `readable` or not.
+inline detail::drain_result turn_of(detail::backend& b, bool readable, bool writable) {
+    if (b.is_to_be_secured())
+        b.secure([](int descriptor, const std::string&) { return std::make_unique<clear_channel>(descriptor); });
+    return b.process(readable, writable);
+}
+
 /// Drives the backend until `reached`, as the event loop does.
 template <class Condition>
 void drive(detail::backend& b, Condition reached) {
@@ -118,7 +173,7 @@ void drive(detail::backend& b, Condition reached) {
         const detail::interest next = b.next_interest();
         pollfd p{next.descriptor, static_cast<short>(POLLIN | (next.write ? POLLOUT : 0)), 0};
         ::poll(&p, next.descriptor < 0 ? 0 : 1, 5);
-        b.process((p.revents & ~POLLOUT) != 0, (p.revents & ~POLLIN) != 0);
+        turn_of(b, (p.revents & ~POLLOUT) != 0, (p.revents & ~POLLIN) != 0);
     }
     REQUIRE(reached());
 }
@@ -126,11 +181,13 @@ void drive(detail::backend& b, Condition reached) {
 /// A backend, and the server that it is connected to.
 class connection {
 public:
-    explicit connection(int timeout_ms = 10'000) {
+    enum class way { direct, tunnelled };
+    explicit connection(way how = way::direct, int timeout_ms = 10'000) {
         server.timeout_ms = timeout_ms;
         detail::open_params p;
         p.servers = {server.where()};
         p.session_timeout = std::chrono::seconds(10);
+        p.secured = how == way::tunnelled;
         b->open(p);
         connect();
     }
@@ -140,7 +197,7 @@ public:
     void connect() {
         for (int attempt = 0; attempt < 4 && !connected(); ++attempt) {
             drive(*b, [&] { return b->has_socket(); });
-            b->process(false, true);
+            turn_of(*b, false, true);
             try {
                 server.shake_hands();
                 drive(*b, [&] { return connected(); });
@@ -156,7 +213,7 @@ public:
         connect();
         for (int turn = 0; turn < 5; ++turn) {
             b->next_interest();
-            b->process(true, true);
+            turn_of(*b, true, true);
         }
         CHECK(server.bytes_received() == 0);
     }

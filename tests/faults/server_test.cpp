@@ -7,6 +7,12 @@
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
 
+#include <array>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <string_view>
+
 using namespace zkasio;
 using namespace zkasio::test;
 
@@ -17,6 +23,22 @@ asio::awaitable<void> until_state(session_events events, session_state wanted) {
         const session_event e = co_await events.next();
         if (e.state == wanted) co_return;
     }
+}
+
+// For the log: the last line that tells of a connection.
+std::function<void(std::string_view)> connections_into(std::string& last) {
+    return [&last](std::string_view line) {
+        if (line.starts_with("connected: ")) last = line;
+    };
+}
+
+// As the server tells; of those through TLS it does not, there it is as the client tells.
+bool is_connected_to(const test_server& servers, int server, const std::string& last, const session& s) {
+    if (transport::current().is_secure())
+        return last.find(" on " + servers.endpoint(server) + ',') != std::string::npos;
+    std::array<char, 24> id{};
+    std::snprintf(id.data(), id.size(), "sid=0x%llx,", static_cast<unsigned long long>(s.id()));
+    return servers.ask("cons", server).find(id.data()) != std::string::npos;
 }
 
 }  // namespace
@@ -138,16 +160,15 @@ TEST_CASE("suspension_policy::lose gives a lock up with the connection") {
 
 TEST_CASE("an ensemble of three: locks survive the death of the server that one is connected to") {
     test_server servers(3);
+    std::string last;
     auto body = [&](const test_client& zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "ensemble");
         const mutex lock(zk, dir);
         const session s = co_await zk.current_session();
         const lock_guard guard = co_await lock.acquire();
-        char id[24];
-        std::snprintf(id, sizeof id, "sid=0x%llx,", static_cast<unsigned long long>(s.id()));
         int connected_to = -1;
         for (int i = 0; i < 3; ++i)
-            if (servers.ask("cons", i).find(id) != std::string::npos) connected_to = i;
+            if (is_connected_to(servers, i, last, s)) connected_to = i;
         REQUIRE(connected_to >= 0);
         session_events events = zk.events();
         servers.kill(connected_to);
@@ -165,7 +186,8 @@ TEST_CASE("an ensemble of three: locks survive the death of the server that one 
         const node_data config = co_await zk.get_config();
         CHECK(config.data.find("server.3=127.0.0.3") != std::string::npos);
     };
-    with_client_for(120s, options(servers.connect_string()).session_timeout(15s), body);
+    const client_options o = options(servers.connect_string()).session_timeout(15s);
+    with_client_for(120s, client_options(o).log(connections_into(last)), body);
 }
 
 TEST_CASE(
@@ -225,12 +247,13 @@ TEST_CASE("the server list can be changed while connected - the session moves") 
     test_server servers(3);
     const std::string all = servers.connect_string();
     const std::string first = all.substr(0, all.find(','));
+    std::string last;
     auto body = [&](const test_client& zk) -> asio::awaitable<void> {
         const session s = co_await zk.current_session();
         co_await zk.set_servers(all.substr(all.find(',') + 1));
         auto moved = [&]() -> asio::awaitable<bool> {
             const std::error_code c = co_await code_of(zk.get("/"));
-            co_return !c && servers.ask("cons", 0).find("sid=0x" ) == std::string::npos;
+            co_return !c && !is_connected_to(servers, 0, last, s);
         };
         co_await eventually(moved);
         CHECK_FALSE(s.over());
@@ -239,5 +262,5 @@ TEST_CASE("the server list can be changed while connected - the session moves") 
         const std::string chroot = co_await message_of(zk.set_servers("a/b"));
         CHECK(chroot.find("the chroot of a client cannot be changed") != std::string::npos);
     };
-    with_client_for(120s, options(first).session_timeout(15s), body);
+    with_client_for(120s, client_options(options(first).session_timeout(15s)).log(connections_into(last)), body);
 }

@@ -70,7 +70,7 @@ std::chrono::seconds storm_length() {
 TEST_CASE(
     "a storm of short waits, a slow server and cuts: grants are back at once, nothing is left, memory stays small") {
     test_server server;
-    fault_proxy proxy(server.address() + ':' + std::to_string(server.port()));
+    fault_proxy proxy(server.endpoint());
     test_loop loop(240s);
     const test_client zk(loop.executor(), options(proxy.address()).session_timeout(20s).retry(retry_policy::forever()));
     const test_client observer(loop.executor(), options(server.connect_string()).session_timeout(20s));

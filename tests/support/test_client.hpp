@@ -3,6 +3,7 @@
 #include "support/catch.hpp"
 #include "support/client_over.hpp"
 #include "support/test_server.hpp"
+#include "support/transport.hpp"
 
 #include <zkasio/client.hpp>
 #include <zkasio/detail/core.hpp>
@@ -29,7 +30,7 @@ using namespace std::chrono_literals;
 
 /// What a test needs most: session timeout short enough to wait for, long enough for a loaded machine.
 inline client_options options(const std::string& servers = shared_servers()) {
-    return client_options(servers).session_timeout(6s).connection_timeout(20s);
+    return transport::current().of_clients(client_options(servers)).session_timeout(6s).connection_timeout(20s);
 }
 
 /// A client whose inside a test can look at.

@@ -6,14 +6,28 @@
 
 namespace zkasio::test {
 
-using test_server = testing::ensemble;
 using testing::four_letter_command;
 using testing::free_port;
 
-/// The servers that the tests share: $ZKASIO_TEST_SERVERS, or one of our own for this process.
+/// Servers of a test's own, where the current transport finds them.
+class test_server : public testing::ensemble {
+public:
+    explicit test_server(int count = 1, testing::server_options o = {});
+    std::string endpoint(int server = 0) const;
+    const std::string& connect_string() const noexcept { return connect_string_; }
+
+private:
+    std::string connect_string_;
+};
+
+/// The servers that the tests share: $ZKASIO_TEST_SERVERS, or one of our own for this process, as it is with every
+/// transport that is secure.
 const std::string& shared_servers();
 
 /// The first of shared_servers().
 std::string first_server();
+
+/// What that says to one of ZooKeeper's four-letter commands.
+std::string ask_first_server(const std::string& four_letters);
 
 }  // namespace zkasio::test

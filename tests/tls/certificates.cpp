@@ -85,6 +85,18 @@ certificate_authority::issued certificate_authority::issue(const std::string& co
     return {files_ / (number + ".pem"), files_ / (number + ".key"), files_ / (number + "-both.pem")};
 }
 
+void certificate_authority::lock(const std::string& key_file, const std::string& password) {
+    BIO* const in = ::BIO_new_file(key_file.c_str(), "r");
+    must(in != nullptr, "cannot read");
+    const key_ptr key(::PEM_read_bio_PrivateKey(in, nullptr, nullptr, nullptr));
+    ::BIO_free(in);
+    BIO* const out = ::BIO_new_file(key_file.c_str(), "w");
+    must(out && key, "cannot write");
+    ::PEM_write_bio_PKCS8PrivateKey(out, key.get(), ::EVP_aes_256_cbc(), password.data(),
+                                    static_cast<int>(password.size()), nullptr, nullptr);
+    ::BIO_free(out);
+}
+
 void certificate_authority::write(const std::string& file, X509* certificate, EVP_PKEY* key) const {
     BIO* const out = ::BIO_new_file((files_ / file).c_str(), "w");
     must(out != nullptr, "cannot write");

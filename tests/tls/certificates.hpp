@@ -38,6 +38,9 @@ public:
     issued issue(const std::string& common_name, const std::string& names,
                  std::chrono::seconds ends_in = std::chrono::hours(1)) const;
 
+    /// Writes a key's file anew, with a password.
+    static void lock(const std::string& key_file, const std::string& password);
+
 private:
     struct deleter {
         void operator()(EVP_PKEY* k) const noexcept;

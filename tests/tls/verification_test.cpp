@@ -1,6 +1,5 @@
 // Whom a client takes for its server, and what it says when it does not.
 
-#include "support/fault_proxy.hpp"
 #include "support/test_client.hpp"
 #include "tls/certificates.hpp"
 #include "tls/tls_terminator.hpp"
@@ -8,9 +7,6 @@
 #include <zkasio/tls/tls_options.hpp>
 
 #include <openssl/ssl.h>
-
-#include <fstream>
-#include <stdexcept>
 
 using namespace zkasio;
 using namespace zkasio::test;
@@ -77,6 +73,9 @@ TEST_CASE("a server whose certificate is for another name") {
         const tls_options o = tls_options(trusting()).server_name("zk.example.");
         CHECK(refusal(impatient(server.address("127.0.0.1")).tls(o)) == "");
         CHECK(server.names() == std::vector<std::string>{"zk.example"});
+        // To OpenSSL that would be any name that ends so.
+        const tls_options any = tls_options(trusting()).server_name(".example");
+        CHECK(refusal(impatient(server.address("127.0.0.1")).tls(any)).find("TLS: not a name") != std::string::npos);
     }
 }
 
@@ -102,11 +101,34 @@ TEST_CASE("a server whose certificate is signed by somebody else, or is no longe
               not_connected(at + " (localhost): " + failed + "certificate has expired"));
         CHECK(server.received() == 0);
     }
+    const auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_client);
     SECTION("a context that does not say that anything is to be verified") {
         const certificate_authority other("other");
         const tls_terminator server(other.issue("server", "DNS:localhost"), first_server());
-        const auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_client);
         CHECK(refusal(impatient(server.address()).tls(context)).find(failed) != std::string::npos);
+    }
+    SECTION("a context whose callback finds everything good") {
+        context->load_verify_file(trusted().file());
+        context->set_verify_callback([](bool, asio::ssl::verify_context&) { return true; });
+        const tls_terminator server(trusted().issue("server", "DNS:elsewhere.example"), first_server());
+        const std::string at = server.address("127.0.0.1");
+        CHECK(refusal(impatient(server.address()).tls(context)) ==
+              not_connected(at + " (localhost): " + failed + "hostname mismatch (it is not for localhost)"));
+        CHECK(server.received() == 0);
+        const tls_options nobody = tls_options(context).verification(tls_verification::none);
+        CHECK(refusal(impatient(server.address()).tls(nobody)) == "");
+    }
+    SECTION("a context with ciphers for which a server needs no certificate") {
+        const auto anonymous = [](asio::ssl::context& c) {
+            ::SSL_CTX_set_max_proto_version(c.native_handle(), TLS1_2_VERSION);
+            ::SSL_CTX_set_cipher_list(c.native_handle(), "aNULL:@SECLEVEL=0");
+        };
+        anonymous(*context);
+        const tls_terminator server(for_localhost(), first_server(), anonymous);
+        const std::string why = refusal(impatient(server.address()).tls(context));
+        CAPTURE(why);
+        CHECK(why.find("TLS: the server has shown no certificate") != std::string::npos);
+        CHECK(server.received() == 0);
     }
 }
 
@@ -134,64 +156,4 @@ TEST_CASE("a server that speaks another version of TLS, or none") {
         CAPTURE(why);
         CHECK(why.find("expects TLS") != std::string::npos);
     }
-}
-
-TEST_CASE("each connection is made with the certificates of that moment") {
-    const certificate_authority other("other");
-    const tls_terminator server(for_localhost(), first_server());
-    SECTION("of files") {
-        const temporary_directory files;
-        const auto put = [&](const certificate_authority& from) {
-            std::ofstream(files / "new.pem") << std::ifstream(from.file()).rdbuf();
-            ::rename((files / "new.pem").c_str(), (files / "ca.pem").c_str());
-        };
-        put(other);
-        auto body = [&](client zk) -> asio::awaitable<void> {
-            const std::string before = co_await message_of(zk.get("/"));
-            CHECK(before.find("certificate verify failed") != std::string::npos);
-            put(trusted());
-            co_await zk.connected();
-        };
-        const tls_options o = tls_files().ca(files / "ca.pem");
-        with_client(options(server.address()).session_timeout(3s).connection_timeout(700ms).tls(o), body);
-    }
-    SECTION("of a function") {
-        int calls = 0;
-        const auto source = [&]() -> tls_options::context_ptr {
-            switch (++calls) {
-                case 1: throw std::runtime_error("no certificates today");
-                case 2: return nullptr;
-                case 3: return make_tls_context(tls_files().ca(other.file()));
-                default: return make_tls_context(trusting());
-            }
-        };
-        std::vector<std::string> lines;
-        auto body = [&](client zk) -> asio::awaitable<void> { co_await zk.connected(); };
-        const client_options o = options(server.address()).tls(tls_options(source));
-        const auto log = [&](std::string_view l) { lines.emplace_back(l); };
-        with_client(client_options(o).log(log, log_level::warning), body);
-        CHECK(calls == 4);
-        REQUIRE(lines.size() == 3);
-        CHECK(lines[0].ends_with("no certificates today"));
-        CHECK(lines[1].ends_with("TLS: the function that makes a context has made none"));
-        CHECK(lines[2].ends_with("unable to get local issuer certificate"));
-    }
-}
-
-TEST_CASE("files that cannot be used are told at once, by name") {
-    const auto message = [](const tls_files& files) {
-        try {
-            const tls_options o(files);
-        } catch (const error& e) {
-            CHECK(e.code() == errc::invalid_argument);
-            return std::string(e.what());
-        }
-        return std::string();
-    };
-    CHECK(message(tls_files().ca("/nowhere/ca.pem")).find("/nowhere/ca.pem") != std::string::npos);
-    CHECK(message(trusting().certificate("/nowhere/c.pem", for_localhost().key)).find("c.pem") != std::string::npos);
-    const std::string another = trusted().issue("another", "").key;
-    CHECK(message(trusting().certificate(for_localhost().chain, another)).find(another) != std::string::npos);
-    CHECK_THROWS_AS(tls_options(tls_options::context_ptr()), error);
-    CHECK_THROWS_AS(tls_options(tls_options::context_source()), error);
 }

@@ -6,13 +6,18 @@
 #include <zkasio/detail/secure_channel.hpp>
 #include <zkasio/detail/tunnel.hpp>
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <netinet/in.h>
 
 #include <array>
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -25,7 +30,7 @@ namespace {
 struct channel_script {
     secure_channel::progress handshake = secure_channel::progress::done;
     secure_channel::progress reads = secure_channel::progress::done, writes = secure_channel::progress::done;
-    bool refused = false;
+    std::optional<std::string> refused;
     int made = 0;
     std::string host;
 };
@@ -53,19 +58,14 @@ private:
     channel_script& script_;
 };
 
-class clear_security final : public transport_security {
-public:
-    explicit clear_security(channel_script& script) : script_(script) {}
-    std::unique_ptr<secure_channel> over(int descriptor, const std::string& host) const override {
-        ++script_.made;
-        script_.host = host;
-        if (script_.refused) throw std::runtime_error("refused");
-        return std::make_unique<clear_channel>(descriptor, script_);
-    }
-
-private:
-    channel_script& script_;
-};
+channel_maker in_the_clear(channel_script& script) {
+    return [&script](int descriptor, const std::string& host) {
+        ++script.made;
+        script.host = host;
+        if (script.refused) throw std::runtime_error(*script.refused);
+        return std::make_unique<clear_channel>(descriptor, script);
+    };
+}
 
 struct tunnel_rig {
     tunnel_rig() {
@@ -73,7 +73,8 @@ struct tunnel_rig {
         if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) throw std::runtime_error("pair");
         library = owned_descriptor(pair[0]);
         network = owned_descriptor(pair[1]);
-        under_test = tunnel::behind(library.get(), std::make_shared<clear_security>(script), "zk1");
+        under_test = tunnel::behind(library.get(), "zk1");
+        under_test->secure(in_the_clear(script));
     }
 
     static bool put(const owned_descriptor& to, const std::string& text) {
@@ -131,6 +132,39 @@ TEST_CASE("a tunnel lets nothing of the library's out before the handshake is ov
     CHECK(rig.script.made == 1);
 }
 
+TEST_CASE("a tunnel that stands goes on when it is told how to be secured, and not before") {
+    tunnel_rig rig;
+    rig.under_test->secure(nullptr);
+    tunnel& t = *rig.under_test;
+    CHECK(t.is_to_be_secured());
+    t.receive();
+    CHECK(t.at() == tunnel::stage::connecting);
+    CHECK(t.failure() == "");
+    t.secure(in_the_clear(rig.script));
+    CHECK_FALSE(t.is_to_be_secured());
+    t.receive();
+    CHECK(t.at() == tunnel::stage::open);
+    CHECK_FALSE(t.is_to_be_secured());
+}
+
+TEST_CASE("a tunnel whose connection has failed is not to be secured, and says why") {
+    channel_script script;
+    const owned_descriptor library(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    sockaddr_in nobody{};
+    nobody.sin_family = AF_INET;
+    nobody.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    nobody.sin_port = htons(1);
+    REQUIRE(::connect(library.get(), reinterpret_cast<const sockaddr*>(&nobody), sizeof nobody) != 0);
+    REQUIRE(errno == EINPROGRESS);
+    const std::unique_ptr<tunnel> t = tunnel::behind(library.get(), "zk1");
+    pollfd refused{t->descriptor(), POLLOUT, 0};
+    REQUIRE(::poll(&refused, 1, 10'000) == 1);
+    CHECK_FALSE(t->is_to_be_secured());
+    t->receive();
+    CHECK(t->failure() == "Connection refused");
+    CHECK_FALSE(t->wants_write());
+}
+
 TEST_CASE("a tunnel whose handshake fails sends nothing, and the library reads the end") {
     tunnel_rig rig;
     tunnel& t = *rig.under_test;
@@ -141,10 +175,16 @@ TEST_CASE("a tunnel whose handshake fails sends nothing, and the library reads t
         CHECK(t.failure() == "as the script says");
     }
     SECTION("there is no channel") {
-        rig.script.refused = true;
+        rig.script.refused = "refused";
         t.receive();
         CHECK(t.failure() == "refused");
     }
+    SECTION("there is no channel, and nobody says why") {
+        rig.script.refused = "";
+        t.receive();
+        CHECK_FALSE(t.failure().empty());
+    }
+    CHECK_FALSE(t.wants_write());
     t.send();
     t.receive();
     CHECK(rig.script.made == 1);

@@ -49,7 +49,7 @@ struct open_params {
     std::int64_t session_id = 0;  ///< 0: a new session
     std::string session_password;
     std::vector<add_auth_request> auth;  ///< presented on every connection, before anything else
-    std::shared_ptr<const transport_security> security;  ///< through which it connects; none: in the clear
+    bool secured = false;  ///< nothing is sent before secure(); else in the clear
 };
 
 /// What the backend waits for next.
@@ -101,6 +101,11 @@ public:
     virtual bool accepted() const { return handshake_sent(); }
 
     virtual interest next_interest() = 0;
+
+    /// With open_params::secured: the connection that is tried stands, and waits for secure().
+    virtual bool is_to_be_secured() const { return false; }
+    /// How that connection is made; the next process() goes on with it.
+    virtual void secure(channel_maker) {}
 
     /// Reads up to a fair number of replies, and writes when `writable`.
     virtual drain_result process(bool readable, bool writable) = 0;

@@ -265,6 +265,10 @@ public:
         return handshake_sent() || (tunnel_ && tunnel_->at() == tunnel::stage::handshake);
     }
     interest next_interest() override;
+    bool is_to_be_secured() const override { return usable() && tunnel_ && tunnel_->is_to_be_secured(); }
+    void secure(channel_maker make) override {
+        if (tunnel_) tunnel_->secure(std::move(make));
+    }
     drain_result process(bool readable, bool writable) override;
     std::error_code submit(op_id id, const request& r) override;
     bool is_settled() const override;
@@ -369,8 +373,8 @@ private:
     std::string endpoint_;  // of the server that the current connection, or the last one, is to,
     std::string server_;    // and the same with its name, for messages
     std::vector<server_address> servers_;
-    std::shared_ptr<const transport_security> security_;
-    std::unique_ptr<tunnel> tunnel_;  // behind fd_, with security_
+    bool secured_ = false;
+    std::unique_ptr<tunnel> tunnel_;  // behind fd_, if secured_
     std::unordered_map<op_id, std::unique_ptr<multi_call>> multis_;
     std::string last_bytes_;  // that have come since the goodbye: as many as its answer has
 };
@@ -496,7 +500,7 @@ bool c_backend::explain(std::string_view text) {
 
 void c_backend::open(const open_params& p) {
     servers_ = p.servers;
-    security_ = p.security;
+    secured_ = p.secured;
     const std::string hosts = join(servers_) + p.chroot;
 
     clientid_t id{};
@@ -556,7 +560,7 @@ interest c_backend::next_interest() {
         }
     }
     if (!was_connected || !connected() || fd != fd_) adopt_descriptor(rc == ZOK ? fd : -1);
-    if (security_ && fd_ >= 0 && !tunnel_) {  // it could not be dug
+    if (secured_ && fd_ >= 0 && !tunnel_) {  // it could not be dug
         fail_connection();
         tv = {0, 0};
     }
@@ -595,7 +599,7 @@ void c_backend::adopt_descriptor(int fd) {
         endpoint_ = with_brackets(server);
         server_ = named(endpoint_);
     }
-    if (security_ && !dig_tunnel()) return;
+    if (secured_ && !dig_tunnel()) return;
     // Wake up only for a whole handshake answer, so that it can be looked at before the library believes it.
     ::setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &handshake_bytes, sizeof handshake_bytes);
 }
@@ -609,7 +613,7 @@ bool c_backend::dig_tunnel() {
         return false;
     }
     try {
-        tunnel_ = tunnel::behind(fd_, security_, server->host);
+        tunnel_ = tunnel::behind(fd_, server->host);
     } catch (const std::exception& e) {
         fail(server_ + ": TLS: " + e.what());
         return false;
@@ -1026,6 +1030,7 @@ bool c_backend::send_goodbye() {
     int fd = -1, events = 0;
     timeval tv{};
     if (library_interest(fd, events, tv) != ZOK || (events & ZOOKEEPER_WRITE) != 0 || !connected()) return false;
+    wants_write_ = false;  // goodbye_interest()
     const std::array<std::uint32_t, 3> packet{htonl(8), htonl(static_cast<std::uint32_t>(goodbye_xid)),
                                               htonl(static_cast<std::uint32_t>(-11))};
     const bool sent = ::send(fd_, packet.data(), sizeof packet, MSG_NOSIGNAL | MSG_DONTWAIT) ==

@@ -252,6 +252,8 @@ void core::flush_turn() {
 }
 
 void core::on_ready(bool readable, bool writable) {
+    if (left_behind()) return;
+    link_.secure();
     if (left_behind() || !link_.is_open()) return;
     begin_turn(clock::now());
     if (closing_ == closing::goodbye) {

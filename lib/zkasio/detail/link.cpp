@@ -5,6 +5,9 @@
 #include <asio/post.hpp>
 
 #include <algorithm>
+#include <exception>
+#include <memory>
+#include <stdexcept>
 #include <utility>
 
 namespace zkasio::detail {
@@ -81,7 +84,7 @@ bool link::open(std::vector<server_address> servers) {
     p.servers = std::move(servers);
     p.chroot = servers_.chroot;
     p.session_timeout = options_.session_timeout();
-    p.security = options_.security();
+    p.secured = options_.security() != nullptr;
     try {
         backend_ = factory_(owner_);
         backend_->open(p);
@@ -120,6 +123,26 @@ std::string link::why_not_connected() const {
 }
 
 // ------------------------------------------------------------------------------------------------------ turns
+
+// The user's function in it may have this client do anything, here and now: connect to other servers, for example.
+void link::secure() {
+    if (!backend_ || !backend_->is_to_be_secured()) return;
+    const std::uint64_t connection = attempt_connection_;
+    channel_maker make;
+    const auto refuse = [&make](std::string why) {
+        make = [why = std::move(why)](int, const std::string&) -> std::unique_ptr<secure_channel> {
+            throw std::runtime_error(why);
+        };
+    };
+    try {
+        make = options_.security()->prepare();
+    } catch (const std::exception& e) {
+        refuse(e.what());
+    } catch (...) {
+        refuse("TLS: the function that makes a context has thrown what is no std::exception");
+    }
+    if (backend_ && connection == attempt_connection_) backend_->secure(std::move(make));
+}
 
 void link::process(bool readable, bool writable) {
     more_to_read_ = backend_->process(readable, writable) == drain_result::more;

@@ -80,6 +80,8 @@ public:
     void changed(link_state s);
 
     // -------------------------------------------------------------------------------------------------- turns
+    /// Calls a function of the user's, perhaps: in front of a turn.
+    void secure();
     void process(bool readable, bool writable);
     /// What has arrived counts, even if we look late (fact 7): before the backend is asked what has timed out.
     void read_what_has_come();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,14 +37,18 @@ public:
     virtual std::string failure() const = 0;
 };
 
+/// For one connection, which stands. What it throws ends the attempt to connect, and is told as its reason.
+/// @param descriptor non-blocking; it outlives the channel, which does not close it
+/// @param host what the user calls the server, a name or an address
+using channel_maker = std::function<std::unique_ptr<secure_channel>(int descriptor, const std::string& host)>;
+
 class transport_security {
 public:
     virtual ~transport_security() = default;
 
-    /// For a connection that stands. What it throws ends the attempt to connect, and is told as its reason.
-    /// @param descriptor non-blocking; it outlives the channel, which does not close it
-    /// @param host what the user calls the server, a name or an address
-    virtual std::unique_ptr<secure_channel> over(int descriptor, const std::string& host) const = 0;
+    /// For the next connection. It may call a function of the user's, which may do all that the public API offers:
+    /// so not in the middle of anything. What it throws is told as channel_maker's is.
+    virtual channel_maker prepare() const = 0;
 };
 
 }  // namespace zkasio::detail

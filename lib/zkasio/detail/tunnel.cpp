@@ -18,8 +18,7 @@ namespace {
 
 }  // namespace
 
-std::unique_ptr<tunnel> tunnel::behind(int descriptor, std::shared_ptr<const transport_security> security,
-                                       std::string host) {
+std::unique_ptr<tunnel> tunnel::behind(int descriptor, std::string host) {
     std::array<int, 2> pair{-1, -1};
     owned_descriptor network(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
     if (network.get() < 0) no_tunnel("fcntl");
@@ -27,15 +26,19 @@ std::unique_ptr<tunnel> tunnel::behind(int descriptor, std::shared_ptr<const tra
         no_tunnel("socketpair");
     owned_descriptor inner(pair[0]);
     const owned_descriptor librarys(pair[1]);
-    std::unique_ptr<tunnel> made(
-        new tunnel(std::move(network), std::move(inner), std::move(security), std::move(host)));
+    std::unique_ptr<tunnel> made(new tunnel(std::move(network), std::move(inner), std::move(host)));
     if (::dup3(librarys.get(), descriptor, O_CLOEXEC) < 0) no_tunnel("dup3");
     return made;
 }
 
-tunnel::tunnel(owned_descriptor network, owned_descriptor inner, std::shared_ptr<const transport_security> security,
-               std::string host)
-    : network_(std::move(network)), inner_(std::move(inner)), security_(std::move(security)), host_(std::move(host)) {}
+tunnel::tunnel(owned_descriptor network, owned_descriptor inner, std::string host)
+    : network_(std::move(network)), inner_(std::move(inner)), host_(std::move(host)) {}
+
+bool tunnel::is_to_be_secured() const noexcept {
+    if (stage_ != stage::connecting || receiving_over_ || make_channel_) return false;
+    pollfd connected{network_.get(), POLLOUT, 0};
+    return ::poll(&connected, 1, 0) > 0 && (connected.revents & POLLERR) == 0;
+}
 
 // ------------------------------------------------------------------------------------------- network to library
 
@@ -57,8 +60,9 @@ void tunnel::connect() {
     socklen_t size = sizeof code;
     ::getsockopt(network_.get(), SOL_SOCKET, SO_ERROR, &code, &size);
     if (code != 0) return end(std::generic_category().message(code));
+    if (!make_channel_) return;
     try {
-        channel_ = security_->over(network_.get(), host_);
+        channel_ = make_channel_(network_.get(), host_);
     } catch (const std::exception& e) {
         return end(e.what());
     }
@@ -105,7 +109,7 @@ bool tunnel::deliver() {
 }
 
 void tunnel::end(std::string why) {
-    failure_ = std::move(why);
+    failure_ = why.empty() && stage_ != stage::open ? "TLS: failed, without a reason" : std::move(why);
     receiving_over_ = true;
     needs_output_ = false;
 }

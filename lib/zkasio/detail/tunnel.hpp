@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace zkasio::detail {
 
@@ -27,8 +28,11 @@ public:
 
     /// Replaces the socket behind `descriptor`, which has begun to connect, and keeps that socket. Throws
     /// std::system_error.
-    static std::unique_ptr<tunnel> behind(int descriptor, std::shared_ptr<const transport_security> security,
-                                          std::string host);
+    static std::unique_ptr<tunnel> behind(int descriptor, std::string host);
+
+    /// The connection stands, and goes on as soon as it is told how: by secure().
+    bool is_to_be_secured() const noexcept;
+    void secure(channel_maker make) { make_channel_ = std::move(make); }
 
     /// Connects, shakes hands, and then copies from the network to the library: all that is possible now.
     void receive();
@@ -38,19 +42,20 @@ public:
     /// The network's. Always to be waited for reading.
     int descriptor() const noexcept { return network_.get(); }
     bool wants_write() const noexcept {
+        if (receiving_over_) return false;
         return stage_ == stage::connecting || needs_output_ || (!outgoing_.empty() && !sending_over_);
     }
     /// There is input that the library has to make room for.
     bool holds_back() const noexcept { return !incoming_.empty(); }
     stage at() const noexcept { return stage_; }
-    /// Empty while it lives, and when the peer has only closed the connection after the handshake.
+    /// Never empty when it has ended before it was open. Empty while it lives, and when the peer has only closed the
+    /// connection after the handshake.
     const std::string& failure() const noexcept { return failure_; }
 
 private:
     using buffer = std::array<char, 16 * 1024>;  // a record of TLS
 
-    tunnel(owned_descriptor network, owned_descriptor inner, std::shared_ptr<const transport_security> security,
-           std::string host);
+    tunnel(owned_descriptor network, owned_descriptor inner, std::string host);
     void connect();
     void shake_hands();
     void read();
@@ -58,7 +63,7 @@ private:
     void end(std::string why);
 
     owned_descriptor network_, inner_;
-    std::shared_ptr<const transport_security> security_;
+    channel_maker make_channel_;
     std::string host_;
     std::unique_ptr<secure_channel> channel_;
     stage stage_ = stage::connecting;

@@ -120,6 +120,7 @@ struct ensemble::impl {
     std::string dir_of(int server) const { return dir + "/" + std::to_string(server); }
     void configure(int server) const;
     void launch(int server);
+    bool serves(int server) const;
     void wait_until_serving(int server);
     void end(int server, int signal);
     pid_t running(int server, const char* asked_by) const;
@@ -214,9 +215,21 @@ void ensemble::impl::launch(int server) {
     nodes[index(server)].pid = pid;
 }
 
+// The port for TLS is opened after the other one.
+bool ensemble::impl::serves(int server) const {
+    if (ask("srvr", server).find("Mode:") == std::string::npos) return false;
+    const std::uint16_t port = nodes[index(server)].secure_port;
+    if (port == 0) return true;
+    asio::io_context io;
+    tcp::socket s(io);
+    std::error_code refused;
+    s.connect(tcp::endpoint(asio::ip::make_address(ensemble_address(server)), port), refused);
+    return !refused;
+}
+
 void ensemble::impl::wait_until_serving(int server) {
     const auto give_up = std::chrono::steady_clock::now() + patience_with_servers;
-    while (ask("srvr", server).find("Mode:") == std::string::npos) {
+    while (!serves(server)) {
         pid_t& pid = nodes[index(server)].pid;
         if (::waitpid(pid, nullptr, WNOHANG) > 0) {
             pid = -1;

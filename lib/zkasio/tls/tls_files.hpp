@@ -12,7 +12,7 @@ public:
     /// The certificates of who has signed the servers' (those that the system trusts, where OpenSSL finds them).
     tls_files& ca(std::string file) { ca_ = std::move(file); return *this; }
     /// Who this client is, to servers that ask for it, and in the ACLs of the scheme "x509": the certificate with those
-    /// that it was signed with behind it, and its private key without a password (none).
+    /// that it was signed with behind it, and its private key without a password (none). Both may be one file.
     tls_files& certificate(std::string chain_file, std::string key_file) {
         chain_ = std::move(chain_file);
         key_ = std::move(key_file);

@@ -37,7 +37,13 @@ tls_options::context_ptr make_tls_context(const tls_files& files) {
     else
         context->load_verify_file(files.ca(), code);
     checked(code, files.ca().empty() ? "the system's certificates" : files.ca());
-    if (files.chain().empty()) return context;
+    if (files.chain().empty() && files.key().empty()) return context;
+    if (files.chain().empty() || files.key().empty())
+        throw error(errc::invalid_argument, "tls", {},
+                    files.chain().empty() ? "there is no certificate for the key " + files.key()
+                                          : "there is no key for the certificate " + files.chain());
+    // OpenSSL would ask whoever sits in front of the terminal.
+    ::SSL_CTX_set_default_passwd_cb(context->native_handle(), [](char*, int, int, void*) { return -1; });
     context->use_certificate_chain_file(files.chain(), code);
     checked(code, files.chain());
     context->use_private_key_file(files.key(), asio::ssl::context_base::pem, code);

@@ -32,7 +32,8 @@ class ZKASIO_EXPORT tls_options {
 public:
     using context_ptr = std::shared_ptr<asio::ssl::context>;
     /// Called on the client's strand, once for each connection that is made; what it throws ends that attempt to
-    /// connect. Several clients may call it at a time.
+    /// connect, and is told as its reason. It may do with the client all that the public API offers; as long as it
+    /// runs, the client does nothing else. Several clients may call it at a time.
     using context_source = std::function<context_ptr()>;
 
     /// TLS 1.2 or later. Before each connection the files are looked at, and read anew when one of them has changed, so
@@ -47,7 +48,8 @@ public:
     /// The same with a context of each connection's own, or another one from some time on.
     tls_options(context_source source);
 
-    /// (tls_verification::server) Whatever the context says.
+    /// (tls_verification::server) Whatever the context says: a callback of the context's can refuse a certificate that
+    /// is good, and not accept one that is not.
     tls_options& verification(tls_verification v) { verification_ = v; return *this; }
     /// One name that the certificates of all servers are for, instead of those in the list of servers: where that has
     /// addresses, or names of a proxy's.

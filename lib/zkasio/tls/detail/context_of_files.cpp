@@ -2,6 +2,7 @@
 
 #include <openssl/x509.h>
 
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include <utility>
@@ -24,11 +25,12 @@ tls_options::context_ptr context_of_files::get() {
 context_of_files::mark context_of_files::mark_of(const std::string& file) {
     struct ::stat s {};
     if (file.empty() || ::stat(file.c_str(), &s) != 0) return {};
-    return {s.st_dev, s.st_ino, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec};
+    return {s.st_dev, s.st_ino, s.st_size, s.st_ctim.tv_sec, s.st_ctim.tv_nsec};
 }
 
 std::vector<context_of_files::mark> context_of_files::marks() const {
-    const std::string ca = files_.ca().empty() ? ::X509_get_default_cert_file() : files_.ca();
+    const char* const named = ::secure_getenv(::X509_get_default_cert_file_env());  // as OpenSSL looks
+    const std::string ca = !files_.ca().empty() ? files_.ca() : named ? named : ::X509_get_default_cert_file();
     return {mark_of(ca), mark_of(files_.chain()), mark_of(files_.key())};
 }
 

@@ -23,7 +23,7 @@ private:
     struct mark {
         dev_t device = 0;
         ino_t inode = 0;
-        std::int64_t size = 0, seconds = 0, nanoseconds = 0;
+        std::int64_t size = 0, seconds = 0, nanoseconds = 0;  // when it was changed: nobody can set that back
         bool operator==(const mark&) const = default;
     };
     static mark mark_of(const std::string& file);

@@ -44,7 +44,8 @@ tls_channel::tls_channel(int descriptor, tls_options::context_ptr context, const
     ::SSL_set_mode(ssl_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     ::SSL_set_read_ahead(ssl_.get(), 1);
     // Without a callback here: one of the context's stays.
-    ::SSL_set_verify(ssl_.get(), v == tls_verification::server ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+    verified_ = v == tls_verification::server;
+    ::SSL_set_verify(ssl_.get(), verified_ ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
     expected_name_ = name;
     expect(name);
 }
@@ -60,6 +61,7 @@ void tls_channel::expect(const std::string& name) {
     }
     const std::string host = name.ends_with('.') ? name.substr(0, name.size() - 1) : name;
     checked(!host.empty(), "a server's name is empty");
+    checked(!host.starts_with('.'), "not a name");  // to OpenSSL, all names that end so
     ::X509_VERIFY_PARAM_set_hostflags(how, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     checked(::X509_VERIFY_PARAM_set1_host(how, host.data(), host.size()) == 1, "not a name");
     checked(SSL_set_tlsext_host_name(ssl_.get(), host.c_str()) == 1, "not a name");
@@ -70,8 +72,17 @@ void tls_channel::expect(const std::string& name) {
 secure_channel::progress tls_channel::handshake() {
     ::ERR_clear_error();
     const progress p = after(::SSL_do_handshake(ssl_.get()));
+    if (p == progress::done && verified_) return whom_it_is_with();
     if (p != progress::ended) return p;
     failure_ = "hung up during the TLS handshake (not serving, or it does not speak TLS here)";
+    return progress::failed;
+}
+
+// The context may have a callback that accepts everything, and ciphers that need no certificate.
+secure_channel::progress tls_channel::whom_it_is_with() {
+    const long result = ::SSL_get_verify_result(ssl_.get());
+    if (::SSL_get0_peer_certificate(ssl_.get()) && result == X509_V_OK) return progress::done;
+    failure_ = result == X509_V_OK ? "TLS: the server has shown no certificate" : unverified(result);
     return progress::failed;
 }
 
@@ -110,13 +121,14 @@ std::string tls_channel::reason() const {
         return hung_up ? "closed by the server" : std::generic_category().message(end_.failure);
     }
     const int why = ERR_GET_REASON(::ERR_peek_error());
-    if (why == SSL_R_CERTIFICATE_VERIFY_FAILED) {
-        const long result = ::SSL_get_verify_result(ssl_.get());
-        const bool name = result == X509_V_ERR_HOSTNAME_MISMATCH || result == X509_V_ERR_IP_ADDRESS_MISMATCH;
-        return std::string("TLS: certificate verify failed: ") + ::X509_verify_cert_error_string(result) +
-               (name ? " (it is not for " + expected_name_ + ')' : "");
-    }
+    if (why == SSL_R_CERTIFICATE_VERIFY_FAILED) return unverified(::SSL_get_verify_result(ssl_.get()));
     return first_error("failed") + (why == SSL_R_WRONG_VERSION_NUMBER ? " (the server does not speak TLS here)" : "");
+}
+
+std::string tls_channel::unverified(long result) const {
+    const bool name = result == X509_V_ERR_HOSTNAME_MISMATCH || result == X509_V_ERR_IP_ADDRESS_MISMATCH;
+    return std::string("TLS: certificate verify failed: ") + ::X509_verify_cert_error_string(result) +
+           (name ? " (it is not for " + expected_name_ + ')' : "");
 }
 
 }  // namespace zkasio::detail

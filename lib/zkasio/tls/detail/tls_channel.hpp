@@ -31,12 +31,15 @@ private:
     };
     void expect(const std::string& name);
     progress after(int result);
+    progress whom_it_is_with();
     std::string reason() const;
+    std::string unverified(long result) const;
 
     tls_options::context_ptr context_;  // OpenSSL counts references to what is inside, and Asio frees its part of it
     socket_end end_;
     std::unique_ptr<SSL, deleter> ssl_;
     std::string expected_name_, failure_;
+    bool verified_ = true;
 };
 
 }  // namespace zkasio::detail

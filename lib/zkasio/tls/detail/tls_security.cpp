@@ -6,11 +6,13 @@
 
 namespace zkasio::detail {
 
-std::unique_ptr<secure_channel> tls_security::over(int descriptor, const std::string& host) const {
+channel_maker tls_security::prepare() const {
     tls_options::context_ptr context = options_.source()();
     if (!context) throw std::runtime_error("TLS: the function that makes a context has made none");
-    const std::string& name = options_.server_name().empty() ? host : options_.server_name();
-    return std::make_unique<tls_channel>(descriptor, std::move(context), name, options_.verification());
+    return [context = std::move(context), name = options_.server_name(),
+            verification = options_.verification()](int descriptor, const std::string& host) {
+        return std::make_unique<tls_channel>(descriptor, context, name.empty() ? host : name, verification);
+    };
 }
 
 }  // namespace zkasio::detail

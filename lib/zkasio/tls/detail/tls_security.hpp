@@ -9,11 +9,11 @@
 
 namespace zkasio::detail {
 
-/// Makes the channels of one client. From any thread.
+/// Of one client. From any thread.
 class tls_security final : public transport_security {
 public:
     explicit tls_security(tls_options o) : options_(std::move(o)) {}
-    std::unique_ptr<secure_channel> over(int descriptor, const std::string& host) const override;
+    channel_maker prepare() const override;
 
 private:
     tls_options options_;
