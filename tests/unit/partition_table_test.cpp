@@ -73,8 +73,14 @@ TEST_CASE("a table tells what is owned and refuses what is no partition") {
     CHECK(table.state() == partitioner_state::releasing);
     table.remove("c");
     CHECK(table.state() == partitioner_state::acquired);
+    table.remove("a");
+    table.assign("/p", {});
+    CHECK(table.state() == partitioner_state::acquired);
     table.end();
     CHECK(table.state() == partitioner_state::idle);
+    table.begin("/p");
+    CHECK(table.state() == partitioner_state::allocating);
+    table.end();
 }
 
 TEST_CASE("a partitioner has an id of its own") {

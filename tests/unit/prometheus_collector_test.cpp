@@ -92,6 +92,54 @@ TEST_CASE("prometheus_collector: each scrape shows what the clients have done") 
     metrics.remove("orders");
 }
 
+TEST_CASE("prometheus_collector: locks and bytes are shown as what they are") {
+    prometheus_collector metrics;
+    rig r;
+    r.server.answer = [](const request&) {
+        reply a;
+        a.data = std::string(5000, 'x');
+        return a;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        metrics.add("orders", zk);
+        co_await zk.get("/a");
+        auto& told = r.core->telemetry();
+        lock_wait_report wait;
+        wait.ended = wait.asked + std::chrono::seconds(1);
+        for (const hand_over from : {hand_over::local, hand_over::remote, hand_over::remote, hand_over::none}) {
+            wait.from = from;
+            told.lock(wait);
+        }
+        lock_hold_report hold;
+        hold.ended = hold.granted + std::chrono::seconds(7);
+        for (const loss_reason lost : {loss_reason::none, loss_reason::session_expired}) {
+            hold.lost = lost;
+            told.lock(hold);
+        }
+        co_return;
+    };
+    r.run(body);
+    const family_map all = collect(metrics);
+    CHECK(metric_of(all, "zkasio_lock_waits_total", "orders granted").counter.value == 4);
+    CHECK(metric_of(all, "zkasio_locks_held", "orders").gauge.value == 2);
+    CHECK(metric_of(all, "zkasio_lock_handovers_total", "orders local").counter.value == 1);
+    CHECK(metric_of(all, "zkasio_lock_handovers_total", "orders remote").counter.value == 2);
+    const auto waits = metric_of(all, "zkasio_lock_wait_seconds", "orders").histogram;
+    CHECK(waits.sample_count == 4);
+    CHECK(std::abs(waits.sample_sum - 4) < 1e-6);
+    const auto holds = metric_of(all, "zkasio_lock_hold_seconds", "orders").histogram;
+    CHECK(holds.sample_count == 2);
+    CHECK(std::abs(holds.sample_sum - 14) < 1e-6);
+    // A lock that was given back was not lost.
+    std::vector<std::string> lost;
+    for (const prometheus::ClientMetric& m : all.at("zkasio_locks_lost_total").metric)
+        if (m.counter.value > 0) lost.push_back(m.label.back().value);
+    CHECK(lost == std::vector<std::string>{"session expired"});
+    CHECK(metric_of(all, "zkasio_received_bytes_total", "orders").counter.value >= 5000);
+    CHECK(metric_of(all, "zkasio_sent_bytes_total", "orders").counter.value < 5000);
+    metrics.remove("orders");
+}
+
 TEST_CASE("prometheus_collector: a client that was moved from is refused, and does not spoil every scrape") {
     prometheus_collector metrics;
     rig r;

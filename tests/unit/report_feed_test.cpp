@@ -82,13 +82,32 @@ TEST_CASE("report_feed: what was dropped is told, too, when nothing else happens
     feed_rig r;
     r.add(most_untold);
     r.run_client();
-    r.add(3);
-    for (int i = 0; i < 5; ++i) r.client.run_one_for(100ms);  // it goes on while nobody looks
+    for (int i = 0; i < 3; ++i) {
+        r.add(1);
+        r.client.restart();
+        r.client.run_one_for(10s);  // it goes on while nobody looks, and sends no more
+    }
     CHECK(r.seen->told.empty());
     r.look();
     r.run_client();
     r.look();
     CHECK(r.told_behind(most_untold) == words{"-3"});
+}
+
+TEST_CASE("report_feed: a batch is full with a thousand, and told without waiting for more") {
+    feed_rig r;
+    r.add(999);
+    r.look();
+    CHECK(r.seen->told.empty());
+    r.add(1);
+    r.look();
+    CHECK(r.seen->told.size() == 1000);
+    r.add(1);
+    r.look();
+    CHECK(r.seen->told.size() == 1000);
+    r.run_client();
+    r.look();
+    CHECK(r.seen->told.size() == 1001);
 }
 
 TEST_CASE("report_feed: once the client has closed, what happens is told at once, for its loop may run no more") {

@@ -44,6 +44,7 @@ TEST_CASE("span_observer: a request is a client's span, from asking to its end")
     to.operation(r);
     r.code = zk_errc::connection_loss;
     r.outcome_unknown = true;
+    r.cancelled = true;
     to.operation(r);
     r.internal = true;
     to.operation(r);
@@ -61,11 +62,14 @@ TEST_CASE("span_observer: a request is a client's span, from asking to its end")
     CHECK(attribute<std::string>(good, "zkasio.path") == "/a\\x0a");
     CHECK(attribute<std::int64_t>(good, "zkasio.queue_ns") == 1'000'000'000);
     CHECK_FALSE(has_attribute(good, "error.type"));
+    CHECK_FALSE(has_attribute(good, "zkasio.outcome_unknown"));
+    CHECK_FALSE(has_attribute(good, "zkasio.cancelled"));
     const span& bad = to.spans[1];
     CHECK(bad.failed);
     CHECK(bad.description == "connection lost");
     CHECK(attribute<std::string>(bad, "error.type") == "zookeeper:-4");
     CHECK(attribute<bool>(bad, "zkasio.outcome_unknown"));
+    CHECK(attribute<bool>(bad, "zkasio.cancelled"));
 }
 
 TEST_CASE("span_observer: waits for locks and the time with them are internal spans") {

@@ -1,0 +1,261 @@
+// Members and what is divided among them, over an ensemble in memory: what happens when, to the second.
+
+#include "support/catch.hpp"
+#include "support/test_client.hpp"
+
+#include <zkasio/error.hpp>
+#include <zkasio/membership/partitioner.hpp>
+#include <zkasio/membership/persistent_node.hpp>
+#include <zkasio/testing/fake_ensemble.hpp>
+
+#include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::test;
+using zkasio::testing::fake_ensemble;
+
+namespace {
+
+using words = std::vector<std::string>;
+
+client_options a_minute() { return client_options("zk1:2181").session_timeout(60s); }
+
+asio::awaitable<void> work_until_cancelled(held_partition&) {
+    asio::steady_timer never(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
+    co_await never.async_wait(asio::use_awaitable);
+}
+
+asio::awaitable<void> working(partitioner p) { co_await p.run(&work_until_cancelled); }
+
+/// "a", the partitions p0, p1 and p2 of "/work", and the members by which they were divided.
+class divided_work {
+public:
+    divided_work() { begin(); }
+
+    void begin() { running_.emplace(ensemble.get_executor(), working(work)); }
+    std::error_code end() {
+        running_->cancel();
+        const std::error_code how = ensemble.run(running_->code());
+        ensemble.run(zk.idle());
+        return how;
+    }
+    std::error_code how_it_ended() { return ensemble.run(running_->code(), 60s); }
+    void others_come(const std::string& id) { ensemble.create("/work/party/0123-" + id); }
+    std::string own_node() const {
+        for (const std::string& name : ensemble.children("/work/party"))
+            if (name.ends_with("-a")) return "/work/party/" + name;
+        return "none";
+    }
+    /// Whoever stands in line for them.
+    std::size_t contenders(const std::string& partition) const {
+        return ensemble.children("/work/locks/" + partition).size();
+    }
+
+    words divided;  ///< "a b": by these
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(a_minute());
+    const partitioner work{zk, "/work", words{"p0", "p1", "p2"}, options_of_a()};
+
+private:
+    partitioner_options options_of_a() {
+        partitioner_options how;
+        how.id("a").settle(10s);
+        how.assignment([this](const std::string& me, const words& members, const words& partitions) {
+            std::string all;
+            for (const std::string& m : members) all += (all.empty() ? "" : " ") + m;
+            divided.push_back(all);
+            return assign_in_turn(me, members, partitions);
+        });
+        return how;
+    }
+    std::optional<running> running_;
+};
+
+}  // namespace
+
+TEST_CASE("partitioner: divides once nobody has come or gone for long enough, each time anew", "[testing]") {
+    divided_work w;
+    w.ensemble.run_for(9s);
+    CHECK(w.divided.empty());
+    CHECK(w.work.state() == partitioner_state::allocating);
+    w.ensemble.run_for(3s);
+    CHECK(w.divided == words{"a"});
+    CHECK(w.work.state() == partitioner_state::acquired);
+    CHECK(w.work.owned() == words{"p0", "p1", "p2"});
+
+    w.others_come("b");
+    w.ensemble.run_for(6s);
+    CHECK(w.work.state() == partitioner_state::allocating);
+    w.others_come("c");
+    w.ensemble.run_for(9s);
+    CHECK(w.divided == words{"a"});
+    CHECK(w.work.state() == partitioner_state::allocating);
+    w.ensemble.run_for(3s);
+    CHECK(w.divided == words{"a", "a b c"});
+    CHECK(w.work.state() == partitioner_state::acquired);
+    CHECK(w.work.owned() == words{"p0"});
+    CHECK(w.contenders("p0") == 1);  // it is not asked for again
+    CHECK(w.contenders("p1") == 0);
+    CHECK(w.end() == asio::error::operation_aborted);
+}
+
+TEST_CASE("partitioner: without a connection nothing is divided by members who may have gone", "[testing]") {
+    divided_work w;
+    w.ensemble.run_for(12s);
+    w.others_come("b");
+    w.ensemble.run_for(1s);
+    w.ensemble.hold_down(w.zk);
+    w.ensemble.remove("/work/party/0123-b");
+    w.ensemble.run_for(25s);
+    CHECK(w.divided == words{"a"});
+    CHECK(w.work.owned() == words{"p0", "p1", "p2"});
+    CHECK(w.work.state() == partitioner_state::allocating);
+    w.ensemble.let_in(w.zk);
+    w.ensemble.run_for(15s);
+    CHECK(w.divided == words{"a", "a"});
+    CHECK(w.work.owned() == words{"p0", "p1", "p2"});
+    CHECK(w.contenders("p0") == 1);
+    CHECK(w.end() == asio::error::operation_aborted);
+}
+
+TEST_CASE("partitioner: while its own member cannot be seen it keeps what it has, and divides nothing", "[testing]") {
+    divided_work w;
+    w.ensemble.run_for(12s);
+    w.others_come("b");
+    w.ensemble.run_for(12s);
+    CHECK(w.work.owned() == words{"p0", "p2"});
+    const std::string own = w.own_node();
+    w.ensemble.refuse(own, zk_errc::throttled);
+    w.ensemble.remove(own);
+    w.ensemble.run_for(30s);
+    CHECK(w.own_node() == "none");
+    CHECK(w.divided == words{"a", "a b"});
+    CHECK(w.work.owned() == words{"p0", "p2"});
+    w.ensemble.accept(own);
+    w.ensemble.run_for(15s);
+    CHECK(w.own_node() == own);
+    CHECK(w.divided == words{"a", "a b", "a b"});
+    CHECK(w.work.owned() == words{"p0", "p2"});
+    CHECK(w.contenders("p2") == 1);
+    CHECK(w.end() == asio::error::operation_aborted);
+}
+
+TEST_CASE("partitioner: what ends its membership ends it, and it gives everything up", "[testing]") {
+    divided_work w;
+    w.ensemble.run_for(12s);
+    const std::string own = w.own_node();
+    w.ensemble.refuse(own, zk_errc::no_auth);
+    w.ensemble.remove(own);
+    CHECK(w.how_it_ended() == zk_errc::no_auth);
+    CHECK(w.work.state() == partitioner_state::idle);
+    CHECK(w.work.owned().empty());
+    w.ensemble.run(w.zk.idle());
+    CHECK(w.contenders("p0") == 0);
+}
+
+TEST_CASE("partitioner: one that runs once more begins as one that has never run", "[testing]") {
+    divided_work w;
+    w.ensemble.run_for(12s);
+    CHECK(w.work.state() == partitioner_state::acquired);
+    CHECK(w.end() == asio::error::operation_aborted);
+    CHECK(w.work.state() == partitioner_state::idle);
+    CHECK(w.work.owned().empty());
+    w.others_come("b");
+    w.begin();
+    w.ensemble.run_for(5s);
+    CHECK(w.work.state() == partitioner_state::allocating);
+    CHECK(w.work.owned().empty());
+    w.ensemble.run_for(7s);
+    CHECK(w.work.state() == partitioner_state::acquired);
+    CHECK(w.work.owned() == words{"p0", "p2"});
+    CHECK(w.end() == asio::error::operation_aborted);
+}
+
+TEST_CASE("partitioner: with lost connections a partition has one worker at a time, at any seed", "[testing]") {
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+        INFO("seed " << seed);
+        fake_ensemble ensemble(seed);
+        ensemble.lose_connections(1);
+        ensemble.lag();
+        const words all{"p0", "p1", "p2"};
+        std::map<std::string, int> inside, begun;
+        const auto work = [&](held_partition& mine) -> asio::awaitable<void> {
+            const std::string name = mine.name();
+            CHECK(++inside[name] == 1);
+            ++begun[name];
+            const std::error_code ended = co_await code_of(work_until_cancelled(mine));
+            --inside[name];
+            CHECK(ended == asio::error::operation_aborted);
+            throw std::system_error(ended);
+        };
+        const auto join = [&](client zk, std::string id) -> asio::awaitable<void> {
+            const partitioner p(zk, "/work", all, partitioner_options().id(id).settle(1s));
+            co_await p.run(work);
+        };
+        std::vector<client> clients;
+        std::vector<std::unique_ptr<running>> members;
+        for (const char* id : {"a", "b", "c"}) {
+            clients.push_back(ensemble.client(client_options("zk1:2181").session_timeout(10s)));
+            members.push_back(std::make_unique<running>(ensemble.get_executor(), join(clients.back(), id)));
+        }
+        for (const client& one : clients) {
+            ensemble.run_for(7s);
+            ensemble.hold_down(one);
+            ensemble.run_for(20s);
+            ensemble.let_in(one);
+        }
+        ensemble.lose_connections(0);
+        ensemble.run_for(60s);
+        for (const std::string& partition : all) {
+            CHECK(inside[partition] == 1);
+            CHECK(begun[partition] > 1);
+        }
+        for (const auto& member : members) {
+            member->cancel();
+            CHECK(ensemble.run(member->code()) == asio::error::operation_aborted);
+        }
+        for (const std::string& partition : all) CHECK(inside[partition] == 0);
+    }
+}
+
+TEST_CASE("persistent node: once it has stood the pauses before it is tried again are short again", "[testing]") {
+    fake_ensemble ensemble;
+    int tried = 0;
+    bool parent_goes = true;  // just before the node would be made in it
+    ensemble.on_step([&](std::string_view step) {
+        if (step.find(" apply ") == std::string_view::npos || !step.ends_with("create /dir/node")) return;
+        ++tried;
+        if (parent_goes && ensemble.exists("/dir")) ensemble.remove("/dir");
+    });
+    const client zk = ensemble.client(a_minute());
+    const persistent_node node(zk, "/dir/node", "ours");
+    ensemble.run_for(5min);
+    tried = 0;
+    ensemble.run_for(30s);
+    const int in_half_a_minute = tried;  // with a pause of two seconds each, more or less
+    CHECK(in_half_a_minute > 0);
+    parent_goes = false;
+    ensemble.run(node.created());
+
+    parent_goes = true;
+    ensemble.remove("/dir/node");
+    tried = 0;
+    ensemble.run_for(900ms);
+    CHECK(tried * 5 > in_half_a_minute);
+    parent_goes = false;
+    ensemble.run(node.created());
+    ensemble.run(node.leave());
+}
