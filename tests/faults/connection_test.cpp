@@ -6,7 +6,9 @@
 
 #include <asio/post.hpp>
 
+#include <algorithm>
 #include <array>
+#include <memory>
 #include <random>
 #include <set>
 
@@ -266,6 +268,42 @@ TEST_CASE("a black-holed first address costs a fraction of the session timeout")
         };
         with_client(options(servers).connection_timeout(3500ms), body);  // two thirds of 6 s would be 4 s
     }
+}
+
+TEST_CASE("servers that cannot be reached are tried in turn, however many there are") {
+    const std::size_t count = GENERATE(2u, 3u, 4u);
+    const bool changes = GENERATE(false, true);
+    INFO(count << " servers, " << (changes ? "one more on the way" : "always the same"));
+    std::vector<std::unique_ptr<fault_proxy>> proxies;
+    std::string servers;
+    for (std::size_t i = 0; i < count; ++i) {
+        proxies.push_back(std::make_unique<fault_proxy>(first_server()));
+        proxies.back()->refuse(true);
+        servers += (i ? "," : "") + proxies.back()->address();
+    }
+    const auto least_tried = [&] {
+        std::size_t least = fault_proxy::never;
+        for (const auto& p : proxies) least = std::min(least, p->connections());
+        return least;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        std::size_t enough = 1;
+        const auto all_tried = [&]() -> asio::awaitable<bool> { co_return least_tried() >= enough; };
+        if (changes) {
+            co_await eventually(all_tried);
+            proxies.push_back(std::make_unique<fault_proxy>(first_server()));
+            proxies.back()->refuse(true);
+            co_await zk.set_servers(servers + "," + proxies.back()->address());
+        }
+        enough = 3;
+        co_await eventually(all_tried);
+        std::size_t most = 0;
+        for (const auto& p : proxies) most = std::max(most, p->connections());
+        CHECK(most <= least_tried() + 3);
+        proxies.back()->refuse(false);
+        co_await zk.get("/");
+    };
+    with_client(options(servers).connection_timeout(20s), body);
 }
 
 TEST_CASE("a peer that is no ZooKeeper is passed over, and named when there is no other") {

@@ -312,6 +312,7 @@ private:
     std::error_code send(op_id id, const multi_request& r);
     std::error_code send(op_id id, const remove_watch_request& r);
 
+    void take_next_server();
     int library_interest(int& fd, int& events, timeval& tv);
     int library_process(int events);
     // There is a handle, its session is not over, and it is not a forked child's copy of its parent's.
@@ -372,6 +373,7 @@ private:
     std::string last_failure_;
     std::string endpoint_;  // of the server that the current connection, or the last one, is to,
     std::string server_;    // and the same with its name, for messages
+    std::string tried_;     // the last one of them that was tried, or is about to be
     std::vector<server_address> servers_;
     bool secured_ = false;
     std::unique_ptr<tunnel> tunnel_;  // behind fd_, if secured_
@@ -477,7 +479,8 @@ bool c_backend::explain(std::string_view text) {
     constexpr std::string_view code_is = " zk retcode=";
     const std::size_t address = text.find("Socket "), code = text.find(code_is), number = text.find("errno=");
     if (address == text.npos || code == text.npos || number == text.npos) return false;
-    const std::string_view who = text.substr(address + 7, code - address - 7);
+    const std::string who = with_brackets(text.substr(address + 7, code - address - 7));
+    tried_ = who;
     const std::size_t open = text.find('(', number), end = text.find("): ", number);
     if (open == text.npos || end == text.npos) return false;
     std::string_view why = text.substr(open + 1, end - open - 1);
@@ -492,7 +495,7 @@ bool c_backend::explain(std::string_view text) {
     if (rc == ZCONNECTIONLOSS && (failure == EHOSTDOWN || (tunnel_ && failure == EPIPE)))
         why = reported_ == link_state::connected ? "closed by the server" : tunnel_ ? hung_up_behind_tls : hung_up;
     if (tunnel_ && !tunnel_->failure().empty()) why = tunnel_->failure();
-    fail(named(with_brackets(who)) + ": " + std::string(why));
+    fail(named(who) + ": " + std::string(why));
     return true;
 }
 
@@ -530,6 +533,23 @@ std::string c_backend::named(const std::string& endpoint) const {
     return it == servers_.end() ? endpoint : to_string(*it);
 }
 
+// Behind a failure the library goes on by two, one step when it notices and one when it connects: of an even number of
+// servers it would try every other one only. So it is led to where its next step is to the one behind the last one.
+void c_backend::take_next_server() {
+    constexpr int failed = 0;
+    if (zoo_state(zh_) != failed || servers_.size() < 2) return;
+    const library_call guard(*this);
+    const auto step = [this] {
+        zoo_cycle_next_server(zh_);
+        return with_brackets(zoo_get_current_server(zh_));
+    };
+    // A list that is new comes first, new and old servers apart.
+    for (std::size_t steps = 2 * servers_.size(); step() != tried_ && steps > 0; --steps) {
+    }
+    tried_ = step();
+    for (std::size_t i = 1; i < servers_.size(); ++i) step();
+}
+
 int c_backend::library_interest(int& fd, int& events, timeval& tv) {
     fd = -1;  // fact 5: outputs are untouched, or stale, unless the call succeeds
     events = 0;
@@ -548,6 +568,7 @@ int c_backend::library_process(int events) {
 interest c_backend::next_interest() {
     if (!usable()) return {};
     cure_poison();  // the library is about to connect again
+    take_next_server();
     const bool was_connected = connected();
     int fd = -1, events = 0;
     timeval tv{};
@@ -596,7 +617,7 @@ void c_backend::adopt_descriptor(int fd) {
     if (fd < 0) return;
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);  // fact 4
     if (const library_call guard(*this); const char* server = zoo_get_current_server(zh_)) {
-        endpoint_ = with_brackets(server);
+        tried_ = endpoint_ = with_brackets(server);
         server_ = named(endpoint_);
     }
     if (secured_ && !dig_tunnel()) return;
