@@ -96,10 +96,11 @@ say "packages for Debian $suite are in ${debs#"$PWD"/}"
 # --------------------------------------------------------------------------------------------------- the check
 clean=$work/clean-$suite
 make_root "$suite" "$clean" || impossible "mmdebstrap could not install Debian $suite"
-mkdir -p "$clean/check/tests" "$clean/check/examples"
+mkdir -p "$clean/check/tests" "$clean/check/examples/guide"
 cp "$debs"/*.deb "$clean/check"
 cp -r "$root/tests/consumer" "$clean/check/tests"
 cp "$root/examples/locks.cpp" "$clean/check/examples"
+cp -r "$root/examples/guide/start" "$clean/check/examples/guide"
 cp "$root/scripts/check_packages.sh" "$clean/check"
 say "checking packages in a new Debian $suite"
 chroot "$clean" env -C /check LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive ./check_packages.sh
