@@ -83,7 +83,8 @@ asio::awaitable<void> cut_during_changes(fault_proxy& proxy, std::shared_ptr<int
 
 }  // namespace
 
-TEST_CASE("tree_cache: 200 cuts during 100000 random changes and all readers know in the end what the servers know") {
+TEST_CASE("tree_cache: 200 cuts during 100000 random changes and all readers know in the end what the servers know",
+          "[clear]") {
     fault_proxy proxy(first_server());
     auto body = [&](const test_client& writer) -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
