@@ -5,6 +5,9 @@ build_packages=(g++ cmake ninja-build pkgconf libasio-dev libzookeeper-st-dev ca
     python3)
 server_packages=(zookeeper default-jre-headless)
 packages=("${build_packages[@]}" "${server_packages[@]}" iproute2 groff-base python3-yaml)
+# scripts/demo.sh needs no more than these.
+demo_packages=(g++ cmake ninja-build libasio-dev libzookeeper-st-dev libcli11-dev libfmt-dev nlohmann-json3-dev
+    prometheus-cpp-dev librestinio-dev libsqlite3-dev python3 zookeeper default-jre-headless)
 # Other libraries that share locks with ours: tests/interop.
 interop_packages=(default-jdk-headless libcurator-recipes-java libcurator-discovery-java golang-go
     golang-github-samuel-go-zookeeper-dev python3-kazoo)
@@ -45,6 +48,7 @@ build() {
     shift
     say "building ($preset)"
     local strict=OFF unity=OFF flags=()
+    if [ "$preset" = demo ]; then unity=ON; fi  # nobody edits there
     if [ -n "${CI:-}" ]; then
         # Not under sanitizers: there g++ 12 warns of its own standard library.
         case $preset in dev | clang) strict=ON ;; esac

@@ -65,10 +65,11 @@ end_demo() {
 trap 'end_demo; exit 130' INT
 trap 'end_demo; exit 143' TERM HUP
 
+packages=("${demo_packages[@]}")
 install_packages
 target=zkasio_demo
 [ -z "$page" ] || target=zkasio_order_server
-build dev "$target"
+build demo "$target"
 if [ -n "$connect" ]; then
     servers=$connect
 else
@@ -78,10 +79,10 @@ fi
 say "$target"
 set +e  # from here on a failure is a result
 if [ -n "$page" ]; then
-    python3 "$root/examples/order_server/demo.py" --server "$root/build/dev/examples/order_server/order_server" \
+    python3 "$root/examples/order_server/demo.py" --server "$root/build/demo/examples/order_server/order_server" \
         --connect "$servers" --port "$port" &
 else
-    "$root/build/dev/examples/zkasio_demo" run --connect "$servers" "${options[@]}" &
+    "$root/build/demo/examples/zkasio_demo" run --connect "$servers" "${options[@]}" &
 fi
 demo=$!
 wait "$demo"

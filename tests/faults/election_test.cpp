@@ -38,7 +38,7 @@ asio::awaitable<void> until_last_is(std::shared_ptr<std::vector<leader_view>> vi
 
 }  // namespace
 
-TEST_CASE("lead: may begin before there is a server and goes on after that was restarted") {
+TEST_CASE("lead: may begin before there is a server and goes on after that was restarted", "[clear]") {
     test_server server;
     server.kill();
     auto body = [&](client zk) -> asio::awaitable<void> {
@@ -68,7 +68,8 @@ TEST_CASE("lead: may begin before there is a server and goes on after that was r
     with_client_for(120s, options(server.connect_string()).session_timeout(2s).connection_timeout(500ms), body);
 }
 
-TEST_CASE("lead: cancelled twice while the server is down it ends and its node goes when the server is back") {
+TEST_CASE("lead: cancelled twice while the server is down it ends and its node goes when the server is back",
+          "[clear]") {
     test_server server;
     auto body = [&](client zk) -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
@@ -93,7 +94,8 @@ TEST_CASE("lead: cancelled twice while the server is down it ends and its node g
 }
 
 // What a server says last is the beginning of a silence.
-TEST_CASE("observer: cut off from the servers it says so within a session timeout and then tells the leader again") {
+TEST_CASE("observer: cut off from the servers it says so within a session timeout and then tells the leader again",
+          "[clear]") {
     const bool silent = GENERATE(true, false);
     fault_proxy proxy(first_server());
     auto body = [&](client zk) -> asio::awaitable<void> {
@@ -127,7 +129,7 @@ TEST_CASE("observer: cut off from the servers it says so within a session timeou
     with_client(body);
 }
 
-TEST_CASE("election: candidates on connections that flap lead one at a time with either suspension policy") {
+TEST_CASE("election: candidates on connections that flap lead one at a time with either suspension policy", "[clear]") {
     const auto policy = GENERATE(suspension_policy::keep, suspension_policy::lose);
     fault_proxy proxy(first_server());
     auto body = [&](client observer) -> asio::awaitable<void> {

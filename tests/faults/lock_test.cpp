@@ -112,7 +112,8 @@ void survives_cuts(const std::string& name, int places, bool proves, acquire_fun
 
 TEST_CASE(
     "a lock that is taken after an idle time survives round trips of 15 % of T and 0.3 T of silence at its first "
-    "heartbeat") {
+    "heartbeat",
+    "[clear]") {
     constexpr auto T = 4s;
     const bool silent = GENERATE(false, true);
     fault_proxy proxy(first_server());

@@ -6,7 +6,7 @@
 using namespace zkasio;
 using namespace zkasio::test;
 
-TEST_CASE("a persistent node replaces what a session that was given up has left behind") {
+TEST_CASE("a persistent node replaces what a session that was given up has left behind", "[clear]") {
     test_server server;
     auto body = [&](test_client zk) -> asio::awaitable<void> {
         const persistent_node node(zk, "/node", "data");

@@ -68,7 +68,8 @@ std::chrono::seconds storm_length() {
 }  // namespace
 
 TEST_CASE(
-    "a storm of short waits, a slow server and cuts: grants are back at once, nothing is left, memory stays small") {
+    "a storm of short waits, a slow server and cuts: grants are back at once, nothing is left, memory stays small",
+    "[clear]") {
     test_server server;
     fault_proxy proxy(server.endpoint());
     test_loop loop(240s);
