@@ -7,7 +7,7 @@ server_packages=(zookeeper default-jre-headless)
 packages=("${build_packages[@]}" "${server_packages[@]}" iproute2 groff-base python3-yaml)
 # scripts/demo.sh needs no more than these.
 demo_packages=(g++ cmake ninja-build libasio-dev libzookeeper-st-dev libcli11-dev libfmt-dev nlohmann-json3-dev
-    prometheus-cpp-dev librestinio-dev libsqlite3-dev python3 zookeeper default-jre-headless)
+    prometheus-cpp-dev librestinio-dev libsqlite3-dev python3 "${server_packages[@]}")
 # Other libraries that share locks with ours: tests/interop.
 interop_packages=(default-jdk-headless libcurator-recipes-java libcurator-discovery-java golang-go
     golang-github-samuel-go-zookeeper-dev python3-kazoo)
