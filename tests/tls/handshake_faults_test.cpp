@@ -6,12 +6,18 @@
 #include "tls/tls_terminator.hpp"
 
 #include <zkasio/detail/owned_descriptor.hpp>
+#include <zkasio/tls/detail/tls_channel.hpp>
 #include <zkasio/tls/tls_options.hpp>
 
 #include <asio/ip/tcp.hpp>
+#include <asio/local/connect_pair.hpp>
+#include <asio/local/stream_protocol.hpp>
+#include <asio/read.hpp>
+#include <asio/ssl/context.hpp>
 
 #include <filesystem>
 #include <iterator>
+#include <memory>
 #include <optional>
 
 #include <unistd.h>
@@ -98,6 +104,46 @@ TEST_CASE("cut in each flight of the handshake, and of what follows: the next co
     };
     loop.run(body());
     CHECK(failures > 40);  // most of the cuts were early enough
+}
+
+TEST_CASE("whoever hangs up during the handshake is said to have done so, whatever the network makes of it") {
+    using progress = detail::secure_channel::progress;
+    asio::io_context io;
+    const auto begun = [](auto& socket) {
+        socket.non_blocking(true);
+        const auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_client);
+        return detail::tls_channel(socket.native_handle(), context, "localhost", tls_verification::server);
+    };
+    const auto why = [](detail::tls_channel& channel) {
+        const progress how = channel.handshake();
+        CHECK(how == progress::failed);
+        return channel.failure();
+    };
+    const std::string hung_up = "hung up during the TLS handshake (not serving, or it does not speak TLS here)";
+    SECTION("before it was asked") {
+        asio::local::stream_protocol::socket ours(io), theirs(io);
+        asio::local::connect_pair(ours, theirs);
+        detail::tls_channel channel = begun(ours);
+        theirs.close();
+        CHECK(why(channel) == hung_up);  // EPIPE
+    }
+    SECTION("when it was asked") {
+        tcp::acceptor acceptor(io, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0));
+        tcp::socket ours(io);
+        ours.connect(acceptor.local_endpoint());
+        tcp::socket theirs = acceptor.accept();
+        detail::tls_channel channel = begun(ours);
+        REQUIRE(channel.handshake() == progress::needs_input);
+        theirs.wait(tcp::socket::wait_read);
+        SECTION("having read it: the end of the stream") {
+            std::string hello(theirs.available(), '\0');
+            asio::read(theirs, asio::buffer(hello));
+        }
+        SECTION("having read nothing: a reset") {}
+        theirs.close();
+        ours.wait(tcp::socket::wait_read);
+        CHECK(why(channel) == hung_up);
+    }
 }
 
 TEST_CASE("a server that accepts and says nothing: attempts end in time, and the reason is told") {

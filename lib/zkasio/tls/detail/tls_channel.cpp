@@ -73,7 +73,8 @@ secure_channel::progress tls_channel::handshake() {
     ::ERR_clear_error();
     const progress p = after(::SSL_do_handshake(ssl_.get()));
     if (p == progress::done && verified_) return whom_it_is_with();
-    if (p != progress::ended) return p;
+    // Who closes with something unread resets the connection.
+    if (p != progress::ended && end_.failure != EPIPE && end_.failure != ECONNRESET) return p;
     failure_ = "hung up during the TLS handshake (not serving, or it does not speak TLS here)";
     return progress::failed;
 }
