@@ -42,12 +42,8 @@ install_packages() {
         die "apt-get could not install ${missing[*]}"
 }
 
-# build PRESET [TARGET...]
-build() {
-    local preset=$1
-    shift
-    say "building ($preset)"
-    local strict=OFF unity=OFF flags=()
+configure() { # PRESET
+    local preset=$1 strict=OFF unity=OFF flags=()
     if [ "$preset" = demo ]; then unity=ON; fi  # nobody edits there
     if [ -n "${CI:-}" ]; then
         # Not under sanitizers: there g++ 12 warns of its own standard library.
@@ -60,7 +56,32 @@ build() {
     cmake --preset "$preset" -S "$root" -DZKASIO_WERROR=$strict -DCMAKE_UNITY_BUILD=$unity \
         -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 "${flags[@]}" > "$work/configure.log" 2>&1 ||
         { cat "$work/configure.log" >&2; die "cmake could not configure"; }
+}
+
+build() { # PRESET [TARGET...]
+    local preset=$1
+    shift
+    say "building ($preset)"
+    configure "$preset"
     cmake --build "$root/build/$preset" ${1:+--target "$@"}
+}
+
+# Builds in what time the tests of others leave, and keeps quiet. Each one gives way to those that began before it.
+declare -A built_ahead=()
+build_ahead() { # PRESET [TARGET...]
+    local preset=$1
+    shift
+    configure "$preset"
+    # Not by cmake, which does not end ninja when it is ended.
+    nice -n $((13 + 3 * ${#built_ahead[@]})) ninja -C "$root/build/$preset" \
+        -j $((($(nproc) + 1) / 2)) "$@" > "$work/build-$preset.log" 2>&1 &
+    built_ahead[$preset]=$!
+    started+=($!)
+}
+until_built() { # PRESET
+    say "building ($1)"
+    wait "${built_ahead[$1]}" || { cat "$work/build-$1.log" >&2; die "$1 does not build"; }
+    tail -n 1 "$work/build-$1.log"
 }
 
 # Everything that was started ends with the script, by its id, also on failure and Ctrl-C.

@@ -8,8 +8,9 @@ usage() {
 usage: scripts/test.sh [--asan | --tsan | --clang | --all | --debian RELEASE] [--connect HOSTS | --servers 1|3]
                        [--label LABEL] [--repeat N]
 
-  --asan           unit, simulation, testing, integration and tls tests under AddressSanitizer and UBSan
-  --tsan           unit, testing, integration and tls tests under ThreadSanitizer; the simulation has one thread
+  --asan           unit, simulation (100 seeds each), testing, integration and tls tests under AddressSanitizer and
+                   UBSan
+  --tsan           testing, integration and tls tests under ThreadSanitizer, and those unit tests that have threads
   --clang          unit and consumer tests and the examples with clang and a shared library; the simulation is only
                    built
   --all            all of these, and before them the plain tests
@@ -65,18 +66,24 @@ fi
 declare -A levels=(
     [plain]= [asan]='unit|simulation|testing|integration|tls' [tsan]='unit|testing|integration|tls'
     [clang]='unit|examples|consumer')
-for mode in "${modes[@]}"; do
-    if [ "$mode" = plain ]; then
-        build dev
-    elif [ "$mode" = clang ]; then
-        build clang zkasio_{unit,simulation}_tests zkasio_examples zkasio_consumer_tests
-    elif [ -n "$label" ]; then
-        build "$mode" "zkasio_${label}_tests"
-    else
-        targets=()
-        for l in ${levels[$mode]//|/ }; do targets+=("zkasio_${l}_tests"); done
-        build "$mode" "${targets[@]}"
+targets=()
+targets_of() { # MODE
+    local l
+    targets=()
+    if [ "$1" = clang ]; then
+        targets=(zkasio_{unit,simulation}_tests zkasio_examples zkasio_consumer_tests)
+    elif [ "$1" != plain ]; then
+        for l in ${label:-${levels[$1]//|/ }}; do targets+=("zkasio_${l}_tests"); done
     fi
+}
+preset_of() { if [ "$1" = plain ]; then echo dev; else echo "$1"; fi; }
+
+# The first as fast as can be, the others while tests run, which wait for most of their time.
+targets_of "${modes[0]}"
+build "$(preset_of "${modes[0]}")" "${targets[@]}"
+for mode in "${modes[@]:1}"; do
+    targets_of "$mode"
+    build_ahead "$mode" "${targets[@]}"
 done
 
 if [ -n "$connect" ]; then servers=$connect; else start_servers "$count"; fi
@@ -86,15 +93,17 @@ export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}
 
 for mode in "${modes[@]}"; do
+    [ "$mode" = "${modes[0]}" ] || until_built "$mode"
     say "testing ($mode)"
-    preset=$mode only=${label:-${levels[$mode]}}
-    [ "$mode" != plain ] || preset=dev
-    skip=
+    only=${label:-${levels[$mode]}} skip=
     # It takes minutes to compile each header by itself: once is enough.
     if [[ $mode = plain && -z $label && " ${modes[*]} " == *" clang "* ]]; then
         skip='^consumer: headers stand alone$'
     fi
+    # A round of the simulation takes several times as long there, and what it is to find it finds in the first ones.
+    seeds=${ZKASIO_SIM_SEEDS:-}
+    [ "$mode" != asan ] || seeds=${seeds:-100}
     # What needs the server runs alone, see tests/CMakeLists.txt.
-    ctest --parallel "$(nproc)" --test-dir "$root/build/$preset" --output-on-failure --no-tests=error \
+    env ${seeds:+ZKASIO_SIM_SEEDS="$seeds"} ctest --parallel "$(nproc)" --test-dir "$root/build/$(preset_of "$mode")" --output-on-failure --no-tests=error \
         ${only:+-L "^($only)\$"} ${skip:+-E "$skip"} $([ "$repeat" = 1 ] || echo --repeat until-fail:"$repeat")
 done

@@ -104,7 +104,7 @@ TEST_CASE(
     loop.run(body());
 }
 
-TEST_CASE("cut at every byte: a protected create exists exactly once") {
+TEST_CASE("cut at every byte: a protected create exists exactly once", "[clear]") {
     fault_proxy proxy(first_server());
     const std::size_t sent = until_asked_for_a_session(proxy, true), got = until_asked_for_a_session(proxy, false);
     test_loop loop(300s);

@@ -188,7 +188,8 @@ TEST_CASE("the simple lock under cuts: one holder at a time, nobody waits for ev
 
 TEST_CASE(
     "locks of every kind whose connection is cut within any answer, twice in quick succession: one contender, nothing "
-    "is left") {
+    "is left",
+    "[clear]") {
     test_server servers(3);
     fault_proxy first(servers.endpoint(0));
     fault_proxy second(servers.endpoint(1));

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -88,9 +87,6 @@ std::string networked_ensemble::impossible() {
 }
 
 networked_ensemble::networked_ensemble(std::chrono::milliseconds tick) : hosts_(size), deaf_(size), mute_(size) {
-    std::string pattern = (std::filesystem::temp_directory_path() / "zkasio-test.XXXXXX").string();
-    if (!::mkdtemp(pattern.data())) fail("mkdtemp");
-    dir_ = pattern;
     outside_ = this_network();
     try {
         hub_ = new_network();
@@ -117,7 +113,7 @@ networked_ensemble::networked_ensemble(std::chrono::milliseconds tick) : hosts_(
             const std::string n = std::to_string(i);
             std::vector<std::string> args{
                 "setpriv",      "--pdeathsig",        "KILL", ZKASIO_SOURCE_DIR "/scripts/zookeeper_server.sh",
-                dir_ + "/" + n, "10.213." + n + ".2", "2181", std::to_string(i + 1)};
+                dir_ / n, "10.213." + n + ".2", "2181", std::to_string(i + 1)};
             for (int k = 0; k < size; ++k)
                 args.push_back("server." + std::to_string(k + 1) + "=" + peer_address(k) + ":2888:3888");
             enter(hosts_[static_cast<std::size_t>(i)].network);
@@ -151,8 +147,6 @@ void networked_ensemble::end() noexcept {
     ::setns(outside_, CLONE_NEWNET);
     ::close(outside_);
     if (hub_ >= 0) ::close(hub_);
-    std::error_code ignored;
-    std::filesystem::remove_all(dir_, ignored);
 }
 
 std::string networked_ensemble::mode(int i) const {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "support/temporary_directory.hpp"
+
 #include <chrono>
 #include <string>
 #include <vector>
@@ -47,7 +49,7 @@ private:
     void route_between(int i, direction how, const std::string& verb);
     void end() noexcept;
 
-    std::string dir_;
+    temporary_directory dir_;
     int outside_ = -1, hub_ = -1;  // namespaces of this thread
     std::vector<host> hosts_;
     std::vector<bool> deaf_, mute_;

@@ -2,6 +2,7 @@
 
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "support/texts.hpp"
 
 #include <zkasio/operations.hpp>
 #include <zkasio/testing/detail/peer_network.hpp>
@@ -27,15 +28,6 @@
 namespace zkasio::test {
 namespace {
 
-std::string text_of_failure(const std::function<void()>& f) {
-    try {
-        f();
-    } catch (const std::exception& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
-}
-
 }  // namespace
 
 TEST_CASE("testing: ports are none of those that the kernel gives to connections", "[testing]") {
@@ -46,7 +38,7 @@ TEST_CASE("testing: ports are none of those that the kernel gives to connections
 }
 
 TEST_CASE("testing: what is no address is no address for a command either", "[testing]") {
-    CHECK(text_of_failure([] { testing::four_letter_command("localhost", "srvr"); })
+    CHECK(failure_of([] { testing::four_letter_command("localhost", "srvr"); })
               .find("\"localhost\" is no \"address:port\"") != std::string::npos);
 }
 
@@ -65,7 +57,7 @@ TEST_CASE("testing: a server may be paused twice, stopped while it is paused, an
     CHECK(server.ask("ruok").empty());
     server.stop();
     server.stop();
-    CHECK(text_of_failure([&] { server.resume(); }) == "testing::ensemble::resume: server 0 does not run");
+    CHECK(failure_of([&] { server.resume(); }) == "testing::ensemble::resume: server 0 does not run");
     server.start();
     CHECK(server.mode() == "standalone");
 }
@@ -82,8 +74,8 @@ TEST_CASE("testing: a whole ensemble is started again, one after another", "[tes
     CHECK_FALSE(servers.mode(0).empty());
     servers.start(1);
     CHECK(servers.mode(1) == "follower");
-    CHECK(text_of_failure([&] { servers.start(3); }) != "nothing was thrown");
-    CHECK(text_of_failure([&] { servers.address(3); }) != "nothing was thrown");
+    CHECK(failure_of([&] { servers.start(3); }) != "nothing was thrown");
+    CHECK(failure_of([&] { servers.address(3); }) != "nothing was thrown");
 }
 
 TEST_CASE("testing: servers are awaited, and the loop goes on meanwhile", "[testing]") {
@@ -169,7 +161,7 @@ TEST_CASE("testing: the address in an election's first message is replaced, what
 
 TEST_CASE("testing: servers that nobody can come between say so", "[testing]") {
     testing::ensemble servers(3);
-    CHECK(text_of_failure([&] { servers.isolate(0); }).find("give server_options::partitions()") != std::string::npos);
+    CHECK(failure_of([&] { servers.isolate(0); }).find("give server_options::partitions()") != std::string::npos);
 }
 
 TEST_CASE("testing: a leader that is cut off from the other servers is none any more", "[testing]") {

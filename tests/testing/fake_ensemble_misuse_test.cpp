@@ -1,6 +1,7 @@
 // What users may do to an ensemble in memory, and what they then rely on.
 
 #include "support/catch.hpp"
+#include "support/texts.hpp"
 
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/operations.hpp>
@@ -25,21 +26,11 @@ namespace {
 
 using namespace std::chrono_literals;
 using zkasio::client_options;
+using zkasio::test::failure_of;
+using zkasio::test::has;
 using zkasio::testing::fake_ensemble;
 
 client_options of_ten_seconds() { return client_options("zk1").session_timeout(10s); }
-
-template <class F>
-std::string what_it_throws(F f) {
-    try {
-        f();
-    } catch (const std::exception& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
-}
-
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -92,7 +83,7 @@ TEST_CASE("fake ensemble: a task ends, too, when something else throws", "[testi
     };
     asio::steady_timer later(ensemble.context(), 1s);
     later.async_wait([](std::error_code) { throw std::runtime_error("of a handler"); });
-    CHECK(what_it_throws([&] { ensemble.run(task); }) == "of a handler");
+    CHECK(failure_of([&] { ensemble.run(task); }) == "of a handler");
     CHECK(unwound);
     ensemble.run_for(1s);
     CHECK(ensemble.watches() == 0);
@@ -104,7 +95,7 @@ TEST_CASE("fake ensemble: a body that does not end when it is cancelled is kept"
     {
         auto captured = std::make_shared<int>(1);
         kept = captured;
-        const std::string text = what_it_throws([&] {
+        const std::string text = failure_of([&] {
             ensemble.run([&ensemble, captured = std::move(captured)]() -> asio::awaitable<void> {
                 for (int n = 0; n < 2000; ++n) {
                     asio::steady_timer timer(ensemble.context(), 1s);
@@ -127,14 +118,14 @@ TEST_CASE("fake ensemble: a body that does not end when it is cancelled is kept"
 TEST_CASE("fake ensemble: a test that hangs names its seed", "[testing]") {
     fake_ensemble ensemble(4711);
     const zkasio::client zk = ensemble.client(of_ten_seconds());
-    CHECK(has(what_it_throws([&] { ensemble.run(zkasio::testing::until_exists(zk, "/a", 2h), 1min); }), "seed 4711"));
+    CHECK(has(failure_of([&] { ensemble.run(zkasio::testing::until_exists(zk, "/a", 2h), 1min); }), "seed 4711"));
 }
 
 TEST_CASE("fake ensemble: it belongs to its thread", "[testing]") {
     fake_ensemble ensemble;
     const zkasio::client zk = ensemble.client(of_ten_seconds());
     std::string text;
-    std::thread([&] { text = what_it_throws([&] { ensemble.run_for(1s); }); }).join();
+    std::thread([&] { text = failure_of([&] { ensemble.run_for(1s); }); }).join();
     CHECK(has(text, "another thread"));
     ensemble.run(zk.connected());
     CHECK(ensemble.now() < 1s);
@@ -163,18 +154,18 @@ TEST_CASE("fake ensemble: what is refused about a part goes before what is refus
     ensemble.create("/a/b");
     ensemble.refuse("/", zkasio::zk_errc::no_auth);
     ensemble.refuse("/a", zkasio::zk_errc::bad_arguments);
-    CHECK(has(what_it_throws([&] { ensemble.run(zk.get("/a/b")); }), zkasio::make_error_code(
+    CHECK(has(failure_of([&] { ensemble.run(zk.get("/a/b")); }), zkasio::make_error_code(
         zkasio::zk_errc::bad_arguments).message()));
-    CHECK(has(what_it_throws([&] { ensemble.run(zk.get("/c")); }), zkasio::make_error_code(
+    CHECK(has(failure_of([&] { ensemble.run(zk.get("/c")); }), zkasio::make_error_code(
         zkasio::zk_errc::no_auth).message()));
 }
 
 TEST_CASE("fake ensemble: percentages are from 0 to 100", "[testing]") {
     fake_ensemble ensemble;
-    CHECK(has(what_it_throws([&] { ensemble.throttle(101); }), "fake_ensemble::throttle"));
-    CHECK(has(what_it_throws([&] { ensemble.lose_connections(-1); }), "fake_ensemble::lose_connections"));
-    CHECK(has(what_it_throws([&] { ensemble.step_time(-1s); }), "fake_ensemble::step_time"));
-    CHECK(has(what_it_throws([&] { ensemble.expire(zkasio::client(ensemble.get_executor(), "127.0.0.1:1")); }),
+    CHECK(has(failure_of([&] { ensemble.throttle(101); }), "fake_ensemble::throttle"));
+    CHECK(has(failure_of([&] { ensemble.lose_connections(-1); }), "fake_ensemble::lose_connections"));
+    CHECK(has(failure_of([&] { ensemble.step_time(-1s); }), "fake_ensemble::step_time"));
+    CHECK(has(failure_of([&] { ensemble.expire(zkasio::client(ensemble.get_executor(), "127.0.0.1:1")); }),
               "not one of this ensemble"));
 }
 
@@ -213,7 +204,7 @@ TEST_CASE("fake ensemble: containers go again and again, and ephemeral nodes hav
         CHECK_FALSE(ensemble.exists("/c"));
     }
     ensemble.run(zk.create("/e", "", zkasio::create_options().mode(zkasio::create_mode::ephemeral)));
-    CHECK(has(what_it_throws([&] { ensemble.create("/e/x"); }), "fake_ensemble::create /e/x"));
+    CHECK(has(failure_of([&] { ensemble.create("/e/x"); }), "fake_ensemble::create /e/x"));
 }
 
 TEST_CASE("waits: of a node that has gone there are no children, whenever it goes", "[testing]") {

@@ -1,6 +1,7 @@
 // What somebody reads whose test is wrong, or hangs.
 
 #include "support/catch.hpp"
+#include "support/texts.hpp"
 
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
@@ -24,19 +25,9 @@
 namespace {
 
 using namespace std::chrono_literals;
+using zkasio::test::failure_of;
+using zkasio::test::has;
 using zkasio::testing::fake_ensemble;
-
-template <class F>
-std::string text_of(F f) {
-    try {
-        f();
-    } catch (const std::exception& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
-}
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 asio::awaitable<void> keep_lock(zkasio::client zk, std::string path) {
     const zkasio::mutex lock(zk, path);
@@ -57,13 +48,13 @@ TEST_CASE("fake ensemble: a test that hangs ends, and says who waits for what", 
         const std::shared_ptr<void> at_end(nullptr, [&](void*) { unwound = true; });
         co_await keep_lock(second, "/locks/a");
     };
-    const std::string text = text_of([&] { ensemble.run(task); });
+    const std::string text = failure_of([&] { ensemble.run(task); });
     INFO(text);
     CHECK(unwound);
-    CHECK(contains(text, "has not ended: it is 3601.0"));
-    CHECK(contains(text, "client 1: connected, session 0x"));
-    CHECK(contains(text, "watches /locks/a/"));
-    CHECK(contains(text, "what happened last"));
+    CHECK(has(text, "has not ended: it is 3601.0"));
+    CHECK(has(text, "client 1: connected, session 0x"));
+    CHECK(has(text, "watches /locks/a/"));
+    CHECK(has(text, "what happened last"));
     ensemble.run_for(1s);
     CHECK(ensemble.children("/locks/a").size() == 1);
 }
@@ -72,31 +63,31 @@ TEST_CASE("fake ensemble: a loop that is never idle is noticed", "[testing]") {
     fake_ensemble ensemble;
     std::function<void()> again = [&] { asio::post(ensemble.context(), again); };
     again();
-    const std::string text = text_of([&] { ensemble.run(ensemble.client().connected()); });
-    CHECK(contains(text, "the loop is never idle"));
+    const std::string text = failure_of([&] { ensemble.run(ensemble.client().connected()); });
+    CHECK(has(text, "the loop is never idle"));
 }
 
 TEST_CASE("fake ensemble: mistakes have names", "[testing]") {
     fake_ensemble ensemble;
     const zkasio::client zk = ensemble.client();
-    CHECK(text_of([] { fake_ensemble another; }) ==
+    CHECK(failure_of([] { fake_ensemble another; }) ==
           "this thread has a virtual clock already: there can be one at a time");
     asio::io_context other;
-    CHECK(contains(text_of([&] { ensemble.client(other.get_executor()); }), "the executor is not of this ensemble"));
+    CHECK(has(failure_of([&] { ensemble.client(other.get_executor()); }), "the executor is not of this ensemble"));
     const zkasio::client foreign(other, "127.0.0.1:1");
-    CHECK(contains(text_of([&] { ensemble.cut(foreign); }), "the client is not one of this ensemble"));
-    CHECK(contains(text_of([&] { ensemble.expire(zk); }), "the client has no session that lives"));
-    CHECK(contains(text_of([&] { ensemble.create("a"); }), "fake_ensemble::create a"));
+    CHECK(has(failure_of([&] { ensemble.cut(foreign); }), "the client is not one of this ensemble"));
+    CHECK(has(failure_of([&] { ensemble.expire(zk); }), "the client has no session that lives"));
+    CHECK(has(failure_of([&] { ensemble.create("a"); }), "fake_ensemble::create a"));
     const auto nested = [&]() -> asio::awaitable<void> {
         ensemble.run_for(1s);
         co_return;
     };
-    CHECK(contains(text_of([&] { ensemble.run(nested); }), "while it runs"));
+    CHECK(has(failure_of([&] { ensemble.run(nested); }), "while it runs"));
     const auto fails = []() -> asio::awaitable<void> {
         throw std::runtime_error("of the task");
         co_return;
     };
-    CHECK(text_of([&] { ensemble.run(fails); }) == "of the task");
+    CHECK(failure_of([&] { ensemble.run(fails); }) == "of the task");
     ensemble.run(zk.connected());  // as before
 }
 
@@ -142,15 +133,15 @@ TEST_CASE("waits: what was there instead is in the message", "[testing]") {
     ensemble.create("/a/x");
     ensemble.create("/a/y");
     const auto before = ensemble.now();
-    CHECK(contains(text_of([&] { ensemble.run(zkasio::testing::until_empty(zk, "/a", 5s)); }),
+    CHECK(has(failure_of([&] { ensemble.run(zkasio::testing::until_empty(zk, "/a", 5s)); }),
                    "(after 5 s; it has 2 children: x, y)"));
     CHECK(ensemble.now() - before >= 5s);
     CHECK(ensemble.now() - before < 6s);
-    CHECK(contains(text_of([&] { ensemble.run(zkasio::testing::until_exists(zk, "/b", 5s)); }), "it does not exist"));
+    CHECK(has(failure_of([&] { ensemble.run(zkasio::testing::until_exists(zk, "/b", 5s)); }), "it does not exist"));
     ensemble.hold_down(zk);
-    const std::string text = text_of([&] { ensemble.run(zkasio::testing::until_gone(zk, "/a", 1min)); });
+    const std::string text = failure_of([&] { ensemble.run(zkasio::testing::until_gone(zk, "/a", 1min)); });
     INFO(text);
-    CHECK(contains(text, "(after 60 s; "));
-    CHECK(contains(text, "not connected"));
+    CHECK(has(text, "(after 60 s; "));
+    CHECK(has(text, "not connected"));
     CHECK(ensemble.watches() == 0);
 }

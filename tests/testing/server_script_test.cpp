@@ -1,6 +1,7 @@
 // scripts/zookeeper_server.sh starts servers as the testing kit does.
 
 #include "support/catch.hpp"
+#include "support/temporary_directory.hpp"
 
 #include <zkasio/testing/ensemble.hpp>
 
@@ -9,7 +10,6 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -20,20 +20,13 @@ namespace fs = std::filesystem;
 // A directory with a program that stands in for Java: it writes down what it was called with, and ends.
 struct not_java {
     not_java() {
-        std::string pattern = (fs::temp_directory_path() / "zkasio-test.XXXXXX").string();
-        if (!::mkdtemp(pattern.data())) throw std::runtime_error("mkdtemp");
-        dir = pattern;
-        std::ofstream(dir + "/java") << "#!/bin/sh\nfor arg; do echo \"$arg\"; done > " << dir
-                                     << "/args\nfor last; do :; done\ncp \"$last\" " << dir << "/zoo.cfg\n";
-        fs::permissions(dir + "/java", fs::perms::owner_all);
-    }
-    ~not_java() {
-        std::error_code ignored;
-        fs::remove_all(dir, ignored);
+        std::ofstream(dir / "java") << "#!/bin/sh\nfor arg; do echo \"$arg\"; done > " << dir.path()
+                                     << "/args\nfor last; do :; done\ncp \"$last\" " << dir.path() << "/zoo.cfg\n";
+        fs::permissions(dir / "java", fs::perms::owner_all);
     }
     // In any order, and without what is different each time: directories and ports.
     std::vector<std::string> lines_of(const std::string& file) const {
-        std::ifstream in(dir + "/" + file);
+        std::ifstream in(dir / file);
         std::vector<std::string> lines;
         for (std::string line; std::getline(in, line);) {
             for (const std::string key : {"dataDir=", "clientPort=", "secureClientPort="})
@@ -44,7 +37,7 @@ struct not_java {
         std::sort(lines.begin(), lines.end());
         return lines;
     }
-    std::string dir;
+    const zkasio::test::temporary_directory dir;
 };
 
 }  // namespace
@@ -54,15 +47,15 @@ TEST_CASE("testing: the script and the kit start servers with the same configura
     for (const bool tls : {false, true}) {
         INFO((tls ? "with" : "without") << " TLS");
         const not_java java;
-        auto options = zkasio::testing::server_options().java(java.dir + "/java");
+        auto options = zkasio::testing::server_options().java(java.dir / "java");
         if (tls) options.tls("/key", "/ca").line("ssl.clientAuth=want");
         CHECK_THROWS_AS(zkasio::testing::ensemble(1, options), std::runtime_error);  // it has ended
         const auto args = java.lines_of("args"), configuration = java.lines_of("zoo.cfg");
         CHECK(configuration.size() > 8);
         const std::string environment =
             tls ? "TLS_PORT=1 TLS_KEY=/key TLS_CA=/ca TLS_LINES=ssl.clientAuth=want " : "";
-        const std::string command = environment + "PATH=" + java.dir + ":$PATH " ZKASIO_SOURCE_DIR
-                                    "/scripts/zookeeper_server.sh " + java.dir + "/server 127.0.0.1 2181";
+        const std::string command = environment + "PATH=" + java.dir.path() + ":$PATH " ZKASIO_SOURCE_DIR
+                                    "/scripts/zookeeper_server.sh " + java.dir.path() + "/server 127.0.0.1 2181";
         REQUIRE(std::system(command.c_str()) == 0);
         CHECK(java.lines_of("args") == args);
         CHECK(java.lines_of("zoo.cfg") == configuration);

@@ -2,6 +2,7 @@
 
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "support/texts.hpp"
 
 #include <zkasio/operations.hpp>
 #include <zkasio/testing/ensemble.hpp>
@@ -17,15 +18,6 @@
 
 namespace zkasio::test {
 namespace {
-
-std::string failure_of(const std::function<void()>& f) {
-    try {
-        f();
-    } catch (const std::exception& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
-}
 
 }  // namespace
 

@@ -7,12 +7,7 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
-#include <filesystem>
 #include <stdexcept>
-#include <system_error>
-
-#include <cerrno>
-#include <cstdlib>
 
 namespace zkasio::test {
 namespace {
@@ -30,16 +25,6 @@ void extend(X509* certificate, X509* issuer, int kind, const std::string& value)
 }
 
 }  // namespace
-
-temporary_directory::temporary_directory() {
-    path_ = (std::filesystem::temp_directory_path() / "zkasio-tls.XXXXXX").string();
-    if (!::mkdtemp(path_.data())) throw std::system_error(errno, std::generic_category(), "mkdtemp");
-}
-
-temporary_directory::~temporary_directory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-}
 
 void certificate_authority::deleter::operator()(EVP_PKEY* k) const noexcept { ::EVP_PKEY_free(k); }
 void certificate_authority::deleter::operator()(X509* c) const noexcept { ::X509_free(c); }

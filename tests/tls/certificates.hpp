@@ -1,5 +1,7 @@
 #pragma once
 
+#include "support/temporary_directory.hpp"
+
 #include <openssl/types.h>
 
 #include <chrono>
@@ -8,19 +10,6 @@
 #include <string_view>
 
 namespace zkasio::test {
-
-/// A directory that goes with the object.
-class temporary_directory {
-public:
-    temporary_directory();
-    ~temporary_directory();
-    temporary_directory(const temporary_directory&) = delete;
-    temporary_directory& operator=(const temporary_directory&) = delete;
-    std::string operator/(std::string_view name) const { return path_ + '/' + std::string(name); }
-
-private:
-    std::string path_;
-};
 
 /// Signs certificates for a test, valid for an hour; keys and certificates are files in a directory of its own.
 class certificate_authority {

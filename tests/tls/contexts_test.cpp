@@ -1,5 +1,6 @@
 // The contexts that connections are made with: of files that change, and of functions that do as they like.
 
+#include "support/temporary_directory.hpp"
 #include "support/test_client.hpp"
 #include "tls/certificates.hpp"
 #include "tls/tls_terminator.hpp"

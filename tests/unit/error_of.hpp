@@ -1,11 +1,11 @@
 #pragma once
 
 #include "support/catch.hpp"
+#include "support/texts.hpp"
 
 #include <zkasio/error.hpp>
 
 #include <optional>
-#include <string_view>
 
 namespace zkasio::test {
 
@@ -26,7 +26,5 @@ std::error_code code_thrown_by(Call call) {
     const std::optional<error> e = error_of(call);
     return e ? e->code() : std::error_code();
 }
-
-inline bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 }  // namespace zkasio::test
