@@ -52,6 +52,7 @@ public:
     // Accepts a connection, checks that it begins with a handshake, and answers that, the last byte on its own.
     void shake_hands() {
         socket_ = acceptor_.accept();
+        socket_.set_option(asio::socket_base::send_buffer_size(1 << 20));  // as much as the system lets us have
         std::array<unsigned char, 49> request{};
         asio::read(socket_, asio::buffer(request));
         clean = clean && request[0] == 0 && request[1] == 0 && request[2] == 0 && request[3] == request.size() - 4;

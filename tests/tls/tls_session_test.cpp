@@ -38,6 +38,19 @@ TEST_CASE("a client whose certificate is accepted reads, writes, watches and clo
     with_client(options(server.address()).tls(server.files()), body);
 }
 
+TEST_CASE("a session through TLS is expired by another client that connects as its own does") {
+    const tls_server server;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session before = co_await zk.current_session();
+        session_events events = zk.events();
+        co_await expire_session(zk);
+        co_await until_session(events, session_state::expired);
+        const session after = co_await zk.current_session();
+        CHECK(after.id() != before.id());
+    };
+    with_client(options(server.address()).tls(server.files()), body);
+}
+
 TEST_CASE("a client's certificate is who it is, in ACLs of the scheme x509") {
     const tls_server server;
     test_loop loop;

@@ -104,8 +104,9 @@ asio::awaitable<void> until(std::string operation, client zk, std::string path, 
 asio::awaitable<void> take_over_and_close(const client* victim, std::string* trouble) {
     const session_credentials stolen = co_await victim->credentials();
     const auto executor = co_await asio::this_coro::executor;
-    const client_options options =
-        client_options(victim->options().servers()).session_timeout(victim->options().session_timeout());
+    // As the victim connects, but unheard by those who listen to the victim.
+    client_options options = victim->options();
+    options.log(nullptr).observer(nullptr);
     // The victim reconnects at once and throws the thief out again: so try until the thief was quicker.
     for (;;) {
         client_options resuming = options;
