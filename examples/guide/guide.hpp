@@ -14,3 +14,4 @@ void guide_cancellation(std::string servers);
 void guide_fencing(std::string servers);
 void guide_operating(std::string servers);
 void guide_coming_from(std::string servers);
+void guide_recipes(std::string servers);

@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
     const std::map<std::string, void (*)(std::string)> parts = {
         {"starting", guide_starting},        {"sessions", guide_sessions},   {"threads", guide_threads},
         {"fencing", guide_fencing},          {"operating", guide_operating}, {"coming-from", guide_coming_from},
-        {"cancellation", guide_cancellation}};
+        {"cancellation", guide_cancellation}, {"recipes", guide_recipes}};
     const std::string servers = argc > 1 ? argv[1] : "127.0.0.1:2181";
     try {
         for (int i = 2; i < argc; ++i) parts.at(argv[i])(servers);

@@ -116,7 +116,7 @@ zkasio::session_loop show_session(zkasio::client zk) {
 // [careful]
 zkasio::client_options careful(std::string servers) {
     return zkasio::client_options(servers)
-        .session_timeout(30s)                         // outages of up to about this are survived
+        .session_timeout(30s)                         // the session survives outages of up to about this
         .suspension(zkasio::suspension_policy::lose)  // a lost connection is a lost lock, at once
         .connection_timeout(5s);                      // an operation that cannot be sent fails after this
 }

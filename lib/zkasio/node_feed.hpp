@@ -23,7 +23,8 @@ struct feed_state;
 /// What a node_feed is asked to read. Each leaves a watch.
 enum class node_read {
     data,      ///< data and stat; the watch is about both, and about the removal of the node
-    stat,      ///< the same without the data; needs no permission, and watches for a missing node too
+    stat,      ///< the same without the data, for which servers before 3.8.4 want no permission; watches for a missing
+               ///< node too
     children,  ///< the names of the children; the watch is about them, and about the removal of the node
 };
 

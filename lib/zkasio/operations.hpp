@@ -127,7 +127,8 @@ public:
     pending_create start_create(std::string path, bytes data, create_options options) const;
     pending_children start_children(std::string path) const;
     pending_data start_get(std::string path) const;
-    /// Its stat, without data; needs no permission. That the node does not exist is an error: zk_errc::no_node.
+    /// Its stat, without data; from 3.8.4 and 3.9.2 on servers want the permission to read the node, before that none.
+    /// That the node does not exist is an error: zk_errc::no_node.
     pending_data start_exists(std::string path) const;
     pending_watched_data start_get_and_watch(std::string path) const;
 

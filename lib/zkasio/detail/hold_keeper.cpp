@@ -174,8 +174,8 @@ void hold_keeper::heartbeat_answered(session_record& s, const checked_nodes& che
 }
 
 // What a write is worth for the lease depends on what was answered before it. So while nothing else is sent, this is: a
-// read that needs no permission, and below a chroot no node. The library's own pings, whose times nobody knows, have
-// nothing left to do.
+// read whose answer counts whatever it says, that there is no such node below a chroot, or no permission. The library's
+// own pings, whose times nobody knows, have nothing left to do.
 void hold_keeper::read_when_idle(time_point now) {
     if (now < own_read_due()) return;
     ++own_reads_;

@@ -48,7 +48,9 @@ private:
 /// queues.
 ///
 /// The guard stands for all of them: lost as soon as one is, and for the same reason; commit() checks all, token() is
-/// the largest.
+/// the largest. In one transaction all have the same. Where they are taken one after another, somebody who waited for
+/// one of them alone may get it next with a smaller token: whatever compares tokens refuses him until he has given it
+/// back and acquired it again.
 ///
 /// path() is that of all, in order, separated by commas: for messages. acquire() fails with what the first that fails
 /// fails with; with errc::invalid_argument when there is no lock in it, when they are not of this client, and for an

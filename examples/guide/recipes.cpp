@@ -1,0 +1,152 @@
+// docs/recipes.md: who is there, work that is divided, nodes in memory.
+#include "guide.hpp"
+
+#include <zkasio/cache/children_cache.hpp>
+#include <zkasio/client.hpp>
+#include <zkasio/membership/group.hpp>
+#include <zkasio/membership/partitioner.hpp>
+#include <zkasio/membership/persistent_node.hpp>
+#include <zkasio/task_scope.hpp>
+
+#include <asio/awaitable.hpp>
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <iostream>
+#include <string>
+
+using namespace std::chrono_literals;
+
+namespace recipes_page {
+namespace {
+
+// [group]
+asio::awaitable<zkasio::group_membership> appear(zkasio::client zk, std::string id, std::string address) {
+    const zkasio::group servers(zk, "/guide/servers");
+    co_return co_await servers.join(id, address);  // there until this object is destroyed, or leave()s
+}
+
+asio::awaitable<void> until_there(zkasio::client zk, std::size_t how_many) {
+    const zkasio::group_observer servers = zkasio::group(zk, "/guide/servers").observe();
+    for (;;) {
+        const zkasio::group_view now = co_await servers.next();  // at first, and after each change
+        for (const zkasio::member_info& m : now.members) std::cout << m.id << " at " << m.data << "\n";
+        if (now.current && now.members.size() >= how_many) break;  // not current: what was known before a cut
+    }
+}
+// [/group]
+
+// [node]
+// Stands for as long as what is returned lives: anew in each session, and when somebody has removed it.
+zkasio::persistent_node open_sign(const zkasio::client& zk, std::string text) {
+    return zkasio::persistent_node(zk, "/guide/open", text);
+}
+// [/node]
+
+// [partitioner]
+// In each of several processes: together they serve all shards, and each shard is served by one of them.
+zkasio::partitioner shards_of(const zkasio::client& zk) {
+    zkasio::partitioner_options how;
+    how.settle(100ms);  // after who came or went last, they are divided anew; 1 s unless told otherwise
+    return zkasio::partitioner(zk, "/guide/shards", {"north", "south", "west"}, how);
+}
+
+asio::awaitable<void> serve(zkasio::partitioner shards) {
+    auto body = [](zkasio::held_partition& shard) -> asio::awaitable<void> {
+        std::cout << "serving " << shard.name() << ", with token " << shard.token().value() << "\n";
+        asio::steady_timer work(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
+        co_await work.async_wait(asio::use_awaitable);  // throws when the shard is lost, or for another process now
+    };
+    co_await shards.run(body);  // one body for each shard that is ours, until this is cancelled
+}
+// [/partitioner]
+
+asio::awaitable<void> serve_until_all_are_ours(zkasio::client zk) {
+    const zkasio::partitioner shards = shards_of(zk);
+    auto scope = [&](zkasio::task_scope& tasks) -> asio::awaitable<void> {
+        tasks.spawn(serve(shards));
+        while (shards.owned().size() < 3) co_await zk.sync();
+        tasks.cancel();
+    };
+    co_await zkasio::with_task_scope(scope);
+    co_await zk.idle();
+}
+
+// [cache]
+// Which shard a customer is at: a node for each customer.
+class customers {
+public:
+    explicit customers(const zkasio::client& zk) : nodes_(zk, "/guide/customers") {}
+
+    asio::awaitable<void> ready() const { return nodes_.ready(); }
+    zkasio::cache_changes changes() const { return nodes_.changes(); }
+
+    std::string shard_of(const std::string& customer) const {  // on any thread, for each request
+        const zkasio::cached_node node = nodes_.snapshot().find(customer);
+        return node ? node.data() : "nowhere";
+    }
+
+private:
+    zkasio::children_cache nodes_;
+};
+// [/cache]
+
+// [changes]
+asio::awaitable<void> print_moves(zkasio::cache_changes changes, int moves) {
+    while (moves > 0) {
+        const zkasio::cache_update update = co_await changes.next();
+        if (update.look_again) continue;  // at first, and for who has fallen far behind: see update.now
+        for (const zkasio::node_delta& d : update.changes) {
+            std::cout << d.path << ": " << d.before.data() << " -> " << d.after.data() << "\n";  // "": no node
+            --moves;
+        }
+    }
+}
+// [/changes]
+
+asio::awaitable<void> in_memory(zkasio::client zk) {
+    zkasio::create_options with_parents;
+    with_parents.parents(zkasio::missing_parents::create_persistent);
+    co_await zk.create_or_set("/guide/customers/alice", "north", with_parents);
+    const customers all(zk);
+    co_await all.ready();
+    expect(all.shard_of("alice") == "north", "the cache has read the node");
+    expect(all.shard_of("nobody") == "nowhere", "and there is no other one");
+    const zkasio::cache_changes changes = all.changes();
+    co_await changes.next();  // all there is
+    co_await zk.set("/guide/customers/alice", "south");
+    co_await print_moves(changes, 1);
+    expect(all.shard_of("alice") == "south", "what changes is here soon after");
+}
+
+asio::awaitable<void> in_coroutines(zkasio::client zk) {
+    {
+        const zkasio::group_membership a = co_await appear(zk, "a", "10.0.0.7:80");
+        const zkasio::group_membership b = co_await appear(zk, "b", "10.0.0.8:80");
+        co_await until_there(zk, 2);
+    }
+    const zkasio::persistent_node sign = open_sign(zk, "until 18:00");
+    co_await sign.created();
+    co_await sign.set_data("until 17:00");
+    const zkasio::node_data read = co_await zk.get(sign.path());
+    expect(read.data == "until 17:00", "the sign stands");
+    co_await sign.leave();
+    co_await serve_until_all_are_ours(zk);
+    co_await in_memory(zk);
+    co_await zk.close();
+}
+
+}  // namespace
+}  // namespace recipes_page
+
+void guide_recipes(std::string servers) {
+    asio::io_context io;
+    const zkasio::client zk(io, zkasio::client_options(servers).session_timeout(10s));
+    asio::co_spawn(io, recipes_page::in_coroutines(zk), rethrow);
+    io.run();
+}
