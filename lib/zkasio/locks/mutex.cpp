@@ -11,7 +11,8 @@ using namespace lock_detail;
 mutex::mutex(client zk, std::string path, mutex_options options) : lockable(std::move(zk), std::move(path)) {
     check_directory("mutex", this->path());
     queue_names names(options.names(), options.names().mutex_marker(), {}, this->path());
-    spec_ = std::make_shared<const lock_spec>(this->path(), std::move(names), options.data(), options.acl());
+    spec_ = std::make_shared<const lock_spec>(this->path(), std::move(names), options.data(), options.acl(),
+                                              options.names().directory_stays());
 }
 
 lock_attempt mutex::attempts(acquire_options how) const {

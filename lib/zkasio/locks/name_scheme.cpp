@@ -7,17 +7,18 @@
 namespace zkasio {
 
 name_scheme::name_scheme(std::string prefix, bool dashes, std::string separator, std::string mutex, std::string write,
-                         std::string read)
+                         std::string read, bool directory_stays)
     : prefix_(std::move(prefix)),
       dashes_(dashes),
       separator_(std::move(separator)),
       mutex_(std::move(mutex)),
       write_(std::move(write)),
-      read_(std::move(read)) {}
+      read_(std::move(read)),
+      directory_stays_(directory_stays) {}
 
 name_scheme name_scheme::curator() { return {"_c_", true, "-", "lock-", "__WRIT__", "__READ__"}; }
 name_scheme name_scheme::curator_latch() { return {"_c_", true, "-", "latch-", "latch-", ""}; }
-name_scheme name_scheme::kazoo() { return {"", false, "", "__lock__", "__lock__", "__rlock__"}; }
+name_scheme name_scheme::kazoo() { return {"", false, "", "__lock__", "__lock__", "__rlock__", true}; }
 
 name_scheme name_scheme::custom(std::string prefix, std::string exclusive, std::string shared) {
     const auto refuse = [&](std::string_view why) {

@@ -21,7 +21,8 @@ public:
 
     /// kazoo's: `<32 hex digits>__lock__<sequence>`; readers: `__rlock__`. (kazoo sees Curator's names too, when it is
     /// given `extra_lock_patterns=["-lock-"]`.) Up to 2.8 kazoo's ReadLock also waits for writers behind it
-    /// (kazoo#649): with a writer of ours there, both wait until one gives up.
+    /// (kazoo#649): with a writer of ours there, both wait until one gives up. kazoo makes sure of a lock's directory
+    /// once, so it is created to stay, and not as a container.
     static name_scheme kazoo();
 
     /// Your own: `<prefix><uuid><marker><sequence>`.
@@ -41,15 +42,17 @@ public:
     const std::string& write_marker() const noexcept { return write_; }
     const std::string& read_marker() const noexcept { return read_; }
     bool dashes() const noexcept { return dashes_; }  ///< in the uuid
+    bool directory_stays() const noexcept { return directory_stays_; }  ///< when nobody has used it for a while
 
 private:
     name_scheme(std::string prefix, bool dashes, std::string separator, std::string mutex, std::string write,
-                std::string read);
+                std::string read, bool directory_stays = false);
 
     std::string prefix_;
     bool dashes_;
     std::string separator_;
     std::string mutex_, write_, read_;
+    bool directory_stays_;
 };
 
 }  // namespace zkasio

@@ -39,7 +39,8 @@ shared_mutex::shared_mutex(client zk, std::string path, shared_mutex_options opt
     if (scheme.read_marker().empty())
         throw error(errc::invalid_argument, "shared_mutex", directory, "this name_scheme has no marker for readers");
     queue_names names(scheme, scheme.write_marker(), scheme.read_marker(), directory);
-    spec_ = std::make_shared<const lock_spec>(directory, std::move(names), options.data(), options.acl());
+    spec_ = std::make_shared<const lock_spec>(directory, std::move(names), options.data(), options.acl(),
+                                              scheme.directory_stays());
 }
 
 shared_mutex_side shared_mutex::as(lock_kind kind) const {

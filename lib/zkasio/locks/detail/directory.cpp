@@ -10,9 +10,11 @@ void check_directory(std::string_view recipe, const std::string& path) {
     if (!problem.empty()) throw error(errc::invalid_path, recipe, path, problem);
 }
 
-asio::awaitable<void> make_directory(session on, std::string path, acl entries) {
+asio::awaitable<void> make_directory(session on, std::string path, acl entries, bool stays) {
     create_options options;
-    options.mode(create_mode::container).parents(missing_parents::create_container).acl(std::move(entries));
+    options.mode(stays ? create_mode::persistent : create_mode::container)
+        .parents(stays ? missing_parents::create_persistent : missing_parents::create_container)
+        .acl(std::move(entries));
     back_off pauses = on.make_back_off();
     for (std::error_code failed;; failed.clear()) {
         try {
@@ -26,6 +28,10 @@ asio::awaitable<void> make_directory(session on, std::string path, acl entries) 
         if (failed != condition::retryable) co_return;
         co_await pauses.pause();
     }
+}
+
+asio::awaitable<void> make_directory(session on, lock_spec_ptr of) {
+    return make_directory(std::move(on), of->directory, of->node.acl(), of->directory_stays);
 }
 
 }  // namespace zkasio::lock_detail

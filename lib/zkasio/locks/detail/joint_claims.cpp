@@ -62,7 +62,7 @@ asio::awaitable<std::vector<std::string>> create_all(session on, std::vector<acq
     }
     if (again) co_await pauses.pause();
     if (orphan)
-        for (const acquire_request& w : requests) co_await make_directory(on, w.spec->directory, w.spec->node.acl());
+        for (const acquire_request& w : requests) co_await make_directory(on, w.spec);
     co_return paths;
 }
 

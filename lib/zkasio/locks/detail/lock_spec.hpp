@@ -12,17 +12,19 @@ namespace zkasio::lock_detail {
 /// A lock: the directory of its queue, and what the nodes of our contenders look like there. Shared by all who acquire
 /// the lock through one object. What does not change is made here once and not for each contender.
 struct lock_spec {
-    lock_spec(std::string where, queue_names n, std::string d, acl entries)
+    lock_spec(std::string where, queue_names n, std::string d, acl entries, bool stays = false)
         : directory(std::move(where)),
           names(std::move(n)),
           data(std::move(d)),
           node(std::move(create_options().mode(create_mode::ephemeral_sequential).acl(std::move(entries)))),
-          key("lock_queue " + names.key() + ' ' + directory) {}
+          key("lock_queue " + names.key() + ' ' + directory),
+          directory_stays(stays) {}
     std::string directory;
     queue_names names;
     std::string data;
     create_options node;  // how a contender's node is created
     std::string key;      // of the lock's queue among a session's locals
+    bool directory_stays;
 };
 using lock_spec_ptr = std::shared_ptr<const lock_spec>;
 

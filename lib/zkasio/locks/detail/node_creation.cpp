@@ -80,13 +80,14 @@ void node_creation::after_making_directory(const contender_ptr& c) {
     queue_.order().forget();  // G6: without a directory there is no queue
     without_directory_.push_back(c);
     if (!std::exchange(making_directory_, true))
-        queue_.on().run_in_background(make_directory_for_all(queue_.shared_from_this(), c->asked.spec->node.acl()));
+        queue_.on().run_in_background(make_directory_for_all(queue_.shared_from_this(), c->asked.spec));
 }
 
-asio::awaitable<void> node_creation::make_directory_for_all(std::shared_ptr<lock_queue> keeps_this_alive, acl entries) {
+asio::awaitable<void> node_creation::make_directory_for_all(std::shared_ptr<lock_queue> keeps_this_alive,
+                                                            lock_spec_ptr spec) {
     std::exception_ptr failed;
     try {
-        co_await make_directory(keeps_this_alive->on(), keeps_this_alive->directory(), std::move(entries));
+        co_await make_directory(keeps_this_alive->on(), std::move(spec));
     } catch (...) {
         failed = std::current_exception();
     }

@@ -30,7 +30,7 @@ private:
     void answered(const contender_ptr& c);
     void after_pause(const contender_ptr& c);
     void after_making_directory(const contender_ptr& c);
-    asio::awaitable<void> make_directory_for_all(std::shared_ptr<lock_queue> keeps_this_alive, acl entries);
+    asio::awaitable<void> make_directory_for_all(std::shared_ptr<lock_queue> keeps_this_alive, lock_spec_ptr spec);
 
     lock_queue& queue_;
     std::vector<contender_ptr> throttled_;

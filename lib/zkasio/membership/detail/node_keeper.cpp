@@ -145,7 +145,11 @@ asio::awaitable<bool> node_keeper::find_lost(std::shared_ptr<node_keeper> self, 
 asio::awaitable<void> node_keeper::wait_for_parent(std::shared_ptr<node_keeper> self, session on,
                                                    one_shot_event wish) {
     const pending_data root = on.start_exists("/");
-    co_await root.result();
+    try {
+        co_await root.result();
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_auth) throw;  // servers from 3.8.4 on: it exists, and may not be read
+    }
     auto pause = [&] { return self->pauses_->pause(); };
     co_await wish.run_until(pause);
 }
