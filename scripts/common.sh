@@ -76,7 +76,6 @@ build_ahead() { # PRESET [TARGET...]
     nice -n $((13 + 3 * ${#built_ahead[@]})) ninja -C "$root/build/$preset" \
         -j $((($(nproc) + 1) / 2)) "$@" > "$work/build-$preset.log" 2>&1 &
     built_ahead[$preset]=$!
-    started+=($!)
 }
 until_built() { # PRESET
     say "building ($1)"
@@ -84,15 +83,17 @@ until_built() { # PRESET
     tail -n 1 "$work/build-$1.log"
 }
 
-# Everything that was started ends with the script, by its id, also on failure and Ctrl-C.
-started=()
+# Everything that was started in the background and still runs ends with the script, by its id, also on failure and
+# Ctrl-C. What has ended is no longer a job: its id may be somebody else's by now.
 work=$(mktemp -d "${TMPDIR:-/tmp}/zkasio.XXXXXX")
 clean_up() {
-    local status=$? pid
-    set +e  # what has ended already is no reason to leave the rest
-    trap - EXIT INT TERM
-    for pid in "${started[@]}"; do kill -CONT "$pid" 2> /dev/null; kill "$pid" 2> /dev/null; done
-    for pid in "${started[@]}"; do wait "$pid" 2> /dev/null; done
+    local status=$? pid running
+    set +e  # what ends in this moment is no reason to leave the rest
+    trap - EXIT
+    trap '' INT TERM  # nor is another Ctrl-C
+    running=$(jobs -pr)
+    for pid in $running; do kill -CONT "$pid" 2> /dev/null; kill "$pid" 2> /dev/null; done
+    for pid in $running; do wait "$pid" 2> /dev/null; done
     rm -rf --one-file-system "$work"  # never into what may still be mounted in a root there
     exit "$status"
 }
@@ -100,12 +101,14 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-free_port() {
-    local port
+# Different ones, below those that the kernel gives to clients.
+free_ports() { # ADDRESS COUNT
+    local port free=()
     for port in $(shuf -i 20000-30000 -n 50); do
-        (exec 3<> "/dev/tcp/$1/$port") 2> /dev/null || { echo "$port"; return; }
+        (exec 3<> "/dev/tcp/$1/$port") 2> /dev/null || free+=("$port")
+        [ ${#free[@]} -lt "$2" ] || { echo "${free[@]}"; return; }
     done
-    die "no free port on $1"
+    die "no $2 free ports on $1"
 }
 
 # With a limit: a server that is asked in the very moment in which it starts sometimes never answers.
@@ -124,28 +127,27 @@ wait_for_server() { # ADDRESS PORT DIR PID
     die "the ZooKeeper server on $1:$2 does not answer"
 }
 
-# Starts COUNT servers (1 or 3) and sets `servers` to their connect string.
-start_servers() {
-    local count=$1 i port address lines=() ports=()
+# Sets `servers` to their connect string.
+start_servers() { # 1|3
+    local count=$1 i address free port followers elections ports=() lines=() member pids=()
     say "starting $count throw-away ZooKeeper server$([ "$count" = 1 ] || echo s)"
     servers=
     for i in $(seq "$count"); do
         address=127.0.0.$i
-        ports+=("$(free_port "$address")")
-        [ "$count" = 1 ] || lines+=("server.$i=$address:$(free_port "$address"):$(free_port "$address")")
+        free=$(free_ports "$address" 3)
+        read -r port followers elections <<< "$free"
+        ports+=("$port")
+        lines+=("server.$i=$address:$followers:$elections")
     done
     for i in $(seq "$count"); do
-        address=127.0.0.$i port=${ports[i - 1]}
-        if [ "$count" = 1 ]; then
-            "$root/scripts/zookeeper_server.sh" "$work/zk$i" "$address" "$port" &
-        else
-            "$root/scripts/zookeeper_server.sh" "$work/zk$i" "$address" "$port" "$i" "${lines[@]}" &
-        fi
-        started+=($!)
+        address=127.0.0.$i port=${ports[i - 1]} member=()
+        [ "$count" = 1 ] || member=("$i" "${lines[@]}")
+        "$root/scripts/zookeeper_server.sh" "$work/zk$i" "$address" "$port" "${member[@]}" &
+        pids+=($!)
         servers+=${servers:+,}$address:$port
     done
     for i in $(seq "$count"); do
-        wait_for_server "127.0.0.$i" "${ports[i - 1]}" "$work/zk$i" "${started[i - 1]}"
+        wait_for_server "127.0.0.$i" "${ports[i - 1]}" "$work/zk$i" "${pids[i - 1]}"
     done
     echo "   $servers"
 }

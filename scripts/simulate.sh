@@ -74,9 +74,8 @@ say "simulating at seeds from $seed on, on $cores cores, for $seconds s"
 SECONDS=0
 for core in $(seq 0 $((cores - 1))); do
     rounds "$core" &
-    started+=($!)
 done
-for _ in "${started[@]}"; do
+for _ in $(seq "$cores"); do
     wait -n && continue
     cat "$work/failed"
     # A crash leaves no time for more than the seed.
