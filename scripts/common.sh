@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What the scripts share: packages, builds, throw-away servers that end with the script. Sourced, not run.
 
 build_packages=(g++ cmake ninja-build pkgconf libasio-dev libzookeeper-st-dev catch2 libtrompeloeil-cpp-dev
@@ -13,7 +14,8 @@ interop_packages=(default-jdk-headless libcurator-recipes-java libcurator-discov
     golang-github-samuel-go-zookeeper-dev python3-kazoo)
 # What looks at the page of examples/order_server: tests/order_server.
 page_packages=(chromium chromium-driver)
-# What makes the site of docs/: scripts/docs.sh. Debian 12's; nothing is loaded from the network, neither then nor later.
+# What makes the site of docs/: scripts/docs.sh. Debian 12's; nothing is loaded from the network, neither then nor
+# later.
 docs_packages=(mkdocs mkdocs-material doxygen python3 python3-pygments)
 
 say() { printf '\n== %s\n' "$*"; }
@@ -42,6 +44,13 @@ install_packages() {
         die "apt-get could not install ${missing[*]}"
 }
 
+# What a command prints is shown only when it fails.
+quietly() { # WHAT_HAS_FAILED COMMAND...
+    local failed=$1
+    shift
+    "$@" > "$work/quietly.log" 2>&1 || { cat "$work/quietly.log" >&2; die "$failed"; }
+}
+
 configure() { # PRESET
     local preset=$1 strict=OFF unity=OFF flags=()
     if [ "$preset" = demo ]; then unity=ON; fi  # nobody edits there
@@ -53,9 +62,8 @@ configure() { # PRESET
         # Line numbers are enough where nobody debugs, and -O1 takes twice as long.
         case $preset in dev) flags=(-DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-Og -g1") ;; esac
     fi
-    cmake --preset "$preset" -S "$root" -DZKASIO_WERROR=$strict -DCMAKE_UNITY_BUILD=$unity \
-        -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 "${flags[@]}" > "$work/configure.log" 2>&1 ||
-        { cat "$work/configure.log" >&2; die "cmake could not configure"; }
+    quietly "cmake could not configure" cmake --preset "$preset" -S "$root" -DZKASIO_WERROR=$strict \
+        -DCMAKE_UNITY_BUILD=$unity -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 "${flags[@]}"
 }
 
 build() { # PRESET [TARGET...]
@@ -66,7 +74,8 @@ build() { # PRESET [TARGET...]
     cmake --build "$root/build/$preset" ${1:+--target "$@"}
 }
 
-# Builds in what time the tests of others leave, and keeps quiet. Each one gives way to those that began before it.
+# Builds in the background, in what time the tests of others leave, and keeps quiet. Each one gives way to those that
+# began before it. That it has failed is said by until_built.
 declare -A built_ahead=()
 build_ahead() { # PRESET [TARGET...]
     local preset=$1
