@@ -18,7 +18,7 @@ while [ $# -gt 0 ]; do
     case $1 in
         --serve) serve=1 ;;
         --no-install) install= ;;
-        --into) site=${2:?--into needs DIR}; shift ;;
+        --into) site=$(realpath -m -- "${2:?--into needs DIR}"); shift ;;
         -h | --help) usage; exit ;;
         *) usage >&2; echo "error: unknown option $1" >&2; exit 2 ;;
     esac
