@@ -19,8 +19,8 @@ usage: scripts/test.sh [--asan | --tsan | --clang | --all | --debian RELEASE] [-
   --connect HOSTS  use this ZooKeeper ("host:port,host:port") instead of a throw-away one. The tests create and remove
                    nodes /test-*; the server needs 4lw.commands.whitelist=* and zookeeper.extendedTypesEnabled=true.
   --servers 3      start a throw-away ensemble instead of a single server
-  --label LABEL    only unit, simulation, testing, integration, faults or tls; without sanitizers also interop, examples,
-                   page, cli, docs or consumer
+  --label LABEL    only unit, simulation, testing, integration, faults or tls; without sanitizers also interop,
+                   examples, page, cli, docs or consumer
   --repeat N       run each test N times, until one fails
 USAGE
 }
