@@ -20,6 +20,11 @@ docs_packages=(mkdocs mkdocs-material doxygen python3 python3-pygments)
 
 say() { printf '\n== %s\n' "$*"; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
+usage_error() { # WHAT; each script has its own usage
+    printf 'error: %s\n\n' "$1" >&2
+    usage >&2
+    exit 2
+}
 
 # Installs what is missing, with apt.
 install_packages() {

@@ -2,6 +2,10 @@
 # Builds zkasio and runs its tests inside of another release of Debian than this one.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/common.sh
+. "$root/scripts/common.sh"
+# shellcheck source=scripts/roots.sh
+. "$root/scripts/roots.sh"
 
 usage() {
     cat << USAGE
@@ -26,16 +30,12 @@ while [ $# -gt 0 ]; do
         --if-possible) optional=1 ;;
         -h | --help) usage; exit ;;
         1[0-9] | [a-z]*) release=$1 ;;
-        *) usage >&2; echo "error: unknown option $1" >&2; exit 2 ;;
+        *) usage_error "unknown option $1" ;;
     esac
     shift
 done
-[ -n "$release" ] || { usage >&2; exit 2; }
+[ -n "$release" ] || usage_error "which RELEASE?"
 
-# shellcheck source=scripts/common.sh
-. "$root/scripts/common.sh"
-# shellcheck source=scripts/roots.sh
-. "$root/scripts/roots.sh"
 suite=$(suite_of "$release")
 need_roots
 inside=${keep:-$work/$suite}

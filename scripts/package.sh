@@ -2,6 +2,10 @@
 # Makes Debian packages of zkasio and zklock, and checks them where nothing else is installed.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/common.sh
+. "$root/scripts/common.sh"
+# shellcheck source=scripts/roots.sh
+. "$root/scripts/roots.sh"
 
 usage() {
     cat << USAGE
@@ -26,15 +30,11 @@ while [ $# -gt 0 ]; do
         --build-in) build_in=${2:?--build-in needs DIR}; shift ;;
         --if-possible) optional=1 ;;
         -h | --help) usage; exit ;;
-        *) usage >&2; echo "error: unknown option $1" >&2; exit 2 ;;
+        *) usage_error "unknown option $1" ;;
     esac
     shift
 done
 
-# shellcheck source=scripts/common.sh
-. "$root/scripts/common.sh"
-# shellcheck source=scripts/roots.sh
-. "$root/scripts/roots.sh"
 this_suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-unknown}")
 suite=$this_suite
 [ -z "$release" ] || suite=$(suite_of "$release")

@@ -2,6 +2,8 @@
 # Runs the simulation at seeds that nobody has tried yet, on all cores, until the time is over or a test fails.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/common.sh
+. "$root/scripts/common.sh"
 
 usage() {
     cat << USAGE
@@ -17,12 +19,6 @@ command that repeats it. One seed does so again and again, for as long as the pr
 USAGE
 }
 
-usage_error() {
-    printf 'error: %s\n\n' "$1" >&2
-    usage >&2
-    exit 2
-}
-
 test= seed= seconds=60
 while [ $# -gt 0 ]; do
     case $1 in
@@ -35,7 +31,7 @@ while [ $# -gt 0 ]; do
             esac
             shift 2
             ;;
-        -*) usage_error "unknown option: $1" ;;
+        -*) usage_error "unknown option $1" ;;
         *)
             [ -z "$test" ] || usage_error "one TEST at most, not also $1"
             test=$1
@@ -45,8 +41,6 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$seed" ] || seed=$(shuf -i 1-1000000000 -n 1)
 
-# shellcheck source=scripts/common.sh
-. "$root/scripts/common.sh"
 install_packages
 build simulate zkasio_simulation_tests
 

@@ -2,6 +2,8 @@
 # Builds zkasio and runs its tests against a real ZooKeeper: one that it starts for the purpose, unless told otherwise.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/common.sh
+. "$root/scripts/common.sh"
 
 usage() {
     cat << USAGE
@@ -38,21 +40,19 @@ while [ $# -gt 0 ]; do
         --label) label=${2:?--label needs a label}; shift ;;
         --repeat) repeat=${2:?--repeat needs a number}; shift ;;
         -h | --help) usage; exit ;;
-        *) usage >&2; echo "error: unknown option $1" >&2; exit 2 ;;
+        *) usage_error "unknown option $1" ;;
     esac
     shift
 done
-case $count in 1 | 3) ;; *) echo "error: --servers is 1 or 3" >&2; exit 2 ;; esac
+case $count in 1 | 3) ;; *) usage_error "--servers is 1 or 3, not $count" ;; esac
 has_mode() { [[ " ${modes[*]} " == *" $1 "* ]]; }
 if has_mode asan || has_mode tsan; then
     case $label in
         '' | unit | simulation | testing | integration | faults | tls) ;;
-        *) echo "error: there are no $label tests under sanitizers" >&2; exit 2 ;;
+        *) usage_error "there are no $label tests under sanitizers" ;;
     esac
 fi
 
-# shellcheck source=scripts/common.sh
-. "$root/scripts/common.sh"
 if [ -n "$debian" ]; then
     packages=("${server_packages[@]}")
     [ -n "$connect" ] || { install_packages; start_servers "$count"; connect=$servers; }
