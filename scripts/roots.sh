@@ -66,6 +66,7 @@ in_root() {
 # copy_project DIR: the sources of the project, into DIR/zkasio. Of an earlier copy stays what was built: CMake would
 # find sources that are no longer here.
 copy_project() {
+    [ ! "$1/zkasio" -ef "$root" ] || die "$1 is no root: the project is in it"
     mkdir -p "$1/zkasio"
     find "$1/zkasio" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
     tar -C "$root" --exclude=./build --exclude=./.git -c . | tar -C "$1/zkasio" -x
