@@ -100,6 +100,7 @@ until_built() { # PRESET
 # Everything that was started in the background and still runs ends with the script, by its id, also on failure and
 # Ctrl-C. What has ended is no longer a job: its id may be somebody else's by now.
 work=$(mktemp -d "${TMPDIR:-/tmp}/zkasio.XXXXXX")
+work=$(realpath "$work")  # also for those that go elsewhere
 clean_up() {
     local status=$? pid running
     set +e  # what ends in this moment is no reason to leave the rest

@@ -48,7 +48,7 @@ make_root() {
     say "installing Debian $suite into $dir"
     if ! bootstrap "${include[@]}" "$suite" "$dir"; then
         # A list that is wrong must not pass for a mirror that is not there.
-        lacks_packages "${include[@]}" 2> /dev/null && die "Debian $suite does not have all of: $*"
+        lacks_packages "${include[@]}" > /dev/null 2>&1 && die "Debian $suite does not have all of: $*"
         impossible "mmdebstrap could not install Debian $suite"
     fi
     echo '127.0.0.1 localhost' > "$dir/etc/hosts"  # what an installed system has
