@@ -24,8 +24,11 @@ apt install zklock
 zklock --help | grep -q elect || fail "zklock --help does not speak of elect"
 gzip -t "$(dpkg -L zklock | grep 'man1/zklock.1.gz$')"
 bash -n /usr/share/bash-completion/completions/zklock
-for file in /usr/bin/zklock $(dpkg -L "$(dpkg -S libzkasio.so. | head -1 | cut -d: -f1)" | grep '[.]so[.]'); do
-    ! ldd "$file" | grep 'not found\|prometheus\|libssl\|libcrypto' || fail "$file needs what it should not"
+runtime=$(dpkg -S libzkasio.so. | head -1 | cut -d: -f1)
+libraries=$(dpkg -L "$runtime" | grep '[.]so[.]') || fail "zklock came without libzkasio"
+for file in /usr/bin/zklock $libraries; do
+    needs=$(ldd "$file")
+    ! echo "$needs" | grep 'not found\|prometheus\|libssl\|libcrypto' || fail "$file needs what it should not"
 done
 ! dpkg -s libzkasio-dev > /dev/null 2>&1 || fail "to run programs took libzkasio-dev"
 

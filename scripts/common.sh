@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What the scripts share: packages, builds, throw-away servers that end with the script. Sourced, not run.
 
 build_packages=(g++ cmake ninja-build pkgconf libasio-dev libzookeeper-st-dev catch2 libtrompeloeil-cpp-dev
@@ -13,11 +14,17 @@ interop_packages=(default-jdk-headless libcurator-recipes-java libcurator-discov
     golang-github-samuel-go-zookeeper-dev python3-kazoo)
 # What looks at the page of examples/order_server: tests/order_server.
 page_packages=(chromium chromium-driver)
-# What makes the site of docs/: scripts/docs.sh. Debian 12's; nothing is loaded from the network, neither then nor later.
+# What makes the site of docs/: scripts/docs.sh. Debian 12's; nothing is loaded from the network, neither then nor
+# later.
 docs_packages=(mkdocs mkdocs-material doxygen python3 python3-pygments)
 
 say() { printf '\n== %s\n' "$*"; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
+usage_error() { # WHAT; each script has its own usage
+    printf 'error: %s\n\n' "$1" >&2
+    usage >&2
+    exit 2
+}
 
 # Installs what is missing, with apt.
 install_packages() {
@@ -42,6 +49,13 @@ install_packages() {
         die "apt-get could not install ${missing[*]}"
 }
 
+# What a command prints is shown only when it fails.
+quietly() { # WHAT_HAS_FAILED COMMAND...
+    local failed=$1
+    shift
+    "$@" > "$work/quietly.log" 2>&1 || { cat "$work/quietly.log" >&2; die "$failed"; }
+}
+
 configure() { # PRESET
     local preset=$1 strict=OFF unity=OFF flags=()
     if [ "$preset" = demo ]; then unity=ON; fi  # nobody edits there
@@ -53,9 +67,8 @@ configure() { # PRESET
         # Line numbers are enough where nobody debugs, and -O1 takes twice as long.
         case $preset in dev) flags=(-DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-Og -g1") ;; esac
     fi
-    cmake --preset "$preset" -S "$root" -DZKASIO_WERROR=$strict -DCMAKE_UNITY_BUILD=$unity \
-        -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 "${flags[@]}" > "$work/configure.log" 2>&1 ||
-        { cat "$work/configure.log" >&2; die "cmake could not configure"; }
+    quietly "cmake could not configure" cmake --preset "$preset" -S "$root" -DZKASIO_WERROR=$strict \
+        -DCMAKE_UNITY_BUILD=$unity -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 "${flags[@]}"
 }
 
 build() { # PRESET [TARGET...]
@@ -66,7 +79,8 @@ build() { # PRESET [TARGET...]
     cmake --build "$root/build/$preset" ${1:+--target "$@"}
 }
 
-# Builds in what time the tests of others leave, and keeps quiet. Each one gives way to those that began before it.
+# Builds in the background, in what time the tests of others leave, and keeps quiet. Each one gives way to those that
+# began before it. That it has failed is said by until_built.
 declare -A built_ahead=()
 build_ahead() { # PRESET [TARGET...]
     local preset=$1
@@ -76,7 +90,6 @@ build_ahead() { # PRESET [TARGET...]
     nice -n $((13 + 3 * ${#built_ahead[@]})) ninja -C "$root/build/$preset" \
         -j $((($(nproc) + 1) / 2)) "$@" > "$work/build-$preset.log" 2>&1 &
     built_ahead[$preset]=$!
-    started+=($!)
 }
 until_built() { # PRESET
     say "building ($1)"
@@ -84,15 +97,18 @@ until_built() { # PRESET
     tail -n 1 "$work/build-$1.log"
 }
 
-# Everything that was started ends with the script, by its id, also on failure and Ctrl-C.
-started=()
+# Everything that was started in the background and still runs ends with the script, by its id, also on failure and
+# Ctrl-C. What has ended is no longer a job: its id may be somebody else's by now.
 work=$(mktemp -d "${TMPDIR:-/tmp}/zkasio.XXXXXX")
+work=$(realpath "$work")  # also for those that go elsewhere
 clean_up() {
-    local status=$? pid
-    set +e  # what has ended already is no reason to leave the rest
-    trap - EXIT INT TERM
-    for pid in "${started[@]}"; do kill -CONT "$pid" 2> /dev/null; kill "$pid" 2> /dev/null; done
-    for pid in "${started[@]}"; do wait "$pid" 2> /dev/null; done
+    local status=$? pid running
+    set +e  # what ends in this moment is no reason to leave the rest
+    trap - EXIT
+    trap '' INT TERM  # nor is another Ctrl-C
+    running=$(jobs -pr)
+    for pid in $running; do kill -CONT "$pid" 2> /dev/null; kill "$pid" 2> /dev/null; done
+    for pid in $running; do wait "$pid" 2> /dev/null; done
     rm -rf --one-file-system "$work"  # never into what may still be mounted in a root there
     exit "$status"
 }
@@ -100,12 +116,14 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-free_port() {
-    local port
+# Different ones, below those that the kernel gives to clients.
+free_ports() { # ADDRESS COUNT
+    local port free=()
     for port in $(shuf -i 20000-30000 -n 50); do
-        (exec 3<> "/dev/tcp/$1/$port") 2> /dev/null || { echo "$port"; return; }
+        (exec 3<> "/dev/tcp/$1/$port") 2> /dev/null || free+=("$port")
+        [ ${#free[@]} -lt "$2" ] || { echo "${free[@]}"; return; }
     done
-    die "no free port on $1"
+    die "no $2 free ports on $1"
 }
 
 # With a limit: a server that is asked in the very moment in which it starts sometimes never answers.
@@ -124,28 +142,27 @@ wait_for_server() { # ADDRESS PORT DIR PID
     die "the ZooKeeper server on $1:$2 does not answer"
 }
 
-# Starts COUNT servers (1 or 3) and sets `servers` to their connect string.
-start_servers() {
-    local count=$1 i port address lines=() ports=()
+# Sets `servers` to their connect string.
+start_servers() { # 1|3
+    local count=$1 i address free port followers elections ports=() lines=() member pids=()
     say "starting $count throw-away ZooKeeper server$([ "$count" = 1 ] || echo s)"
     servers=
     for i in $(seq "$count"); do
         address=127.0.0.$i
-        ports+=("$(free_port "$address")")
-        [ "$count" = 1 ] || lines+=("server.$i=$address:$(free_port "$address"):$(free_port "$address")")
+        free=$(free_ports "$address" 3)
+        read -r port followers elections <<< "$free"
+        ports+=("$port")
+        lines+=("server.$i=$address:$followers:$elections")
     done
     for i in $(seq "$count"); do
-        address=127.0.0.$i port=${ports[i - 1]}
-        if [ "$count" = 1 ]; then
-            "$root/scripts/zookeeper_server.sh" "$work/zk$i" "$address" "$port" &
-        else
-            "$root/scripts/zookeeper_server.sh" "$work/zk$i" "$address" "$port" "$i" "${lines[@]}" &
-        fi
-        started+=($!)
+        address=127.0.0.$i port=${ports[i - 1]} member=()
+        [ "$count" = 1 ] || member=("$i" "${lines[@]}")
+        "$root/scripts/zookeeper_server.sh" "$work/zk$i" "$address" "$port" "${member[@]}" &
+        pids+=($!)
         servers+=${servers:+,}$address:$port
     done
     for i in $(seq "$count"); do
-        wait_for_server "127.0.0.$i" "${ports[i - 1]}" "$work/zk$i" "${started[i - 1]}"
+        wait_for_server "127.0.0.$i" "${ports[i - 1]}" "$work/zk$i" "${pids[i - 1]}"
     done
     echo "   $servers"
 }

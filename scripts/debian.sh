@@ -2,6 +2,10 @@
 # Builds zkasio and runs its tests inside of another release of Debian than this one.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/common.sh
+. "$root/scripts/common.sh"
+# shellcheck source=scripts/roots.sh
+. "$root/scripts/roots.sh"
 
 usage() {
     cat << USAGE
@@ -26,32 +30,19 @@ while [ $# -gt 0 ]; do
         --if-possible) optional=1 ;;
         -h | --help) usage; exit ;;
         1[0-9] | [a-z]*) release=$1 ;;
-        *) usage >&2; echo "error: unknown option $1" >&2; exit 2 ;;
+        *) usage_error "unknown option $1" ;;
     esac
     shift
 done
-[ -n "$release" ] || { usage >&2; exit 2; }
+[ -n "$release" ] || usage_error "which RELEASE?"
 
-# shellcheck source=scripts/common.sh
-. "$root/scripts/common.sh"
-# shellcheck source=scripts/roots.sh
-. "$root/scripts/roots.sh"
 suite=$(suite_of "$release")
-impossible() {
-    [ -n "$optional" ] || die "$1"
-    say "NOT tested in Debian $suite: $1"
-    exit 0
-}
-[ "$(id -u)" -eq 0 ] || impossible "chroot needs root"
-packages=(mmdebstrap)
-install_packages
+need_roots
 inside=${keep:-$work/$suite}
 needed=("${build_packages[@]}")
 [ -z "$with_packages" ] || needed+=("${package_packages[@]}")
 
-if [ ! -e "$inside/usr/bin/cmake" ]; then
-    make_root "$suite" "$inside" "${needed[@]}" || impossible "mmdebstrap could not install Debian $suite"
-fi
+[ -e "$inside/usr/bin/cmake" ] || make_root "$inside" "${needed[@]}"
 
 say "building in Debian $suite"
 copy_project "$inside"
@@ -59,10 +50,9 @@ tests=(unit)
 [ -z "$connect" ] || tests+=(integration)
 targets=(zkasio_examples zkasio_consumer_tests)
 for t in "${tests[@]}"; do targets+=("zkasio_${t}_tests"); done
-in_there() { chroot "$inside" env -C /zkasio ZKASIO_TEST_SERVERS="$connect" "$@"; }
-in_there cmake --preset dev -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0 \
-    -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 > "$work/configure.log" ||
-    { cat "$work/configure.log" >&2; die "cmake could not configure"; }
+in_there() { in_root "$inside" /zkasio env ZKASIO_TEST_SERVERS="$connect" "$@"; }
+quietly "cmake could not configure" in_there cmake --preset dev -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0 \
+    -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16
 in_there cmake --build build/dev --target "${targets[@]}"
 
 say "testing in Debian $suite"

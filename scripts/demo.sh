@@ -4,6 +4,8 @@
 # browser. Installs what is missing, builds, starts a throw-away ZooKeeper, and leaves nothing behind.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/common.sh
+. "$root/scripts/common.sh"
 
 usage() {
     cat << END
@@ -23,12 +25,6 @@ Exits with 0 if every check has passed.
 END
 }
 
-usage_error() {
-    printf 'error: %s\n\n' "$1" >&2
-    usage >&2
-    exit 2
-}
-
 connect= count=1 options=() page= port=8080
 while [ $# -gt 0 ]; do
     case $1 in
@@ -46,13 +42,10 @@ while [ $# -gt 0 ]; do
             esac
             shift 2
             ;;
-        *) usage_error "unknown option: $1" ;;
+        *) usage_error "unknown option $1" ;;
     esac
 done
 case $count in 1 | 3) ;; *) usage_error "--servers is 1 or 3, not $count" ;; esac
-
-# shellcheck source=scripts/common.sh
-. "$root/scripts/common.sh"
 
 # The demo tidies up before its ZooKeeper goes. In the background, because a shell does not look at signals while it
 # waits for a program in the foreground.

@@ -2,6 +2,8 @@
 # Builds the site, the guide and the API reference, and checks every link in it. Without network.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/common.sh
+. "$root/scripts/common.sh"
 
 usage() {
     cat << USAGE
@@ -18,15 +20,13 @@ while [ $# -gt 0 ]; do
     case $1 in
         --serve) serve=1 ;;
         --no-install) install= ;;
-        --into) site=${2:?--into needs DIR}; shift ;;
+        --into) site=$(realpath -m -- "${2:?--into needs DIR}"); shift ;;
         -h | --help) usage; exit ;;
-        *) usage >&2; echo "error: unknown option $1" >&2; exit 2 ;;
+        *) usage_error "unknown option $1" ;;
     esac
     shift
 done
 
-# shellcheck source=scripts/common.sh
-. "$root/scripts/common.sh"
 packages=("${docs_packages[@]}")
 [ -z "$install" ] || install_packages
 

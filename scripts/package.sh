@@ -2,6 +2,10 @@
 # Makes Debian packages of zkasio and zklock, and checks them where nothing else is installed.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/common.sh
+. "$root/scripts/common.sh"
+# shellcheck source=scripts/roots.sh
+. "$root/scripts/roots.sh"
 
 usage() {
     cat << USAGE
@@ -26,28 +30,15 @@ while [ $# -gt 0 ]; do
         --build-in) build_in=${2:?--build-in needs DIR}; shift ;;
         --if-possible) optional=1 ;;
         -h | --help) usage; exit ;;
-        *) usage >&2; echo "error: unknown option $1" >&2; exit 2 ;;
+        *) usage_error "unknown option $1" ;;
     esac
     shift
 done
 
-# shellcheck source=scripts/common.sh
-. "$root/scripts/common.sh"
-# shellcheck source=scripts/roots.sh
-. "$root/scripts/roots.sh"
-impossible() {
-    [ -n "$optional" ] || die "$1"
-    say "packages NOT checked in Debian $suite: $1"
-    exit 0
-}
 this_suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-unknown}")
 suite=$this_suite
 [ -z "$release" ] || suite=$(suite_of "$release")
-if [ -n "$release" ]; then
-    [ "$(id -u)" -eq 0 ] || impossible "chroot needs root"
-    packages=(mmdebstrap)
-    install_packages
-fi
+[ -z "$release" ] || need_roots
 
 # ----------------------------------------------------------------------------------------------- the packages
 if [ "$suite" = "$this_suite" ] && [ -z "$build_in" ]; then
@@ -58,12 +49,11 @@ if [ "$suite" = "$this_suite" ] && [ -z "$build_in" ]; then
 else
     if [ -z "$build_in" ]; then
         build_in=$work/build-$suite
-        make_root "$suite" "$build_in" "${build_packages[@]}" "${package_packages[@]}" ||
-            impossible "mmdebstrap could not install Debian $suite"
+        make_root "$build_in" "${build_packages[@]}" "${package_packages[@]}"
     fi
     copy_project "$build_in"
     there=$build_in/zkasio
-    in_there() { chroot "$build_in" env -C /zkasio "$@"; }
+    in_there() { in_root "$build_in" /zkasio "$@"; }
 fi
 # Packages of the same commit are the same: the dates in them are the commit's.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2> /dev/null || date +%s)}
@@ -74,11 +64,13 @@ maintainer="${DEBFULLNAME:-zkasio maintainers} <${DEBEMAIL:-maintainers@zkasio.i
 say "building packages for Debian $suite"
 export DEB_BUILD_MAINT_OPTIONS=hardening=+all DEB_CXXFLAGS_MAINT_STRIP=-g
 flags() { in_there dpkg-buildflags --get "$1"; }
-in_there env CXXFLAGS="$(flags CPPFLAGS) $(flags CXXFLAGS)" LDFLAGS="$(flags LDFLAGS)" \
+cppflags=$(flags CPPFLAGS)  # each on its own: a failure is not noticed among arguments
+cxxflags=$(flags CXXFLAGS)
+ldflags=$(flags LDFLAGS)
+quietly "cmake could not configure" in_there env CXXFLAGS="$cppflags $cxxflags" LDFLAGS="$ldflags" \
     cmake --preset packages -DZKASIO_DEBIAN_REVISION="1${number:+~deb$number}" -DZKASIO_DEBIAN_SUITE="$suite" \
     -DZKASIO_MAINTAINER="$maintainer" \
-    -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 > "$work/configure.log" 2>&1 ||
-    { cat "$work/configure.log" >&2; die "cmake could not configure"; }
+    -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16
 in_there rm -rf build/packages/packages
 in_there cmake --build --preset packages
 debs=$root/build/packages/$suite
@@ -95,7 +87,7 @@ say "packages for Debian $suite are in ${debs#"$PWD"/}"
 
 # --------------------------------------------------------------------------------------------------- the check
 clean=$work/clean-$suite
-make_root "$suite" "$clean" || impossible "mmdebstrap could not install Debian $suite"
+make_root "$clean"
 mkdir -p "$clean/check/tests" "$clean/check/examples/guide"
 cp "$debs"/*.deb "$clean/check"
 cp -r "$root/tests/consumer" "$clean/check/tests"
@@ -103,5 +95,5 @@ cp "$root/examples/locks.cpp" "$clean/check/examples"
 cp -r "$root/examples/guide/start" "$clean/check/examples/guide"
 cp "$root/scripts/check_packages.sh" "$clean/check"
 say "checking packages in a new Debian $suite"
-chroot "$clean" env -C /check LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive ./check_packages.sh
+in_root "$clean" /check env DEBIAN_FRONTEND=noninteractive ./check_packages.sh
 say "packages for Debian $suite pass"

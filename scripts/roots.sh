@@ -1,5 +1,8 @@
+# shellcheck shell=bash
 # Debian in a directory: what debian.sh and package.sh share. Sourced after common.sh, not run. It mounts nothing: a
-# root ends with the directory it is in.
+# root ends with the directory it is in. Whoever sources it sets `suite`, the Debian that it is about, and `optional`,
+# whether there was --if-possible.
+umask 022  # in a root, apt's own user has to read what is put there
 
 # What packages are built with, and looked at, besides what the library is built with.
 package_packages=(dpkg-dev file lintian)
@@ -14,22 +17,57 @@ suite_of() {
     esac
 }
 
-# make_root SUITE DIR [PACKAGE...]: apt and what is essential, and PACKAGEs with what they need.
-make_root() {
-    local suite=$1 dir=$2 include
-    shift 2
-    include=$(IFS=,; echo "$*")
-    say "installing Debian $suite into $dir"
-    # shellcheck disable=SC2086  # debootstrap_options are several
+# impossible WHY: with --if-possible that is no failure.
+impossible() {
+    [ -n "$optional" ] || die "$1"
+    say "${0##*/}: NOT checked in Debian $suite: $1"
+    exit 0
+}
+
+# What make_root and in_root need of this machine.
+need_roots() {
+    [ "$(id -u)" -eq 0 ] || impossible "chroot needs root"
+    packages=(mmdebstrap)
+    install_packages
+}
+
+bootstrap() { # OPTION... SUITE DIR
+    # shellcheck disable=SC2086  # debootstrap_options, from the environment, are several
     timeout --foreground 900 mmdebstrap --quiet --mode=root --variant=apt \
-        --aptopt='APT::Install-Recommends "false"' --dpkgopt=force-unsafe-io ${debootstrap_options:-} \
-        ${include:+--include="$include"} "$suite" "$dir" || return 1
+        --aptopt='APT::Install-Recommends "false"' --dpkgopt=force-unsafe-io ${debootstrap_options:-} "$@"
+}
+lacks_packages() { # [INCLUDE]: there is that Debian, but not with these packages
+    bootstrap --simulate "$suite" /dev/null && ! bootstrap --simulate "$@" "$suite" /dev/null
+}
+
+# make_root DIR [PACKAGE...]: apt and what is essential, and PACKAGEs with what they need.
+make_root() {
+    local dir=$1 include=()
+    shift
+    [ $# -eq 0 ] || include=("--include=$(IFS=,; echo "$*")")
+    say "installing Debian $suite into $dir"
+    if ! bootstrap "${include[@]}" "$suite" "$dir"; then
+        # A list that is wrong must not pass for a mirror that is not there.
+        lacks_packages "${include[@]}" > /dev/null 2>&1 && die "Debian $suite does not have all of: $*"
+        impossible "mmdebstrap could not install Debian $suite"
+    fi
     echo '127.0.0.1 localhost' > "$dir/etc/hosts"  # what an installed system has
     [ ! -e /etc/resolv.conf ] || cp --remove-destination "$(realpath /etc/resolv.conf)" "$dir/etc/resolv.conf"
 }
 
-# copy_project DIR: the sources of the project, into DIR/zkasio.
+# in_root DIR WHERE COMMAND...: runs it in the root DIR, there in the directory WHERE, with no locale nor TMPDIR that is
+# this machine's.
+in_root() {
+    local dir=$1 where=$2
+    shift 2
+    chroot "$dir" env -u TMPDIR -C "$where" LC_ALL=C.UTF-8 "$@"
+}
+
+# copy_project DIR: the sources of the project, into DIR/zkasio. Of an earlier copy stays what was built: CMake would
+# find sources that are no longer here.
 copy_project() {
+    [ ! "$1/zkasio" -ef "$root" ] || die "$1 is no root: the project is in it"
     mkdir -p "$1/zkasio"
+    find "$1/zkasio" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
     tar -C "$root" --exclude=./build --exclude=./.git -c . | tar -C "$1/zkasio" -x
 }

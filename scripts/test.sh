@@ -2,6 +2,8 @@
 # Builds zkasio and runs its tests against a real ZooKeeper: one that it starts for the purpose, unless told otherwise.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/common.sh
+. "$root/scripts/common.sh"
 
 usage() {
     cat << USAGE
@@ -19,8 +21,8 @@ usage: scripts/test.sh [--asan | --tsan | --clang | --all | --debian RELEASE] [-
   --connect HOSTS  use this ZooKeeper ("host:port,host:port") instead of a throw-away one. The tests create and remove
                    nodes /test-*; the server needs 4lw.commands.whitelist=* and zookeeper.extendedTypesEnabled=true.
   --servers 3      start a throw-away ensemble instead of a single server
-  --label LABEL    only unit, simulation, testing, integration, faults, tls, interop, examples, page, cli, docs
-                   or consumer
+  --label LABEL    only unit, simulation, testing, integration, faults or tls; without sanitizers also interop,
+                   examples, page, cli, docs or consumer
   --repeat N       run each test N times, until one fails
 USAGE
 }
@@ -38,27 +40,32 @@ while [ $# -gt 0 ]; do
         --label) label=${2:?--label needs a label}; shift ;;
         --repeat) repeat=${2:?--repeat needs a number}; shift ;;
         -h | --help) usage; exit ;;
-        *) usage >&2; echo "error: unknown option $1" >&2; exit 2 ;;
+        *) usage_error "unknown option $1" ;;
     esac
     shift
 done
-case $count in 1 | 3) ;; *) echo "error: --servers is 1 or 3" >&2; exit 2 ;; esac
+case $count in 1 | 3) ;; *) usage_error "--servers is 1 or 3, not $count" ;; esac
+has_mode() { [[ " ${modes[*]} " == *" $1 "* ]]; }
+if has_mode asan || has_mode tsan; then
+    case $label in
+        '' | unit | simulation | testing | integration | faults | tls) ;;
+        *) usage_error "there are no $label tests under sanitizers" ;;
+    esac
+fi
 
-# shellcheck source=scripts/common.sh
-. "$root/scripts/common.sh"
 if [ -n "$debian" ]; then
     packages=("${server_packages[@]}")
     [ -n "$connect" ] || { install_packages; start_servers "$count"; connect=$servers; }
     "$root/scripts/debian.sh" "$debian" --connect "$connect"
     exit
 fi
-peers=()
-if [[ " ${modes[*]} " == *" plain "* && (-z $label || $label == interop) ]]; then peers=("${interop_packages[@]}"); fi
-if [[ " ${modes[*]} " == *" plain "* && (-z $label || $label == docs) ]]; then peers+=("${docs_packages[@]}"); fi
-clang=()
-if [[ " ${modes[*]} " == *" clang "* ]]; then clang=(clang-19); fi
-install_packages "${peers[@]}" "${clang[@]}"
-if [[ " ${modes[*]} " == *" plain "* && (-z $label || $label == page) ]]; then
+in_plain() { has_mode plain && [[ -z $label || $label == "$1" ]]; }  # LABEL
+more=()
+if in_plain interop; then more+=("${interop_packages[@]}"); fi
+if in_plain docs; then more+=("${docs_packages[@]}"); fi
+if has_mode clang; then more+=(clang-19); fi
+install_packages "${more[@]}"
+if in_plain page; then
     # Not everywhere is there a Chromium to be had. In a shell of its own, which ends when it fails.
     (install_packages "${page_packages[@]}") || say "without Chromium: the tests of the live page are skipped"
 fi
@@ -66,15 +73,18 @@ fi
 declare -A levels=(
     [plain]= [asan]='unit|simulation|testing|integration|tls' [tsan]='unit|testing|integration|tls'
     [clang]='unit|examples|consumer')
-targets=()
+# Sets `targets` to what is built for that; nothing means all.
 targets_of() { # MODE
     local l
     targets=()
-    if [ "$1" = clang ]; then
-        targets=(zkasio_{unit,simulation}_tests zkasio_examples zkasio_consumer_tests)
-    elif [ "$1" != plain ]; then
-        for l in ${label:-${levels[$1]//|/ }}; do targets+=("zkasio_${l}_tests"); done
-    fi
+    case $1 in
+        plain) ;;
+        clang) targets=(zkasio_{unit,simulation}_tests zkasio_examples zkasio_consumer_tests) ;;
+        *)
+            for l in ${label:-${levels[$1]//|/ }}; do targets+=("zkasio_${l}_tests"); done
+            [ "$label" != faults ] || targets+=(zkasio_faults_through_tls_tests)
+            ;;
+    esac
 }
 preset_of() { if [ "$1" = plain ]; then echo dev; else echo "$1"; fi; }
 
@@ -95,15 +105,15 @@ export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}
 for mode in "${modes[@]}"; do
     [ "$mode" = "${modes[0]}" ] || until_built "$mode"
     say "testing ($mode)"
-    only=${label:-${levels[$mode]}} skip=
+    # What needs the server runs alone, see tests/CMakeLists.txt.
+    how=(--parallel "$(nproc)" --output-on-failure --no-tests=error)
+    only=${label:-${levels[$mode]}}
+    [ -z "$only" ] || how+=(-L "^($only)\$")
+    [ "$repeat" = 1 ] || how+=(--repeat "until-fail:$repeat")
     # It takes minutes to compile each header by itself: once is enough.
-    if [[ $mode = plain && -z $label && " ${modes[*]} " == *" clang "* ]]; then
-        skip='^consumer: headers stand alone$'
-    fi
+    if [[ $mode == plain && -z $label ]] && has_mode clang; then how+=(-E '^consumer: headers stand alone$'); fi
     # A round of the simulation takes several times as long there, and what it is to find it finds in the first ones.
     seeds=${ZKASIO_SIM_SEEDS:-}
     [ "$mode" != asan ] || seeds=${seeds:-100}
-    # What needs the server runs alone, see tests/CMakeLists.txt.
-    env ${seeds:+ZKASIO_SIM_SEEDS="$seeds"} ctest --parallel "$(nproc)" --test-dir "$root/build/$(preset_of "$mode")" --output-on-failure --no-tests=error \
-        ${only:+-L "^($only)\$"} ${skip:+-E "$skip"} $([ "$repeat" = 1 ] || echo --repeat until-fail:"$repeat")
+    env ${seeds:+ZKASIO_SIM_SEEDS="$seeds"} ctest --test-dir "$root/build/$(preset_of "$mode")" "${how[@]}"
 done

@@ -136,6 +136,7 @@ def staged(page, sources, headers):
     """The text of a page, for mkdocs."""
     out = []
     lines = page.read_text(encoding="utf-8").split("\n")
+    around = ["", *lines, ""]
     for number, line in enumerate(lines, 1):
         where = f"docs/{page.name}:{number}"
         if COPIED.match(line):
@@ -146,7 +147,7 @@ def staged(page, sources, headers):
             out += [to_site(where, part.replace("](docs/", "]("), sources, headers) for part in text.split("\n")]
         elif shown:
             code = with_code(where, shown, sources)
-            if any(SNIPPET.match(beside) for beside in (lines[number - 2], lines[number])):
+            if any(SNIPPET.match(beside) for beside in (around[number - 1], around[number + 1])):
                 code = [f'=== "{TABS[Path(shown["file"]).suffix]}"', "", *("    " + c if c else c for c in code), ""]
             out += code
         else:

@@ -193,6 +193,8 @@ PICTURES = {"lock-queue": lock_queue, "hand-over": hand_over, "readers-and-write
 
 def main(arguments):
     check = arguments[:1] == ["--check"]
+    if len(arguments) != 1 + check:
+        sys.exit(__doc__)
     directory = Path(arguments[-1])
     stale = 0
     for name, draw in PICTURES.items():

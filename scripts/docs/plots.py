@@ -178,5 +178,14 @@ def draw(data, directory):
         drawings[part](figures, directory)
 
 
+def main(arguments):
+    if arguments[:1] == ["measure"] and len(arguments) >= 4 and MEASUREMENTS.keys() >= set(arguments[4:]):
+        measure(*arguments[1:])
+    elif arguments[:1] == ["draw"] and len(arguments) == 3:
+        draw(*arguments[1:])
+    else:
+        sys.exit(__doc__)
+
+
 if __name__ == "__main__":
-    {"measure": measure, "draw": draw}[sys.argv[1]](*sys.argv[2:])
+    main(sys.argv[1:])
