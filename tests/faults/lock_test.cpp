@@ -187,8 +187,7 @@ TEST_CASE("the simple lock under cuts: one holder at a time, nobody waits for ev
 }
 
 TEST_CASE(
-    "locks of every kind whose connection is cut within any answer, twice in quick succession: one contender, nothing "
-    "is left",
+    "locks of every kind: cut within any answer, twice in quick succession, there is one contender, nothing is left",
     "[clear]") {
     test_server servers(3);
     fault_proxy first(servers.endpoint(0));

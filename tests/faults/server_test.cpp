@@ -43,7 +43,7 @@ bool is_connected_to(const test_server& servers, int server, const std::string& 
 
 }  // namespace
 
-TEST_CASE("the server is killed and started again while one holds a lock and another waits: both have it in the end") {
+TEST_CASE("killed and started again, while one holds a lock and another waits: both have it in the end") {
     test_server server;
     auto body = [&](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "restart");

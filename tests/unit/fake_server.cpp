@@ -90,7 +90,11 @@ public:
         if (is_own_read(r)) {
             ++server_.own_reads;
             outstanding_.emplace_back(id, r);
-            if (server_.answers_own_reads) post([id](connection& c) { c.reply_to(id, {}); }, server_.delay);
+            if (server_.answers_own_reads) {
+                reply r;
+                r.code = server_.own_reads_give;
+                post([id, r](connection& c) { c.reply_to(id, r); }, server_.delay);
+            }
             server_.happened();
             return {};
         }

@@ -67,6 +67,7 @@ public:
     bool can_send_goodbye = true;
     std::chrono::milliseconds session_timeout{10'000};
     bool answers_own_reads = true;
+    std::error_code own_reads_give;  ///< and others that see whether the root exists
     std::chrono::milliseconds delay{0};  ///< of each answer, in steps of `tick`
     boot_clock::time_point quiet_until{};  ///< nothing arrives before
     std::chrono::milliseconds tick{5};  ///< how often the backend wants to be looked at while nothing happens

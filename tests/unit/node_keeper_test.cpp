@@ -66,6 +66,21 @@ TEST_CASE("node keeper: what a session that was given up has left behind is repl
     r.run(body);
 }
 
+TEST_CASE("node keeper: a parent that is missing for a while is waited for, also where the root may not be read") {
+    kept_node r;
+    r.server.own_reads_give = zk_errc::no_auth;  // as servers from 3.8.4 on
+    r.instead = [&](const request& q) -> std::optional<reply> {
+        if (is<create_request>(q) && r.server.own_reads < 3) return refusal(zk_errc::no_node);
+        return std::nullopt;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const persistent_node node(zk, "/node", "ours");
+        co_await node.created();
+        co_await node.leave();
+    };
+    r.run(body);
+}
+
 TEST_CASE("node keeper: of many sessions that were given up the last ones are known") {
     kept_node r;
     auto body = [&](client zk) -> asio::awaitable<void> {
