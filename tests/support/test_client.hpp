@@ -16,6 +16,7 @@
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <functional>
@@ -46,7 +47,7 @@ private:
 };
 
 /// Runs coroutines until all of them, and all that they left in the loop, have ended. A test that does not end within
-/// `patience` fails.
+/// `patience` fails. One whose coroutine has thrown does so soon, as its clients may be left open.
 class test_loop {
 public:
     explicit test_loop(std::chrono::seconds patience = 60s) : patience_(patience) {}
@@ -57,17 +58,19 @@ public:
     /// Starts one; its exception makes run() throw.
     void spawn(asio::awaitable<void> task) {
         asio::co_spawn(io_, std::move(task), [this](std::exception_ptr e) {
-            if (e && !failed_) failed_ = e;
+            if (!e || failed_) return;
+            failed_ = e;
+            give_up_ = std::min(give_up_, std::chrono::steady_clock::now() + 5s);
         });
     }
 
     void run() {
-        const auto give_up = std::chrono::steady_clock::now() + patience_;
+        give_up_ = std::chrono::steady_clock::now() + patience_;
         io_.restart();
-        while (io_.run_one_until(give_up) != 0) {
+        while (io_.run_one_until(give_up_) != 0) {
         }
-        if (!io_.stopped()) FAIL("the event loop did not run dry within " << patience_.count() << " s");
         if (failed_) std::rethrow_exception(std::exchange(failed_, nullptr));
+        if (!io_.stopped()) FAIL("the event loop did not run dry within " << patience_.count() << " s");
     }
 
     void run(asio::awaitable<void> task) {
@@ -78,6 +81,7 @@ public:
 private:
     asio::io_context io_;
     std::chrono::seconds patience_;
+    std::chrono::steady_clock::time_point give_up_;
     std::exception_ptr failed_;
 };
 
