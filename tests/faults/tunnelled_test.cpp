@@ -35,11 +35,11 @@ TEST_CASE("an answer of any size arrives by what the network and the backend ask
         answering.wait_for(size < 300'000 ? 1s : 0s);
         drain_result how = drain_result::drained;
         const auto arrived = [&] { return c.seen.replies.count(id) != 0; };
-        for (bool awake = true; awake && !arrived();) {
+        while (!arrived()) {
             const interest next = c.b->next_interest();
             pollfd p{next.descriptor, POLLIN, 0};
-            awake = how == drain_result::more || ::poll(&p, 1, 2000) > 0;
-            how = turn_of(*c.b, awake, false);
+            if (how != drain_result::more && ::poll(&p, 1, 2000) <= 0) break;
+            how = turn_of(*c.b, true, false);
         }
         answering.wait();
         REQUIRE(arrived());
