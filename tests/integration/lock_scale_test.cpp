@@ -64,7 +64,7 @@ TEST_CASE("five thousand of ten thousand waiters give up at random: nobody hangs
         };
         std::vector<running> tasks;
         for (std::size_t i = 0; i < n; ++i) tasks.emplace_back(executor, one(i));
-        co_await until_queued(zk, dir, n + 1);
+        co_await until_queued(zk, dir, n + 1, 120s);
 
         std::vector<std::size_t> leaving(n);
         std::iota(leaving.begin(), leaving.end(), 0u);
@@ -117,7 +117,7 @@ TEST_CASE("five thousand of ten thousand readers and writers give up at random: 
         std::minstd_rand random(43);
         std::vector<running> tasks;
         for (std::size_t i = 0; i < n; ++i) tasks.emplace_back(executor, one(random() % 20 == 0));
-        co_await until_queued(zk, dir, n + 1);
+        co_await until_queued(zk, dir, n + 1, 120s);
         gate.reset();
         for (std::size_t i = 0; i < n; i += 2) {
             tasks[i].cancel();

@@ -262,7 +262,7 @@ TEST_CASE("a lock that is held for longer than its session's timeout stays held"
         co_await eventually(passed);
         CHECK(guard.reason() == loss_reason::none);
     };
-    with_client(options().session_timeout(4s), body);
+    with_client(body);
 }
 
 TEST_CASE("a process that stands still for longer than its lease knows it at once, before anything else") {

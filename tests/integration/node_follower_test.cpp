@@ -143,12 +143,12 @@ TEST_CASE("node_follower: a listener that asks again when it has ended") {
         follower.tell_next(std::nullopt, listener);
         co_await follower.close();
         const auto all = [&]() -> asio::awaitable<bool> { co_return ends == 200000; };
-        co_await eventually(all);
+        co_await eventually(all, 120s);
         const node_report last = co_await follower.next(std::nullopt);
         CHECK(last.ended);
         CHECK(last.mark.code == errc::client_closed);
     };
-    with_client(body);
+    with_client_for(180s, options(), body);
 }
 
 TEST_CASE("node_follower: the event loop is destroyed while somebody waits") {

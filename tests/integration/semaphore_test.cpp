@@ -264,6 +264,7 @@ TEST_CASE("semaphore: layout and names are Curator's") {
         const std::string uuid = "01234567-89ab-cdef-0123-456789abcdef";
         create_options sequential;
         sequential.mode(create_mode::ephemeral_sequential);
+        sequential.parents(missing_parents::create_container);  // servers remove them once they are empty
         const created foreign = co_await zk.create(leases(s) + "/_c_" + uuid + "-lease-", "java", sequential);
         taker waiting(executor, s.acquire());
         co_await until_queued(zk, leases(s), 3);

@@ -1,5 +1,8 @@
 #include "support/test_client.hpp"
 
+#include <algorithm>
+#include <array>
+
 using namespace zkasio;
 using namespace zkasio::test;
 
@@ -63,6 +66,10 @@ TEST_CASE("events tell the life of a client") {
     };
     loop.run(live());
     using s = session_state;
+    // Who ends a session at the servers takes it over first, and its client may be quicker in taking it back.
+    const std::array<s, 2> taken_back{s::suspended, s::connected};
+    const auto where = [&] { return std::search(seen.begin(), seen.end(), taken_back.begin(), taken_back.end()); };
+    for (auto at = where(); at != seen.end(); at = where()) seen.erase(at, at + 2);
     CHECK(seen == std::vector<s>{s::connecting, s::connected, s::suspended, s::expired, s::connecting, s::connected,
                                  s::closed});
 }
@@ -220,7 +227,7 @@ TEST_CASE("close: everything that waits fails, the server drops the session at o
         const auto executor = co_await asio::this_coro::executor;
         const test_client observer(executor, options());
         const std::string dir = co_await fresh_directory(observer, "close");
-        const test_client zk(executor, options());
+        const test_client zk(executor, options().close_timeout(10s));
         create_options ephemeral;
         ephemeral.mode(create_mode::ephemeral);
         co_await zk.create(dir + "/e", "", ephemeral);

@@ -72,7 +72,7 @@ TEST_CASE("caches: 5000 children in one directory") {
         CHECK(tree.snapshot().size() == children + 1);
         CHECK(names.snapshot().size() == children);
         auto all_come = [&]() -> asio::awaitable<bool> { co_return early.snapshot().size() == children + 1; };
-        co_await eventually(all_come);
+        co_await eventually(all_come, 60s);
         int wrong = 0;
         for (int i = 0; i < children; ++i)
             wrong += tree.snapshot().find(dir + "/child-" + std::to_string(i)).data() != std::to_string(i);
@@ -84,18 +84,18 @@ TEST_CASE("caches: 5000 children in one directory") {
             co_return !tree.snapshot().contains(last) && names.snapshot().size() == children - 1 &&
                 early.snapshot().size() == children;
         };
-        co_await eventually(gone);
+        co_await eventually(gone, 60s);
         co_await zk.remove_recursive(dir);
         auto empty = [&]() -> asio::awaitable<bool> {
             co_return tree.snapshot().empty() && early.snapshot().empty() && names.snapshot().size() == 0;
         };
-        co_await eventually(empty);
+        co_await eventually(empty, 60s);
         co_await tree.close();
         co_await names.close();
         co_await early.close();
         CHECK(watched_below(dir).empty());
     };
-    with_client_for(120s, options(), body);
+    with_client_for(240s, options(), body);
 }
 
 TEST_CASE("tree_cache: nodes that may not be read are there without data and hide what is below them") {

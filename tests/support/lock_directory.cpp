@@ -15,12 +15,12 @@ asio::awaitable<std::size_t> count_children(client zk, std::string path) {
     co_return n;
 }
 
-asio::awaitable<void> until_queued(client zk, std::string path, std::size_t n) {
+asio::awaitable<void> until_queued(client zk, std::string path, std::size_t n, std::chrono::seconds patience) {
     auto queued = [&]() -> asio::awaitable<bool> {
         const std::size_t now = co_await count_children(zk, path);
         co_return now == n;
     };
-    co_await eventually(queued);
+    co_await eventually(queued, patience);
 }
 
 }  // namespace zkasio::test

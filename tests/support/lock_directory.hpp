@@ -4,6 +4,7 @@
 
 #include <asio/awaitable.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 
@@ -13,6 +14,7 @@ namespace zkasio::test {
 asio::awaitable<std::size_t> count_children(client zk, std::string path);
 
 /// *Completes when* `n` contenders are in line, the holder included. Fails the test when that takes too long.
-asio::awaitable<void> until_queued(client zk, std::string path, std::size_t n);
+asio::awaitable<void> until_queued(client zk, std::string path, std::size_t n,
+                                   std::chrono::seconds patience = std::chrono::seconds(20));
 
 }  // namespace zkasio::test

@@ -80,7 +80,7 @@ TEST_CASE("proxy: an answer arrives though its sender has closed, with a delay, 
 
 TEST_CASE("proxy: what is sent after a delay has ended does not overtake what was sent before", "[testing]") {
     proxied p;
-    p.between->delay(300ms);
+    p.between->delay(1s);
     tcp::socket client = p.connect(), server = p.listener.accept();
     send(client, "first ");
     CHECK(receive(server, 1, 50ms).empty());

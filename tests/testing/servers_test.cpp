@@ -38,10 +38,11 @@ TEST_CASE("testing: what is missing for a server is said", "[testing]") {
 }
 
 TEST_CASE("testing: a server is paused, killed and started again, and its session goes on", "[testing]") {
-    testing::server server;
+    // The loop stands still while a server starts.
+    testing::server server(testing::server_options().line("maxSessionTimeout=60000"));
     CHECK(server.mode() == "standalone");
     test_loop loop;
-    const client zk(loop.executor(), options(server.connect_string()));
+    const client zk(loop.executor(), options(server.connect_string()).session_timeout(60s));
     std::function<asio::awaitable<void>()> before = [&]() -> asio::awaitable<void> {
         const auto how = create_options().mode(create_mode::ephemeral);
         co_await zk.create("/mine", "x", how);
@@ -66,7 +67,7 @@ TEST_CASE("testing: a proxy refuses, silences and cuts", "[testing]") {
     testing::server server;
     testing::proxy network(server.endpoint());
     test_loop loop;
-    const client zk(loop.executor(), options(network.address()).connection_timeout(500ms));
+    const client zk(loop.executor(), options(network.address()).connection_timeout(5s));
     std::function<asio::awaitable<void>()> all = [&]() -> asio::awaitable<void> {
         co_await zk.create("/a");
         CHECK(network.connections() == 1);
@@ -92,7 +93,7 @@ TEST_CASE("testing: a client that is cut off from two servers of three uses the 
     testing::ensemble servers(3);
     const testing::network network(servers);
     test_loop loop;
-    const client zk(loop.executor(), options(network.connect_string()).connection_timeout(1s));
+    const client zk(loop.executor(), options(network.connect_string()).connection_timeout(5s));
     const std::vector<int> order{2, 0, 1};
     std::function<asio::awaitable<void>()> all = [&]() -> asio::awaitable<void> {
         co_await zk.create("/a");

@@ -3,6 +3,7 @@
 #include "support/temporary_directory.hpp"
 #include "support/test_client.hpp"
 #include "tls/certificates.hpp"
+#include "tls/refusal.hpp"
 #include "tls/tls_terminator.hpp"
 
 #include <zkasio/detail/owned_descriptor.hpp>
@@ -74,7 +75,7 @@ TEST_CASE("each connection is made with the certificates of that moment") {
         };
         put(site.other);
         auto body = [&](client zk) -> asio::awaitable<void> {
-            const std::string before = co_await message_of(zk.get("/"));
+            const std::string before = co_await refusal_of(zk);
             CHECK(before.find("certificate verify failed") != std::string::npos);
             put(site.authority);
             auto connected = [&]() -> asio::awaitable<bool> {  // the pause before an attempt may be longer
@@ -148,7 +149,7 @@ TEST_CASE("whatever a function throws that makes a context is why there is no co
     const context_site site;
     const auto why = [&](const tls_options::context_source& source) {
         std::string text;
-        auto body = [&](client zk) -> asio::awaitable<void> { text = co_await message_of(zk.get("/")); };
+        auto body = [&](client zk) -> asio::awaitable<void> { text = co_await refusal_of(zk); };
         with_client(options(site.server.address()).session_timeout(60s).connection_timeout(700ms).tls(source), body);
         CHECK(text.find("not connected (127.0.0.1:") != std::string::npos);
         return text;

@@ -83,9 +83,9 @@ TEST_CASE("cut in each flight of the handshake, and of what follows: the next co
                 return p;
             });
             std::vector<std::string> warnings;
+            const auto sink = [&](std::string_view l) { warnings.emplace_back(l); };
             const client_options o =
-                options(proxy.address()).tls(site.how()).log([&](std::string_view l) { warnings.emplace_back(l); },
-                                                             log_level::warning);
+                options(proxy.address()).close_timeout(10s).tls(site.how()).log(sink, log_level::warning);
             const test_client zk(co_await asio::this_coro::executor, o);
             const auto stat = co_await zk.exists("/");
             CHECK(stat);
@@ -151,12 +151,12 @@ TEST_CASE("a server that accepts and says nothing: attempts end in time, and the
     const tls_site site;
     const std::string why =
         silent.address() + ": accepts the connection and does not go on with the TLS handshake";
-    const auto patience = GENERATE(150ms, 900ms);  // shorter, and longer, than an attempt may take
+    const auto patience = GENERATE(500ms, 3000ms);  // shorter, and longer, than an attempt may take
     auto body = [&](client zk) -> asio::awaitable<void> {
         const std::string text = co_await message_of(zk.get("/"));
         CHECK(text == "get /: not connected (" + why + ")");
     };
-    with_client(options(silent.address()).session_timeout(900ms).connection_timeout(patience).tls(site.how()), body);
+    with_client(options(silent.address()).session_timeout(3s).connection_timeout(patience).tls(site.how()), body);
 }
 
 TEST_CASE("a silent server does not keep a client from the others") {
@@ -168,7 +168,7 @@ TEST_CASE("a silent server does not keep a client from the others") {
     };
     for (int i = 0; i < 4; ++i) {  // whichever is tried first
         const std::string both = silent.address() + ',' + site.terminator.address("127.0.0.1");
-        with_client(options(both).session_timeout(1s).tls(site.how()), body);
+        with_client(options(both).session_timeout(3s).tls(site.how()), body);
     }
 }
 
@@ -202,7 +202,7 @@ TEST_CASE("a client that is closed, cancelled or destroyed during the handshake 
                 co_await reading.code();
                 zk.reset();
             }
-            CHECK(boot_clock::now() - began < 1s);
+            CHECK(boot_clock::now() - began < 5s);  // an attempt may take longer
         };
         loop.run(body());
     }

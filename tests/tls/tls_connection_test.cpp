@@ -83,7 +83,7 @@ TEST_CASE("through TLS, what has come while the loop stood still for too long co
         CHECK_FALSE(code);
         CHECK(zk.stats().connections == 1);
     };
-    with_client(site.through().session_timeout(2s), body);
+    with_client(site.through().session_timeout(4s), body);
 }
 
 TEST_CASE("events that come together, to a client that asks for nothing, are all told, through TLS") {

@@ -1,6 +1,7 @@
 // A client's session through TLS, with a real server.
 
 #include "support/test_client.hpp"
+#include "tls/refusal.hpp"
 #include "tls/tls_server.hpp"
 
 #include <zkasio/tls/tls_options.hpp>
@@ -35,7 +36,7 @@ TEST_CASE("a client whose certificate is accepted reads, writes, watches and clo
         CHECK(how == close_result::confirmed);
         CHECK(server.process().ask("dump").find(dir + "/e") == std::string::npos);  // the session is over now
     };
-    with_client(options(server.address()).tls(server.files()), body);
+    with_client(options(server.address()).close_timeout(10s).tls(server.files()), body);
 }
 
 TEST_CASE("a session through TLS is expired by another client that connects as its own does") {
@@ -81,7 +82,7 @@ TEST_CASE("a client without a certificate, where servers want one, is told so") 
     const tls_server server(newer ? tls13 : "");
     CAPTURE(newer);
     auto without = [&](client zk) -> asio::awaitable<void> {
-        const std::string why = co_await message_of(zk.get("/"));
+        const std::string why = co_await refusal_of(zk);
         CAPTURE(why);
         CHECK(why.find("alert") != std::string::npos);
         CHECK(why.find("certificate") != std::string::npos);
@@ -96,13 +97,13 @@ TEST_CASE("through TLS to a port without, and without to a port with TLS: what i
     const tls_server server;
     const std::string clear = server.address_in_the_clear();
     auto not_tls = [&](client zk) -> asio::awaitable<void> {
-        const std::string why = co_await message_of(zk.get("/"));
+        const std::string why = co_await refusal_of(zk);
         CHECK(why == "get /: not connected (" + clear +
                          ": hung up during the TLS handshake (not serving, or it does not speak TLS here))");
     };
     with_client(options(clear).connection_timeout(1s).tls(server.files()), not_tls);
     auto is_tls = [&](client zk) -> asio::awaitable<void> {
-        const std::string why = co_await message_of(zk.get("/"));
+        const std::string why = co_await refusal_of(zk);
         CAPTURE(why);
         CHECK(why.find("expects TLS") != std::string::npos);
     };
@@ -110,7 +111,7 @@ TEST_CASE("through TLS to a port without, and without to a port with TLS: what i
 }
 
 TEST_CASE("a server that speaks TLS is killed and started again: the session goes on") {
-    tls_server server;
+    tls_server server("maxSessionTimeout=60000");
     auto body = [&](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "restart");
         create_options ephemeral;
@@ -120,14 +121,14 @@ TEST_CASE("a server that speaks TLS is killed and started again: the session goe
         session_events events = zk.events();
         server.process().kill();
         co_await until_session(events, session_state::suspended);
-        server.process().start();  // blocks this loop for a second or two
+        server.process().start();  // blocks this loop for as long as that takes
         co_await zk.connected();
         const session after = co_await zk.current_session();
         CHECK(after.id() == before.id());
         const auto there = co_await zk.exists(dir + "/e");
         CHECK(there);
     };
-    with_client(options(server.address()).session_timeout(20s).tls(server.files()), body);
+    with_client(options(server.address()).session_timeout(60s).tls(server.files()), body);
 }
 
 TEST_CASE("the largest nodes pass in both directions, many at a time, in order") {

@@ -2,6 +2,7 @@
 
 #include "support/test_client.hpp"
 #include "tls/certificates.hpp"
+#include "tls/refusal.hpp"
 #include "tls/tls_terminator.hpp"
 
 #include <zkasio/tls/tls_options.hpp>
@@ -26,13 +27,13 @@ const certificate_authority::issued& for_localhost() {
 tls_files trusting() { return tls_files().ca(trusted().file()); }
 
 client_options impatient(const std::string& servers) {
-    return options(servers).session_timeout(3s).connection_timeout(700ms);
+    return options(servers).connection_timeout(700ms);
 }
 
 // Why an operation fails; empty when it does not.
 std::string refusal(const client_options& o) {
     std::string text;
-    auto body = [&](client zk) -> asio::awaitable<void> { text = co_await message_of(zk.get("/")); };
+    auto body = [&](client zk) -> asio::awaitable<void> { text = co_await refusal_of(zk); };
     with_client(o, body);
     return text;
 }

@@ -37,7 +37,7 @@ TEST_CASE("core: closing without any session", "[core][close]") {
 }
 
 TEST_CASE("core: closing while the connection is lost", "[core][close]") {
-    rig r;
+    rig r(rig::quick().close_timeout(10s));
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await zk.connected();
         r.server.reachable = false;
@@ -46,7 +46,7 @@ TEST_CASE("core: closing while the connection is lost", "[core][close]") {
         const auto began = boot_clock::now();
         const close_result how = co_await zk.close();
         CHECK(how == close_result::session_left_to_expire);
-        CHECK(boot_clock::now() - began < 150ms);  // there is nothing to wait for
+        CHECK(boot_clock::now() - began < 5s);  // there is nothing to wait for
     };
     r.run(body);
 }
@@ -85,7 +85,7 @@ TEST_CASE("core: a server that hangs up instead of answering the goodbye has not
 TEST_CASE("core: a session that was given up may live: closing says so, until the servers must have ended it",
           "[core][close]") {
     rig r;
-    r.server.session_timeout = 150ms;
+    r.server.session_timeout = 600ms;
     const int connections = GENERATE(0, 1, 2);
     const bool long_enough = GENERATE(false, true);
     if (long_enough && connections == 0) return;
@@ -99,7 +99,7 @@ TEST_CASE("core: a session that was given up may live: closing says so, until th
             r.server.reachable = true;
             co_await zk.connected();
             // A wait for what only time brings.
-            const auto until = boot_clock::now() + 310ms;
+            const auto until = boot_clock::now() + 1230ms;
             if (long_enough && i == 0) co_await r.server.until([&] { return boot_clock::now() > until; });
             if (i + 1 == connections) break;
             r.server.reachable = false;

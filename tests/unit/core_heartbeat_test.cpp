@@ -114,7 +114,7 @@ TEST_CASE("core: one heartbeat at a time, for all who hold on", "[core][hold]") 
 
 TEST_CASE("core: who only holds the session has heartbeats, too", "[core][hold]") {
     rig r;
-    r.server.session_timeout = 400ms;
+    r.server.session_timeout = 1200ms;
     auto body = [&](client zk) -> asio::awaitable<void> {
         const session s = co_await zk.current_session();
         const session_hold hold = s.hold("");
@@ -126,7 +126,7 @@ TEST_CASE("core: who only holds the session has heartbeats, too", "[core][hold]"
 
 TEST_CASE("core: very many nodes take turns", "[core][hold]") {
     rig r;
-    r.server.session_timeout = 800ms;
+    r.server.session_timeout = 1600ms;
     r.server.answer = [](const request& q) { return is_heartbeat(q) ? std::optional<reply>(reply{}) : std::nullopt; };
     auto body = [&](client zk) -> asio::awaitable<void> {
         const session s = co_await zk.current_session();
@@ -148,7 +148,7 @@ TEST_CASE("core: very many nodes take turns", "[core][hold]") {
 
 TEST_CASE("core: very many nodes of one hold take turns, too", "[core][hold]") {
     rig r;
-    r.server.session_timeout = 800ms;
+    r.server.session_timeout = 1600ms;
     r.server.answer = [](const request& q) { return is_heartbeat(q) ? std::optional<reply>(reply{}) : std::nullopt; };
     texts paths;
     for (const char name : {'a', 'b', 'c', 'd', 'e'}) paths.push_back('/' + std::string(70'000, name));
@@ -199,7 +199,7 @@ TEST_CASE("core: a check that fails ends that hold and no other", "[core][hold]"
 }
 
 TEST_CASE("core: who comes after the end of the lease is confirmed by a heartbeat", "[core][hold]") {
-    constexpr auto T = 300ms;
+    constexpr auto T = 1200ms;
     rig r;
     r.server.session_timeout = T;
     auto body = [&](client zk) -> asio::awaitable<void> {
@@ -233,8 +233,9 @@ TEST_CASE("core: a node that is gone before the first heartbeat", "[core][hold]"
 }
 
 TEST_CASE("core: a node that we may not check any more is held all the same", "[core][hold]") {
+    constexpr auto T = 1600ms;
     rig r;
-    r.server.session_timeout = 800ms;
+    r.server.session_timeout = T;
     r.server.answer = [](const request& q) {
         reply a;
         if (!is_heartbeat(q)) return a;
@@ -254,13 +255,13 @@ TEST_CASE("core: a node that we may not check any more is held all the same", "[
         CHECK(checked(beats[0]) == texts{"/a", "/b", "/c"});
         for (std::size_t i = 1; i < 4; ++i) CHECK(checked(beats[i]).size() == 2);
         for (const session_hold* h : {&a, &b, &c}) CHECK(h->held());
-        CHECK(s.leased_until() > beats[2].at + 400ms);
+        CHECK(s.leased_until() > beats[2].at + T / 2);
     };
     r.run(body);
 }
 
 TEST_CASE("core: an idle session reads every T/8, and one that is not idle does not", "[core][hold]") {
-    constexpr auto T = 800ms;
+    constexpr auto T = 2400ms;
     rig r;
     r.server.session_timeout = T;
     auto body = [&](client zk) -> asio::awaitable<void> {
@@ -299,7 +300,7 @@ TEST_CASE("core: a read of our own that is not answered: closing does not wait f
 }
 
 TEST_CASE("core: no read of our own without a connection", "[core][hold]") {
-    constexpr auto T = 400ms;
+    constexpr auto T = 1200ms;
     rig r;
     r.server.session_timeout = T;
     auto body = [&](client zk) -> asio::awaitable<void> {
@@ -369,11 +370,11 @@ TEST_CASE("core: a tick that is known lengthens leases, and what was granted is 
         std::string logged;
     };
     const auto given =
-        GENERATE(values<expectation>({{800ms, 800ms, 80ms, 750, ""},
-                                      {800ms, 800ms, 400ms, 500, ""},
-                                      {800ms, 800ms, 500ms, 450, "is below two ticks of 500 ms; leases are short"},
-                                      {400ms, 800ms, 400ms, 500, ""},
-                                      {400ms, 800ms, 80ms, 500, "80 ms is not used"}}));
+        GENERATE(values<expectation>({{1600ms, 1600ms, 160ms, 750, ""},
+                                      {1600ms, 1600ms, 800ms, 500, ""},
+                                      {1600ms, 1600ms, 1000ms, 450, "is below two ticks of 1000 ms; leases are short"},
+                                      {800ms, 1600ms, 800ms, 500, ""},
+                                      {800ms, 1600ms, 160ms, 500, "160 ms is not used"}}));
     std::string logged;
     rig r(rig::quick().session_timeout(given.asked_for).tick(given.tick).log([&](std::string_view line) {
         if (line.starts_with("tick: ")) logged += line;

@@ -16,7 +16,7 @@ using namespace zkasio::detail;
 using namespace zkasio::test;
 
 TEST_CASE("core: without answers the lease ends, and with it every hold", "[core][hold]") {
-    constexpr auto T = 300ms;
+    constexpr auto T = 900ms;
     rig r;
     r.server.session_timeout = T;
     r.server.answer = [](const request& q) { return is_heartbeat(q) ? std::nullopt : std::optional<reply>(reply{}); };

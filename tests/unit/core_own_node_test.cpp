@@ -10,7 +10,7 @@ using namespace zkasio::test;
 namespace {
 
 // A quarter of it is the moment after which a held node is watched.
-constexpr auto T = 600ms;
+constexpr auto T = 1200ms;
 
 bool has_watch(const fake_server& s, std::size_t times = 1) { return s.count("get /a") == times && s.watched("/a"); }
 

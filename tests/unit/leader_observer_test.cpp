@@ -336,8 +336,8 @@ TEST_CASE("observer: a connection that is soon back is no news", "[election]") {
 }
 
 TEST_CASE("observer: whoever asks late for what is long cut off is told so at once", "[election]") {
-    observed r(rig::quick().session_timeout(600ms));
-    r.server.session_timeout = 600ms;
+    observed r(rig::quick().session_timeout(3s));
+    r.server.session_timeout = 3s;
     r.candidates = {"0000000001"};
     auto body = [&](client zk) -> asio::awaitable<void> {
         const leader_observer observer(zk, "/e");
@@ -345,13 +345,13 @@ TEST_CASE("observer: whoever asks late for what is long cut off is told so at on
         r.server.reachable = false;
         r.server.drop();
         co_await r.server.until([&] { return zk.state() != session_state::connected; });
-        const auto long_after = boot_clock::now() + 300ms;
+        const auto long_after = boot_clock::now() + 1200ms;
         auto later = [&]() -> asio::awaitable<bool> { co_return boot_clock::now() > long_after; };
         co_await eventually(later);
         const auto began = boot_clock::now();
         const leader_view view = co_await observer.next();
         CHECK(view.state == leader_state::unknown);
-        CHECK(boot_clock::now() - began < 100ms);
+        CHECK(boot_clock::now() - began < 700ms);
     };
     r.run(body);
 }

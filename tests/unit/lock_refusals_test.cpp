@@ -58,7 +58,7 @@ TEST_CASE("lock: what a server has refused, for having too much to do, is repeat
 }
 
 TEST_CASE("lock: who has given up during the pause is not sent again", "[lock]") {
-    rig r(rig::quick().retry(retry_policy::n_times(1, 60ms)));
+    rig r(rig::quick().retry(retry_policy::n_times(1, 500ms)));
     fake_tree tree;
     int refusals = 2;
     r.server.answer = [&](const request& q) -> std::optional<reply> {

@@ -213,7 +213,7 @@ TEST_CASE("timeout: a caller who cancels before the limit is not told of the lim
     test_loop loop;
     auto steps = [&]() -> asio::awaitable<void> {
         for (const bool deadline_too : {false, true}) {
-            const auto end = boot_clock::now() + 20ms;
+            const auto end = boot_clock::now() + 200ms;
             auto slow = [&]() -> asio::awaitable<void> {
                 std::exception_ptr cancelled;
                 try {
