@@ -9,7 +9,7 @@ import signal
 
 import support
 
-TIMEOUT = ["--session-timeout", "2s"]
+TIMEOUT = ["--session-timeout", "4s"]
 
 
 class Loss(support.CliTest):

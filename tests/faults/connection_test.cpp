@@ -244,7 +244,8 @@ TEST_CASE("a black-holed first address costs a fraction of the session timeout")
     };
     with_client(options(first_server()), body);  // of TLS, a server's first handshake takes long
     for (int i = 0; i < 4; ++i) {  // the list is shuffled
-        with_client(options(servers).connection_timeout(3500ms), body);  // two thirds of 6 s would be 4 s
+        // Two thirds of 9 s would be 6 s.
+        with_client(options(servers).session_timeout(9s).connection_timeout(5500ms), body);
     }
 }
 
@@ -297,7 +298,7 @@ TEST_CASE("a peer that is no ZooKeeper is passed over, and named when there is n
             CHECK(text.starts_with("connect " + peer->address() + ": not connected (" + no_zookeeper));
             CHECK(zk.state() == session_state::connecting);
         };
-        with_client(options(peer->address()).connection_timeout(300ms), alone);
+        with_client(options(peer->address()).connection_timeout(1s), alone);
         auto with_another = [](client zk) -> asio::awaitable<void> {
             co_await zk.get("/");
         };

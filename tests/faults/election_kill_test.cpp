@@ -106,7 +106,7 @@ asio::awaitable<void> obey(client zk, int commands, noted& all, int process) {
     if (::read(commands, &begin, 1) != 1) ::_exit(0);
     try {
         asio::io_context io;
-        const client zk(io.get_executor(), options(servers).session_timeout(2s).retry(retry_policy::forever()));
+        const client zk(io.get_executor(), options(servers).retry(retry_policy::forever()));
         asio::co_spawn(io, obey(zk, commands, all, process), [](std::exception_ptr e) {
             if (e) ::_exit(1);
         });
@@ -145,17 +145,23 @@ public:
     void kill() {
         if (pid_ < 0) return;
         ::kill(pid_, SIGKILL);
-        static_cast<void>(wait());
+        hang_up();
+        ::waitpid(std::exchange(pid_, -1), nullptr, 0);
     }
     // It ends by itself, with nothing left.
-    int wait() {
-        ::close(commands_);
+    asio::awaitable<int> end() {
+        hang_up();
         int status = 0;
-        ::waitpid(std::exchange(pid_, -1), &status, 0);
-        return status;
+        auto gone = [&]() -> asio::awaitable<bool> { co_return ::waitpid(pid_, &status, WNOHANG) == pid_; };
+        co_await eventually(gone, 60s);
+        pid_ = -1;
+        co_return status;
     }
 
 private:
+    void hang_up() {
+        if (commands_ >= 0) ::close(std::exchange(commands_, -1));
+    }
     void tell(char command) { REQUIRE(::write(commands_, &command, 1) == 1); }
     pid_t pid_ = -1;
     int commands_ = -1;
@@ -219,10 +225,11 @@ TEST_CASE(
         co_await observing.code();
 
         for (const auto& p : all) {
-            const int status = p->ended() ? 0 : p->wait();
+            if (p->ended()) continue;
+            const int status = co_await p->end();
             CHECK(status == 0);
         }
         co_await until_queued(zk, election_path, 0);
     };
-    with_client_for(200s, options(server.connect_string()).session_timeout(10s), body);
+    with_client_for(400s, options(server.connect_string()).session_timeout(10s), body);
 }

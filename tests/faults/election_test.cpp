@@ -51,7 +51,7 @@ TEST_CASE("lead: may begin before there is a server and goes on after that was r
         CHECK_FALSE(leading.ended());
         server.start();
         co_await until_last_is(views, leader_state::leader);
-        auto elected = [&]() -> asio::awaitable<bool> { co_return *terms == 1; };
+        auto elected = [&]() -> asio::awaitable<bool> { co_return *terms > 0; };
         co_await eventually(elected);
 
         server.kill();
@@ -102,7 +102,7 @@ TEST_CASE("observer: cut off from the servers it says so within a session timeou
         const std::string dir = co_await fresh_directory(zk, "observer-cut-off");
         const auto executor = co_await asio::this_coro::executor;
         leadership first = co_await leader_election(zk, dir).campaign();
-        const test_client watching(executor, options(proxy.address()).session_timeout(3s));
+        const test_client watching(executor, options(proxy.address()).session_timeout(9s));
         const auto views = std::make_shared<std::vector<leader_view>>();
         running observing(executor, keep_views(leader_election(watching, dir), views));
         co_await until_last_is(views, leader_state::leader);
@@ -113,7 +113,7 @@ TEST_CASE("observer: cut off from the servers it says so within a session timeou
         if (!silent) proxy.cut_all();
         co_await until_last_is(views, leader_state::unknown);
         const auto took = boot_clock::now() - began;
-        CHECK(took < granted + 200ms);
+        CHECK(took < granted + 1s);
         CHECK(took > granted / 3 - 100ms);
         co_await first.resign();
         const leadership second = co_await leader_election(zk, dir).campaign();

@@ -7,6 +7,7 @@
 #include <zkasio/membership/persistent_node.hpp>
 #include <zkasio/session_loop.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 
@@ -87,9 +88,19 @@ struct parent {
     }
 };
 
+// What else is in the loop may go on for ever.
+template <class Condition>
+void run_until(asio::io_context& io, Condition reached) {
+    const auto give_up = std::chrono::steady_clock::now() + 5s;
+    io.restart();
+    while (!reached() && io.run_one_until(give_up) != 0) {
+    }
+}
+
 template <class T>
 std::string fails_with_forked(asio::io_context& io, asio::awaitable<T> operation, const char* name) {
     std::string wrong = std::string(name) + " does not end";
+    bool ended = false;
     std::function<asio::awaitable<void>()> task = [&]() -> asio::awaitable<void> {
         try {
             co_await std::move(operation);
@@ -100,21 +111,20 @@ std::string fails_with_forked(asio::io_context& io, asio::awaitable<T> operation
                         : std::string(name) + ": " + e.what();
         }
     };
-    asio::co_spawn(io, task(), [](std::exception_ptr) {});
-    io.restart();
-    io.run_for(100ms);
+    asio::co_spawn(io, task(), [&](std::exception_ptr) { ended = true; });
+    run_until(io, [&] { return ended; });
     return wrong;
 }
 
 std::string says_forked(asio::io_context& io, const lock_guard& guard) {
     std::string wrong = "lost does not end";
+    bool ended = false;
     std::function<asio::awaitable<void>()> task = [&]() -> asio::awaitable<void> {
         const loss_reason why = co_await guard.lost();
         wrong = why == loss_reason::forked ? "" : "lost: " + std::string(to_string(why));
     };
-    asio::co_spawn(io, task(), [](std::exception_ptr) {});
-    io.restart();
-    io.run_for(100ms);
+    asio::co_spawn(io, task(), [&](std::exception_ptr) { ended = true; });
+    run_until(io, [&] { return ended; });
     return wrong;
 }
 
@@ -230,8 +240,11 @@ void fork_with_lock_held(const std::function<std::string(std::unique_ptr<parent>
 TEST_CASE("fork: a child that runs the loop gets errors, and the parent's session and lock live on") {
     const auto child = [](std::unique_ptr<parent>& p, std::optional<mutex>& lock) {
         if (std::string wrong = all_fail(*p, p->io, *lock); !wrong.empty()) return wrong;
-        for (const auto& w : p->waiting)
-            if (!w->ended()) return std::string("what was under way does not end");
+        const auto all_ended = [&] {
+            return std::all_of(p->waiting.begin(), p->waiting.end(), [](const auto& w) { return w->ended(); });
+        };
+        run_until(p->io, all_ended);
+        if (!all_ended()) return std::string("what was under way does not end");
         p->io.restart();
         p->io.run_for(300ms);
         return own_client_works(p->io);

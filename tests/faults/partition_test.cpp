@@ -59,6 +59,20 @@ struct holder {
     asio::awaitable<void> close() { co_await zk.close(); }
 };
 
+// Connected through a server that was cut off before, maybe: it is one of them again once a write is answered. A session
+// this short may end before that, on a machine that is busy: then another client begins.
+asio::awaitable<std::unique_ptr<holder>> connected_holder(client_options o, std::string dir, std::string lock) {
+    const auto executor = co_await asio::this_coro::executor;
+    const create_options own = create_options().mode(create_mode::ephemeral_sequential);
+    for (;;) {
+        auto made = std::make_unique<holder>(executor, o, lock);
+        const std::error_code failed = co_await code_of(made->zk.create(dir + "/x", bytes(), own));
+        if (!failed) co_return made;
+        co_await made->close();
+        if (failed != condition::retryable && failed != condition::session_ended) throw error(failed, "create", dir);
+    }
+}
+
 struct result {
     int cuts = 0, locks = 0;
     duration smallest_reserve = duration::max();
@@ -104,10 +118,8 @@ asio::awaitable<void> cut(networked_ensemble& servers, std::chrono::milliseconds
                                      .session_timeout(timeout)
                                      .renewal(session_renewal::none)
                                      .close_timeout(300ms);
-        holders.push_back(std::make_unique<holder>(executor, o, dir + "/" + std::to_string(i)));
-        // Also when it was cut off the last time, it is one of them again once this is answered.
-        const create_options own = create_options().mode(create_mode::ephemeral_sequential);
-        co_await holders.back()->zk.create(dir + "/x", bytes(), own);
+        auto next = co_await connected_holder(o, dir, dir + "/" + std::to_string(i));
+        holders.push_back(std::move(next));
     }
     // Some of the locks are a moment old when the cut comes, others have seen heartbeats.
     const time_point cut_at = boot_clock::now() + timeout / 2 + duration(up_to(timeout / 2));

@@ -209,6 +209,14 @@ public:
         REQUIRE(server.clean);
     }
 
+    // The server's end is gone, the kernel has been told, and the backend has not looked. On a machine that is busy the
+    // news takes a while, over the loopback as well.
+    void reset_unnoticed() {
+        pollfd p{b->next_interest().descriptor, POLLIN, 0};
+        server.reset();
+        REQUIRE(::poll(&p, 1, 5000) == 1);
+    }
+
     // Nothing but a handshake arrives.
     void check_next_connection() {
         connect();

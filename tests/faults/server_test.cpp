@@ -32,6 +32,10 @@ std::function<void(std::string_view)> connections_into(std::string& last) {
     };
 }
 
+// Beyond the 20 ticks (10 s) that servers grant otherwise: for leases that outlive the start of a server on a machine that
+// is busy.
+testing::server_options long_sessions() { return testing::server_options().line("maxSessionTimeout=60000"); }
+
 // As the server tells; of those through TLS it does not, there it is as the client tells.
 bool is_connected_to(const test_server& servers, int server, const std::string& last, const session& s) {
     if (transport::current().is_secure())
@@ -44,11 +48,11 @@ bool is_connected_to(const test_server& servers, int server, const std::string& 
 }  // namespace
 
 TEST_CASE("killed and started again, while one holds a lock and another waits: both have it in the end") {
-    test_server server;
+    test_server server(1, long_sessions());
     auto body = [&](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "restart");
         const auto executor = co_await asio::this_coro::executor;
-        const test_client other(executor, options(server.connect_string()).session_timeout(20s));
+        const test_client other(executor, options(server.connect_string()).session_timeout(40s));
         const mutex lock(zk, dir), theirs(other, dir);
         lock_guard holder = co_await lock.acquire();
         taker second(executor, theirs.acquire());
@@ -75,7 +79,7 @@ TEST_CASE("killed and started again, while one holds a lock and another waits: b
         co_await until_queued(zk, dir, 0);
         co_await other.close();
     };
-    with_client(options(server.connect_string()).session_timeout(20s), body);
+    with_client(options(server.connect_string()).session_timeout(40s), body);
 }
 
 TEST_CASE("a server that is paused: the lease ends before its session does, and held() knows") {
@@ -134,14 +138,14 @@ TEST_CASE("closing a client whose server hangs takes no longer than it may, and 
         const auto began = boot_clock::now();
         const close_result how = co_await zk.close();
         CHECK(how == close_result::session_left_to_expire);
-        CHECK(boot_clock::now() - began < 1500ms);
-        CHECK(ticks > 40);  // the loop ran all the time
+        CHECK(boot_clock::now() - began < 5s);
+        CHECK(ticks > 40);  // of 400: the loop ran all the time
         const std::error_code c = co_await reading.code();
         CHECK(c == errc::client_closed);
         ticking.cancel();
         server.resume();
     };
-    with_client(options(server.connect_string()).close_timeout(300ms), body);
+    with_client(options(server.connect_string()).close_timeout(2s), body);
 }
 
 TEST_CASE("suspension_policy::lose gives a lock up with the connection") {
@@ -167,9 +171,12 @@ TEST_CASE("an ensemble of three: locks survive the death of the server that one 
         const session s = co_await zk.current_session();
         const lock_guard guard = co_await lock.acquire();
         int connected_to = -1;
-        for (int i = 0; i < 3; ++i)
-            if (is_connected_to(servers, i, last, s)) connected_to = i;
-        REQUIRE(connected_to >= 0);
+        auto found = [&]() -> asio::awaitable<bool> {
+            for (int i = 0; i < 3; ++i)
+                if (is_connected_to(servers, i, last, s)) connected_to = i;
+            co_return connected_to >= 0;
+        };
+        co_await eventually(found);
         session_events events = zk.events();
         servers.kill(connected_to);
         co_await until_state(events, session_state::suspended);
@@ -229,7 +236,7 @@ TEST_CASE(
             servers.kill(i);
             wanted = granted + 20;
             co_await eventually(enough, 60s);
-            servers.start(i);
+            co_await servers.async_start(i);  // heartbeats go on meanwhile
         }
         over = true;
         for (const running& t : tasks) {

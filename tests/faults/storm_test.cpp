@@ -141,8 +141,9 @@ TEST_CASE(
                               << most << " MB at most");
         if (std::getenv("ZKASIO_STORM_SECONDS")) WARN("as asked for");
         CHECK(zk.session_now().id() == session);
-        CHECK(first_grant < 3);
-        CHECK(normal < 3);
+        // In seconds, and on a machine that does other things, too.
+        CHECK(first_grant < 8);
+        CHECK(normal < 8);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
         CHECK(most - before < 50);  // MB; 80 and more when each lost create is looked for by itself
 #endif

@@ -79,7 +79,7 @@ class Instance:
 
     def start(self):
         options = {"connect": os.environ.get("ZKASIO_TEST_SERVERS", ""), "root": self.test.root,
-                   "store": self.test.store, "name": self.name, "port": self.port, "session-timeout": 1000,
+                   "store": self.test.store, "name": self.name, "port": self.port, "session-timeout": 4000,
                    "bank-time": 50, "settle-every": LONG, **self.options}
         command = [os.environ["ZKASIO_ORDER_SERVER"]]
         for key, value in options.items():

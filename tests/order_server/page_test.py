@@ -23,7 +23,7 @@ class Page(OrderServerTest):
 
     def instances(self, **options_of_b):
         """a, whose page is looked at; b, which is ill-treated; and c."""
-        usual = {"demo": True, "session-timeout": 2000, "bank-time": 1000}  # long enough to be seen
+        usual = {"demo": True, "bank-time": 1000}  # long enough to be seen
         all_three = [self.instance(n, **{**usual, **(options_of_b if n == "b" else {})}) for n in "abc"]
         for i in all_three:
             i.ready()
@@ -76,7 +76,7 @@ class Page(OrderServerTest):
         self.assert_quiet_console()
 
     def test_who_is_paused_is_replaced_and_fenced_off(self):
-        a, b, c = self.instances(**{"bank-time": 5000})
+        a, b, c = self.instances(**{"bank-time": 10_000})  # until it is paused
         a.ask("PUT", "/orders/o", {"item": "tea"})
         first = b.pay("o", LONG)
         self.at_the_bank("o")

@@ -3,7 +3,7 @@
 const LINGER = 1500; // ms: how long a lock that is free is still shown
 const SILENT = 2500; // an instance that has told nothing for so long is stopped, or cut off
 const LOST = 4000; // the page asks another instance when this one has said nothing for so long
-const SETTLED = 500; // by then all that a session's end has removed is gone from the page's state
+const SETTLED = 1500; // by then all that a session's end has removed is gone from the page's state
 const SAMPLES = 60;
 
 const $ = (id) => document.getElementById(id);
