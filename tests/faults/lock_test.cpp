@@ -116,7 +116,7 @@ TEST_CASE(
     "a lock that is taken after an idle time survives round trips of 15 % of T and 0.3 T of silence at its first "
     "heartbeat",
     "[clear]") {
-    constexpr auto T = 8s;
+    constexpr std::chrono::milliseconds T = 10s;
     const bool silent = GENERATE(false, true);
     fault_proxy proxy(first_server());
     auto body = [&](const test_client& zk) -> asio::awaitable<void> {
