@@ -91,9 +91,9 @@ public:
             ++server_.own_reads;
             outstanding_.emplace_back(id, r);
             if (server_.answers_own_reads) {
-                reply r;
-                r.code = server_.own_reads_give;
-                post([id, r](connection& c) { c.reply_to(id, r); }, server_.delay);
+                reply given;
+                given.code = server_.own_reads_give;
+                post([id, given](connection& c) { c.reply_to(id, given); }, server_.delay);
             }
             server_.happened();
             return {};
