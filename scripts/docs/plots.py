@@ -10,6 +10,7 @@ The pictures are drawn for light and dark, as the reader's system prefers.
 
 import json
 import re
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -60,17 +61,20 @@ def election_table(text):
 
 
 def cache_table(text):
-    found = re.findall(r"^  (\w+) +(\w+) +(\d+) nodes  ready +([\d.]+) s  cpu +([\d.]+) s .*? heap +(\d+)", text,
-                       re.MULTILINE)
-    return {library + ("" if kind == "tree" else f", {kind}"):
-            {"nodes": int(nodes), "ready s": float(ready), "cpu s": float(cpu), "heap B": int(heap)}
-            for library, kind, nodes, ready, cpu, heap in found}
+    """{library: {column: median}} of zkasio_bench_cache."""
+    names = {"zkasio cache": "zkasio", "curator cache": "Curator's TreeCache",
+             "curator curatorcache": "Curator's CuratorCache", "kazoo cache": "kazoo's TreeCache"}
+    columns, rounds = ("nodes", "ready s", "cpu s", "heap B"), {}
+    for library, kind, *numbers in re.findall(
+            r"^  (\w+) +(\w+) +(\d+) nodes  ready +([\d.]+) s  cpu +([\d.]+) s .*? heap +(\d+)", text, re.MULTILINE):
+        rounds.setdefault(names[f"{library} {kind}"], []).append(list(map(float, numbers)))
+    return {name: dict(zip(columns, map(statistics.median, zip(*all_rounds)))) for name, all_rounds in rounds.items()}
 
 
 MEASUREMENTS = {
     "lock": (lock_tables, "zkasio_bench_lock", [3, "limit=30", "peers", "cycle", 1000]),
     "cache": (cache_table, "zkasio_bench_cache", [16000, "peers"]),
-    "get": (get_table, "zkasio_bench_get", [5, 0.7]),
+    "get": (get_table, "zkasio_bench_get", [15, 0.7]),
     "election": (election_table, "zkasio_bench_election", [15, "peers"]),
 }
 
@@ -156,20 +160,15 @@ def draw_get(table, directory):
 
 
 def draw_election(table, directory):
-    titles = {"resigns": "from a resignation to the next leader",
-              "gone": "from the end of a dead leader's node to the next leader"}
-    figure(directory, "election", *(({LIBRARIES[n]: v for n, v in table[what].items()}, title, "ms")
-                                    for what, title in titles.items()))
+    figure(directory, "election", ({LIBRARIES[n]: v for n, v in table["resigns"].items()},
+                                   "from a resignation to the next leader", "ms"))
 
 
 def draw_cache(table, directory):
-    named = {}
-    for name in table:
-        library, _, kind = name.partition(", ")
-        named[name] = LIBRARIES.get(library, library) + (f", {kind}" if kind else "")
+    nodes = next(iter(table.values()))["nodes"]
     figure(directory, "cache",
-           ({named[n]: c["cpu s"] for n, c in table.items()}, "processor time until it is ready", "s"),
-           ({named[n]: c["heap B"] for n, c in table.items()}, "memory for each node, beyond its data", "B"))
+           ({n: row["cpu s"] for n, row in table.items()}, f"processor time until {nodes:,.0f} nodes are there", "s"),
+           ({n: row["heap B"] for n, row in table.items()}, "memory for each node, beyond its path and data", "B"))
 
 
 def draw(data, directory):
