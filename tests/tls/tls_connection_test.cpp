@@ -42,7 +42,10 @@ TEST_CASE("cuts under load, through TLS: every create that is sure to have happe
         return p;
     });
     auto body = [&](client zk) -> asio::awaitable<void> {
-        const std::string dir = co_await fresh_directory(zk, "tls-cuts");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client uncut(executor, options());
+        const std::string dir = co_await fresh_directory(uncut, "tls-cuts");
+        co_await uncut.close();
         std::size_t made = 0;
         auto writer = [&](char name) -> asio::awaitable<void> {
             create_options how;
@@ -56,7 +59,6 @@ TEST_CASE("cuts under load, through TLS: every create that is sure to have happe
             }
         };
         std::vector<std::unique_ptr<running>> all;
-        const auto executor = co_await asio::this_coro::executor;
         for (char name = 'a'; name < 'i'; ++name) all.push_back(std::make_unique<running>(executor, writer(name)));
         for (const auto& one : all) {
             const std::error_code code = co_await one->code();
@@ -66,7 +68,7 @@ TEST_CASE("cuts under load, through TLS: every create that is sure to have happe
         CHECK(there.names.size() == made);
         CHECK(zk.stats().connections > 20);
     };
-    with_client_for(200s, site.through().session_timeout(20s), body);
+    with_client_for(200s, site.through().session_timeout(20s).retry(retry_policy::forever()), body);
 }
 
 TEST_CASE("through TLS, what has come while the loop stood still for too long counts") {
