@@ -59,8 +59,8 @@ struct holder {
     asio::awaitable<void> close() { co_await zk.close(); }
 };
 
-// Connected through a server that was cut off before, maybe: it is one of them again once a write is answered. A session
-// this short may end before that, on a machine that is busy: then another client begins.
+// Connected through a server that was cut off before, maybe: it is one of them again once a write is answered. A
+// session this short may end before that, on a machine that is busy: then another client begins.
 asio::awaitable<std::unique_ptr<holder>> connected_holder(client_options o, std::string dir, std::string lock) {
     const auto executor = co_await asio::this_coro::executor;
     const create_options own = create_options().mode(create_mode::ephemeral_sequential);

@@ -32,10 +32,6 @@ std::function<void(std::string_view)> connections_into(std::string& last) {
     };
 }
 
-// Beyond the 20 ticks (10 s) that servers grant otherwise: for leases that outlive the start of a server on a machine that
-// is busy.
-testing::server_options long_sessions() { return testing::server_options().line("maxSessionTimeout=60000"); }
-
 // As the server tells; of those through TLS it does not, there it is as the client tells.
 bool is_connected_to(const test_server& servers, int server, const std::string& last, const session& s) {
     if (transport::current().is_secure())
@@ -48,7 +44,7 @@ bool is_connected_to(const test_server& servers, int server, const std::string& 
 }  // namespace
 
 TEST_CASE("killed and started again, while one holds a lock and another waits: both have it in the end") {
-    test_server server(1, long_sessions());
+    test_server server(1, testing::server_options().line(long_sessions));
     auto body = [&](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "restart");
         const auto executor = co_await asio::this_coro::executor;

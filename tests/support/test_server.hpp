@@ -20,6 +20,10 @@ private:
     std::string connect_string_;
 };
 
+/// A line of their configuration: sessions of up to a minute, where servers grant 10 s otherwise. For leases that
+/// outlive the start of a server on a machine that is busy.
+inline constexpr const char* long_sessions = "maxSessionTimeout=60000";
+
 /// The servers that the tests share: $ZKASIO_TEST_SERVERS, or one of our own for this process, as it is with every
 /// transport that is secure.
 const std::string& shared_servers();

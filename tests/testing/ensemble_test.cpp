@@ -32,8 +32,8 @@ namespace {
 // The server that it is sent to may be about to give up its connections, and an election may outlast the session.
 asio::awaitable<void> create_in_the_end(const client& zk, std::string path) {
     for (;;) {
-        const std::error_code code = co_await code_of(zk.create(path));
-        if (!code || code == zk_errc::node_exists) co_return;
+        const std::error_code code = co_await code_of(zk.create_unless_exists(path));
+        if (!code) co_return;
         if (code != condition::retryable && code != errc::session_expired) throw error(code, "create", path);
         co_await zk.connected();
     }
@@ -190,6 +190,7 @@ TEST_CASE("testing: a leader that is cut off from the other servers is none any 
         const int next = co_await servers.async_wait_for_leader(old);
         CHECK(next != old);
         co_await create_in_the_end(everywhere, "/b");
+        co_await testing::until_exists(everywhere, "/a");
         auto has_stepped_down = [&]() -> asio::awaitable<bool> {
             const std::string answer = co_await servers.async_ask("srvr", old);
             co_return answer.find("Mode:") == std::string::npos;

@@ -39,7 +39,7 @@ TEST_CASE("testing: what is missing for a server is said", "[testing]") {
 
 TEST_CASE("testing: a server is paused, killed and started again, and its session goes on", "[testing]") {
     // The loop stands still while a server starts.
-    testing::server server(testing::server_options().line("maxSessionTimeout=60000"));
+    testing::server server(testing::server_options().line(long_sessions));
     CHECK(server.mode() == "standalone");
     test_loop loop;
     const client zk(loop.executor(), options(server.connect_string()).session_timeout(60s));

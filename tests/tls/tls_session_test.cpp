@@ -111,7 +111,7 @@ TEST_CASE("through TLS to a port without, and without to a port with TLS: what i
 }
 
 TEST_CASE("a server that speaks TLS is killed and started again: the session goes on") {
-    tls_server server("maxSessionTimeout=60000");
+    tls_server server(long_sessions);
     auto body = [&](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "restart");
         create_options ephemeral;
