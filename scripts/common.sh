@@ -57,18 +57,14 @@ quietly() { # WHAT_HAS_FAILED COMMAND...
 }
 
 configure() { # PRESET
-    local preset=$1 strict=OFF unity=OFF flags=()
-    if [ "$preset" = demo ]; then unity=ON; fi  # nobody edits there
-    if [ -n "${CI:-}" ]; then
-        # Not under sanitizers: there g++ 12 warns of its own standard library.
-        case $preset in dev | clang) strict=ON ;; esac
-        # Most of a file's time goes into what it includes. With clang each file has to include what it uses.
-        case $preset in clang) ;; *) unity=ON ;; esac
-        # Line numbers are enough where nobody debugs, and -O1 takes twice as long.
-        case $preset in dev) flags=(-DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-Og -g1") ;; esac
-    fi
+    local preset=$1 strict=OFF unity=ON
+    # Not under sanitizers: there g++ 12 warns of its own standard library.
+    if [ -n "${CI:-}" ]; then case $preset in test | clang) strict=ON ;; esac; fi
+    # Most of a file's time goes into what it includes. In `dev` somebody edits; with clang each file has to include
+    # what it uses.
+    case $preset in dev | clang) unity=OFF ;; esac
     quietly "cmake could not configure" cmake --preset "$preset" -S "$root" -DZKASIO_WERROR=$strict \
-        -DCMAKE_UNITY_BUILD=$unity -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 "${flags[@]}"
+        -DCMAKE_UNITY_BUILD=$unity -DCMAKE_UNITY_BUILD_BATCH_SIZE=16
 }
 
 build() { # PRESET [TARGET...]

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Debian in a directory: what debian.sh and package.sh share. Sourced after common.sh, not run. It mounts nothing: a
-# root ends with the directory it is in. Whoever sources it sets `suite`, the Debian that it is about, and `optional`,
+# Debian in a directory: what debian.sh and package.sh share. Sourced after common.sh, not run. No mount outlives
+# its command: a root ends with the directory it is in. Whoever sources it sets `suite`, the Debian that it is about, and `optional`,
 # whether there was --if-possible.
 umask 022  # in a root, apt's own user has to read what is put there
 
@@ -61,6 +61,22 @@ in_root() {
     local dir=$1 where=$2
     shift 2
     chroot "$dir" env -u TMPDIR -C "$where" LC_ALL=C.UTF-8 "$@"
+}
+
+# in_system DIR WHERE COMMAND...: the same, with what a running system has mounted: /proc, /sys, terminals, shared memory.
+in_system() {
+    # shellcheck disable=SC2016  # the inner shell's
+    unshare --mount --propagation private sh -euc '
+        dir=$0 where=$1
+        shift
+        mount --bind "$dir" "$dir"  # "ip netns" wants a root that is a mount point
+        mount -t proc proc "$dir/proc"
+        mount -t sysfs sysfs "$dir/sys"
+        mkdir -p "$dir/dev/pts" "$dir/dev/shm"
+        mount -t devpts -o newinstance,ptmxmode=0666,mode=620,gid=5 devpts "$dir/dev/pts"
+        ln -sf pts/ptmx "$dir/dev/ptmx"
+        mount -t tmpfs -o mode=1777 tmpfs "$dir/dev/shm"
+        exec chroot "$dir" env -u TMPDIR -C "$where" LC_ALL=C.UTF-8 "$@"' "$@"
 }
 
 # copy_project DIR: the sources of the project, into DIR/zkasio. Of an earlier copy stays what was built: CMake would

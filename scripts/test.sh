@@ -7,8 +7,8 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 
 usage() {
     cat << USAGE
-usage: scripts/test.sh [--asan | --tsan | --clang | --all | --debian RELEASE] [--connect HOSTS | --servers 1|3]
-                       [--label LABEL] [--repeat N]
+usage: scripts/test.sh [--asan | --tsan | --clang | --all | --bare | --dev | --debian RELEASE]
+                       [--connect HOSTS | --servers 1|3] [--label LABEL] [--repeat N] [--skip REGEX]
 
   --asan           unit, simulation (100 seeds each), testing, integration and tls tests under AddressSanitizer and
                    UBSan
@@ -16,6 +16,9 @@ usage: scripts/test.sh [--asan | --tsan | --clang | --all | --debian RELEASE] [-
   --clang          unit and consumer tests and the examples with clang and a shared library; the simulation is only
                    built
   --all            all of these, and before them the plain tests
+  --bare           as --all, with the plain tests in a new Debian 12 that has nothing but apt: scripts/debian.sh.
+                   Where that is not possible, they run here.
+  --dev            builds build/dev, where you edit: each file for itself
   --debian 13      builds in a Debian of its own, and runs the unit, consumer and integration tests there: see
                    scripts/debian.sh, which needs root
   --connect HOSTS  use this ZooKeeper ("host:port,host:port") instead of a throw-away one. The tests create and remove
@@ -24,21 +27,25 @@ usage: scripts/test.sh [--asan | --tsan | --clang | --all | --debian RELEASE] [-
   --label LABEL    only unit, simulation, testing, integration, faults or tls; without sanitizers also interop,
                    examples, page, cli, docs or consumer
   --repeat N       run each test N times, until one fails
+  --skip REGEX     leave out tests with such a name
 USAGE
 }
 
-modes=(plain) connect= count=1 label= repeat=1 debian=
+modes=(plain) plain=test bare= connect= count=1 label= repeat=1 skip= debian=
 while [ $# -gt 0 ]; do
     case $1 in
         --asan) modes=(asan) ;;
         --tsan) modes=(tsan) ;;
         --clang) modes=(clang) ;;
         --all) modes=(plain asan tsan clang) ;;
+        --bare) modes=(asan tsan clang) bare=1 ;;
+        --dev) plain=dev ;;
         --debian) debian=${2:?--debian needs RELEASE}; shift ;;
         --connect) connect=${2:?--connect needs HOSTS}; shift ;;
         --servers) count=${2:?--servers needs a number}; shift ;;
         --label) label=${2:?--label needs a label}; shift ;;
         --repeat) repeat=${2:?--repeat needs a number}; shift ;;
+        --skip) skip=${2:?--skip needs a regular expression}; shift ;;
         -h | --help) usage; exit ;;
         *) usage_error "unknown option $1" ;;
     esac
@@ -86,15 +93,22 @@ targets_of() { # MODE
             ;;
     esac
 }
-preset_of() { if [ "$1" = plain ]; then echo dev; else echo "$1"; fi; }
+preset_of() { if [ "$1" = plain ]; then echo "$plain"; else echo "$1"; fi; }
 
 # The first as fast as can be, the others while tests run, which wait for most of their time.
-targets_of "${modes[0]}"
-build "$(preset_of "${modes[0]}")" "${targets[@]}"
-for mode in "${modes[@]:1}"; do
+ahead=("${modes[@]}")
+if [ -z "$bare" ]; then
+    targets_of "${modes[0]}"
+    build "$(preset_of "${modes[0]}")" "${targets[@]}"
+    ahead=("${modes[@]:1}")
+fi
+for mode in "${ahead[@]}"; do
     targets_of "$mode"
     build_ahead "$mode" "${targets[@]}"
 done
+# It takes minutes to compile each header by itself, which clang does.
+each_header='^consumer: headers stand alone$'
+if [ -n "$bare" ]; then "$root/scripts/debian.sh" 12 --bare --or-here -- --skip "$each_header"; fi
 
 if [ -n "$connect" ]; then servers=$connect; else start_servers "$count"; fi
 export ZKASIO_TEST_SERVERS=$servers
@@ -103,15 +117,16 @@ export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}
 
 for mode in "${modes[@]}"; do
-    [ "$mode" = "${modes[0]}" ] || until_built "$mode"
+    [ -z "${built_ahead[$mode]:-}" ] || until_built "$mode"
     say "testing ($mode)"
     # What needs the server runs alone, see tests/CMakeLists.txt.
     how=(--parallel "$(nproc)" --output-on-failure --no-tests=error)
     only=${label:-${levels[$mode]}}
     [ -z "$only" ] || how+=(-L "^($only)\$")
     [ "$repeat" = 1 ] || how+=(--repeat "until-fail:$repeat")
-    # It takes minutes to compile each header by itself: once is enough.
-    if [[ $mode == plain && -z $label ]] && has_mode clang; then how+=(-E '^consumer: headers stand alone$'); fi
+    without=$skip
+    if [[ $mode == plain && -z $label ]] && has_mode clang; then without+=${without:+|}$each_header; fi
+    [ -z "$without" ] || how+=(-E "$without")
     # A round of the simulation takes several times as long there, and what it is to find it finds in the first ones.
     seeds=${ZKASIO_SIM_SEEDS:-}
     [ "$mode" != asan ] || seeds=${seeds:-100}

@@ -16,7 +16,6 @@ Several such links below each other are shown side by side, as tabs: zkasio, Cur
 import html
 import re
 import shutil
-import subprocess
 import sys
 import textwrap
 import xml.etree.ElementTree
@@ -48,9 +47,6 @@ class Sources:
 
     def __init__(self, out):
         self.out, self.known = out, {}
-        known = ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard"]
-        listed = subprocess.run(known, capture_output=True, text=True, check=False)
-        self.files = set(listed.stdout.split("\n"))  # empty where this is no clone
 
     def link(self, path):
         """The page of a file or directory, seen from the pages of the site; None where there is no such thing."""
@@ -66,8 +62,7 @@ class Sources:
     def make(self, path, file):
         up = "../" * (path.count("/") + 1 + file.is_dir())
         if file.is_dir():
-            below = sorted(p for p in file.iterdir()
-                           if p.is_file() and (not self.files or str(p.relative_to(ROOT)) in self.files))
+            below = sorted(p for p in file.iterdir() if p.is_file() and not p.name.startswith("."))
             for p in below:
                 self.link(str(p.relative_to(ROOT)))
             body = "<ul>" + "".join(f'<li><a href="{p.name}.html">{html.escape(p.name)}</a></li>' for p in below)
