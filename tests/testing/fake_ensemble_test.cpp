@@ -15,6 +15,7 @@
 #include <asio/use_awaitable.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <thread>
@@ -287,6 +288,32 @@ TEST_CASE("fake ensemble: servers look for empty containers, and clients on stra
     CHECK(ensemble.exists("/jobs/x"));
     ensemble.run_for(2min);
     CHECK_FALSE(ensemble.exists("/jobs/x"));
+}
+
+TEST_CASE("fake ensemble: a node goes when its time to live has passed since it was written", "[testing]") {
+    fake_ensemble ensemble;
+    const zkasio::client zk = ensemble.client(ten_seconds());
+    const auto how = zkasio::create_options().mode(zkasio::create_mode::persistent_ttl).ttl(90s);
+    for (const char* path : {"/left", "/written", "/parent"}) ensemble.run(zk.create(path, "", how));
+    const std::optional<zkasio::node_stat> stat = ensemble.stat("/left");
+    CHECK(static_cast<std::uint64_t>(stat.value().ephemeral_owner) == (0xff00'0000'0000'0000u | 90'000u));
+    ensemble.create("/parent/child");
+    ensemble.run_for(70s);
+    ensemble.set("/written", "again");
+    ensemble.run_for(60s);
+    CHECK_FALSE(ensemble.exists("/left"));
+    CHECK(ensemble.exists("/written"));
+    ensemble.run_for(60s);
+    CHECK_FALSE(ensemble.exists("/written"));
+    CHECK(ensemble.exists("/parent"));
+    ensemble.remove("/parent/child");
+    ensemble.run_for(60s);
+    CHECK_FALSE(ensemble.exists("/parent"));
+
+    // What has the name of one that went lives as long as it is to.
+    ensemble.create("/left");
+    ensemble.run_for(5min);
+    CHECK(ensemble.exists("/left"));
 }
 
 TEST_CASE("fake ensemble: a slow ensemble lets time limits pass", "[testing]") {

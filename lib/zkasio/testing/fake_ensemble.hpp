@@ -69,9 +69,9 @@ namespace zkasio::testing {
 /// order of everything that is not ordered.
 ///
 /// *As ZooKeeper*: sessions expire when nothing was heard of their clients for the session timeout; watches, sequence
-/// numbers, transactions and chroots; empty containers go after a minute; a sync() where servers lag. *Not*: ACLs
-/// (requests about them fail with zk_errc::unimplemented, add_auth() is accepted), reconfiguration, TTL nodes (they
-/// stay), quotas; node_stat's times count transactions.
+/// numbers, transactions and chroots; a sync() where servers lag. Once a minute the servers remove empty containers, and
+/// nodes without children whose time to live has passed since they were written. *Not*: ACLs (requests about them fail
+/// with zk_errc::unimplemented, add_auth() is accepted), reconfiguration, quotas; node_stat's times count transactions.
 ///
 /// Not thread-safe. *Lifetime*: longer than its clients and whatever runs on context(). Clients of other constructors
 /// do not know of it: code under test takes its client as an argument.

@@ -20,7 +20,7 @@ using duration = driver::duration;
 using namespace std::chrono_literals;
 
 constexpr duration never = duration::max();
-constexpr duration container_check = 60s;  // how often servers look for containers that are empty
+constexpr duration container_check = 60s;  // how often servers look for empty containers and unchanged TTL nodes
 constexpr duration to_unwind = 60s;        // for a task that is cancelled because it has not ended
 constexpr std::size_t most_busy = 1'000'000;
 constexpr std::size_t log_lines = 20;
@@ -55,6 +55,7 @@ driver::driver(std::uint64_t seed)
     servers_.session_timeout = 0ms;
     servers_.pick = [this](std::size_t below) { return static_cast<std::size_t>(random_() % below); };
     servers_.on_log = [this](std::string line) { write_down(std::move(line)); };
+    servers_.on_commit = [this](const sim_txn& txn) { note_ttl_nodes(txn); };
 }
 
 driver::~driver() { detail::exchange_random_engines(std::move(before_)); }
@@ -225,8 +226,31 @@ void driver::happen() {
     if (containers_at_ <= now()) {
         containers_at_ = later(now(), container_check);
         servers_.remove_empty_containers();
+        remove_unchanged_ttl_nodes();
     }
     if (step_at_ <= now()) take_a_step();
+}
+
+void driver::note_ttl_nodes(const sim_txn& txn) {
+    for (const sim_change& c : txn.changes) {
+        if (c.node.ttl() == 0ms) continue;
+        if (c.what == sim_change::kind::removed)
+            ttl_nodes_.erase(c.path);
+        else
+            ttl_nodes_[c.path] = now();
+    }
+}
+
+// As servers do: the time to live is counted from the last write of the node's data, and children keep the node.
+void driver::remove_unchanged_ttl_nodes() {
+    const std::map<std::string, duration> all = ttl_nodes_;
+    for (const auto& [path, written] : all) {
+        const sim_node* node = servers_.tree().find(path);
+        if (node && node->stat.num_children == 0 && now() - written > node->ttl()) {
+            write_down("the time to live of " + path + " has passed");
+            servers_.operate(detail::remove_request{path});
+        }
+    }
 }
 
 void driver::take_a_step() {

@@ -72,6 +72,8 @@ private:
     void hear();
     duration next_expiry() const;
     void happen();
+    void note_ttl_nodes(const sim_txn& txn);
+    void remove_unchanged_ttl_nodes();
     void take_a_step();
     void write_down(std::string line);
     std::string state() const;
@@ -99,6 +101,7 @@ private:
     std::vector<sim_ensemble::step> steps_;
     std::vector<std::int64_t> heard_now_;
     std::map<std::int64_t, heard> heard_;
+    std::map<std::string, duration> ttl_nodes_;  // paths of nodes with a time to live, and when each was written
     std::map<int, duration> silent_until_;  // then their connection is lost
     std::vector<std::pair<int, std::string>> answers_to_lose_;  // clients, and how the request begins
     std::deque<std::string> log_;  // the newest lines

@@ -8,6 +8,17 @@ namespace zkasio::testing_detail {
 
 using namespace detail;
 
+namespace {
+
+// EphemeralType.TTL of the servers: the other bits of the "owner" are the time to live in milliseconds.
+constexpr auto ttl_owner = static_cast<std::int64_t>(0xff00'0000'0000'0000u);
+
+}  // namespace
+
+std::chrono::milliseconds sim_node::ttl() const noexcept {
+    return std::chrono::milliseconds(has_ttl(mode) ? stat.ephemeral_owner & ~ttl_owner : 0);
+}
+
 sim_tree::sim_tree() { nodes_.emplace("/", sim_node()); }
 
 const sim_node* sim_tree::find(const std::string& path) const {
@@ -76,7 +87,7 @@ multi_result sim_tree::create(const create_request& r, sim_txn& txn) {
     }
     if (parent == nodes_.end())
         result.code = zk_errc::no_node;
-    else if (parent->second.stat.ephemeral_owner != 0)
+    else if (is_ephemeral(parent->second.mode))
         result.code = zk_errc::no_children_for_ephemerals;
     else if (nodes_.contains(result.path))
         result.code = zk_errc::node_exists;
@@ -87,7 +98,8 @@ multi_result sim_tree::create(const create_request& r, sim_txn& txn) {
     node.mode = r.mode;
     node.stat.czxid = node.stat.mzxid = node.stat.pzxid = txn.zxid;
     node.stat.ctime = node.stat.mtime = txn.zxid;
-    node.stat.ephemeral_owner = is_ephemeral(r.mode) ? txn.session : 0;
+    if (is_ephemeral(r.mode)) node.stat.ephemeral_owner = txn.session;
+    if (has_ttl(r.mode)) node.stat.ephemeral_owner = ttl_owner | r.ttl.count();
     node.stat.data_length = static_cast<std::int32_t>(r.data.size());
     result.stat = node.stat;
     record(sim_change::kind::created, result.path, std::move(node), txn);

@@ -2,6 +2,7 @@
 
 #include <zkasio/detail/backend.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -17,6 +18,8 @@ struct sim_node {
     node_stat stat;
     create_mode mode = create_mode::persistent;
     std::uint32_t created_children = 0;  ///< of which the next sequence number is made; removals do not count
+
+    std::chrono::milliseconds ttl() const noexcept;  ///< 0: it has no time to live
 };
 
 /// One change of one node.
