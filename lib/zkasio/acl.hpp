@@ -2,6 +2,7 @@
 
 #include <zkasio/export.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -63,6 +64,17 @@ private:
 };
 
 using acl = std::vector<acl_entry>;
+
+/// The ACL with these entries: `zk.set_acl(path, acl_of(acl_entry(permission::read, anyone())))`. Within a co_await
+/// expression g++ 12 does not compile the same as a list in braces, see coroutine_safety.hpp.
+template <std::same_as<acl_entry>... More>
+acl acl_of(acl_entry first, More... more) {
+    acl entries;
+    entries.reserve(1 + sizeof...(more));
+    entries.push_back(std::move(first));
+    (entries.push_back(std::move(more)), ...);
+    return entries;
+}
 
 ZKASIO_EXPORT acl open_acl();         ///< everybody may do everything (ZooKeeper's default)
 ZKASIO_EXPORT acl creator_all_acl();  ///< the authenticated creator may do everything; needs `add_auth` first

@@ -2,6 +2,7 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client_options.hpp>
+#include <zkasio/client_stats.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/kept_body.hpp>
 #include <zkasio/operations.hpp>
@@ -26,7 +27,6 @@ struct access;
 }
 
 class node_feed;
-struct client_stats;
 class node_feed_listener;
 
 /// The session's events, one after another, from the moment of `client::events()` on (its first tells the state at that

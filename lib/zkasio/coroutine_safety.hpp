@@ -12,7 +12,7 @@
 ///   - an aggregate that is made there: `co_await f(thing{a, b})`;
 ///   - a list in braces of what has a destructor: `co_await zk.set_acl(path, {acl_entry(...)})`,
 ///     `for (auto& x : {a, b}) co_await ...`; often it does not even compile
-///     ("array used as initializer"). Give the list a name;
+///     ("array used as initializer"). Give the list a name, or use a function: acl_of(acl_entry(...));
 ///   - an array or an aggregate with a `co_await` in its braces: `client both[2] = {zk, co_await other()}`;
 ///   - `?:` whose result has a destructor, with a `co_await` in it or before it: `c ? co_await a() : co_await b()` and
 ///     `co_await (c ? a() : b())`. Write an `if`, or pass what differs as an argument, as

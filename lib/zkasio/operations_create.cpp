@@ -7,6 +7,7 @@
 #include <zkasio/detail/throw_error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/retry_until_certain.hpp>
+#include <zkasio/wait_as.hpp>
 
 #include <algorithm>
 #include <array>
@@ -143,7 +144,7 @@ asio::awaitable<std::optional<created>> operations::impl::create_unless_exists(o
         created made = co_await on.create(path, std::move(data), std::move(options));
         co_return std::optional<created>(std::move(made));
     } catch (const error& e) {
-        if (e.code() != zk_errc::node_exists) throw;
+        if (e.code() != zk_errc::node_exists) rethrow_step_as("create_unless_exists", path);
     }
     co_return std::nullopt;
 }
@@ -152,20 +153,21 @@ asio::awaitable<node_stat> operations::impl::create_or_set(operations on, std::s
                                                            create_options options) {
     check_name_is_fixed("create_or_set", path, options);
     // What is wrong with the options is told also when there is a node.
-    prepared(on, make_create(path, std::string(data.view()), options));
+    command checked(make_create(path, std::string(data.view()), options));
+    prepare(on, checked, "create_or_set");
     // The node may be created, and removed again, between the two requests.
     for (int attempt = 0;; ++attempt) {
         try {
             node_stat now = co_await on.set(path, data);
             co_return now;
         } catch (const error& e) {
-            if (e.code() != zk_errc::no_node) throw;
+            if (e.code() != zk_errc::no_node) rethrow_step_as("create_or_set", path);
         }
         try {
             created made = co_await on.create(path, data, options);
             co_return made.stat;
         } catch (const error& e) {
-            if (e.code() != zk_errc::node_exists || attempt == 10) throw;
+            if (e.code() != zk_errc::node_exists || attempt == 10) rethrow_step_as("create_or_set", path);
         }
     }
 }

@@ -3,6 +3,7 @@
 #include <zkasio/detail/operations_impl.hpp>
 #include <zkasio/detail/throw_error.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/wait_as.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -13,7 +14,9 @@ using namespace detail;
 
 namespace {
 
-constexpr std::size_t window = 256;  // requests under way
+constexpr std::size_t window = 256;             // requests under way
+constexpr std::size_t most_steps = 128;         // of a transaction
+constexpr std::size_t most_bytes = 128 * 1024;  // of the paths in a transaction
 constexpr int most_rounds = 10;      // while somebody keeps adding children
 
 }  // namespace
@@ -34,7 +37,7 @@ asio::awaitable<std::optional<node_children>> operations::impl::certain_children
         } catch (const error& e) {
             failed = e.code();
             const bool is_answer = failed == zk_errc::no_node || failed == zk_errc::no_auth;
-            if (!is_answer && (again || failed != condition::retryable)) throw;
+            if (!is_answer && (again || failed != condition::retryable)) rethrow_step_as("remove_recursive", path);
         }
         if (failed == zk_errc::no_node) co_return node_children();
         if (failed == zk_errc::no_auth) co_return std::nullopt;
@@ -60,8 +63,49 @@ asio::awaitable<operations::impl::tree> operations::impl::list_tree(operations o
     co_return t;
 }
 
-// Children before parents. False: one has a child that was not listed.
-asio::awaitable<bool> operations::impl::remove_all(operations on, std::vector<std::string> paths) {
+namespace {
+
+std::string path_of_step(const multi_op& step) { return std::get<remove_request>(step).path; }
+
+// The last of the paths, as many as a transaction takes; they are no longer in `paths` then.
+multi_request take_last(std::vector<std::string>& paths) {
+    multi_request m;
+    for (std::size_t bytes = 0; !paths.empty() && m.ops.size() < most_steps; paths.pop_back()) {
+        bytes += paths.back().size();
+        if (bytes > most_bytes && !m.ops.empty()) break;
+        m.ops.emplace_back(remove_request{std::move(paths.back()), any_version});
+    }
+    return m;
+}
+
+}  // namespace
+
+// Removes nodes in transactions, children before parents. Returns the nodes of those transactions that have failed,
+// parents before children.
+asio::awaitable<std::vector<std::string>> operations::impl::remove_together(operations on,
+                                                                            std::vector<std::string> paths) {
+    std::vector<std::string> left;
+    while (!paths.empty()) {
+        std::vector<std::pair<multi_request, kept_reply_ptr>> under_way;
+        for (std::size_t steps = 0; !paths.empty() && steps < window; steps += under_way.back().first.ops.size()) {
+            multi_request m = take_last(paths);
+            command c(m);
+            c.pinned = on.session_;
+            under_way.emplace_back(std::move(m), start(on, std::move(c)));
+        }
+        for (const auto& [asked, answer] : under_way) {
+            const wait_end failed = co_await wait_for(on.core_, answer_of(answer));
+            if (failed.code) throw error(failed.code, "remove_recursive", path_of_step(asked.ops.front()), {}, true);
+            if (!answer->reply.code) continue;
+            for (const multi_op& step : asked.ops) left.push_back(path_of_step(step));
+        }
+    }
+    std::reverse(left.begin(), left.end());
+    co_return left;
+}
+
+// Removes each node by itself, children before parents. False: one has a child that was not listed.
+asio::awaitable<bool> operations::impl::remove_singly(operations on, std::vector<std::string> paths) {
     bool all = true;
     while (!paths.empty()) {
         std::vector<std::pair<std::string, kept_reply_ptr>> under_way;
@@ -84,11 +128,16 @@ asio::awaitable<bool> operations::impl::remove_all(operations on, std::vector<st
 }
 
 asio::awaitable<void> operations::impl::remove_recursive(operations on, std::string path) {
-    prepared(on, remove_request{path, any_version});
+    command checked(remove_request{path, any_version});
+    prepare(on, checked, "remove_recursive");
     for (int round = 0;; ++round) {
         tree t = co_await list_tree(on, path);
         const std::string unlisted = std::move(t.unlisted);
-        const bool all = co_await remove_all(on, std::move(t.paths));
+        // A transaction costs a server a tenth of its removals one by one. It may fail because of one node, and its
+        // outcome is unknown when the connection is lost: then its nodes are removed singly.
+        std::vector<std::string> left = std::move(t.paths);
+        if (left.size() > 1) left = co_await remove_together(on, std::move(left));
+        const bool all = co_await remove_singly(on, std::move(left));
         if (all) co_return;
         if (!unlisted.empty())
             throw error(zk_errc::no_auth, "remove_recursive", unlisted, "its children cannot be listed");

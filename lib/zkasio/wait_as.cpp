@@ -12,6 +12,15 @@ void rethrow_as(std::string_view operation, std::string_view path) {
     }
 }
 
+void rethrow_step_as(std::string_view operation, std::string_view path) {
+    try {
+        throw;
+    } catch (const error& e) {
+        if (e.path() != path) throw;
+        throw error(e.code(), operation, path, e.hint(), e.outcome_unknown());
+    }
+}
+
 asio::awaitable<void> wait_as(one_shot_event event, std::string operation, std::string path) {
     try {
         co_await event.wait();

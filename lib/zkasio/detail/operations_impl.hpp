@@ -69,7 +69,8 @@ struct operations::impl {
     static asio::awaitable<tree> list_tree(operations on, std::string root);
     static asio::awaitable<std::optional<node_children>> certain_children(operations on, std::string path,
                                                                           pending_children asked);
-    static asio::awaitable<bool> remove_all(operations on, std::vector<std::string> paths);
+    static asio::awaitable<std::vector<std::string>> remove_together(operations on, std::vector<std::string> paths);
+    static asio::awaitable<bool> remove_singly(operations on, std::vector<std::string> paths);
 };
 
 }  // namespace zkasio

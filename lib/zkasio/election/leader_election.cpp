@@ -3,12 +3,14 @@
 #include <zkasio/election/detail/after_term.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/retry_until_certain.hpp>
+#include <zkasio/wait_as.hpp>
 
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <functional>
 
 namespace zkasio {
 
@@ -42,32 +44,33 @@ acquire_options as_candidate(acquire_options how, const mutex& queue) {
     return std::move(how.survive_expiry());
 }
 
-asio::awaitable<leadership> elected(mutex queue, acquire_options how) {
-    lock_guard guard = co_await queue.acquire(as_candidate(std::move(how), queue));
-    co_return leadership(std::move(guard));
-}
-
 std::optional<leadership> as_leadership(std::optional<lock_guard> guard) {
     std::optional<leadership> leader;
     if (guard) leader.emplace(std::move(*guard));
     return leader;
 }
 
-asio::awaitable<std::optional<leadership>> elected_at_once(mutex queue, acquire_options how) {
-    std::optional<lock_guard> guard = co_await queue.try_acquire(as_candidate(std::move(how), queue));
-    co_return as_leadership(std::move(guard));
+// What the lock says of itself is told of the campaign.
+
+asio::awaitable<leadership> elected(mutex queue, acquire_options how) {
+    try {
+        lock_guard guard = co_await queue.acquire(as_candidate(std::move(how), queue));
+        co_return leadership(std::move(guard));
+    } catch (const error&) {
+        rethrow_step_as("campaign", queue.path());
+    }
 }
 
-asio::awaitable<std::optional<leadership>> elected_for(mutex queue, std::chrono::nanoseconds limit,
-                                                       acquire_options how) {
-    std::optional<lock_guard> guard = co_await queue.try_acquire_for(limit, as_candidate(std::move(how), queue));
-    co_return as_leadership(std::move(guard));
-}
+using timed_attempt = std::function<asio::awaitable<std::optional<lock_guard>>(const mutex&, acquire_options)>;
 
-asio::awaitable<std::optional<leadership>> elected_until(mutex queue, boot_clock::time_point limit,
-                                                         acquire_options how) {
-    std::optional<lock_guard> guard = co_await queue.try_acquire_until(limit, as_candidate(std::move(how), queue));
-    co_return as_leadership(std::move(guard));
+asio::awaitable<std::optional<leadership>> elected_in_time(mutex queue, acquire_options how, std::string operation,
+                                                           timed_attempt attempt) {
+    try {
+        std::optional<lock_guard> guard = co_await attempt(queue, as_candidate(std::move(how), queue));
+        co_return as_leadership(std::move(guard));
+    } catch (const error&) {
+        rethrow_step_as(operation, queue.path());
+    }
 }
 
 }  // namespace
@@ -80,17 +83,24 @@ asio::awaitable<leadership> leader_election::campaign(acquire_options how) const
 }
 
 asio::awaitable<std::optional<leadership>> leader_election::try_campaign(acquire_options how) const {
-    return elected_at_once(queue_, std::move(how));
+    return elected_in_time(queue_, std::move(how), "try_campaign", [](const mutex& queue, acquire_options o) {
+        return queue.try_acquire(std::move(o));
+    });
 }
 
 asio::awaitable<std::optional<leadership>> leader_election::try_campaign_for(std::chrono::nanoseconds limit,
                                                                              acquire_options how) const {
-    return elected_for(queue_, limit, std::move(how));
+    return elected_in_time(queue_, std::move(how), "try_campaign_for", [limit](const mutex& queue, acquire_options o) {
+        return queue.try_acquire_for(limit, std::move(o));
+    });
 }
 
 asio::awaitable<std::optional<leadership>> leader_election::try_campaign_until(boot_clock::time_point limit,
                                                                                acquire_options how) const {
-    return elected_until(queue_, limit, std::move(how));
+    const auto attempt = [limit](const mutex& queue, acquire_options o) {
+        return queue.try_acquire_until(limit, std::move(o));
+    };
+    return elected_in_time(queue_, std::move(how), "try_campaign_until", attempt);
 }
 
 leader_observer leader_election::observe() const {
