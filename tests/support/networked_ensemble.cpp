@@ -1,4 +1,5 @@
 #include "support/networked_ensemble.hpp"
+#include "support/source_dir.hpp"
 
 #include "support/test_server.hpp"
 
@@ -112,7 +113,7 @@ networked_ensemble::networked_ensemble(std::chrono::milliseconds tick) : hosts_(
         for (int i = 0; i < size; ++i) {
             const std::string n = std::to_string(i);
             std::vector<std::string> args{
-                "setpriv",      "--pdeathsig",        "KILL", ZKASIO_SOURCE_DIR "/scripts/zookeeper_server.sh",
+                "setpriv",      "--pdeathsig",        "KILL", source_dir() + "/scripts/zookeeper_server.sh",
                 dir_ / n, "10.213." + n + ".2", "2181", std::to_string(i + 1)};
             for (int k = 0; k < size; ++k)
                 args.push_back("server." + std::to_string(k + 1) + "=" + peer_address(k) + ":2888:3888");

@@ -1,6 +1,7 @@
 // scripts/zookeeper_server.sh starts servers as the testing kit does.
 
 #include "support/catch.hpp"
+#include "support/source_dir.hpp"
 #include "support/temporary_directory.hpp"
 
 #include <zkasio/testing/ensemble.hpp>
@@ -54,7 +55,7 @@ TEST_CASE("testing: the script and the kit start servers with the same configura
         CHECK(configuration.size() > 8);
         const std::string environment =
             tls ? "TLS_PORT=1 TLS_KEY=/key TLS_CA=/ca TLS_LINES=ssl.clientAuth=want " : "";
-        const std::string command = environment + "PATH=" + java.dir.path() + ":$PATH " ZKASIO_SOURCE_DIR
+        const std::string command = environment + "PATH=" + java.dir.path() + ":$PATH " + source_dir() +
                                     "/scripts/zookeeper_server.sh " + java.dir.path() + "/server 127.0.0.1 2181";
         REQUIRE(std::system(command.c_str()) == 0);
         CHECK(java.lines_of("args") == args);

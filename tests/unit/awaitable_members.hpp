@@ -1,5 +1,7 @@
 #pragma once
 
+#include "support/source_dir.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -30,7 +32,7 @@ inline std::string without_protected(std::string text) {
 /// The public members that return an awaitable, as the headers declare them: "client.hpp connected". For tests that
 /// have to try each. @param room the headers of one directory only.
 inline std::vector<std::string> public_awaitable_members(const std::string& room = "") {
-    const std::filesystem::path root = ZKASIO_SOURCE_DIR;
+    const std::filesystem::path root = source_dir();
     const std::regex declaration(R"(\n +(?:virtual )?asio::awaitable<[^(]*> (\w+)\()");
     std::vector<std::string> found;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "lib/zkasio" / room)) {

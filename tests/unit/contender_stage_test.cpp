@@ -1,4 +1,5 @@
 #include "support/catch.hpp"
+#include "support/source_dir.hpp"
 
 #include <zkasio/locks/detail/contender_stage.hpp>
 
@@ -24,7 +25,7 @@ std::vector<stage> all_stages() {
 
 // The lines "from --> to: why" of the diagram.
 std::set<arrow> drawn() {
-    std::ifstream page(std::string(ZKASIO_SOURCE_DIR) + "/docs/lock-queue.md");
+    std::ifstream page(source_dir() + "/docs/lock-queue.md");
     REQUIRE(page);
     std::set<arrow> all;
     bool inside = false;

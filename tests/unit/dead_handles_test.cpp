@@ -1,4 +1,5 @@
 #include "support/dead_handle.hpp"
+#include "support/source_dir.hpp"
 #include "unit/awaitable_members.hpp"
 #include "unit/error_of.hpp"
 #include "unit/rig.hpp"
@@ -171,7 +172,7 @@ TEST_CASE("a watch stays as long as somebody may await it", "[dead]") {
 // Whoever adds a member that returns an awaitable adds it to the tests here, or in
 // tests/integration/dead_handles_test.cpp.
 TEST_CASE("every public member that returns an awaitable is tried without its object", "[dead]") {
-    const std::filesystem::path root = ZKASIO_SOURCE_DIR;
+    const std::filesystem::path root = source_dir();
     std::string tried = read_file(root / "tests/unit/dead_handles_test.cpp") +
                         read_file(root / "tests/integration/dead_handles_test.cpp") +
                         read_file(root / "tests/integration/discovery_registry_test.cpp");

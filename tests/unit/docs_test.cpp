@@ -2,6 +2,7 @@
 // docs/ have no code of their own: scripts/docs/pages.py.)
 
 #include "support/catch.hpp"
+#include "support/source_dir.hpp"
 
 #include <fstream>
 #include <sstream>
@@ -11,7 +12,7 @@
 namespace {
 
 std::string text_of(const std::string& file) {
-    std::ifstream in(std::string(ZKASIO_SOURCE_DIR) + "/" + file);
+    std::ifstream in(source_dir() + "/" + file);
     INFO(file);
     REQUIRE(in);
     std::ostringstream out;

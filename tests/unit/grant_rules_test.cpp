@@ -2,6 +2,7 @@
 // them.
 
 #include "support/catch.hpp"
+#include "support/source_dir.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -14,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path source_dir = ZKASIO_SOURCE_DIR;
+const fs::path checkout = source_dir();
 
 std::string text_of(const fs::path& file) {
     std::ifstream in(file);
@@ -41,7 +42,7 @@ std::set<std::string> matches(const std::string& text, const std::string& patter
 }
 
 std::string rules() {
-    const std::string page = text_of(source_dir / "docs/lock-queue.md");
+    const std::string page = text_of(checkout / "docs/lock-queue.md");
     const auto from = page.find("## The grant rules\n");
     REQUIRE(from != std::string::npos);
     const std::string section = page.substr(from, page.find("\n## ", from + 1) - from);
@@ -52,13 +53,13 @@ std::string rules() {
 
 TEST_CASE("grant rules: each is cited where it is carried out, and no other", "[queue]") {
     const auto listed = matches(rules(), "\\*\\*(G[0-9]+)\\.\\*\\*");
-    const auto cited = matches(texts_below(source_dir / "lib/zkasio/locks/detail"), "\\b(G[0-9]+)\\b");
+    const auto cited = matches(texts_below(checkout / "lib/zkasio/locks/detail"), "\\b(G[0-9]+)\\b");
     CHECK(listed == cited);
 }
 
 TEST_CASE("grant rules: the tests that are said to fail without them exist", "[queue]") {
     std::string tests;
-    for (const char* level : {"unit", "simulation", "integration"}) tests += texts_below(source_dir / "tests" / level);
+    for (const char* level : {"unit", "simulation", "integration"}) tests += texts_below(checkout / "tests" / level);
     const auto named = matches(rules(), "\"([^\"]+)\"");
     CHECK(named.size() > 20);
     for (const std::string& name : named) {
