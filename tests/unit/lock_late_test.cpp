@@ -21,7 +21,6 @@ TEST_CASE("multi_mutex: a listing from before a late coroutine shows its nodes t
           "[lock]") {
     rig r;
     fake_tree tree;
-    std::optional<op_id> listing;
     bool hold_listing = false;
     r.server.answer = [&](const request& q) -> std::optional<reply> {
         if (hold_listing && std::holds_alternative<children_request>(q)) return std::nullopt;
