@@ -45,6 +45,7 @@ class Instance:
                         "--name", name, "--port", str(port), "--session-timeout", "3000", "--bank-time", "1200",
                         "--settle-every", "4000", "--demo"]
         self.process = None
+        self.told_to_end = False
 
     async def keep_running(self):
         failures = 0
@@ -60,15 +61,18 @@ class Instance:
         if self.process is not None and self.process.returncode is None:
             self.process.send_signal(signal.SIGCONT)  # if it was paused
             self.process.terminate()
+            self.told_to_end = True
 
     async def ended(self):
-        if self.process is None:
+        if not self.told_to_end:
             return
         try:
-            await asyncio.wait_for(self.process.wait(), 5)
+            status = await asyncio.wait_for(self.process.wait(), 20)
         except asyncio.TimeoutError:
             self.process.kill()
-            await self.process.wait()
+            status = await self.process.wait()
+        if status != 0:
+            raise RuntimeError(f"{self.name} has not ended in order: {status}")
 
 
 async def table(name, guests, pause, ports):
