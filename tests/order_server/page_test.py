@@ -172,6 +172,14 @@ class Page(OrderServerTest):
                    of="locks are handed over")
         if os.environ.get("ZKASIO_PICTURES"):
             self.take_pictures(os.environ["ZKASIO_PICTURES"])
+        # The instance that has sent the page: the page goes on, and so do the customers.
+        self.button("a", "pause")
+        self.in_the_log("the session of a has ended")
+        paid = lambda: int(self.card("b", "paid"))
+        before = paid()
+        eventually(lambda: paid() > before + 3, of="b is paid for more than what it had begun")
+        self.button("a", "resume")
+        self.in_the_log("a has a new session")
         pids = [int(self.card(n, "pid")) for n in "ab"]
         demo.send_signal(signal.SIGTERM)
         self.assertEqual(demo.wait(60), 0)
