@@ -24,7 +24,7 @@ _zklock_command() {
 }
 
 _zklock() {
-    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb= path= i servers=()
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb='' path='' i servers=()
     local common='--connect --session-timeout --connect-timeout --auth-file --color --verbose --help --version'
     local verbs='run elect locks break revoke get set create rm ls stat acl watch tree doctor bench'
     local supervision='--on-loss --on-revoke --grace --acl --data --command'
