@@ -303,7 +303,9 @@ TEST_CASE("persistent node: one that has taken over a node with a time to live k
     create_options before;
     before.mode(create_mode::persistent_ttl).ttl(5min).parents(missing_parents::create_persistent);
     ensemble.run(zk.create("/dir/node", "theirs", before));
-    const persistent_node node(zk, "/dir/node", "ours", persistent_node_options().mode(create_mode::persistent));
+    persistent_node_options options;
+    options.mode(create_mode::persistent_ttl).ttl(5min);
+    const persistent_node node(zk, "/dir/node", "ours", options);
     ensemble.run(node.created());
     std::vector<std::string> removed;
     ensemble.on_step([&](std::string_view step) {

@@ -353,7 +353,6 @@ TEST_CASE("node keeper: a node with a time to live that may not be written to is
             ++written;
             return refusal(why);
         }
-        if (is<exists_request>(q) && r.there) r.there->owner = static_cast<std::int64_t>(0xff00'0000'0000'0064u);
         return std::nullopt;
     };
     auto body = [&](client zk) -> asio::awaitable<void> {

@@ -204,7 +204,7 @@ asio::awaitable<bool> node_keeper::look(std::shared_ptr<node_keeper> self, sessi
             break;
         case node_step::stay:
             self->board_->tell(persistent_node_state::standing, self->node_path_);
-            is_to_be_touched = self->is_to_be_touched(*seen.value);
+            is_to_be_touched = self->is_to_be_touched();
             break;
     }
     auto changed = [wish](std::error_code, node_change) { wish.fire(); };
@@ -214,19 +214,16 @@ asio::awaitable<bool> node_keeper::look(std::shared_ptr<node_keeper> self, sessi
         co_await wish.wait();
         co_return false;
     }
-    const bool wished = co_await run_with_deadline(self->next_touch(*seen.value), until_wished);
+    const bool wished = co_await run_with_deadline(self->next_touch(), until_wished);
     if (!wished) co_await touch(self, on, wish);
     co_return false;
 }
 
-bool node_keeper::is_to_be_touched(const node_stat& node) const noexcept {
-    return may_write_ && time_to_live(node).count() > 0;
-}
-
-// As Curator's PersistentTtlNode: twice in its time to live, of which servers count from the last write.
-boot_clock::time_point node_keeper::next_touch(const node_stat& node) const noexcept {
+// As Curator's PersistentTtlNode: twice in its time to live, which servers count from the last write. What time a node
+// has that was there before, they do not tell.
+boot_clock::time_point node_keeper::next_touch() const noexcept {
     constexpr std::chrono::milliseconds least_pause(100);
-    return written_at_ + std::max(time_to_live(node) / 2, least_pause);
+    return written_at_ + std::max(options_.ttl() / 2, least_pause);
 }
 
 // Writes into the node what it has, whoever has written it, so that its time to live begins again. Only if it is the

@@ -15,13 +15,6 @@ bool ends_with_a_session(const node_stat& node) noexcept {
 
 }  // namespace
 
-// EphemeralType.TTL of the servers: 0xff, two bytes of zero for the type, and the time.
-std::chrono::milliseconds time_to_live(const node_stat& node) noexcept {
-    const auto owner = static_cast<std::uint64_t>(node.ephemeral_owner);
-    const bool has_one = owner >> 40 == 0xff0000;
-    return std::chrono::milliseconds(has_one ? owner & 0xff'ffff'ffff : 0);
-}
-
 bool is_ours(const node_stat& seen, const node_facts& facts) noexcept {
     if (is_ephemeral(facts.mode)) return seen.ephemeral_owner == facts.session_id;
     return !ends_with_a_session(seen) && (facts.outcome_unknown || seen.czxid == facts.created_by);

@@ -251,7 +251,7 @@ void driver::happen() {
 
 void driver::note_ttl_nodes(const sim_txn& txn) {
     for (const sim_change& c : txn.changes) {
-        if (c.node.ttl() == 0ms || c.what == sim_change::kind::acl_set) continue;
+        if (c.node.ttl == 0ms || c.what == sim_change::kind::acl_set) continue;
         if (c.what == sim_change::kind::removed)
             ttl_nodes_.erase(c.path);
         else
@@ -264,7 +264,7 @@ void driver::remove_unchanged_ttl_nodes() {
     const std::map<std::string, duration> all = ttl_nodes_;
     for (const auto& [path, written] : all) {
         const sim_node* node = servers_.tree().find(path);
-        if (node && node->stat.num_children == 0 && now() - written > node->ttl()) {
+        if (node && node->stat.num_children == 0 && now() - written > node->ttl) {
             write_down("the time to live of " + path + " has passed");
             servers_.operate(detail::remove_request{path});
         }

@@ -8,17 +8,6 @@ namespace zkasio::testing_detail {
 
 using namespace detail;
 
-namespace {
-
-// EphemeralType.TTL of the servers: the other bits of the "owner" are the time to live in milliseconds.
-constexpr auto ttl_owner = static_cast<std::int64_t>(0xff00'0000'0000'0000u);
-
-}  // namespace
-
-std::chrono::milliseconds sim_node::ttl() const noexcept {
-    return std::chrono::milliseconds(has_ttl(mode) ? stat.ephemeral_owner & ~ttl_owner : 0);
-}
-
 sim_tree::sim_tree() { nodes_.emplace("/", sim_node()); }
 
 const sim_node* sim_tree::find(const std::string& path) const {
@@ -107,7 +96,7 @@ multi_result sim_tree::create(const create_request& r, sim_txn& txn, const ident
     node.stat.czxid = node.stat.mzxid = node.stat.pzxid = txn.zxid;
     node.stat.ctime = node.stat.mtime = txn.time;
     if (is_ephemeral(r.mode)) node.stat.ephemeral_owner = txn.session;
-    if (has_ttl(r.mode)) node.stat.ephemeral_owner = ttl_owner | r.ttl.count();
+    if (has_ttl(r.mode)) node.ttl = r.ttl;
     node.stat.data_length = static_cast<std::int32_t>(r.data.size());
     result.stat = node.stat;
     record(sim_change::kind::created, result.path, std::move(node), txn);

@@ -21,7 +21,7 @@ struct sim_node {
     create_mode mode = create_mode::persistent;
     std::uint32_t created_children = 0;  ///< of which the next sequence number is made; removals do not count
 
-    std::chrono::milliseconds ttl() const noexcept;  ///< 0: it has no time to live
+    std::chrono::milliseconds ttl{0};  ///< 0: it has no time to live. No stat tells: its owner is 0
 };
 
 /// One change of one node.
