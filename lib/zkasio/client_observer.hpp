@@ -57,7 +57,7 @@ struct lock_hold_report {
     lock_kind kind = lock_kind::exclusive;
     std::int64_t token = 0;
     loss_reason lost = loss_reason::none;  ///< none: it was released while it was held
-    boot_clock::time_point granted{}, ended{};  ///< when the guard had gone, or given it back
+    boot_clock::time_point granted{}, ended{};  ///< when it was given back, or was lost while its session lived on
 };
 
 /// Is told what a client does: see client_options::observer(). Derive from it, for metrics or traces; what is not

@@ -6,6 +6,7 @@
 #include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/nodes_claim.hpp>
 #include <zkasio/locks/detail/owned_node.hpp>
+#include <zkasio/locks/detail/unfinished_permits.hpp>
 #include <zkasio/path.hpp>
 
 #include <asio/dispatch.hpp>
@@ -195,9 +196,17 @@ asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::s
             });
             if (!complete) break;  // an operator has deleted one: start over
             const int permitted = co_await most.read();
-            if (names.size() <= static_cast<std::size_t>(std::max(permitted, 0))) co_return nodes;
+            const auto unfinished = co_await unfinished_permits::now(on, directory);
+            if (names.size() + unfinished.count <= static_cast<std::size_t>(std::max(permitted, 0))) co_return nodes;
             if (when_contended == if_contended::give_up) co_return std::nullopt;
-            const bool in_turn = co_await wait_in_turn(most, seen->changes, turn);
+            bool in_turn = true;
+            std::function<asio::awaitable<void>()> wait = [&]() -> asio::awaitable<void> {
+                in_turn = co_await wait_in_turn(most, seen->changes, turn);
+            };
+            if (unfinished.count == 0)
+                co_await wait();
+            else
+                co_await unfinished.fewer.run_until(std::move(wait));
             if (!in_turn) co_return std::nullopt;
         }
     }
@@ -216,6 +225,7 @@ asio::awaitable<std::optional<permit_nodes>> acquire_permits(client zk, std::str
         std::make_shared<const lock_spec>(join_path(path, "locks"), lock_names(path), options.data(), options.acl());
     for (;;) {
         acquire_request what(locks, lock_kind::exclusive, when_contended);
+        what.keeps_place = true;
         const auto inner = co_await contend<std::shared_ptr<lock_claim>>(zk, std::move(what), how);
         if (!inner) co_return std::nullopt;
         on.emplace(inner->on());
