@@ -153,7 +153,8 @@ start_servers() { # 1|3
     for i in $(seq "$count"); do
         address=127.0.0.$i port=${ports[i - 1]} member=()
         [ "$count" = 1 ] || member=("$i" "${lines[@]}")
-        "$root/scripts/zookeeper_server.sh" "$work/zk$i" "$address" "$port" "${member[@]}" &
+        # For tests' sessions on a slow machine, see tests/support/pace.hpp.
+        MAX_SESSION_TIMEOUT=60000 "$root/scripts/zookeeper_server.sh" "$work/zk$i" "$address" "$port" "${member[@]}" &
         pids+=($!)
         servers+=${servers:+,}$address:$port
     done

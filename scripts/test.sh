@@ -24,7 +24,7 @@ usage: scripts/test.sh [--asan | --tsan | --clang | --all | --bare | --dev | --d
   --connect HOSTS  use this ZooKeeper ("host:port,host:port") instead of a throw-away one. The tests create and remove
                    nodes /test-*; the server needs 4lw.commands.whitelist=* and zookeeper.extendedTypesEnabled=true.
   --servers 3      start a throw-away ensemble instead of a single server
-  --label LABEL    only unit, simulation, testing, integration, faults or tls; without sanitizers also interop,
+  --label LABEL    only unit, simulation, testing, integration, memory, faults or tls; without sanitizers also interop,
                    examples, page, cli, docs or consumer
   --repeat N       run each test N times, until one fails
   --skip REGEX     leave out tests with such a name
@@ -55,7 +55,7 @@ case $count in 1 | 3) ;; *) usage_error "--servers is 1 or 3, not $count" ;; esa
 has_mode() { [[ " ${modes[*]} " == *" $1 "* ]]; }
 if has_mode asan || has_mode tsan; then
     case $label in
-        '' | unit | simulation | testing | integration | faults | tls) ;;
+        '' | unit | simulation | testing | integration | memory | faults | tls) ;;
         *) usage_error "there are no $label tests under sanitizers" ;;
     esac
 fi
