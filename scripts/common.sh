@@ -43,9 +43,10 @@ install_packages() {
         command -v sudo > /dev/null || die "not root and no sudo: have an administrator install ${missing[*]}"
         sudo=(sudo)
     fi
-    "${sudo[@]}" apt-get update -qq
-    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y -qq --no-install-recommends "${missing[@]}" > /dev/null ||
+    # One script at a time: apt does not wait for another one's update.
+    # shellcheck disable=SC2016  # the inner shell's
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive flock "${TMPDIR:-/tmp}/zkasio-apt.lock" sh -c \
+        'apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@" > /dev/null' sh "${missing[@]}" ||
         die "apt-get could not install ${missing[*]}"
 }
 
