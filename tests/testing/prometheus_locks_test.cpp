@@ -155,6 +155,7 @@ TEST_CASE("prometheus_collector: a lock that is lost is counted under its reason
         const scrape now(metrics);
         CHECK(now.of("zkasio_locks_held", "a") == 0);
         CHECK(now.of("zkasio_locks_lost_total", "a", to_string(loss_reason::node_deleted)) == 1);
+        CHECK(now.of("zkasio_lock_hold_seconds", "a") == 1);
         CHECK(now.of("zkasio_locks_lost_total", "a", to_string(loss_reason::session_expired)) == 0);
     };
     ensemble.run(body);
