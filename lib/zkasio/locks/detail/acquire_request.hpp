@@ -24,6 +24,9 @@ struct acquire_request {
     /// Set for one of several locks that are worth something only together. It is told of every loss, and a waiter
     /// whose node an operator deletes is refused (acquire_outcome::displaced) instead of queueing again.
     std::shared_ptr<loss_report> lost;
+    /// Only the place in the queue is wanted, not a lease: it is given back when its node is deleted or when it is
+    /// given up, and not when the connection or the lease is lost.
+    bool keeps_place = false;
 };
 
 }  // namespace zkasio::lock_detail
