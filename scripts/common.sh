@@ -43,9 +43,10 @@ install_packages() {
         command -v sudo > /dev/null || die "not root and no sudo: have an administrator install ${missing[*]}"
         sudo=(sudo)
     fi
-    "${sudo[@]}" apt-get update -qq
-    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y -qq --no-install-recommends "${missing[@]}" > /dev/null ||
+    # One script at a time: apt does not wait for another one's update.
+    # shellcheck disable=SC2016  # the inner shell's
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive flock "${TMPDIR:-/tmp}/zkasio-apt.lock" sh -c \
+        'apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@" > /dev/null' sh "${missing[@]}" ||
         die "apt-get could not install ${missing[*]}"
 }
 
@@ -60,9 +61,8 @@ configure() { # PRESET
     local preset=$1 strict=OFF unity=ON
     # Not under sanitizers: there g++ 12 warns of its own standard library.
     if [ -n "${CI:-}" ]; then case $preset in test | clang) strict=ON ;; esac; fi
-    # Most of a file's time goes into what it includes. In `dev` somebody edits; with clang each file has to include
-    # what it uses.
-    case $preset in dev | clang) unity=OFF ;; esac
+    # Most of a file's time goes into what it includes. In `dev` somebody edits.
+    [ "$preset" != dev ] || unity=OFF
     quietly "cmake could not configure" cmake --preset "$preset" -S "$root" -DZKASIO_WERROR=$strict \
         -DCMAKE_UNITY_BUILD=$unity -DCMAKE_UNITY_BUILD_BATCH_SIZE=16
 }
@@ -153,7 +153,8 @@ start_servers() { # 1|3
     for i in $(seq "$count"); do
         address=127.0.0.$i port=${ports[i - 1]} member=()
         [ "$count" = 1 ] || member=("$i" "${lines[@]}")
-        "$root/scripts/zookeeper_server.sh" "$work/zk$i" "$address" "$port" "${member[@]}" &
+        # For tests' sessions on a slow machine, see tests/support/pace.hpp.
+        MAX_SESSION_TIMEOUT=60000 "$root/scripts/zookeeper_server.sh" "$work/zk$i" "$address" "$port" "${member[@]}" &
         pids+=($!)
         servers+=${servers:+,}$address:$port
     done

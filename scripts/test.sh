@@ -10,9 +10,9 @@ usage() {
 usage: scripts/test.sh [--asan | --tsan | --clang | --all | --bare | --dev | --debian RELEASE]
                        [--connect HOSTS | --servers 1|3] [--label LABEL] [--repeat N] [--skip REGEX]
 
-  --asan           unit, simulation (100 seeds each), testing, integration and tls tests under AddressSanitizer and
-                   UBSan
-  --tsan           testing, integration and tls tests under ThreadSanitizer, and those unit tests that have threads
+  --asan           unit, simulation (100 seeds each), testing, memory, integration and tls tests under AddressSanitizer
+                   and UBSan
+  --tsan           testing and tls tests under ThreadSanitizer, and those unit and integration tests that have threads
   --clang          unit and consumer tests and the examples with clang and a shared library; the simulation is only
                    built
   --all            all of these, and before them the plain tests
@@ -24,7 +24,7 @@ usage: scripts/test.sh [--asan | --tsan | --clang | --all | --bare | --dev | --d
   --connect HOSTS  use this ZooKeeper ("host:port,host:port") instead of a throw-away one. The tests create and remove
                    nodes /test-*; the server needs 4lw.commands.whitelist=* and zookeeper.extendedTypesEnabled=true.
   --servers 3      start a throw-away ensemble instead of a single server
-  --label LABEL    only unit, simulation, testing, integration, faults or tls; without sanitizers also interop,
+  --label LABEL    only unit, simulation, testing, integration, memory, faults or tls; without sanitizers also interop,
                    examples, page, cli, docs or consumer
   --repeat N       run each test N times, until one fails
   --skip REGEX     leave out tests with such a name
@@ -55,7 +55,7 @@ case $count in 1 | 3) ;; *) usage_error "--servers is 1 or 3, not $count" ;; esa
 has_mode() { [[ " ${modes[*]} " == *" $1 "* ]]; }
 if has_mode asan || has_mode tsan; then
     case $label in
-        '' | unit | simulation | testing | integration | faults | tls) ;;
+        '' | unit | simulation | testing | integration | memory | faults | tls) ;;
         *) usage_error "there are no $label tests under sanitizers" ;;
     esac
 fi
@@ -78,7 +78,7 @@ if in_plain page; then
 fi
 # What is tested when nothing else is said.
 declare -A levels=(
-    [plain]= [asan]='unit|simulation|testing|integration|tls' [tsan]='unit|testing|integration|tls'
+    [plain]= [asan]='unit|simulation|testing|memory|integration|tls' [tsan]='unit|testing|integration|tls'
     [clang]='unit|examples|consumer')
 # Sets `targets` to what is built for that; nothing means all.
 targets_of() { # MODE
@@ -102,6 +102,8 @@ if [ -z "$bare" ]; then
     build "$(preset_of "${modes[0]}")" "${targets[@]}"
     ahead=("${modes[@]:1}")
 fi
+# What is built beside the tests gives way to them, which is not what /proc/loadavg says.
+[ ${#ahead[@]} -eq 0 ] || export ZKASIO_TEST_PACE=${ZKASIO_TEST_PACE:-1.5}
 for mode in "${ahead[@]}"; do
     targets_of "$mode"
     build_ahead "$mode" "${targets[@]}"
@@ -119,7 +121,7 @@ export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}
 for mode in "${modes[@]}"; do
     [ -z "${built_ahead[$mode]:-}" ] || until_built "$mode"
     say "testing ($mode)"
-    # What needs the server runs alone, see tests/CMakeLists.txt.
+    # Of those that share the server, one at a time: see tests/CMakeLists.txt.
     how=(--parallel "$(nproc)" --output-on-failure --no-tests=error)
     only=${label:-${levels[$mode]}}
     [ -z "$only" ] || how+=(-L "^($only)\$")

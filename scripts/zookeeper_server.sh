@@ -4,15 +4,17 @@
 #   zookeeper_server.sh DIR ADDRESS PORT [MYID SERVER...]
 #
 # ADDRESS and PORT are the client's. For an ensemble, MYID is this server's number and each SERVER is one line of the
-# configuration, "server.1=127.0.0.1:2888:3888". Environment: TICK (milliseconds, 500); TLS_PORT, TLS_KEY (a file with
-# the key and the certificate), TLS_CA (with whom it trusts, for clients' certificates) and TLS_LINES (more lines of the
-# configuration, for example "ssl.clientAuth=want"): it speaks TLS on that port as well.
+# configuration, "server.1=127.0.0.1:2888:3888". Environment: TICK (milliseconds, 500); MAX_SESSION_TIMEOUT
+# (milliseconds, 20 ticks); TLS_PORT, TLS_KEY (a file with the key and the certificate), TLS_CA (with whom it trusts, for
+# clients' certificates) and TLS_LINES (more lines of the configuration, for example "ssl.clientAuth=want"): it speaks
+# TLS on that port as well.
 set -euo pipefail
 dir=$1 address=$2 port=$3
 shift 3
 mkdir -p "$dir/data"
 {
     echo "tickTime=${TICK:-500}"
+    [ -z "${MAX_SESSION_TIMEOUT:-}" ] || echo "maxSessionTimeout=$MAX_SESSION_TIMEOUT"
     echo "initLimit=20"
     echo "syncLimit=10"
     echo "dataDir=$dir/data"

@@ -14,25 +14,37 @@ _zklock_paths() {
     compopt -o nospace 2> /dev/null
 }
 
+# _zklock_command WORD: a command to run, and its arguments, begin with the word of that number.
+_zklock_command() {
+    if declare -F _command_offset > /dev/null; then
+        _command_offset "$1"
+    else
+        mapfile -t COMPREPLY < <(compgen -c -f -- "${COMP_WORDS[COMP_CWORD]}")
+    fi
+}
+
 _zklock() {
-    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb= i servers=()
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb='' path='' i servers=()
     local common='--connect --session-timeout --connect-timeout --auth-file --color --verbose --help --version'
     local verbs='run elect locks break revoke get set create rm ls stat acl watch tree doctor bench'
-    local supervision='--on-loss --on-revoke --grace --acl --data'
+    local supervision='--on-loss --on-revoke --grace --acl --data --command'
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-            --)  # what follows is a command
-                if declare -F _command_offset > /dev/null; then
-                    _command_offset $((i + 1))
-                else
-                    mapfile -t COMPREPLY < <(compgen -c -f -- "$cur")
-                fi
-                return ;;
+            --) _zklock_command $((i + 1)); return ;;
             --connect) servers=(--connect "${COMP_WORDS[i + 1]}"); i=$((i + 1)) ;;
-            --session-timeout | --connect-timeout | --auth-file | --color) i=$((i + 1)) ;;
+            --session-timeout | --connect-timeout | --auth-file | --color | --wait | -w | --semaphore | --on-loss | \
+                --on-revoke | --grace | --acl | --data | --command | -c) i=$((i + 1)) ;;
             -*) ;;
-            *) [ -n "$verb" ] || verb=${COMP_WORDS[i]} ;;
+            *)
+                if [ -z "$verb" ]; then
+                    verb=${COMP_WORDS[i]}
+                elif [ -z "$path" ]; then
+                    path=${COMP_WORDS[i]}
+                elif [[ $verb == run || $verb == elect ]]; then
+                    _zklock_command "$i"
+                    return
+                fi ;;
         esac
     done
     case $prev in
@@ -43,11 +55,15 @@ _zklock() {
             return ;;
         --acl | --set) mapfile -t COMPREPLY < <(compgen -W 'open creator read-only' -- "$cur"); return ;;
         --auth-file | --file | -f) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
-        --connect | --session-timeout | --connect-timeout | --wait | --grace | --semaphore | --data | --node | --ttl | \
-            --version | --depth | --count | --stuck | --clients | --duration) return ;;
+        --connect | --session-timeout | --connect-timeout | --wait | -w | --command | -c | --grace | --semaphore | \
+            --data | --node | --ttl | --version | --depth | --count | --stuck | --clients | --duration) return ;;
     esac
     if [ -z "$verb" ]; then
         mapfile -t COMPREPLY < <(compgen -W "$verbs $common" -- "$cur")
+        return
+    fi
+    if [[ ($verb == run || $verb == elect) && -n $path && $cur != -* ]]; then
+        _zklock_command "$COMP_CWORD"
         return
     fi
     if [[ $cur == /* ]]; then

@@ -57,7 +57,7 @@ struct lock_hold_report {
     lock_kind kind = lock_kind::exclusive;
     std::int64_t token = 0;
     loss_reason lost = loss_reason::none;  ///< none: it was released while it was held
-    boot_clock::time_point granted{}, ended{};  ///< when the guard had gone, or given it back
+    boot_clock::time_point granted{}, ended{};  ///< when it was given back, or was lost while its session lived on
 };
 
 /// Is told what a client does: see client_options::observer(). Derive from it, for metrics or traces; what is not
@@ -73,7 +73,7 @@ public:
     virtual void session(const session_event&) {}
     virtual void lock_wait(const lock_wait_report&) {}
     virtual void lock_hold(const lock_hold_report&) {}
-    /// So many reports were thrown away here, because more than 65 536 waited for this observer.
+    /// So many reports were thrown away here, because more than 65 536 waited for this observer, or 32 MiB.
     virtual void dropped(std::size_t) {}
 };
 

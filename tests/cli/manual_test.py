@@ -91,7 +91,12 @@ class Completion(support.CliTest):
         self.assertIn(self.path, self.complete("run", self.path[:-2]))
 
     def test_commands_to_run(self):
-        self.assertIn("printf", self.complete("run", "/a", "--", "print"))
+        for before in (["run", "/a", "--"], ["run", "/a"], ["run", "--wait", "3s", "/a"],
+                       ["run", "/a", "-w", "3", "-v"], ["--connect", "host:1", "elect", "/a"]):
+            self.assertIn("printf", self.complete(*before, "print"), before)
+        self.assertIn("--wait", self.complete("run", "/a", "--"))
+        self.assertNotIn("--wait", self.complete("run", "/a", "printf", "--"))
+        self.assertIn("--count", self.complete("watch", "/a", "--c"))
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ TEST_CASE("timeout: an acquire that waits for others leaves no node and no watch
         CHECK(in_time.held());
         co_await other.close();
     };
-    with_client(options().session_timeout(10s), body);  // after a quarter of that a holder watches its node
+    with_client(options().session_timeout(paced(10s)), body);  // after a quarter of that a holder watches its node
 }
 
 TEST_CASE("timeout: a limit about as long as an acquire takes loses no lock") {

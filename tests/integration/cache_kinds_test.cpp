@@ -69,7 +69,7 @@ TEST_CASE("node_cache: one node, and none below it") {
     with_client(body);
 }
 
-TEST_CASE("caches: bad paths and options, and one that was moved from") {
+TEST_CASE("caches: bad paths and options, and one that was moved from", "[real-server]") {
     auto body = [](const test_client& zk) -> asio::awaitable<void> {
         CHECK_THROWS_AS(tree_cache(zk, "no/slash"), error);
         CHECK_THROWS_AS(node_cache(zk, "/x", node_cache_options().remembered_changes(0)), error);

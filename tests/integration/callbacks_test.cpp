@@ -31,7 +31,7 @@ struct made_in_callback {
         lock.reset();  // the loop goes before this object does
         zk.reset();
     }
-    std::optional<client> zk;
+    std::optional<test_client> zk;
     std::optional<mutex> lock;
     bool done = false;
 };
@@ -56,7 +56,7 @@ TEST_CASE("callbacks: an observer may make a client and a lock") {
     with_client(body);
 }
 
-TEST_CASE("callbacks: a log sink may make a client and a lock") {
+TEST_CASE("callbacks: a log sink may make a client and a lock", "[real-names]") {
     made_in_callback made;
     asio::any_io_executor executor;
     // Before each connection that succeeds stands one that is refused, of which the C library tells in the middle of
@@ -78,7 +78,7 @@ TEST_CASE("callbacks: a log sink may make a client and a lock") {
     with_client(body);
 }
 
-TEST_CASE("callbacks: a slow observer does not hold up another client on another thread") {
+TEST_CASE("callbacks: a slow observer does not hold up another client on another thread", "[real-threads]") {
     std::promise<void> observing;
     std::atomic<bool> other_done{false};
     bool in_time = false;
@@ -101,7 +101,7 @@ TEST_CASE("callbacks: a slow observer does not hold up another client on another
         how.on_position([&](const queue_position&) {
             if (!std::exchange(first, false)) return;
             observing.set_value();
-            const auto give_up = boot_clock::now() + 5s;  // below the session timeout
+            const auto give_up = boot_clock::now() + paced(5s);  // below the session timeout
             while (!other_done && boot_clock::now() < give_up) std::this_thread::yield();
             in_time = other_done;
         });
@@ -112,7 +112,7 @@ TEST_CASE("callbacks: a slow observer does not hold up another client on another
         co_await waiter.got();
         waiter.release();
     };
-    with_client(options().session_timeout(15s), body);
+    with_client(options().session_timeout(paced(15s)), body);
     other.join();
     CHECK(in_time);
 }

@@ -357,7 +357,7 @@ TEST_CASE("config_value: cancelled at each await") {
     with_client(body);
 }
 
-TEST_CASE("config_value: other threads read it while it changes") {
+TEST_CASE("config_value: other threads read it while it changes", "[threads]") {
     auto body = [](const test_client& zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "config-threads");
         const number_config config(zk, dir + "/n", as_number(), or_else(0));

@@ -12,7 +12,7 @@
 using namespace zkasio;
 using namespace zkasio::test;
 
-TEST_CASE("provider: a thousand instances come and go while threads pick") {
+TEST_CASE("provider: a thousand instances come and go while threads pick", "[real-threads]") {
     auto body = [](const test_client& zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "provider-threads");
         co_await write_instance(zk, dir, instance_of("orders", "stays"));

@@ -134,7 +134,7 @@ TEST_CASE("registry: an instance is announced again in the next session and when
     with_client(body);
 }
 
-TEST_CASE("registry: a connection that is cut while instances are announced and withdrawn") {
+TEST_CASE("registry: a connection that is cut while instances are announced and withdrawn", "[real-bytes]") {
     fault_proxy proxy(first_server());
     test_loop loop(120s);
     auto body = [&]() -> asio::awaitable<void> {

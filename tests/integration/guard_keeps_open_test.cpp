@@ -14,7 +14,7 @@ using namespace zkasio::test;
 namespace {
 
 asio::awaitable<lock_guard> made_elsewhere(std::string path, std::string kind) {
-    const client zk(co_await asio::this_coro::executor, options().session_timeout(30s));
+    const test_client zk(co_await asio::this_coro::executor, options().session_timeout(paced(30s)));
     const shared_mutex rw(zk, path);
     if (kind == "permits") co_return co_await semaphore(zk, path, permits::fixed(2)).acquire(2);
     if (kind == "downgraded") {

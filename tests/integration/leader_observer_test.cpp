@@ -118,7 +118,7 @@ TEST_CASE("observer: survives the end of its own session") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "observer-expiry");
         const auto executor = co_await asio::this_coro::executor;
-        const test_client victim(executor, options().session_timeout(10s));  // unknown after a third of that
+        const test_client victim(executor, options().session_timeout(paced(10s)));  // unknown after a third of that
         const leader_observer observer = leader_election(victim, dir).observe();
         std::vector<std::string> told;
         auto watch_all = [&]() -> asio::awaitable<void> {

@@ -286,7 +286,8 @@ TEST_CASE("lock_owner: when the first of its coroutines is cancelled the second 
     with_client(body);
 }
 
-TEST_CASE("lock_owner: when the client is closed by which the first of its coroutines acquires, the others go on") {
+TEST_CASE("lock_owner: when the client is closed by which the first of its coroutines acquires, the others go on",
+          "[real-loop]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "owner-two-clients");
         const auto executor = co_await asio::this_coro::executor;
@@ -342,7 +343,7 @@ TEST_CASE("lock_owner: the client that has acquired stays open for the guards th
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "owner_of_two_clients");
         const auto how = acquire_options().owner(lock_owner());
-        auto other = std::make_unique<client>(co_await asio::this_coro::executor, options(zk.options().servers()));
+        auto other = std::make_unique<test_client>(co_await asio::this_coro::executor, options(zk.options().servers()));
         lock_guard first = co_await mutex(*other, dir).acquire(how);
         lock_guard joined = co_await mutex(zk, dir).acquire(how);
         first = lock_guard();

@@ -50,7 +50,8 @@ TEST_CASE("ten thousand coroutines of one process get the lock in order, with tw
     with_client_for(200s, options(), body);
 }
 
-TEST_CASE("five thousand of ten thousand waiters give up at random: nobody hangs, the others keep their order") {
+TEST_CASE("five thousand of ten thousand waiters give up at random: nobody hangs, the others keep their order",
+          "[real-time]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         constexpr std::size_t n = 10'000;
         const std::string dir = co_await fresh_directory(zk, "scale-cancel");
@@ -93,7 +94,7 @@ TEST_CASE("five thousand of ten thousand waiters give up at random: nobody hangs
     with_client_for(200s, options(), body);
 }
 
-TEST_CASE("five thousand of ten thousand readers and writers give up at random: nobody hangs") {
+TEST_CASE("five thousand of ten thousand readers and writers give up at random: nobody hangs", "[real-time]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         constexpr std::size_t n = 10'000;
         const std::string dir = co_await fresh_directory(zk, "scale-shared");
@@ -133,7 +134,7 @@ TEST_CASE("five thousand of ten thousand readers and writers give up at random: 
     with_client_for(280s, options(), body);
 }
 
-TEST_CASE("three processes with a thousand waiters each finish, one at a time") {
+TEST_CASE("three processes with a thousand waiters each finish, one at a time", "[real-process]") {
     constexpr int processes = 3, waiters = 1000;
     const std::string record = "/test-scale-record";
     auto prepare = [&](client zk) -> asio::awaitable<void> {

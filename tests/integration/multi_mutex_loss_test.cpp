@@ -177,7 +177,7 @@ TEST_CASE("multi_mutex: whoever loses a lock of any kind while it waits for the 
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string top = co_await fresh_directory(zk, "multi-lost-first");
         const auto executor = co_await asio::this_coro::executor;
-        const test_client waiting(executor, options().session_timeout(4s));
+        const test_client waiting(executor, options().session_timeout(paced(4s)));
         auto lost_first = [&](std::string kind) -> asio::awaitable<void> {
             const std::string dir = top + "/" + kind, first = dir + "/a";
             multi_mutex all(waiting, one_by_one());
@@ -240,7 +240,7 @@ TEST_CASE("multi_mutex: a lock that is lost while try_acquire is at the next is 
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "multi-try-lost");
         const auto executor = co_await asio::this_coro::executor;
-        const test_client trying(executor, options().session_timeout(4s));
+        const test_client trying(executor, options().session_timeout(paced(4s)));
         const slow_lock slow{mutex(trying, dir + "/z"), std::make_shared<bool>(false), trying.make_one_shot_event()};
         multi_mutex both(trying);
         both.add(mutex(trying, dir + "/a")).add(slow);

@@ -265,7 +265,8 @@ TEST_CASE("a lock that is held for longer than its session's timeout stays held"
     with_client(body);
 }
 
-TEST_CASE("a process that stands still for longer than its lease knows it at once, before anything else") {
+TEST_CASE("a process that stands still for longer than its lease knows it at once, before anything else",
+          "[real-time]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "mutex-stopped");
         const mutex lock(zk, dir + "/lock");
@@ -285,5 +286,5 @@ TEST_CASE("a process that stands still for longer than its lease knows it at onc
         CHECK_FALSE(guard.held());
         co_await code_of(mark.answered());
     };
-    with_client(options().session_timeout(2s), body);
+    with_client(options().session_timeout(paced(2s)), body);
 }

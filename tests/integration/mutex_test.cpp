@@ -63,7 +63,7 @@ TEST_CASE("an uncontended acquire takes one round trip") {
         co_await guard.release();
         CHECK(received() - before == 3);
     };
-    with_client(options().session_timeout(10s), body);  // an idle session reads, after an eighth of that
+    with_client(options().session_timeout(paced(10s)), body);  // an idle session reads, after an eighth of that
 }
 
 TEST_CASE("ten tasks on one lock get it strictly in sequence, one at a time") {
@@ -137,7 +137,7 @@ TEST_CASE("try_acquire and time limits leave nothing behind") {
         CHECK(text == "try_acquire_for " + dir + ": invalid argument (a time limit is not negative)");
         co_await other.close();
     };
-    with_client(options().session_timeout(10s), body);  // after a quarter of that a holder watches its node
+    with_client(options().session_timeout(paced(10s)), body);  // after a quarter of that a holder watches its node
 }
 
 TEST_CASE("without any server a time limit includes connecting") {

@@ -151,7 +151,7 @@ TEST_CASE("node_follower: a listener that asks again when it has ended") {
     with_client_for(180s, options(), body);
 }
 
-TEST_CASE("node_follower: the event loop is destroyed while somebody waits") {
+TEST_CASE("node_follower: the event loop is destroyed while somebody waits", "[real-loop]") {
     auto io = std::make_unique<asio::io_context>();
     const auto told = std::make_shared<bool>(false);
     const auto follow = [](client zk, std::shared_ptr<bool> once) -> asio::awaitable<void> {

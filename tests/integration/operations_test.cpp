@@ -246,7 +246,7 @@ TEST_CASE("a protected create is found again by its id") {
     with_client(body);
 }
 
-TEST_CASE("sync, and the configuration of the ensemble") {
+TEST_CASE("sync, and the configuration of the ensemble", "[real-server]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         co_await zk.sync();
         co_await zk.sync("/no/such/node");

@@ -59,7 +59,7 @@ TEST_CASE("persistent node: cancelled waits end at once and the node goes on") {
     with_client(body);
 }
 
-TEST_CASE("persistent node: cut connections leave it standing once and with the last data") {
+TEST_CASE("persistent node: cut connections leave it standing once and with the last data", "[real-bytes]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "persistent-node-cuts");
         const auto executor = co_await asio::this_coro::executor;
@@ -92,7 +92,7 @@ TEST_CASE("persistent node: cut connections leave it standing once and with the 
     with_client(body);
 }
 
-TEST_CASE("persistent node: destroyed while the answer to its create is lost it leaves nothing") {
+TEST_CASE("persistent node: destroyed while the answer to its create is lost it leaves nothing", "[real-bytes]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "persistent-node-lost");
         const auto executor = co_await asio::this_coro::executor;
@@ -178,7 +178,7 @@ TEST_CASE("persistent node: ends with its client and keeps it open until then") 
         co_await code_of(node.leave());
 
         std::optional<persistent_node> last;
-        last.emplace(client(executor, options()), dir + "/node");
+        last.emplace(test_client(executor, options()), dir + "/node");
         co_await last->created();
         last.reset();
         auto gone = [&]() -> asio::awaitable<bool> {
@@ -270,7 +270,7 @@ TEST_CASE("persistent node: large data are refused alone and cancelled calls lea
     with_client(body);
 }
 
-TEST_CASE("persistent node: one that may be created and not written stands and leaves") {
+TEST_CASE("persistent node: one that may be created and not written stands and leaves", "[real-bytes]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "persistent-node-unwritable");
         const auto executor = co_await asio::this_coro::executor;
@@ -299,7 +299,7 @@ TEST_CASE("persistent node: one that may be created and not written stands and l
     with_client(body);
 }
 
-TEST_CASE("persistent node: a sequential one that outlives sessions is found in the next one") {
+TEST_CASE("persistent node: a sequential one that outlives sessions is found in the next one", "[real-bytes]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "persistent-node-orphan");
         const auto executor = co_await asio::this_coro::executor;
@@ -357,7 +357,7 @@ TEST_CASE("persistent node: leaving waits for no other that is leaving") {
     with_client(body);
 }
 
-TEST_CASE("persistent node: the loop is destroyed while it stands") {
+TEST_CASE("persistent node: the loop is destroyed while it stands", "[real-loop]") {
     auto io = std::make_unique<asio::io_context>();
     std::optional<client> zk(std::in_place, io->get_executor(), options());
     // What is left of it goes with its session, later.

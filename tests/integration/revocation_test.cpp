@@ -171,7 +171,7 @@ TEST_CASE("revocation: a cancelled revoke_requested() leaves no watch") {
         co_await until_queued(zk, dir, 0);
         co_await until_quiet(zk, dir);
     };
-    with_client(options().session_timeout(30s), body);
+    with_client(options().session_timeout(paced(30s)), body);
 }
 
 TEST_CASE("revocation: with_lock cancels its body after the grace") {

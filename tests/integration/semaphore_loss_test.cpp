@@ -67,7 +67,7 @@ TEST_CASE("semaphore: its directory is deleted under those who wait, again and a
         const std::string dir = co_await fresh_directory(zk, "semaphore-no-directory");
         const auto executor = co_await asio::this_coro::executor;
         std::vector<test_client> clients;
-        for (int i = 0; i < 3; ++i) clients.emplace_back(executor, options().session_timeout(4s));
+        for (int i = 0; i < 3; ++i) clients.emplace_back(executor, options().session_timeout(paced(4s)));
         int served = 0;
         auto task = [&](client c, bool each) -> asio::awaitable<void> {
             const semaphore s(c, dir + "/s", permits::fixed(2));

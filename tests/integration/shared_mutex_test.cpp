@@ -247,7 +247,7 @@ TEST_CASE("a release wakes only those who go next: readers behind another writer
         co_await w.end();
         co_await other.close();
     };
-    with_client(options().session_timeout(10s), body);  // after a quarter of that a holder watches its node
+    with_client(options().session_timeout(paced(10s)), body);  // after a quarter of that a holder watches its node
 }
 
 TEST_CASE("who prefers readers joins those who read, whoever waits, and keeps writers out") {

@@ -64,7 +64,7 @@ TEST_CASE("watch_value: a timeout tells what was waited for") {
     with_client(body);
 }
 
-TEST_CASE("config_value: failures say what has failed and why") {
+TEST_CASE("config_value: failures say what has failed and why", "[real-names]") {
     auto body = [](const test_client& zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "config-messages");
         const auto executor = co_await asio::this_coro::executor;

@@ -40,7 +40,7 @@ struct crew {
 
 }  // namespace
 
-TEST_CASE("one io_context on four threads, a strand for each coroutine") {
+TEST_CASE("one io_context on four threads, a strand for each coroutine", "[real-threads]") {
     asio::io_context io;
     crew all{client(io.get_executor(), options())};
     const mutex lock(all.zk, "/test-threads-strands");
@@ -65,7 +65,7 @@ TEST_CASE("one io_context on four threads, a strand for each coroutine") {
     CHECK(acquired == tasks * 15);
 }
 
-TEST_CASE("operations may be awaited from a foreign context, and are resumed there") {
+TEST_CASE("operations may be awaited from a foreign context, and are resumed there", "[real-threads]") {
     asio::io_context io;
     asio::thread_pool elsewhere(2);
     crew all{client(io.get_executor(), options())};
@@ -88,7 +88,7 @@ TEST_CASE("operations may be awaited from a foreign context, and are resumed the
     CHECK(wrong_context == 0);
 }
 
-TEST_CASE("several clients on several threads") {
+TEST_CASE("several clients on several threads", "[real-threads]") {
     std::vector<std::thread> threads;
     std::atomic<int> failed{0}, total{0};
     std::atomic<bool> inside{false};
@@ -118,7 +118,7 @@ TEST_CASE("several clients on several threads") {
     CHECK(total == 100);
 }
 
-TEST_CASE("waits are cancelled from other threads, at any moment") {
+TEST_CASE("waits are cancelled from other threads, at any moment", "[real-threads]") {
     asio::io_context io;
     crew all{client(io.get_executor(), options())};
     const mutex lock(all.zk, "/test-threads-cancel");
@@ -173,7 +173,7 @@ TEST_CASE("waits are cancelled from other threads, at any moment") {
 }
 
 // What the observer refers to is often on the stack of who acquires.
-TEST_CASE("an acquire that is cancelled does not end while another thread is in its observer") {
+TEST_CASE("an acquire that is cancelled does not end while another thread is in its observer", "[real-threads]") {
     asio::io_context io, mine;
     auto working = asio::make_work_guard(io);
     const client zk(io.get_executor(), options());
@@ -237,7 +237,7 @@ TEST_CASE("an acquire that is cancelled does not end while another thread is in 
     CHECK_FALSE(late);
 }
 
-TEST_CASE("bodies of with_lock run on a strand even where the caller has none") {
+TEST_CASE("bodies of with_lock run on a strand even where the caller has none", "[real-threads]") {
     asio::io_context io;
     crew all{client(io.get_executor(), options())};
     const mutex lock(all.zk, "/test-threads-bodies");

@@ -285,7 +285,7 @@ TEST_CASE("tree_cache: users' own watches and other caches of the same nodes") {
     with_client(body);
 }
 
-TEST_CASE("tree_cache: other threads read snapshots while it goes on") {
+TEST_CASE("tree_cache: other threads read snapshots while it goes on", "[threads]") {
     auto body = [](const test_client& zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "tree-cache-threads");
         const tree_cache cache(zk, dir);

@@ -45,6 +45,7 @@ std::string words_of(const sim_change& c) {
         case sim_change::kind::created: return c.path + " is made";
         case sim_change::kind::removed: return c.path + " is removed";
         case sim_change::kind::data_set: return c.path + " is set";
+        case sim_change::kind::acl_set: return "the ACL of " + c.path + " is set";
     }
     return {};
 }

@@ -24,6 +24,8 @@ public:
     virtual void granted(const std::string& id, const lock_guard& guard) = 0;
     /// It wants the lock no longer: cancelled, refused, failed, or about to release.
     virtual void gives_up(const std::string& id) = 0;
+    /// A body has begun under its lock, which goes on whatever is lost; or has ended.
+    virtual void works(const std::string&, bool) {}
     /// It was told that the release is complete.
     virtual void released(const std::string& id) const = 0;
 

@@ -31,6 +31,7 @@ void holdings_checker::granted(const std::string& id, const lock_guard& guard) {
     a.guard = &guard;
     a.doubted = may_be_given_in_vain(id);
     check_complete(id, a);
+    check_bodies(id, a);
     check();
 }
 
@@ -98,6 +99,23 @@ int holdings_checker::weight(const attempt& a, const std::string& of) const {
         return !nodes_[n].taken_away && locked_by(nodes_[n].path) == of;
     });
     return static_cast<int>(counts) * s->weight;
+}
+
+void holdings_checker::check_bodies(const std::string& id, const attempt& a) const {
+    if (!a.guard->held()) return;
+    for (const auto& [of, all] : there_is_) {
+        int used = 0;
+        for (const auto& [other_id, other] : attempts_) {
+            if (!other.working || other_id == id || other.client != a.client) continue;
+            for (const std::size_t n : other.nodes)
+                if (locked_by(nodes_[n].path) == of && ensemble_.alive(nodes_[n].owner))
+                    used += std::find_if(other.shares.begin(), other.shares.end(), [&](const share& s) {
+                                return s.of == of;
+                            })->weight;
+        }
+        if (used > 0 && weight(a, of) > 0 && used + weight(a, of) > all)
+            throw violation(id + " was granted " + of + ", under which a body of its client still runs");
+    }
 }
 
 void holdings_checker::check_amounts(whom counts) const {
@@ -175,6 +193,7 @@ bool holdings_checker::somebody_holds(const std::string& waiter) const {
         const std::string id = std::move(next.back());
         next.pop_back();
         const attempt& a = attempts_.at(id);
+        if (a.has_lost() && !a.working) continue;
         if (a.now == attempt::state::holding || has_unknown_loss(id)) return true;
         for (const auto& [other_id, other] : attempts_)
             if (other.now != attempt::state::gone && meet(a, other) && seen.insert(other_id).second)
@@ -190,6 +209,10 @@ void holdings_checker::check_quiet() {
     for (const node* n : alive())
         if (attempts_.at(n->attempt).now == attempt::state::gone)
             throw violation("the node of " + n->attempt + " is left");
+    for (const auto& [id, a] : attempts_)
+        for (const std::size_t n : a.nodes)
+            if (a.has_lost() && nodes_[n].alive)
+                throw violation(id + " has lost " + nodes_[n].path + ", which is left");
     for (const auto& [id, a] : attempts_) {
         if (a.now == attempt::state::asking && !a.patient) throw violation(id + " waits, and should not");
         if (a.now == attempt::state::asking && !somebody_holds(id)) throw violation(id + " waits for nobody");

@@ -17,7 +17,8 @@ namespace zkasio::test {
 ///
 /// Never more is held than there is; a grant is everything that was asked for; nobody holds what he was told to be
 /// lost; nobody waits unless somebody holds who stands, maybe through others who wait, in the way; nothing is left
-/// behind. Who has lost a node and will only know from a heartbeat may stand in the way, too, until then. Who is handed
+/// behind, also of those who know of their loss and keep the guard; and nobody is given what a body of its client still
+/// runs under, although it was lost. Who has lost a node and will only know from a heartbeat may stand in the way, too, until then. Who is handed
 /// something by one who had lost it, and could not know, may believe to hold it until the servers have answered.
 class holdings_checker final : public checker {
 public:
@@ -27,6 +28,7 @@ public:
     std::string asks(int client, const lock_under_test& what, lock_kind kind, bool patient) override;
     void granted(const std::string& id, const lock_guard& guard) override;
     void gives_up(const std::string& id) override;
+    void works(const std::string& id, bool now) override { attempts_.at(id).working = now; }
     void released(const std::string& id) const override;
 
     void committed(const sim_txn& txn) override;
@@ -63,7 +65,9 @@ private:
         state now = state::asking;
         const lock_guard* guard = nullptr;
         std::vector<std::size_t> nodes;  // those of the grant
+        bool working = false;            // a body runs under it, which does not end when it is lost
         bool doubted = false;            // given by one of the same client who had lost it without knowing
+        bool has_lost() const { return now == state::holding && guard->reason() != loss_reason::none; }
     };
 
     std::string locked_by(const std::string& path) const;
@@ -72,6 +76,7 @@ private:
     enum class whom { but_doubted, all };
     void check_amounts(whom counts) const;
     void check_complete(const std::string& id, const attempt& a) const;
+    void check_bodies(const std::string& id, const attempt& a) const;
     bool has_unknown_loss(const std::string& id) const;
     bool may_be_given_in_vain(const std::string& id) const;
     bool somebody_holds(const std::string& waiter) const;

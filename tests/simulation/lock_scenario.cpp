@@ -59,6 +59,19 @@ asio::awaitable<void> lock_scenario::ask(lock_scenario& self, client zk, std::st
     }
 }
 
+asio::awaitable<void> lock_scenario::work(lock_scenario& self, std::string id, std::size_t steps) {
+    co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+    self.watching_->works(id, true);
+    co_await self.s.pause(steps);
+    self.watching_->works(id, false);
+}
+
+asio::awaitable<void> lock_scenario::work_under(lock_scenario& self, std::string id, std::size_t steps,
+                                                guard_ptr guard) {
+    std::function<asio::awaitable<void>()> body = [&] { return work(self, id, steps); };
+    co_await (*guard)->run(body);
+}
+
 asio::awaitable<void> lock_scenario::release(guard_ptr guard) { co_await (*guard)->release(); }
 
 asio::awaitable<void> lock_scenario::release_in_the_body(guard_ptr guard) {
@@ -127,7 +140,13 @@ asio::awaitable<void> lock_scenario::asking_and_holding(int number, plan p) {
     expect(number, id, failed, *cancelled);
     if (!*got) co_return;
 
-    co_await s.pause(p.hold);
+    if (p.work) {
+        const running working(s.executor(), work_under(*this, id, p.hold, got));
+        const std::exception_ptr lost = co_await working.end();
+        expect(number, id, lost, false);
+    } else {
+        co_await s.pause(p.hold);
+    }
     if (p.downgrade) {
         const bool holds = co_await go_on_as_reader(number, id, got, p);
         if (!holds) co_return;
@@ -201,6 +220,7 @@ lock_scenario::plan lock_scenario::random_plan(const faults& f) {
     p.end = static_cast<ending>(s.pick(4));
     p.downgrade = lock.downgrade && p.kind == lock_kind::exclusive && s.chance(40);
     if (s.chance(15)) p.cancel_downgrade_after = s.pick(10);
+    p.work = f.bodies && s.chance(60);
     if (!f.all_sorts_of_users) return p;
     if (s.chance(10)) p.end = ending::in_the_body;
     p.commit = s.chance(30);

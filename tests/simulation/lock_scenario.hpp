@@ -42,6 +42,7 @@ struct faults {
     bool directory_deletes = false;    ///< of a whole directory
     bool drops_lose = false;           ///< suspension_policy::lose
     bool containers = false;           ///< servers remove the directory when it is empty
+    bool bodies = false;               ///< who has a body under the lock, which does not end with it
     bool all_sorts_of_users = false;  ///< who commit, release in the work under the lock, or cancel in unusual ways
 };
 
@@ -63,6 +64,7 @@ public:
         std::optional<std::size_t> cancel_after{};
         asio::cancellation_type how_to_cancel = asio::cancellation_type::terminal;
         std::size_t hold = 3;
+        bool work = false;  ///< a body runs under the lock while it is held, and goes on when that is lost
         bool commit = false;
         ending end = ending::awaited;
         bool downgrade = false;
@@ -105,6 +107,8 @@ private:
     void cancel_later(std::size_t steps, asio::cancellation_type how, const running& what, const std::string& id,
                       std::shared_ptr<bool> cancelled);
     static asio::awaitable<void> ask(lock_scenario& self, client zk, std::string id, plan p, guard_ptr got);
+    static asio::awaitable<void> work(lock_scenario& self, std::string id, std::size_t steps);
+    static asio::awaitable<void> work_under(lock_scenario& self, std::string id, std::size_t steps, guard_ptr guard);
     static asio::awaitable<void> release(guard_ptr guard);
     static asio::awaitable<void> release_in_the_body(guard_ptr guard);
     asio::awaitable<void> worker(int client, std::size_t rounds, faults f);

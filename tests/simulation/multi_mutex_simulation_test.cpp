@@ -79,6 +79,33 @@ TEST_CASE("multi_mutex of several kinds, simulated: users of all sorts", "[simul
     run_mixed("calm", {});
 }
 
+TEST_CASE("multi_mutex in one transaction, simulated: connections break, and the locks are lost with them",
+          "[simulation]") {
+    faults f;
+    f.drops = f.drops_lose = true;
+    run_together("drops that lose", f);
+    f.bodies = true;
+    run_together("drops that lose, and bodies that go on", f);
+}
+
+TEST_CASE("multi_mutex one after another, simulated: connections break, and the locks are lost with them",
+          "[simulation]") {
+    faults f;
+    f.drops = f.drops_lose = true;
+    run_one_by_one("drops that lose", f);
+    f.bodies = true;
+    run_one_by_one("drops that lose, and bodies that go on", f);
+}
+
+TEST_CASE("multi_mutex of several kinds, simulated: connections break, and the locks are lost with them",
+          "[simulation]") {
+    faults f;
+    f.drops = f.drops_lose = true;
+    run_mixed("drops that lose", f);
+    f.bodies = true;
+    run_mixed("drops that lose, and bodies that go on", f);
+}
+
 TEST_CASE("multi_mutex in one transaction, simulated: connections break", "[simulation]") {
     faults f;
     f.drops = true;

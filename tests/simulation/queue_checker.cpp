@@ -149,8 +149,8 @@ void queue_checker::check_order(const std::string& path, const node& n) const {
         if (other_path == path || !blocks(other, n)) continue;
         const attempt& a = attempts_.at(other.attempt);
         // A session's removals come before whatever it does next; another session has to see that the node is gone.
-        const bool leaving = other.owner == n.owner && (a.now == attempt::state::gone ||
-                                                           (a.now == attempt::state::holding && a.path != other_path));
+        const bool leaving = other.owner == n.owner && (a.now == attempt::state::gone || a.has_lost() ||
+                                                        (a.now == attempt::state::holding && a.path != other_path));
         if (!leaving) throw violation(n.attempt + " was granted before " + other.attempt + ", which came earlier");
     }
 }
@@ -167,12 +167,12 @@ void queue_checker::check() const {
 }
 
 // A client learns of an operator's removal some time later, at the latest from a heartbeat: too late for the
-// simulation. And its other contenders wait until an owner whose node was removed lets go of its guard.
+// simulation. An owner that knows of its loss is in nobody's way, also if it keeps its guard.
 bool queue_checker::behind_deleted(const attempt& waiter) const {
     return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& other) {
         const attempt& a = attempts_.at(other.second.attempt);
         const bool deleted = !other.second.alive && (other.second.deleted || other.second.fenced);
-        return deleted && a.client == waiter.client && a.now != attempt::state::gone && &a != &waiter;
+        return deleted && a.client == waiter.client && a.now != attempt::state::gone && !a.has_lost() && &a != &waiter;
     });
 }
 
@@ -185,6 +185,7 @@ void queue_checker::check_quiet() {
         if (!n.alive) continue;
         if (a.now == attempt::state::asking && !a.patient) throw violation(n.attempt + " waits, and should not");
         if (a.now == attempt::state::gone) throw violation("the node of " + n.attempt + " is left");
+        if (a.has_lost() && a.path == path) throw violation(n.attempt + " has lost the lock, and its node is left");
         if (first(n) && a.now == attempt::state::asking && !behind_deleted(a))
             throw violation(n.attempt + " is the first, and is left waiting");
     }

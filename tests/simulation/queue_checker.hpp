@@ -46,6 +46,7 @@ private:
         state now = state::asking;
         const lock_guard* guard = nullptr;
         std::string path;
+        bool has_lost() const { return now == state::holding && guard->reason() != loss_reason::none; }
     };
     struct node {
         std::string attempt;

@@ -23,6 +23,14 @@ TEST_CASE("semaphore, simulated: connections break", "[simulation]") {
     run_semaphore("drops", f);
 }
 
+TEST_CASE("semaphore, simulated: connections break, and the locks are lost with them", "[simulation]") {
+    faults f;
+    f.drops = f.drops_lose = true;
+    run_semaphore("drops that lose", f);
+    f.bodies = true;
+    run_semaphore("drops that lose, and bodies that go on", f);
+}
+
 TEST_CASE("semaphore, simulated: sessions expire", "[simulation]") {
     faults f;
     f.drops = f.expiries = true;

@@ -159,6 +159,34 @@ TEST_CASE("shared_mutex, simulated: an operator deletes the directory", "[simula
     run_holdings("all at once", {reader, reader, writer}, {{rw, everybody}}, f);
 }
 
+TEST_CASE("shared_mutex, simulated: bodies go on under locks that are lost", "[simulation]") {
+    constexpr int everybody = 100;
+    const std::string rw = "/locks/rw";
+    const bool prefer_readers = GENERATE(false, true);
+    const auto both = [=](client zk, std::string id) {
+        shared_mutex_options o;
+        if (prefer_readers) o.prefer_readers();
+        return shared_mutex(std::move(zk), rw, o.data(std::move(id)));
+    };
+    const lock_under_test reader = thing({{rw}}, both, lock_kind::shared),
+                          writer = thing({{rw, 1, everybody}}, both, lock_kind::exclusive);
+    faults f;
+    f.bodies = f.drops = f.drops_lose = true;
+    run_holdings("bodies", {reader, reader, writer}, {{rw, everybody}}, f);
+    f.expiries = f.operator_deletes = true;
+    run_holdings("bodies, and more", {reader, reader, writer}, {{rw, everybody}}, f);
+}
+
+TEST_CASE("mutex, simulated: bodies go on under locks that are lost", "[simulation]") {
+    const std::string path = "/locks/one";
+    const auto one = [=](client zk, std::string id) { return mutex_at(std::move(zk), path, std::move(id)); };
+    faults f;
+    f.bodies = f.drops = f.drops_lose = true;
+    run_holdings("bodies", {thing({{path}}, one)}, {{path, 1}}, f);
+    f.expiries = f.operator_deletes = true;
+    run_holdings("bodies, and more", {thing({{path}}, one)}, {{path, 1}}, f);
+}
+
 TEST_CASE("mutex, simulated: an operator deletes the directory", "[simulation]") {
     const std::string path = "/locks/one";
     const auto one = [=](client zk, std::string id) { return mutex_at(std::move(zk), path, std::move(id)); };

@@ -35,7 +35,7 @@ void tree_history::committed(const sim_txn& txn, const sim_tree& after) {
             add(states_, c.path, {txn.zxid, false, 0, 0, {}});
         else
             add(states_, c.path, {txn.zxid, true, stat.czxid, stat.mzxid, c.node.data});
-        if (c.what == sim_change::kind::data_set) continue;
+        if (c.what == sim_change::kind::data_set || c.what == sim_change::kind::acl_set) continue;
         listed.insert(c.path);
         listed.insert(std::string(parent_path(c.path)));
     }

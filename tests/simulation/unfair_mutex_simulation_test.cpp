@@ -21,6 +21,14 @@ TEST_CASE("unfair_mutex, simulated: connections break", "[simulation]") {
     run_unfair("drops", f);
 }
 
+TEST_CASE("unfair_mutex, simulated: connections break, and the locks are lost with them", "[simulation]") {
+    faults f;
+    f.drops = f.drops_lose = true;
+    run_unfair("drops that lose", f);
+    f.bodies = true;
+    run_unfair("drops that lose, and bodies that go on", f);
+}
+
 TEST_CASE("unfair_mutex, simulated: sessions expire", "[simulation]") {
     faults f;
     f.drops = f.expiries = true;

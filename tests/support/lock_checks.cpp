@@ -1,34 +1,13 @@
 #include "support/lock_checks.hpp"
 
+#include "support/surroundings.hpp"
+
 #include <asio/post.hpp>
 
 #include <algorithm>
-#include <cstdio>
 
 namespace zkasio::test {
 namespace {
-
-// The answers of all servers, one after another.
-std::string ask_all(const std::string& four_letters) {
-    const std::string servers = shared_servers();
-    std::string all;
-    for (std::size_t at = 0; at < servers.size();) {
-        const std::size_t end = std::min(servers.find(',', at), servers.size());
-        all += four_letter_command(servers.substr(at, end - at), four_letters) + '\n';
-        at = end + 1;
-    }
-    return all;
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-    std::vector<std::string> lines;
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t end = std::min(text.find('\n', at), text.size());
-        lines.push_back(text.substr(at, end - at));
-        at = end + 1;
-    }
-    return lines;
-}
 
 asio::awaitable<void> keep(asio::awaitable<lock_guard> acquiring, std::shared_ptr<std::optional<lock_guard>> guard) {
     guard->emplace(co_await std::move(acquiring));
@@ -49,9 +28,10 @@ asio::awaitable<std::vector<std::string>> children_of(client zk, std::string pat
 }
 
 std::vector<std::string> watched_below(const std::string& directory) {
-    std::vector<std::string> found;
-    for (const std::string& line : lines_of(ask_all("wchp")))
-        if (line == directory || line.starts_with(directory + "/")) found.push_back(line);
+    std::vector<std::string> found = surroundings::current().watched_paths();
+    std::erase_if(found, [&](const std::string& path) {
+        return path != directory && !path.starts_with(directory + "/");
+    });
     return found;
 }
 
@@ -63,14 +43,7 @@ asio::awaitable<void> until_quiet(test_client zk, std::string directory) {
     co_await eventually(quiet);
 }
 
-long requests_of(const session& s) {
-    char id[20];
-    std::snprintf(id, sizeof id, "0x%llx", static_cast<unsigned long long>(s.id()));
-    for (const std::string& line : lines_of(ask_all("cons")))
-        if (line.find(std::string("sid=") + id + ",") != std::string::npos)
-            return std::stol(line.substr(line.find("recved=") + 7));
-    return -1;
-}
+long requests_of(const session& s) { return surroundings::current().requests_of(s); }
 
 std::int32_t sequence_of(const lock_guard& guard) {
     constexpr std::size_t digits = 10;
@@ -90,8 +63,14 @@ asio::awaitable<int> cancel_everywhere(std::function<asio::awaitable<void>()> at
     int ended = 0, cancelled = 0;
     for (int i = 0, steps = 0; i < most && ended < 3; ++i, steps += 1 + steps / 20) {
         running r(executor, attempt());
-        // Each post lets the loop look at its sockets once, and run what is ready: far finer than a round trip.
-        for (int step = 0; step < steps && !r.ended(); ++step) co_await asio::post(executor, asio::use_awaitable);
+        // Each post lets the loop look at its sockets once, and run what is ready: far finer than a round trip. Where
+        // time is virtual it only passes when nothing is ready.
+        for (int step = 0; step < steps && !r.ended(); ++step) {
+            if (surroundings::current().has_real_time())
+                co_await asio::post(executor, asio::use_awaitable);
+            else
+                co_await turns(1);
+        }
         r.cancel();
         const std::error_code c = co_await r.code();
         CHECK((!c || c == condition::cancelled));

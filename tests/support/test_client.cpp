@@ -42,4 +42,8 @@ asio::awaitable<std::string> fresh_directory(client zk, std::string name) {
     co_return path;
 }
 
+asio::awaitable<void> expire_session(client victim) {
+    return surroundings::current().expire_session(std::move(victim));
+}
+
 }  // namespace zkasio::test

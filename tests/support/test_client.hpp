@@ -2,12 +2,13 @@
 
 #include "support/catch.hpp"
 #include "support/client_over.hpp"
+#include "support/pace.hpp"
+#include "support/surroundings.hpp"
 #include "support/test_server.hpp"
 #include "support/transport.hpp"
 
 #include <zkasio/client.hpp>
 #include <zkasio/detail/core.hpp>
-#include <zkasio/testing/waits.hpp>
 
 #include <asio/awaitable.hpp>
 #include <asio/co_spawn.hpp>
@@ -29,35 +30,36 @@ namespace zkasio::test {
 
 using namespace std::chrono_literals;
 
-/// What a test needs most: session timeout short enough to wait for, long enough for a loaded machine.
+/// What a test needs most: session timeout short enough to wait for, long enough for this machine.
 inline client_options options(const std::string& servers = shared_servers()) {
-    return transport::current().of_clients(client_options(servers)).session_timeout(6s).connection_timeout(20s);
+    return transport::current()
+        .of_clients(client_options(servers))
+        .session_timeout(paced(4s))
+        .connection_timeout(paced(20s));
 }
 
 /// A client whose inside a test can look at.
 class test_client : public client {
 public:
     test_client(asio::any_io_executor executor, client_options o)
-        : test_client(std::make_shared<detail::core>(std::move(executor), std::move(o), &detail::make_c_backend)) {}
+        : client(surroundings::current().make_client(std::move(executor), std::move(o))) {}
 
     detail::core& inside() const { return *core_; }
-
-private:
-    explicit test_client(std::shared_ptr<detail::core> c) : client(client_over(std::move(c))) {}
 };
 
 /// Runs coroutines until all of them, and all that they left in the loop, have ended. A test that does not end within
 /// `patience` fails. One whose coroutine has thrown does so soon, as its clients may be left open.
 class test_loop {
 public:
-    explicit test_loop(std::chrono::seconds patience = 60s) : patience_(patience) {}
+    explicit test_loop(std::chrono::seconds patience = 60s)
+        : loop_(surroundings::current().make_loop()), patience_(paced(patience)) {}
 
-    asio::io_context& context() { return io_; }
-    asio::any_io_executor executor() { return io_.get_executor(); }
+    asio::io_context& context() { return loop_->context(); }
+    asio::any_io_executor executor() { return context().get_executor(); }
 
     /// Starts one; its exception makes run() throw.
     void spawn(asio::awaitable<void> task) {
-        asio::co_spawn(io_, std::move(task), [this](std::exception_ptr e) {
+        asio::co_spawn(context(), std::move(task), [this](std::exception_ptr e) {
             if (!e || failed_) return;
             failed_ = e;
             give_up_ = std::min(give_up_, std::chrono::steady_clock::now() + 5s);
@@ -66,11 +68,9 @@ public:
 
     void run() {
         give_up_ = std::chrono::steady_clock::now() + patience_;
-        io_.restart();
-        while (io_.run_one_until(give_up_) != 0) {
-        }
+        const bool dry = loop_->run_dry(give_up_);
         if (failed_) std::rethrow_exception(std::exchange(failed_, nullptr));
-        if (!io_.stopped()) FAIL("the event loop did not run dry within " << patience_.count() << " s");
+        if (!dry) FAIL("the event loop did not run dry within " << patience_.count() << " ms");
     }
 
     void run(asio::awaitable<void> task) {
@@ -79,8 +79,8 @@ public:
     }
 
 private:
-    asio::io_context io_;
-    std::chrono::seconds patience_;
+    std::unique_ptr<event_loop> loop_;
+    std::chrono::milliseconds patience_;
     std::chrono::steady_clock::time_point give_up_;
     std::exception_ptr failed_;
 };
@@ -142,7 +142,7 @@ asio::awaitable<std::string> message_of(asio::awaitable<T> operation) {
 /// For conditions that only polling can see. Fails the test when it takes too long.
 template <class Condition>
 asio::awaitable<void> eventually(Condition condition, std::chrono::seconds patience = 20s) {
-    const auto give_up = std::chrono::steady_clock::now() + patience;
+    const auto give_up = std::chrono::steady_clock::now() + paced(patience);
     asio::steady_timer timer(co_await asio::this_coro::executor);
     for (;;) {
         const bool reached = co_await condition();
@@ -180,6 +180,7 @@ private:
 /// A directory of the test's own, removed at the end of the next test that uses the same name.
 asio::awaitable<std::string> fresh_directory(client zk, std::string name);
 
-using testing::expire_session;
+/// Ends the session of `victim` at the servers, as an expiry does; the victim may not have learnt of it yet.
+asio::awaitable<void> expire_session(client victim);
 
 }  // namespace zkasio::test

@@ -9,7 +9,11 @@ namespace zkasio::test {
 using testing::four_letter_command;
 using testing::free_port;
 
-/// Servers of a test's own, where the current transport finds them.
+/// A line of their configuration: sessions of up to a minute, where servers grant 10 s otherwise. For leases that
+/// outlive the start of a server on a machine that is busy.
+inline constexpr const char* long_sessions = "maxSessionTimeout=60000";
+
+/// Servers of a test's own, where the current transport finds them. They grant long_sessions.
 class test_server : public testing::ensemble {
 public:
     explicit test_server(int count = 1, testing::server_options o = {});
@@ -19,10 +23,6 @@ public:
 private:
     std::string connect_string_;
 };
-
-/// A line of their configuration: sessions of up to a minute, where servers grant 10 s otherwise. For leases that
-/// outlive the start of a server on a machine that is busy.
-inline constexpr const char* long_sessions = "maxSessionTimeout=60000";
 
 /// The servers that the tests share: $ZKASIO_TEST_SERVERS, or one of our own for this process, as it is with every
 /// transport that is secure.

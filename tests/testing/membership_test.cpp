@@ -259,3 +259,61 @@ TEST_CASE("persistent node: once it has stood the pauses before it is tried agai
     ensemble.run(node.created());
     ensemble.run(node.leave());
 }
+
+TEST_CASE("persistent node: with a time to live it stands while its keeper lives, and goes after that", "[testing]") {
+    fake_ensemble ensemble;
+    int created = 0;
+    ensemble.on_step([&](std::string_view step) {
+        created += step.find(" apply ") != std::string_view::npos && step.find("create /dir/") != step.npos;
+    });
+    const client zk = ensemble.client(a_minute());
+    persistent_node_options options;
+    options.ttl(5min);
+    SECTION("of its own") { options.mode(create_mode::persistent_ttl); }
+    SECTION("with a number") { options.mode(create_mode::persistent_sequential_ttl); }
+    const persistent_node node(zk, "/dir/node", "ours", options);
+    const std::string path = ensemble.run(node.created());
+    created = 0;
+    ensemble.run_for(1h);
+    CHECK(created == 0);
+    CHECK(ensemble.exists(path));
+    CHECK(ensemble.data(path) == "ours");
+    ensemble.set(path, "theirs");
+    ensemble.run_for(1h);
+    CHECK(created == 0);
+    CHECK(ensemble.data(path) == "theirs");
+
+    ensemble.hold_down(zk);
+    ensemble.run_for(10min);
+    CHECK_FALSE(ensemble.exists(path));
+    ensemble.let_in(zk);
+    ensemble.run_for(1min);
+    CHECK(ensemble.data(path) == "ours");
+    CHECK(created > 0);
+    created = 0;
+    ensemble.run_for(1h);
+    CHECK(created == 0);
+    ensemble.run(node.leave());
+    CHECK_FALSE(ensemble.exists(path));
+}
+
+TEST_CASE("persistent node: one that has taken over a node with a time to live keeps it, too", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(a_minute());
+    create_options before;
+    before.mode(create_mode::persistent_ttl).ttl(5min).parents(missing_parents::create_persistent);
+    ensemble.run(zk.create("/dir/node", "theirs", before));
+    persistent_node_options options;
+    options.mode(create_mode::persistent_ttl).ttl(5min);
+    const persistent_node node(zk, "/dir/node", "ours", options);
+    ensemble.run(node.created());
+    std::vector<std::string> removed;
+    ensemble.on_step([&](std::string_view step) {
+        if (step.find(" apply ") != std::string_view::npos && step.find("create /dir/node") != step.npos)
+            removed.emplace_back(step);
+    });
+    ensemble.run_for(1h);
+    CHECK(removed.empty());
+    CHECK(ensemble.data("/dir/node") == "ours");
+    ensemble.run(node.leave());
+}

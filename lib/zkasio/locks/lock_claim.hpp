@@ -29,6 +29,10 @@ inline std::string_view why_not_held(loss_reason why) noexcept {
 
 /// What is behind a lock_guard: each recipe has its own. For writers of recipes.
 ///
+/// A claim whose hold() is lost while its session lives gives its nodes back by itself, in the background, and does not
+/// wait for give_up(): the owner may keep the lost guard for as long as it likes (session_hold::on_lost(),
+/// operations::ensure_removed()).
+///
 /// All members may be called from any thread.
 class lock_claim {
 public:
@@ -47,11 +51,16 @@ public:
     virtual bool proves() const noexcept { return true; }
 
     /// Work under the lock runs there, until body_ends() with the same executor: who acquires the same lock from there
-    /// would wait for itself. Of several that run at a time, or one within another, each is told.
+    /// would wait for itself. Of several that run at a time, or one within another, each is told. The body begins after
+    /// this has returned, and only if hold() is not lost then. When hold() is lost while a body runs, who acquires the
+    /// lock next in the same session waits until the body has ended or this claim is given up.
     virtual void body_begins(asio::any_io_executor) {}
     virtual void body_ends(asio::any_io_executor) noexcept {}
 
-    /// Gives it back; once. From then on hold().held() is false.
+    /// Ends it for this reason, as if hold() had been lost: for claims that consist of others.
+    virtual void lose(loss_reason why) noexcept { hold().lose(why); }
+
+    /// Gives it back; once. From then on hold().held() is false. Of a claim that was lost: the guard is gone.
     virtual void give_up() noexcept = 0;
     /// *Completes when* the servers have taken that note: the nodes are gone, or the session is. *Fails with* what the
     /// servers say when they refuse it.

@@ -105,7 +105,8 @@ asio::awaitable<void> run_under(claim_ptr claim, bool released, std::function<as
     std::function<asio::awaitable<void>()> known = [&]() -> asio::awaitable<void> {
         on = co_await asio::this_coro::executor;
         claim->body_begins(on);
-        co_await body();
+        const loss_reason lost = claim->hold().reason();
+        if (lost == loss_reason::none || lost == loss_reason::released) co_await body();
     };
     std::exception_ptr failed;
     try {

@@ -47,6 +47,11 @@ private:
 /// Once release() has completed, or the guard is destroyed, it lets go. Released or not, it must not outlive the
 /// execution context of its client.
 ///
+/// A guard that is lost while its session lives gives its nodes back by itself: they are removed in the background, and
+/// all who wait for the lock go on, other clients at once, others of this client when the bodies of run() and
+/// with_lock() under this guard have ended. So the object may be kept, and `guard = co_await lock.acquire()` gets the
+/// lock again.
+///
 /// Ownership is a lease. `held()` says no before anybody else can get the lock, as far as a client can know; only
 /// token() and commit() are proof. May be used from any executor; `held()`, `held_until()` from any thread. The
 /// coroutines that it returns take along what they need: it may be moved before they are awaited, and while they run.
@@ -90,7 +95,7 @@ public:
     asio::awaitable<std::vector<step_result>> commit(transaction steps) const;
 
     /// Runs `body()`, a coroutine, until it ends; when the lock is lost it receives a terminal cancellation, and when
-    /// it has really ended, this throws errc::lock_lost; what the body has thrown is nested in it
+    /// it has really ended, this throws errc::lock_lost (without running it when the lock is lost already); what the body has thrown is nested in it
     /// (std::nested_exception), if it is more than a cancellation. The lock is not released. Returns what the body
     /// returns. *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
@@ -103,7 +108,8 @@ public:
     /// it is given up.
     asio::awaitable<void> revoke_requested() const;
 
-    /// Gives the lock up; from the call on, held() is false.
+    /// Gives the lock up; from the call on, held() is false. Who waits for the bodies under a lost guard does not do so
+    /// any more.
     /// *Completes when* the server has removed the node, or the session (and with it the node) is over.
     /// *Cancellation*: ends the wait; the release goes on. A second call does nothing.
     asio::awaitable<void> release();

@@ -1,7 +1,9 @@
 #include <zkasio/locks/lock_owner.hpp>
 
+#include <functional>
 #include <map>
 #include <mutex>
+#include <utility>
 
 namespace zkasio {
 namespace {
@@ -11,6 +13,7 @@ struct counted {
     std::shared_ptr<lock_claim> claim;
     lock_kind kind;
     std::shared_ptr<const void> open;  // of the client that has acquired it; the guards may be other clients'
+    std::function<void()> forget;      // called when there are no guards any more
     std::mutex mutex;
     int guards = 0;  // guarded by the mutex
 };
@@ -30,14 +33,29 @@ public:
     void body_begins(asio::any_io_executor e) override { all_->claim->body_begins(std::move(e)); }
     void body_ends(asio::any_io_executor e) noexcept override { all_->claim->body_ends(std::move(e)); }
 
-    void give_up() noexcept override {
-        if (std::exchange(given_up_, true)) return;
+    // The others of this owner may have the lock for a reason of their own.
+    void lose(loss_reason why) noexcept override {
         {
             const std::lock_guard lock(all_->mutex);
+            if (given_up_) return;
+            if (all_->guards > 1) {
+                given_up_ = true;
+                --all_->guards;
+                return;
+            }
+        }
+        all_->claim->lose(why);
+    }
+
+    void give_up() noexcept override {
+        {
+            const std::lock_guard lock(all_->mutex);
+            if (std::exchange(given_up_, true)) return;
             last_ = --all_->guards == 0;
         }
         if (!last_) return;
         all_->claim->give_up();
+        all_->forget();
         all_->open.reset();
     }
 
@@ -48,7 +66,7 @@ public:
 
 private:
     std::shared_ptr<counted> all_;
-    bool given_up_ = false, last_ = false;
+    bool given_up_ = false, last_ = false;  // guarded by the mutex; last_ does not change after give_up()
 };
 
 }  // namespace
@@ -80,6 +98,21 @@ struct lock_owner::state {
             done->fire();
         }
     };
+
+    // What an owner has had of a lock is gone.
+    static void forget(const std::weak_ptr<state>& weak, const std::string& key) noexcept {
+        const auto self = weak.lock();
+        if (!self) return;
+        const std::lock_guard lock(self->mutex);
+        const auto it = self->slots.find(key);
+        if (it == self->slots.end() || it->second.acquiring) return;
+        const auto held = it->second.held.lock();
+        if (!held || !is_held(*held)) self->slots.erase(it);
+    }
+    static bool is_held(counted& c) noexcept {
+        const std::lock_guard lock(c.mutex);
+        return c.guards > 0;
+    }
 
     // Null: not held. Counts one guard more.
     std::shared_ptr<lock_claim> join(slot& s, lock_kind kind) {
@@ -133,6 +166,7 @@ asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::take(std::shared_ptr<st
     end.got->claim = std::move(claim);
     end.got->kind = kind;
     end.got->open = zk.keep_open();
+    end.got->forget = [weak = std::weak_ptr<state>(self), key] { state::forget(weak, key); };
     end.got->guards = 1;
     co_return std::make_shared<part_of>(end.got);
 }

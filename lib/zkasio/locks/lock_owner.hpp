@@ -30,7 +30,8 @@ public:
 
     /// For writers of recipes: what this owner has of the lock `key`, or else `acquire()`, counted. Null when that
     /// returns null. @param path of the lock, for messages. *Fails with* errc::would_deadlock for an exclusive lock
-    /// when the owner shares it already; errc::lock_lost when the owner's lock has been lost and not yet been released.
+    /// when the owner shares it already; errc::lock_lost when the owner's lock has been lost and one of its guards was
+    /// not released yet: what runs under that guard must not go on under another grant as if it had never been without.
     template <class Acquire>
     asio::awaitable<std::shared_ptr<lock_claim>> acquire(client zk, std::string key, std::string path, lock_kind kind,
                                                          Acquire&& acquire) const {

@@ -2,6 +2,7 @@
 
 #include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/joint_claims.hpp>
+#include <zkasio/locks/detail/when_lost.hpp>
 
 #include <asio/dispatch.hpp>
 
@@ -21,9 +22,18 @@ session_hold hold_of(const std::vector<std::shared_ptr<lock_claim>>& claims) {
     return claims.front()->on().hold_all(holds);
 }
 
-// All the parts, in the order in which they were taken, and one hold over them.
+// All the parts, in the order in which they were taken, and one hold over them. When one part is lost, all are.
 class multi_claim final : public lock_claim {
 public:
+    static std::shared_ptr<lock_claim> of(std::vector<std::shared_ptr<lock_claim>> parts, std::int64_t token) {
+        const auto all = std::make_shared<multi_claim>(std::move(parts), token);
+        const std::shared_ptr<const session_hold> hold(all, &all->hold_);
+        when_lost(all->on(), hold, [weak = std::weak_ptr<multi_claim>(all)](loss_reason why) {
+            if (const auto lost = weak.lock())
+                for (const auto& p : lost->parts_) p->lose(why);
+        });
+        return all;
+    }
     multi_claim(std::vector<std::shared_ptr<lock_claim>> parts, std::int64_t token)
         : parts_(std::move(parts)), paths_(all_paths(parts_)), hold_(hold_of(parts_)), token_(token) {}
     ~multi_claim() override { give_up(); }
@@ -222,7 +232,7 @@ asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, a
             self.together() ? take_together(self, on, wait) : take_one_by_one(self, on, wait);
         taken all = co_await std::move(attempt);
         if (!all.claims.empty()) {
-            const std::shared_ptr<lock_claim> claim = std::make_shared<multi_claim>(std::move(all.claims), all.token);
+            const std::shared_ptr<lock_claim> claim = multi_claim::of(std::move(all.claims), all.token);
             const bool kept = co_await covered(claim);
             if (kept) co_return to_guard(claim, self.on());
             all.lost = claim->hold().lost_path();

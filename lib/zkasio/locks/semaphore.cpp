@@ -6,11 +6,13 @@
 #include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/nodes_claim.hpp>
 #include <zkasio/locks/detail/owned_node.hpp>
+#include <zkasio/locks/detail/unfinished_permits.hpp>
 #include <zkasio/path.hpp>
 
 #include <asio/dispatch.hpp>
 
 #include <algorithm>
+#include <atomic>
 
 namespace zkasio {
 
@@ -48,11 +50,15 @@ int count_in(const std::string& data, const std::string& path) {
     return static_cast<int>(n);
 }
 
-// Fires when `changes` tells of one, for as long as somebody keeps that.
-one_shot_event fired_by(const session& on, const std::shared_ptr<watch>& changes) {
+// Fires when `changes` tells of one, for as long as somebody keeps that. `told` is set first, unless it is null.
+one_shot_event fired_by(const session& on, const std::shared_ptr<watch>& changes,
+                        std::shared_ptr<std::atomic<bool>> told = nullptr) {
     const one_shot_event changed = on.make_one_shot_event();
-    asio::dispatch(on.get_executor(),
-                   [changes, changed] { changes->then([changed](std::error_code, node_change) { changed.fire(); }); });
+    auto tell = [changed, told = std::move(told)](std::error_code, node_change) {
+        if (told) told->store(true);
+        changed.fire();
+    };
+    asio::dispatch(on.get_executor(), [changes, tell = std::move(tell)] { changes->then(tell); });
     return changed;
 }
 
@@ -61,13 +67,16 @@ class limit {
 public:
     limit(session on, permits max) : on_(std::move(on)), max_(std::move(max)) {}
 
+    // Of a listing that was answered before: if the limit had changed by then, its watch has told, also while the
+    // coroutine waited for its executor.
     asio::awaitable<int> read() {
         if (max_.path().empty()) co_return max_.number();
-        if (!fresh_) {
+        if (!fresh_ || told_->load()) {
             watched<node_data> seen = co_await on_.get_and_watch(max_.path());
             count_ = count_in(seen.value.data, max_.path());
             watch_ = std::make_shared<watch>(std::move(seen.changes));
-            changed_.emplace(fired_by(on_, watch_));
+            told_ = std::make_shared<std::atomic<bool>>(false);
+            changed_.emplace(fired_by(on_, watch_, told_));
             fresh_ = true;
         }
         co_return count_;
@@ -93,6 +102,7 @@ private:
     permits max_;
     std::shared_ptr<watch> watch_;
     std::optional<one_shot_event> changed_;
+    std::shared_ptr<std::atomic<bool>> told_;  // the watch has
     int count_ = 0;
     bool fresh_ = false;
 };
@@ -193,9 +203,17 @@ asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::s
             });
             if (!complete) break;  // an operator has deleted one: start over
             const int permitted = co_await most.read();
-            if (names.size() <= static_cast<std::size_t>(std::max(permitted, 0))) co_return nodes;
+            const auto unfinished = co_await unfinished_permits::now(on, directory);
+            if (names.size() + unfinished.count <= static_cast<std::size_t>(std::max(permitted, 0))) co_return nodes;
             if (when_contended == if_contended::give_up) co_return std::nullopt;
-            const bool in_turn = co_await wait_in_turn(most, &seen->changes, turn);
+            bool in_turn = true;
+            std::function<asio::awaitable<void>()> wait = [&]() -> asio::awaitable<void> {
+                in_turn = co_await wait_in_turn(most, &seen->changes, turn);
+            };
+            if (unfinished.count == 0)
+                co_await wait();
+            else
+                co_await unfinished.fewer.run_until(std::move(wait));
             if (!in_turn) co_return std::nullopt;
         }
     }

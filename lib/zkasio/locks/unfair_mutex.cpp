@@ -5,14 +5,18 @@
 #include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/local_mutex.hpp>
 #include <zkasio/locks/detail/lock_reports.hpp>
+#include <zkasio/locks/detail/running_bodies.hpp>
+#include <zkasio/locks/detail/when_lost.hpp>
 #include <zkasio/retry_until_certain.hpp>
 #include <zkasio/wait_as.hpp>
 
+#include <asio/dispatch.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <random>
 
 namespace zkasio {
@@ -45,73 +49,117 @@ asio::awaitable<void> remove_ours(session on, std::string path, std::int64_t czx
     }
 }
 
-// The node, and the right to have one: the next of this session tries when the node is certain to be gone.
+// The node, and the right to have one: the next of this session tries when the node is certain to be gone, and no body
+// runs any more under the lock that was lost.
 class unfair_claim final : public lock_claim {
 public:
     unfair_claim(session on, std::string path, std::int64_t czxid, std::shared_ptr<local_mutex::claim> local,
                  boot_clock::time_point asked)
-        : on_(std::move(on)),
-          paths_(1, std::move(path)),
-          hold_(on_.hold(paths_)),
-          token_(czxid),
-          local_(std::move(local)),
-          removal_(std::make_shared<removal>(on_)),
-          report_(on_, paths_.front(), czxid, asked) {}
+        : state_(std::make_shared<state>(std::move(on), std::move(path), czxid, std::move(local), asked)) {
+        const std::shared_ptr<const session_hold> hold(state_, &state_->hold);
+        when_lost(state_->on, hold, [weak = std::weak_ptr<state>(state_)](loss_reason) {
+            if (const auto lost = weak.lock()) state::remove_node(lost);
+        });
+    }
     ~unfair_claim() override { give_up(); }
 
-    const session_hold& hold() const noexcept override { return hold_; }
-    const std::vector<std::string>& paths() const noexcept override { return paths_; }
-    const session& on() const noexcept override { return on_; }
-    std::int64_t token() const noexcept override { return token_; }
+    const session_hold& hold() const noexcept override { return state_->hold; }
+    const std::vector<std::string>& paths() const noexcept override { return state_->paths; }
+    const session& on() const noexcept override { return state_->on; }
+    std::int64_t token() const noexcept override { return state_->token; }
     bool proves() const noexcept override { return false; }
-    void body_begins(asio::any_io_executor e) override { local_->body_begins(std::move(e)); }
-    void body_ends(asio::any_io_executor e) noexcept override { local_->body_ends(std::move(e)); }
+    void body_begins(asio::any_io_executor e) override {
+        state_->bodies.announce();
+        state_->local->body_begins(std::move(e));
+    }
+    void body_ends(asio::any_io_executor e) noexcept override {
+        state_->local->body_ends(e);
+        state_->on_strand([e](state& s) {
+            s.bodies.end(e);
+            s.let_next_try();
+        });
+    }
     void give_up() noexcept override {
         if (std::exchange(given_up_, true)) return;
-        hold_.end();
-        report_.end(hold_.reason());
-        local_->about_to_release();
-        try {
-            on_.run_in_background(remove(on_, paths_.front(), token_, local_, removal_));  // its body may still run
-        } catch (...) {
-            // Out of memory: the node goes with the session.
-        }
+        state_->hold.end();
+        state_->on_strand([](state& s) {
+            s.given_up = true;
+            s.let_next_try();
+        });
+        state::remove_node(state_);
     }
     asio::awaitable<void> gone() override {
-        const auto r = removal_;
-        co_await wait_as(r->done, "release", paths_.front());
-        if (r->failed) std::rethrow_exception(r->failed);
+        const auto s = state_;
+        co_await wait_as(s->done, "release", s->paths.front());
+        if (s->failed) std::rethrow_exception(s->failed);
     }
 
 private:
-    struct removal {
-        explicit removal(const session& on) : done(on.make_one_shot_event()) {}
-        one_shot_event done;
-        std::exception_ptr failed;
-    };
-    static asio::awaitable<void> remove(session on, std::string path, std::int64_t czxid,
-                                        std::shared_ptr<local_mutex::claim> local, std::shared_ptr<removal> r) {
-        std::optional<error> refused;
-        try {
-            co_await remove_ours(on, path, czxid);
-        } catch (const error& e) {
-            r->failed = std::current_exception();
-            refused = e;
-        } catch (...) {
-            r->failed = std::current_exception();
-        }
-        local->release();
-        r->done.fire();
-        if (refused && refused->code() != condition::session_ended) throw error(*refused);  // so that it is logged
-    }
+    struct state : std::enable_shared_from_this<state> {
+        state(session s, std::string path, std::int64_t czxid, std::shared_ptr<local_mutex::claim> l,
+              boot_clock::time_point asked)
+            : on(std::move(s)),
+              paths(1, std::move(path)),
+              hold(on.hold(paths)),
+              token(czxid),
+              local(std::move(l)),
+              report(on, paths.front(), czxid, asked),
+              done(on.make_one_shot_event()) {}
 
-    session on_;
-    std::vector<std::string> paths_;
-    session_hold hold_;
-    std::int64_t token_;
-    std::shared_ptr<local_mutex::claim> local_;
-    std::shared_ptr<removal> removal_;
-    reported_hold report_;
+        template <class F>
+        void on_strand(F f) noexcept {
+            try {
+                asio::dispatch(on.get_executor(), [self = shared_from_this(), f] { f(*self); });
+            } catch (...) {
+                // Out of memory: nobody of this session gets the lock any more.
+            }
+        }
+        void let_next_try() noexcept {
+            if (!given_up && bodies.any()) return;
+            if (removing) local->about_to_release();
+            if (removed) local->release();
+        }
+        // Only the first call counts.
+        static void remove_node(const std::shared_ptr<state>& self) noexcept {
+            if (self->removing.exchange(true)) return;
+            self->report.end(self->hold.reason());
+            self->on_strand([](state& s) { s.let_next_try(); });
+            try {
+                self->on.run_in_background(remove(self));
+            } catch (...) {
+                // Out of memory: the node goes with the session.
+            }
+        }
+        static asio::awaitable<void> remove(std::shared_ptr<state> self) {
+            std::optional<error> refused;
+            try {
+                co_await remove_ours(self->on, self->paths.front(), self->token);
+            } catch (const error& e) {
+                self->failed = std::current_exception();
+                refused = e;
+            } catch (...) {
+                self->failed = std::current_exception();
+            }
+            self->removed = true;
+            self->let_next_try();
+            self->done.fire();
+            if (refused && refused->code() != condition::session_ended) throw error(*refused);  // so that it is logged
+        }
+
+        session on;
+        std::vector<std::string> paths;
+        session_hold hold;
+        std::int64_t token;
+        std::shared_ptr<local_mutex::claim> local;
+        reported_hold report;
+        running_bodies bodies;
+        std::atomic<bool> removing{false};
+        one_shot_event done;
+        std::exception_ptr failed;               // written before `done` is fired
+        bool removed = false, given_up = false;  // strand
+    };
+
+    std::shared_ptr<state> state_;
     bool given_up_ = false;
 };
 

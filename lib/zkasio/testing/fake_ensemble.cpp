@@ -53,6 +53,7 @@ client fake_ensemble::client(asio::any_io_executor executor, client_options opti
 
 void fake_ensemble::run_task(asio::awaitable<void> task, duration limit) { impl_->runs.run(std::move(task), limit); }
 void fake_ensemble::run_for(duration time) { impl_->runs.run_for(time); }
+void fake_ensemble::run_dry(duration limit) { impl_->runs.run_dry(limit); }
 fake_ensemble::duration fake_ensemble::now() const noexcept { return impl_->runs.now(); }
 
 // ----------------------------------------------------------------------------------------------------- faults
@@ -85,10 +86,10 @@ void fake_ensemble::lose_answer(const zkasio::client& zk, std::string request) {
 
 void fake_ensemble::refuse(std::string path, std::error_code why) {
     check_path(path, "fake_ensemble::refuse");
-    impl_->servers().refused[std::move(path)] = why;
+    impl_->servers().refuse(path, why);
 }
 
-void fake_ensemble::accept(const std::string& path) { impl_->servers().refused.erase(path); }
+void fake_ensemble::accept(const std::string& path) { impl_->servers().accept(path); }
 
 void fake_ensemble::throttle(int percent) {
     check_percentage(percent, "fake_ensemble::throttle");
@@ -106,6 +107,21 @@ void fake_ensemble::step_time(duration d) {
     if (d < duration::zero()) throw error(errc::invalid_argument, "fake_ensemble::step_time", {}, "it is negative");
     impl_->runs.step_time = d;
 }
+
+void fake_ensemble::check_containers_every(duration d) {
+    if (d <= duration::zero())
+        throw error(errc::invalid_argument, "fake_ensemble::check_containers_every", {}, "it must be positive");
+    impl_->runs.check_containers_every(d);
+}
+
+void fake_ensemble::session_timeouts(std::chrono::milliseconds least, std::chrono::milliseconds most) {
+    if (least <= least.zero() || most < least)
+        throw error(errc::invalid_argument, "fake_ensemble::session_timeouts", {}, "there are none between these two");
+    impl_->servers().least_timeout = least;
+    impl_->servers().most_timeout = most;
+}
+
+void fake_ensemble::max_request(std::size_t bytes) { impl_->servers().max_request = bytes; }
 
 // ------------------------------------------------------------------------------------------------------ nodes
 
@@ -144,6 +160,7 @@ void fake_ensemble::create(const std::string& path, std::string data) {
     detail::create_request r;
     r.path = path;
     r.data = std::move(data);
+    r.acl = open_acl();
     impl_->operate(r, "create", path);
 }
 
@@ -161,6 +178,12 @@ std::size_t fake_ensemble::watches() const { return impl_->servers().watches(); 
 
 std::size_t fake_ensemble::watches(const zkasio::client& zk) const {
     return impl_->servers().watches_of(impl_->runs.number_of(zk, "fake_ensemble::watches"));
+}
+
+std::vector<std::string> fake_ensemble::watched_paths() const { return impl_->servers().watched_paths(); }
+
+std::size_t fake_ensemble::requests(const zkasio::client& zk) const {
+    return impl_->servers().requests_served(impl_->runs.number_of(zk, "fake_ensemble::requests"));
 }
 
 std::size_t fake_ensemble::sessions() const { return impl_->servers().sessions(); }

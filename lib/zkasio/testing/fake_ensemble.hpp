@@ -68,10 +68,11 @@ namespace zkasio::testing {
 /// random names and pauses of the clients: the same program with the same seed does the same. Another seed is another
 /// order of everything that is not ordered.
 ///
-/// *As ZooKeeper*: sessions expire when nothing was heard of their clients for the session timeout; watches, sequence
-/// numbers, transactions and chroots; a sync() where servers lag. Once a minute the servers remove empty containers, and
-/// nodes without children whose time to live has passed since they were written. *Not*: ACLs (requests about them fail
-/// with zk_errc::unimplemented, add_auth() is accepted), reconfiguration, quotas; node_stat's times count transactions.
+/// *As ZooKeeper*: sessions expire when nothing was heard of their clients for the session timeout, which
+/// session_timeouts() bounds; watches, sequence numbers, transactions and chroots; ACLs of the schemes world, auth,
+/// digest and ip; a sync() where servers lag; containers and times to live. The integration tests of zkasio run against
+/// both. *Not*: reconfiguration and quotas (requests about them fail with zk_errc::unimplemented), and nodes below
+/// /zookeeper.
 ///
 /// Not thread-safe. *Lifetime*: longer than its clients and whatever runs on context(). Clients of other constructors
 /// do not know of it: code under test takes its client as an argument.
@@ -91,9 +92,8 @@ public:
     asio::io_context& context() noexcept;
     asio::any_io_executor get_executor();
 
-    /// A client of this ensemble, on its loop. Of the servers' names only the chroot counts; they grant the session
-    /// timeout that is asked for. An observer without an executor of its own is called on the loop. Throws as the
-    /// constructor of `client` does.
+    /// A client of this ensemble, on its loop. Of the servers' names only the chroot counts. An observer without an
+    /// executor of its own is called on the loop. Throws as the constructor of `client` does.
     zkasio::client client(client_options options = client_options("127.0.0.1:2181"));
     /// The same on this executor of context(): a strand, say. Throws errc::invalid_argument for one of another loop.
     zkasio::client client(asio::any_io_executor executor,
@@ -124,6 +124,9 @@ public:
     }
     /// Runs the loop for this much of the ensemble's time.
     void run_for(duration time);
+    /// Runs the loop until nothing is left to do: no client is open, and no coroutine and no timer waits.
+    /// *Throws* std::runtime_error when something is left after `limit`, and what a handler throws.
+    void run_dry(duration limit = std::chrono::hours(1));
     /// Since the ensemble was made.
     duration now() const noexcept;
 
@@ -145,7 +148,8 @@ public:
     /// connection breaks before the answer. Each call is for one more.
     void lose_answer(const zkasio::client& zk, std::string request);
     /// What is asked about this node and about nodes below it fails with `why`, until accept() of the same. "/":
-    /// everything. The nearest one counts.
+    /// everything. The nearest one counts. With zk_errc::no_auth it is as if the ACLs of these nodes had changed, and
+    /// changed again by accept(): node_stat::aversion tells.
     void refuse(std::string path, std::error_code why);
     void accept(const std::string& path);
     /// Servers answer this percentage of all requests with zk_errc::throttled. Throws errc::invalid_argument when it is
@@ -158,6 +162,14 @@ public:
     void lag(bool on = true);
     /// Between two steps of the servers (100 us). With several seconds, time limits and leases pass under way.
     void step_time(duration d);
+    /// znode.container.checkIntervalMs (a minute): how often the servers remove empty containers, and nodes without
+    /// children whose time to live has passed since they were written.
+    void check_containers_every(duration d);
+    /// minSessionTimeout and maxSessionTimeout (4 s and 40 s, as by default those of servers): which session timeouts
+    /// are granted, from the next connection on. Throws errc::invalid_argument unless 0 < least <= most.
+    void session_timeouts(std::chrono::milliseconds least, std::chrono::milliseconds most);
+    /// jute.maxbuffer (1048575): a larger request ends the connection, and is not carried out.
+    void max_request(std::size_t bytes);
 
     // -------------------------------------------------------------------------------------------------- nodes
     // As the leader has them; what is changed here happens at once, behind the clients' backs. Paths are whole, also
@@ -176,6 +188,9 @@ public:
     // -------------------------------------------------------------------------------------- what is left behind
     std::size_t watches() const;  ///< that the servers hold, for all clients
     std::size_t watches(const zkasio::client& zk) const;
+    std::vector<std::string> watched_paths() const;  ///< sorted, each once
+    /// How many requests of this client the servers have carried out: heartbeats of the session, too, but no pings.
+    std::size_t requests(const zkasio::client& zk) const;
     std::size_t sessions() const;     ///< that live
     std::size_t connections() const;  ///< of clients that were not closed, whether they stand or are tried
     std::int64_t session_id(const zkasio::client& zk) const;  ///< of the client's newest session; 0: none yet

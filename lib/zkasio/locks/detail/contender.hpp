@@ -53,12 +53,14 @@ struct contender {
 
     boot_clock::time_point since = boot_clock::now();  // it asks; from `decided` on: it has the lock
     one_shot_event decided;
-    std::exception_ptr failed;  // to get the lock; or, of one that has had it, to remove its node
+    std::exception_ptr failed;  // to get the lock
 
     /// Of one that leaves.
     struct departure {
         std::shared_ptr<const void> work;                  // until nothing is left of it, see client::idle()
         std::optional<one_shot_event> gone;                // fired when its node is; if somebody wants to know
+        bool over = false;                                 // its node is gone, or nobody will ever remove it
+        std::exception_ptr failed;                         // to remove its node
         std::vector<std::weak_ptr<contender>> successors;  // to whom it has handed over the lock
     };
     std::unique_ptr<departure> leaving;
@@ -67,13 +69,13 @@ struct contender {
         return *leaving;
     }
 
-    /// In a catch block. The coroutine of a contender that never had the lock may be looking at `failed` meanwhile:
-    /// hence only for one whose departure somebody waits for.
-    void removal_failed() noexcept {
-        if (leaving && leaving->gone) failed = std::current_exception();
+    /// In a catch block.
+    void removal_failed() const noexcept {
+        if (leaving) leaving->failed = std::current_exception();
     }
     void tell_gone() const noexcept {
         if (!leaving) return;
+        leaving->over = true;
         leaving->work.reset();
         if (leaving->gone) leaving->gone->fire();
     }

@@ -28,12 +28,13 @@ std::shared_ptr<lock_queue> lock_queue::of(const session& on, const lock_spec_pt
 void lock_queue::enter(const contender_ptr& c, const asio::any_io_executor& from) {
     if (over_) return fail(c, ended("acquire", directory()));
     const auto any = [](const contender&) { return true; };
-    const bool excluded =
-        c->asked.join_readers ? order_.any_owner_excludes(c->asked.kind, any) : order_.excludes(c->asked.kind);
+    const bool waits = waits_for_body(c->asked.kind);
+    const bool excluded = waits || (c->asked.join_readers ? order_.any_owner_excludes(c->asked.kind, any)
+                                                          : order_.excludes(c->asked.kind));
     if (c->asked.when_contended == if_contended::give_up && excluded) return refuse(c);
     if (waits_for_itself(c->asked.kind, from))
         return fail(c, std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory(), holds_it_already)));
-    if (!c->asked.join_readers) return creation_.begin(c);
+    if (!c->asked.join_readers || waits) return creation_.begin(c);
     go_to(c, stage::joining);
     on_.run_in_background(join_readers(shared_from_this(), c));
 }
@@ -55,7 +56,8 @@ void lock_queue::adopt(const contender_ptr& c, const std::string& path, std::int
 
 // Whether the work under a lock asks for that lock again, on the executor that nobody else uses.
 bool lock_queue::waits_for_itself(lock_kind kind, const asio::any_io_executor& from) const {
-    return order_.any_owner_excludes(kind, [&](const contender& owner) { return owner.bodies.on(from); });
+    const auto runs_there = [&](const contender& owner) { return owner.bodies.on(from); };
+    return order_.any_owner_excludes(kind, runs_there) || any_unfinished_excludes(kind, runs_there);
 }
 
 contender_ptr lock_queue::reader_joined_by(lock_kind newcomer) const {
@@ -110,14 +112,26 @@ void lock_queue::go_to(const contender_ptr& c, stage next) {
 void lock_queue::start_lease(const contender_ptr& c) {
     if (c->node_deleted || c->hold.reason() == loss_reason::none) return;
     c->hold = on_.hold(c->path);
+    c->hold.on_lost([weak = std::weak_ptr<contender>(c)](loss_reason why) {
+        if (const contender_ptr lost = weak.lock()) lost->where->hold_lost(lost, why);
+    });
 }
 
 // From here on its coroutine knows that it has the lock.
 void lock_queue::become_owner(const contender_ptr& c) {
     go_to(c, stage::owner);
     start_lease(c);
-    if (const auto& lost = c->asked.lost) c->hold.on_lost([lost, path = c->path](loss_reason) { lost->tell(path); });
+    if (c->hold.reason() != loss_reason::none) give_back_soon(c);
     decide(c, acquire_outcome::granted);
+}
+
+void lock_queue::hold_lost(const contender_ptr& c, loss_reason why) {
+    if (c->now() == stage::waiting && why == loss_reason::node_deleted) {
+        deleted(c);
+        reconsider();
+    } else if (c->now() == stage::owner) {
+        give_back_soon(c);
+    }
 }
 
 void lock_queue::refuse(const contender_ptr& c, acquire_outcome how, std::exception_ptr why) {
@@ -158,6 +172,8 @@ void lock_queue::lose_node(const contender_ptr& owner) {
     owner->hold.lose(loss_reason::node_deleted);
     if (owner->now() == stage::owner_unconfirmed)
         become_owner(owner);  // G29: it is told, finds no lease, and starts over
+    else
+        give_back_soon(owner);
 }
 
 void lock_queue::fail_waiting(std::exception_ptr why) {
@@ -181,6 +197,8 @@ queue_situation lock_queue::situation() const {
     queue_situation s;
     if (!order_.head()) return s;
     s.head = order_.next();
+    if (s.head->what == queue_order::verdict::granted && waits_for_body(order_.head()->asked.kind))
+        s.head->what = queue_order::verdict::local;  // G40
     s.has_readers = names().has_shared();
     s.try_acquires_wait = !try_acquires_.empty();
     s.blocker_may_be_ours = s.head->what == queue_order::verdict::remote && may_be_ours(*s.head->blocker);
@@ -215,7 +233,9 @@ bool lock_queue::carry_out(const next_step& step, const contender_ptr& head) {
         case what::refuse_try_acquires: refuse_try_acquires(); return true;
         case what::wait: break;
     }
-    if (step.start_lease) start_lease_of_next_in_line(head);
+    // The next in line: so that the grant costs no round trip, and it learns when somebody deletes its node. Far behind
+    // nobody needs that.
+    if (step.start_lease) start_lease(head);
     // G19: before the predecessor's, so that its removal is not told before that of our own node.
     if (step.watch_own_node) head->hold.watch_nodes();
     if (!step.follow) {
@@ -235,21 +255,6 @@ void lock_queue::refuse_try_acquires() {
         remove(c);
         refuse(c);
     }
-}
-
-// So that the grant costs no round trip, and the head learns when somebody deletes its node; far behind nobody needs
-// that.
-void lock_queue::start_lease_of_next_in_line(const contender_ptr& head) {
-    if (head->hold.reason() == loss_reason::none) return;
-    head->hold = on_.hold(head->path);
-    head->hold.on_lost([weak = weak_from_this(), weak_head = std::weak_ptr<contender>(head)](loss_reason why) {
-        const auto self = weak.lock();
-        const auto c = weak_head.lock();
-        if (self && c && why == loss_reason::node_deleted && c->now() == stage::waiting) {
-            self->deleted(c);
-            self->reconsider();
-        }
-    });
 }
 
 void lock_queue::ask_for_listing() {
@@ -295,6 +300,7 @@ std::exception_ptr lock_queue::ended(std::string_view operation, const std::stri
 void lock_queue::session_over(std::error_code why) noexcept {
     over_ = why;
     predecessor_.stop();
+    unfinished_.clear();
     for (const contender_ptr& c : order_.clear()) fail(c, ended("acquire", directory()));
     for (const contender_ptr& c : creation_.take_waiting()) fail(c, ended("acquire", directory()));
 }
@@ -302,6 +308,7 @@ void lock_queue::session_over(std::error_code why) noexcept {
 // Contenders keep their queue alive, and it keeps them.
 void lock_queue::loop_over() noexcept {
     order_.clear();
+    unfinished_.clear();
     creation_.take_waiting();
     positions_.clear();
     try_acquires_.clear();

@@ -15,6 +15,7 @@
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -48,7 +49,10 @@ public:
     /// The same for one that has its node already.
     void adopt(const contender_ptr& c, const std::string& path, std::int64_t czxid, const asio::any_io_executor& from);
     /// Ends this contender at whichever stage: a waiter's node is removed, an owner's lock is handed over or released.
+    /// Of an owner that has given a lost lock back: nobody waits for its bodies any more.
     void leave(const contender_ptr& c);
+    /// A body under the lock of `c` has ended.
+    void body_ended(const contender_ptr& c);
     /// The owner `from` goes on as `to`, which shares the lock, at the same place.
     void downgrade(const contender_ptr& from, const contender_ptr& to);
 
@@ -93,18 +97,31 @@ public:
 private:
     // Deciding: lock_queue.cpp
     bool waits_for_itself(lock_kind kind, const asio::any_io_executor& from) const;
+    /// G40: whether `claim(owner)` holds for one that has lost the lock, excludes a newcomer, and whose bodies run.
+    template <class Claim>
+    bool any_unfinished_excludes(lock_kind newcomer, Claim claim) const {
+        return std::any_of(unfinished_.begin(), unfinished_.end(), [&](const contender_ptr& owner) {
+            return (newcomer == lock_kind::exclusive || owner->asked.kind == lock_kind::exclusive) && claim(*owner);
+        });
+    }
+    bool waits_for_body(lock_kind newcomer) const {
+        return any_unfinished_excludes(newcomer, [](const contender&) { return true; });
+    }
     queue_situation situation() const;
     bool may_be_ours(const std::string& name) const;
     bool carry_out(const next_step& step, const contender_ptr& head);
     void refuse_try_acquires();
-    void start_lease_of_next_in_line(const contender_ptr& head);
     void start_lease(const contender_ptr& c);
     void become_owner(const contender_ptr& c);
+    void hold_lost(const contender_ptr& c, loss_reason why);
     void decide(const contender_ptr& c, acquire_outcome how, std::exception_ptr why = nullptr);
     void deleted(const contender_ptr& c);
     void lose_node(const contender_ptr& owner);
 
     // Leaving, and handing over: lock_queue_leave.cpp
+    void give_back_soon(const contender_ptr& c);
+    void give_back(const contender_ptr& c);
+    void stop_waiting_for_bodies(const contender_ptr& c);
     void release(const contender_ptr& c);
     std::vector<contender_ptr> grant_to_successors();
     void remove(const contender_ptr& c, const std::vector<contender_ptr>& successors = {});
@@ -137,6 +154,7 @@ private:
 
     std::size_t entering_ = 0;
     std::set<std::string> expected_nodes_;
+    std::vector<contender_ptr> unfinished_;  // they have given a lost lock back, and bodies still run under it
     // Of those who wait, the ones who would rather give up: there may be very many others, whom most of what happens
     // does not concern.
     std::map<queue_key, contender_ptr> try_acquires_;

@@ -36,6 +36,7 @@ asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
         if (no_directory) co_return false;
         const auto ordered = names().in_order(std::move(found.names));
         if (ordered.empty() || ordered.front().kind == lock_kind::exclusive) co_return false;
+        if (waits_for_body(lock_kind::shared)) co_return false;  // G40
 
         const auto node = co_await create_node_at(c, ordered.front().name, beside_or_instead::beside);
         if (!node) continue;
@@ -82,7 +83,8 @@ void lock_queue::not_replaced(const contender_ptr& from, const contender_ptr& to
     fail(to, failed);
     const bool given_up = from->now() == stage::downgrading_abandoned;
     if (from->now() != stage::left) go_to(from, stage::owner);
-    if (given_up) leave(from);  // G34
+    if (given_up) return leave(from);  // G34
+    give_back_soon(from);              // if it was lost meanwhile
 }
 
 void lock_queue::writer_replaced(const contender_ptr& from, const contender_ptr& to, created node) {

@@ -3,8 +3,12 @@
 #include <zkasio/locks/detail/copy_of.hpp>
 #include <zkasio/locks/detail/lock_queue.hpp>
 #include <zkasio/locks/detail/server_answers.hpp>
+#include <zkasio/locks/detail/when_lost.hpp>
+
+#include <asio/post.hpp>
 
 #include <utility>
+#include <vector>
 
 namespace zkasio::lock_detail {
 namespace {
@@ -16,7 +20,10 @@ constexpr std::size_t most_checked_bytes = 100'000;
 
 void lock_queue::leave(const contender_ptr& c) {
     const stage was = c->now();
-    if (has_given_up(was)) return;
+    if (has_given_up(was)) {
+        if (c->leaving && c->leaving->over) c->tell_gone();
+        return stop_waiting_for_bodies(c);
+    }
     c->hold.end(true);
     const bool downgrades = was == stage::downgrading && !over_;  // G34
     const stage next = downgrades ? stage::downgrading_abandoned : after_giving_up(was);
@@ -33,6 +40,34 @@ void lock_queue::leave(const contender_ptr& c) {
     } else if (c->creating && c->creating->request) {
         c->creating->request->withdraw();  // unless it was sent: then G37
     }
+}
+
+// In a turn of its own: whoever finds the loss may be at work on the queue.
+void lock_queue::give_back_soon(const contender_ptr& c) {
+    asio::post(on_.get_executor(), [c] { c->where->give_back(c); });
+}
+
+// G40: an owner whose hold is lost leaves at once, and does not wait for its guard to be given up.
+void lock_queue::give_back(const contender_ptr& c) {
+    const loss_reason why = c->node_deleted ? loss_reason::node_deleted : c->hold.reason();
+    if (c->now() != stage::owner || why == loss_reason::none) return;
+    if (const auto& lost = c->asked.lost) lost->tell(c->path);
+    if (over_ || !lost_in_session(why) || (c->asked.keeps_place && why != loss_reason::node_deleted)) return;
+    c->depart().work = on_.begin_background_work();
+    if (c->bodies.any()) unfinished_.push_back(c);
+    go_to(c, stage::left);
+    release(c);
+}
+
+void lock_queue::body_ended(const contender_ptr& c) {
+    if (!c->bodies.any()) stop_waiting_for_bodies(c);
+}
+
+// G40: whether the nodes of those who have waited for the bodies were there all the time, only a listing tells.
+void lock_queue::stop_waiting_for_bodies(const contender_ptr& c) {
+    if (std::erase(unfinished_, c) == 0) return;
+    order_.forget();
+    reconsider();
 }
 
 void lock_queue::release(const contender_ptr& c) {
@@ -65,7 +100,7 @@ std::vector<contender_ptr> lock_queue::grant_to_successors() {
     std::vector<contender_ptr> successors;
     std::size_t bytes = 0;
     while (contender_ptr head = order_.head()) {
-        if (order_.next().what != queue_order::verdict::granted) break;
+        if (order_.next().what != queue_order::verdict::granted || waits_for_body(head->asked.kind)) break;
         bytes += head->path.size();
         if (!successors.empty() && bytes > most_checked_bytes) {
             order_.forget();  // G26: the others follow from a listing

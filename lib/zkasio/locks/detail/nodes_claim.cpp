@@ -1,35 +1,111 @@
 #include <zkasio/locks/detail/nodes_claim.hpp>
 
 #include <zkasio/locks/detail/queue_names.hpp>
+#include <zkasio/locks/detail/running_bodies.hpp>
+#include <zkasio/locks/detail/unfinished_permits.hpp>
+#include <zkasio/locks/detail/when_lost.hpp>
 #include <zkasio/path.hpp>
+
+#include <asio/dispatch.hpp>
+
+#include <mutex>
+#include <utility>
 
 namespace zkasio::lock_detail {
 
+struct nodes_claim::state {
+    state(session s, std::vector<std::string> nodes, std::string lock, std::int64_t token, boot_clock::time_point asked)
+        : on(std::move(s)), paths(std::move(nodes)), hold(on.hold(paths)), report(on, std::move(lock), token, asked) {}
+
+    // From any thread; only the first call counts.
+    void remove_nodes() noexcept {
+        const std::lock_guard lock(mutex);
+        if (std::exchange(removed, true)) return;
+        report.end(hold.reason());
+        try {
+            for (const std::string& path : paths) removals.push_back(on.ensure_removed(path));
+        } catch (...) {
+            // Out of memory: the nodes go with the session.
+        }
+    }
+
+    session on;
+    std::vector<std::string> paths;
+    session_hold hold;
+    reported_hold report;
+    running_bodies bodies;
+    bool given_up = false;                           // strand
+    std::shared_ptr<unfinished_permits> unfinished;  // strand: where these permits are counted because of `bodies`
+
+    std::mutex mutex;
+    bool removed = false;                   // guarded by the mutex
+    std::vector<pending_removal> removals;  // guarded by the mutex
+
+    // On the strand: bodies are not waited for any more.
+    void finish() {
+        if (const auto counted = std::exchange(unfinished, nullptr)) counted->subtract(paths.size());
+    }
+};
+
 nodes_claim::nodes_claim(session on, std::vector<std::string> paths, std::int64_t token, std::string lock,
                          boot_clock::time_point asked)
-    : on_(std::move(on)),
-      paths_(std::move(paths)),
-      hold_(on_.hold(paths_)),
-      token_(token),
-      report_(on_, std::move(lock), token, asked) {}
+    : state_(std::make_shared<state>(std::move(on), std::move(paths), std::move(lock), token, asked)), token_(token) {
+    const std::shared_ptr<const session_hold> hold(state_, &state_->hold);
+    when_lost(state_->on, hold, [weak = std::weak_ptr<state>(state_)](loss_reason) {
+        const auto lost = weak.lock();
+        if (!lost) return;
+        if (!lost->given_up && lost->bodies.any()) {
+            lost->unfinished = unfinished_permits::of(lost->on, std::string(parent_path(lost->paths.front())));
+            lost->unfinished->add(lost->paths.size());
+        }
+        lost->remove_nodes();
+    });
+}
+
+const session_hold& nodes_claim::hold() const noexcept { return state_->hold; }
+const std::vector<std::string>& nodes_claim::paths() const noexcept { return state_->paths; }
+const session& nodes_claim::on() const noexcept { return state_->on; }
 
 std::optional<std::int32_t> nodes_claim::sequence() const noexcept {
-    return sequence_of(node_name(paths_.front()), permit_marker);
+    return sequence_of(node_name(paths().front()), permit_marker);
+}
+
+void nodes_claim::body_begins(asio::any_io_executor executor) {
+    state_->bodies.announce();
+    asio::dispatch(on().get_executor(), [s = state_, executor = std::move(executor)] { s->bodies.begin(executor); });
+}
+
+void nodes_claim::body_ends(asio::any_io_executor executor) noexcept {
+    try {
+        asio::dispatch(on().get_executor(), [s = state_, executor = std::move(executor)] {
+            s->bodies.end(executor);
+            if (!s->bodies.any()) s->finish();
+        });
+    } catch (...) {
+        // Out of memory: the permits count until the session ends.
+    }
 }
 
 void nodes_claim::give_up() noexcept {
-    if (std::exchange(given_up_, true)) return;
-    hold_.end(true);
-    report_.end(hold_.reason());
+    state_->hold.end(true);
+    state_->remove_nodes();
     try {
-        for (const std::string& path : paths_) removals_.push_back(on_.ensure_removed(path));
+        asio::dispatch(on().get_executor(), [s = state_] {
+            s->given_up = true;
+            s->finish();
+        });
     } catch (...) {
-        // Out of memory: the nodes go with the session.
+        // Out of memory: the permits count until their bodies end.
     }
 }
 
 asio::awaitable<void> nodes_claim::gone() {
-    const auto removals = removals_;
+    const auto keeps = state_;
+    std::vector<pending_removal> removals;
+    {
+        const std::lock_guard lock(keeps->mutex);
+        removals = keeps->removals;
+    }
     for (const pending_removal& r : removals) co_await r.result();
 }
 

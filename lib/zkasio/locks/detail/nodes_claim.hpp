@@ -3,6 +3,8 @@
 #include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 
+#include <atomic>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,7 +14,8 @@ namespace zkasio::lock_detail {
 /// What the nodes of a semaphore's permits are called, in front of their sequence number.
 inline constexpr const char* permit_marker = "lease-";
 
-/// A claim that consists of nodes, and of nothing else: those of permits.
+/// A claim that consists of nodes, and of nothing else: those of permits. The nodes are removed when it is given up or
+/// lost, whichever is first.
 class nodes_claim final : public lock_claim {
 public:
     /// @param paths of nodes that this session owns; at least one. They are removed in the end.
@@ -23,22 +26,20 @@ public:
     nodes_claim& operator=(const nodes_claim&) = delete;
     ~nodes_claim() override { give_up(); }
 
-    const session_hold& hold() const noexcept override { return hold_; }
-    const std::vector<std::string>& paths() const noexcept override { return paths_; }
-    const session& on() const noexcept override { return on_; }
+    const session_hold& hold() const noexcept override;
+    const std::vector<std::string>& paths() const noexcept override;
+    const session& on() const noexcept override;
     std::int64_t token() const noexcept override { return token_; }
     std::optional<std::int32_t> sequence() const noexcept override;
+    void body_begins(asio::any_io_executor executor) override;
+    void body_ends(asio::any_io_executor executor) noexcept override;
     void give_up() noexcept override;
     asio::awaitable<void> gone() override;
 
 private:
-    session on_;
-    std::vector<std::string> paths_;
-    session_hold hold_;
+    struct state;
+    std::shared_ptr<state> state_;
     std::int64_t token_;
-    reported_hold report_;
-    bool given_up_ = false;
-    std::vector<pending_removal> removals_;
 };
 
 }  // namespace zkasio::lock_detail

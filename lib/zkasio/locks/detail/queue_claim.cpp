@@ -71,7 +71,7 @@ asio::awaitable<void> queue_claim::gone() {
     } catch (...) {
         rethrow_as("release", who->path);
     }
-    if (who->failed) std::rethrow_exception(who->failed);
+    if (who->leaving->failed) std::rethrow_exception(who->leaving->failed);
 }
 
 asio::awaitable<std::shared_ptr<queue_claim>> queue_claim::downgrade(lock_spec_ptr as) {
@@ -91,12 +91,16 @@ asio::awaitable<std::shared_ptr<queue_claim>> queue_claim::downgrade(lock_spec_p
 }
 
 void queue_claim::body_begins(asio::any_io_executor executor) {
+    who_->bodies.announce();
     asio::dispatch(on_.get_executor(), [who = who_, executor = std::move(executor)] { who->bodies.begin(executor); });
 }
 
 void queue_claim::body_ends(asio::any_io_executor executor) noexcept {
     try {
-        asio::dispatch(on_.get_executor(), [who = who_, executor = std::move(executor)] { who->bodies.end(executor); });
+        asio::dispatch(on_.get_executor(), [who = who_, executor = std::move(executor)] {
+            who->bodies.end(executor);
+            who->where->body_ended(who);
+        });
     } catch (...) {
         // Out of memory: nobody will ever be on that executor again.
     }

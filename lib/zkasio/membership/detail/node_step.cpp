@@ -9,8 +9,8 @@ namespace {
 // Containers and nodes with a time to live have an "owner" that is no session (EphemeralType of the servers).
 bool ends_with_a_session(const node_stat& node) noexcept {
     constexpr std::int64_t container = std::numeric_limits<std::int64_t>::min();
-    const bool has_time_to_live = static_cast<std::uint64_t>(node.ephemeral_owner) >> 56 == 0xff;
-    return node.ephemeral_owner != 0 && node.ephemeral_owner != container && !has_time_to_live;
+    const bool is_extended = static_cast<std::uint64_t>(node.ephemeral_owner) >> 56 == 0xff;
+    return node.ephemeral_owner != 0 && node.ephemeral_owner != container && !is_extended;
 }
 
 }  // namespace

@@ -20,7 +20,6 @@ using duration = driver::duration;
 using namespace std::chrono_literals;
 
 constexpr duration never = duration::max();
-constexpr duration container_check = 60s;  // how often servers look for empty containers and unchanged TTL nodes
 constexpr duration to_unwind = 60s;        // for a task that is cancelled because it has not ended
 constexpr std::size_t most_busy = 1'000'000;
 constexpr std::size_t log_lines = 20;
@@ -49,10 +48,16 @@ driver::driver(std::uint64_t seed)
     : seed_(seed),
       before_(detail::exchange_random_engines(seeded(seed))),
       random_(seed),
-      never_out_of_work_(io_.get_executor()),
-      wait_([this](std::chrono::milliseconds until_timer) { wait(until_timer); }),
-      containers_at_(container_check) {
+      never_out_of_work_(std::in_place, io_.get_executor()),
+      wait_([this](std::chrono::milliseconds until_timer) { wait(until_timer); }) {
     servers_.session_timeout = 0ms;
+    servers_.least_timeout = 4s;
+    servers_.most_timeout = 40s;
+    servers_.clock = [] {
+        const auto now = std::chrono::system_clock::now().time_since_epoch();
+        return std::int64_t(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+    };
+    servers_.max_request = 1'048'575;
     servers_.pick = [this](std::size_t below) { return static_cast<std::size_t>(random_() % below); };
     servers_.on_log = [this](std::string line) { write_down(std::move(line)); };
     servers_.on_commit = [this](const sim_txn& txn) { note_ttl_nodes(txn); };
@@ -73,11 +78,9 @@ client driver::add_client(asio::any_io_executor executor, client_options options
     // Another thread has another time.
     if (options.observe_on() == asio::any_io_executor(asio::system_executor()))
         options.observer(options.observer(), io_.get_executor());
-    const auto timeout = options.session_timeout();
     const client made = detail::client_over(std::move(executor), std::move(options),
                                             servers_.factory(static_cast<int>(clients_.size())));
     clients_.push_back(detail::access::core_of(made));
-    timeouts_.push_back(timeout);
     return made;
 }
 
@@ -127,6 +130,21 @@ void driver::run(asio::awaitable<void> task, duration limit) {
 void driver::run_for(duration time) {
     if (running_) throw std::logic_error("fake_ensemble::run_for() was called while it runs: wait for a timer");
     drive([] { return false; }, time);
+}
+
+void driver::run_dry(duration limit) {
+    if (running_) throw std::logic_error("fake_ensemble::run_dry() was called while it runs");
+    never_out_of_work_.reset();
+    std::exception_ptr thrown;
+    try {
+        drive([] { return false; }, limit);
+    } catch (...) {  // by a handler
+        thrown = std::current_exception();
+    }
+    never_out_of_work_.emplace(io_.get_executor());
+    if (thrown) std::rethrow_exception(thrown);
+    if (!why_ended_.empty())
+        throw std::runtime_error("fake_ensemble::run_dry(): something is left: " + why_ended_ + "\n" + state());
 }
 
 void driver::drive(const std::function<bool()>& done, duration limit) {
@@ -224,7 +242,7 @@ void driver::happen() {
         servers_.cut_off(client);
     }
     if (containers_at_ <= now()) {
-        containers_at_ = later(now(), container_check);
+        containers_at_ = later(now(), container_check_);
         servers_.remove_empty_containers();
         remove_unchanged_ttl_nodes();
     }
@@ -233,7 +251,7 @@ void driver::happen() {
 
 void driver::note_ttl_nodes(const sim_txn& txn) {
     for (const sim_change& c : txn.changes) {
-        if (c.node.ttl() == 0ms) continue;
+        if (c.node.ttl == 0ms || c.what == sim_change::kind::acl_set) continue;
         if (c.what == sim_change::kind::removed)
             ttl_nodes_.erase(c.path);
         else
@@ -246,7 +264,7 @@ void driver::remove_unchanged_ttl_nodes() {
     const std::map<std::string, duration> all = ttl_nodes_;
     for (const auto& [path, written] : all) {
         const sim_node* node = servers_.tree().find(path);
-        if (node && node->stat.num_children == 0 && now() - written > node->ttl()) {
+        if (node && node->stat.num_children == 0 && now() - written > node->ttl) {
             write_down("the time to live of " + path + " has passed");
             servers_.operate(detail::remove_request{path});
         }
@@ -284,7 +302,7 @@ void driver::silence(int client) {
     if (servers_.is_silent(client) || servers_.is_cut_off(client)) return;
     write_down("silence around " + std::to_string(client));
     servers_.silence(client);
-    silent_until_[client] = later(now(), timeouts_[static_cast<std::size_t>(client)] * 2 / 3);
+    silent_until_[client] = later(now(), servers_.granted_timeout(client) * 2 / 3);
 }
 
 void driver::let_in(int client) {
@@ -292,6 +310,11 @@ void driver::let_in(int client) {
     servers_.let_in(client);
     servers_.end_silence(client);
     silent_until_.erase(client);
+}
+
+void driver::check_containers_every(duration d) {
+    container_check_ = d;
+    containers_at_ = later(now(), d);
 }
 
 // ------------------------------------------------------------------------------------------------------ words

@@ -17,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -46,12 +47,17 @@ public:
     /// Throws what `task` throws, or std::runtime_error when it has not ended by then.
     void run(asio::awaitable<void> task, duration limit);
     void run_for(duration time);
+    /// Throws std::runtime_error when something is left to do by then.
+    void run_dry(duration limit);
     duration now() const noexcept { return clock_.now(); }
 
     // ------------------------------------------------------------------------------------------------- faults
     void silence(int client);
     void let_in(int client);
     void lose_answer(int client, std::string request) { answers_to_lose_.emplace_back(client, std::move(request)); }
+
+    /// How often the servers look for empty containers, and for nodes whose time to live has passed.
+    void check_containers_every(duration d);
 
     duration step_time = std::chrono::microseconds(100);
     int loss = 0;  // percent
@@ -85,9 +91,8 @@ private:
     std::mt19937_64 random_;
     sim_ensemble servers_;
     asio::io_context io_;
-    asio::executor_work_guard<asio::io_context::executor_type> never_out_of_work_;
+    std::optional<asio::executor_work_guard<asio::io_context::executor_type>> never_out_of_work_;
     std::vector<std::weak_ptr<const void>> clients_;
-    std::vector<client_options::duration> timeouts_;  // of the clients' sessions, as they are asked for
 
     const virtual_clock::waiting wait_;
     bool running_ = false;
@@ -97,7 +102,8 @@ private:
     std::size_t busy_ = 0;
 
     std::uint64_t turn_ = 0;
-    duration step_at_ = duration::max(), containers_at_;
+    duration container_check_ = std::chrono::seconds(60), containers_at_ = container_check_;
+    duration step_at_ = duration::max();
     std::vector<sim_ensemble::step> steps_;
     std::vector<std::int64_t> heard_now_;
     std::map<std::int64_t, heard> heard_;

@@ -1,6 +1,7 @@
 #include <zkasio/testing/detail/sim_link.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace zkasio::testing_detail {
 
@@ -101,6 +102,25 @@ void sim_ensemble::cut_off(int client) {
     drop_connection(client);
 }
 
+void sim_ensemble::refuse(const std::string& path, std::error_code why) {
+    const std::error_code before = std::exchange(refused_[path], why);
+    if ((why == zk_errc::no_auth) != (before == zk_errc::no_auth)) touch_acls(path);
+}
+
+void sim_ensemble::accept(const std::string& path) {
+    const auto one = refused_.find(path);
+    if (one == refused_.end()) return;
+    const bool other_acl = one->second == zk_errc::no_auth;
+    refused_.erase(one);
+    if (other_acl) touch_acls(path);
+}
+
+void sim_ensemble::touch_acls(const std::string& path) {
+    sim_txn txn = begin(0);
+    tree_.touch_acls(path, txn);
+    commit(std::move(txn));
+}
+
 std::error_code sim_ensemble::operate(const multi_op& op) {
     sim_txn txn = begin(0);
     const multi_result result = tree_.perform(op, txn);
@@ -165,6 +185,22 @@ std::string sim_ensemble::watched(int client) const {
     return l ? l->watched() : std::string();
 }
 
+std::vector<std::string> sim_ensemble::watched_paths() const {
+    std::set<std::string> paths;
+    for (const sim_link* l : links_) l->list_watched(paths);
+    return {paths.begin(), paths.end()};
+}
+
+std::size_t sim_ensemble::requests_served(int client) const {
+    const sim_link* l = link_of(client);
+    return l ? l->served() : 0;
+}
+
+std::chrono::milliseconds sim_ensemble::granted_timeout(int client) const {
+    const auto it = sessions_.find(session_of(client));
+    return it == sessions_.end() ? std::chrono::milliseconds(0) : it->second;
+}
+
 std::int64_t sim_ensemble::connected_at(int client) const {
     const sim_link* l = link_of(client);
     return l ? l->connected_at() : 0;
@@ -190,6 +226,7 @@ std::string sim_ensemble::next_request(int client) const {
 sim_txn sim_ensemble::begin(std::int64_t session) {
     sim_txn txn;
     txn.zxid = last_zxid() + 1;
+    txn.time = clock ? clock() : txn.zxid;
     txn.session = session;
     return txn;
 }
@@ -207,6 +244,10 @@ std::int64_t sim_ensemble::first_known(bool new_session, std::int64_t seen) cons
     if (new_session ? !new_sessions_lag : !lagging) return last_zxid();
     const auto behind = static_cast<std::size_t>(last_zxid() - seen);
     return last_zxid() - static_cast<std::int64_t>(pick(std::min(behind, most_lag) + 1));
+}
+
+std::chrono::milliseconds sim_ensemble::grant(std::chrono::milliseconds asked_for) const {
+    return std::clamp(asked_for, least_timeout, most_timeout);
 }
 
 std::int64_t sim_ensemble::open_session(std::chrono::milliseconds timeout) {
@@ -227,7 +268,7 @@ void sim_ensemble::end_session(std::int64_t session) {
 
 std::error_code sim_ensemble::refusal_of(const std::string& path) const {
     // A node is behind those above it: the first that is found is the nearest one.
-    for (auto r = refused.rbegin(); r != refused.rend(); ++r) {
+    for (auto r = refused_.rbegin(); r != refused_.rend(); ++r) {
         const std::string& root = r->first;
         if (path == root || root == "/" || (path.starts_with(root) && path[root.size()] == '/')) return r->second;
     }

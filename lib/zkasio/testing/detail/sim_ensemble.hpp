@@ -55,10 +55,14 @@ public:
     int throttled = 0;                 ///< percent of the requests that a server puts off (zk_errc::throttled)
     /// By default so long that no timer of the client's matters; 0: what each client asks for.
     std::chrono::milliseconds session_timeout{600'000};
-    /// What is asked about these nodes, or about nodes below them, is answered so.
-    std::map<std::string, std::error_code> refused;
+    /// Which ones are granted then.
+    std::chrono::milliseconds least_timeout{0}, most_timeout = std::chrono::milliseconds::max();
+    /// A connection ends that brings a larger one, in bytes.
+    std::size_t max_request = static_cast<std::size_t>(-1);
     /// Random decisions: a number below the argument.
     std::function<std::size_t(std::size_t)> pick = [](std::size_t) { return std::size_t{0}; };
+    /// The servers' time, in milliseconds since 1970. May be empty: then it counts transactions.
+    std::function<std::int64_t()> clock;
     std::function<void(const sim_txn&)> on_commit = [](const sim_txn&) {};
     /// A client's watch has told it that a node is gone. May be empty.
     std::function<void(int client, const std::string& path, std::int64_t czxid)> on_told_removed;
@@ -89,6 +93,9 @@ public:
     void cut_off(int client);
     void let_in(int client) { cut_off_.erase(client); }
     bool is_cut_off(int client) const { return cut_off_.contains(client); }
+    /// What is asked about this node, or about nodes below it, is answered so. With no_auth their ACLs change.
+    void refuse(const std::string& path, std::error_code why);
+    void accept(const std::string& path);
     /// An operator's request, carried out at once.
     std::error_code operate(const detail::multi_op& op);
     std::error_code operate(const std::vector<detail::multi_op>& ops);  ///< all of them or none
@@ -104,6 +111,11 @@ public:
     std::size_t watches() const;   ///< that servers hold
     std::size_t watches_of(int client) const;
     std::string watched(int client) const;
+    std::vector<std::string> watched_paths() const;  ///< by any client; sorted, each once
+    /// Of this client, by its connections so far: what it asked for and was carried out.
+    std::size_t requests_served(int client) const;
+    /// How long the client's session may be without a connection. 0: it has none.
+    std::chrono::milliseconds granted_timeout(int client) const;
     /// What the server of this client knew when the connection began: a zxid; 0: there was none in this session.
     std::int64_t connected_at(int client) const;
     std::size_t sessions() const noexcept { return sessions_.size(); }  ///< that live
@@ -126,6 +138,8 @@ private:
     bool puts_off() const { return throttled > 0 && pick(100) < static_cast<std::size_t>(throttled); }
     sim_txn begin(std::int64_t session);
     void commit(sim_txn txn);
+    std::chrono::milliseconds grant(std::chrono::milliseconds asked_for) const;
+    void touch_acls(const std::string& path);
     std::int64_t open_session(std::chrono::milliseconds timeout);
     void end_session(std::int64_t session);
     std::int64_t last_zxid() const noexcept { return static_cast<std::int64_t>(log_.size()); }
@@ -134,6 +148,7 @@ private:
     std::vector<sim_txn> log_;  // number i has zxid i + 1
     std::map<std::int64_t, std::chrono::milliseconds> sessions_;  // that live
     std::vector<sim_link*> links_;
+    std::map<std::string, std::error_code> refused_;
     std::set<int> stopped_, silent_, cut_off_;  // clients
 };
 

@@ -23,9 +23,12 @@ sim_link::~sim_link() {
 }
 
 void sim_link::open(const open_params& p) {
-    session_ = p.session_id;
+    // A server tells a client with a wrong password what it tells one whose session is over.
+    session_ = p.session_id != 0 && p.session_password != password ? no_session : p.session_id;
     chroot_ = p.chroot;
-    timeout_ = ensemble_.session_timeout.count() > 0 ? ensemble_.session_timeout : p.session_timeout;
+    auth_ = p.auth;
+    asked_timeout_ = ensemble_.session_timeout.count() > 0 ? ensemble_.session_timeout : p.session_timeout;
+    timeout_ = ensemble_.grant(asked_timeout_);
     begin_connecting();
 }
 
@@ -87,6 +90,12 @@ std::error_code sim_link::submit(op_id id, const request& asked_for) {
     // As the library: it asks a server only about watches that it knows.
     if (const auto* m = std::get_if<remove_watch_request>(&r); m && !registered_.contains({m->path, m->kind}))
         return zk_errc::no_watcher;
+    if (const auto* a = std::get_if<add_auth_request>(&r); a && !a->known) auth_.push_back(*a);
+    if (const auto* m = std::get_if<multi_request>(&r))
+        for (const multi_op& op : m->ops)
+            if (const auto* c = std::get_if<create_request>(&op);
+                c && (c->mode == create_mode::container || has_ttl(c->mode)))
+                return zk_errc::unimplemented;
     if (attached_) requests_.emplace_back(asked{id, r});
     outstanding_.emplace_back(id, std::move(r));
     return {};
@@ -151,6 +160,10 @@ void sim_link::handle(arrival&& a) {
         state_ = state::none;
         fail_all(errc::session_expired);
         listener_.on_link(link_state::expired);
+    } else if (std::holds_alternative<auth_refused>(a)) {
+        state_ = state::none;
+        fail_all(zk_errc::auth_failed);
+        listener_.on_link(link_state::auth_failed);
     } else if (std::holds_alternative<lost>(a)) {
         if (goodbye_sent_) {
             goodbye_result_ = goodbye_result::connection_lost;

@@ -29,7 +29,7 @@ public:
     void set_servers(const std::vector<detail::server_address>&) override {}
     void forget_watch(const std::string& path, detail::watch_kind kind) override;
     std::int64_t session_id() const override { return session_; }
-    std::string session_password() const override { return "0123456789abcdef"; }
+    std::string session_password() const override { return password; }
     std::chrono::milliseconds session_timeout() const override { return timeout_; }
     std::string last_failure() const override { return "connection reset"; }
     std::string current_server() const override { return "simulated:2181"; }
@@ -42,6 +42,10 @@ public:
     std::int64_t session() const noexcept { return attached_ ? server_session_ : session_; }
     bool attached() const noexcept { return attached_; }
     std::size_t watches() const noexcept { return armed_.size(); }
+    std::size_t served() const noexcept { return served_; }
+    void list_watched(std::set<std::string>& paths) const {
+        for (const watch_key& key : armed_) paths.insert(key.first);
+    }
     /// The same, in words.
     std::string watched() const {
         std::string text;
@@ -84,6 +88,8 @@ private:
         detail::reply what;
         std::int64_t zxid;
     };
+    static constexpr std::int64_t no_session = -1;  ///< of nobody
+    static constexpr const char* password = "0123456789abcdef";
     static constexpr std::int64_t any_node = -1;  ///< what changes while there is no connection is told by name only
     struct event {
         detail::node_event what;
@@ -95,8 +101,9 @@ private:
     };
     struct expired {};
     struct lost {};
+    struct auth_refused {};
     struct said_goodbye {};
-    using arrival = std::variant<answered, event, up, expired, lost, said_goodbye>;
+    using arrival = std::variant<answered, event, up, expired, lost, auth_refused, said_goodbye>;
 
     enum class state {
         none,
@@ -115,6 +122,7 @@ private:
     void fail_all(std::error_code code);
     void register_watch(const detail::request& r, const std::error_code& code);
 
+    bool authenticate(const detail::add_auth_request& a);
     void serve(packet p);
     detail::reply serve(const detail::request& r);
     bool is_refused(const detail::request& r, detail::reply& result) const;
@@ -134,7 +142,8 @@ private:
     state state_ = state::none;
     std::uint64_t connection_ = 0;
     std::int64_t session_ = 0;
-    std::chrono::milliseconds timeout_{0};
+    std::chrono::milliseconds asked_timeout_{0}, timeout_{0};
+    std::vector<detail::add_auth_request> auth_;  // presented on each connection
     std::string chroot_;  // what is kept here has it; what the client tells, and is told, has not
     std::int64_t last_seen_ = 0;                                    // the highest zxid of an answer
     std::map<watch_key, bool> registered_;                          // true: that of a node that was missing
@@ -150,6 +159,8 @@ private:
     std::deque<packet> requests_;
     std::deque<arrival> outgoing_;
     std::set<watch_key> armed_;
+    identities who_;
+    std::size_t served_ = 0;
     sim_tree view_;           // as this server has it
     std::int64_t known_ = 0;  // of the ensemble's log
     std::int64_t connected_at_ = 0;  // what was known when the connection began

@@ -19,6 +19,11 @@ bool writes(const request& r) {
     return std::visit([](const auto& of) { return std::remove_cvref_t<decltype(of)>::writes; }, r);
 }
 
+permission needed_to_read(const request& r) {
+    if (std::holds_alternative<exists_request>(r)) return permission::none;
+    return std::holds_alternative<get_acl_request>(r) ? permission::read | permission::admin : permission::read;
+}
+
 std::string path_in(const request& r) {
     const auto path = [](const auto& of) {
         if constexpr (requires { of.path; })
@@ -83,9 +88,16 @@ void sim_link::connect() {
         outgoing_.emplace_back(expired{});
         return;
     }
-    attached_ = true;
     const bool renewed = session_ == 0;
+    // A session has one connection: the newest.
+    if (!renewed)
+        for (sim_link* other : ensemble_.links_)
+            if (other != this && other->attached_ && other->server_session_ == session_) other->drop(0, 0);
+    attached_ = true;
+    who_.assign(1, acl_id("ip", "127.0.0.1"));
+    timeout_ = ensemble_.grant(asked_timeout_);
     server_session_ = renewed ? ensemble_.open_session(timeout_) : session_;
+    if (!renewed) ensemble_.sessions_[session_] = timeout_;
     const std::int64_t from = ensemble_.first_known(renewed, last_seen_);
     if (known_ > from) {
         view_ = sim_tree();
@@ -94,7 +106,22 @@ void sim_link::connect() {
     catch_up(from);
     connected_at_ = known_;
     outgoing_.emplace_back(up{server_session_});
+    for (const add_auth_request& a : auth_)
+        if (!authenticate(a)) return;
     if (!registered_.empty()) requests_.emplace_back(set_watches{last_seen_, {registered_.begin(), registered_.end()}});
+}
+
+// False: the server has hung up.
+bool sim_link::authenticate(const add_auth_request& a) {
+    if (const auto colon = a.credential.find(':'); a.scheme == "digest" && colon != std::string::npos) {
+        who_.push_back(digest_user(a.credential.substr(0, colon), a.credential.substr(colon + 1)));
+        return true;
+    }
+    attached_ = false;
+    requests_.clear();
+    armed_.clear();
+    outgoing_.emplace_back(auth_refused{});
+    return false;
 }
 
 void sim_link::catch_up(std::int64_t until) {
@@ -116,6 +143,8 @@ void sim_link::deliver() {
 void sim_link::apply() {
     packet p = std::move(requests_.front());
     requests_.pop_front();
+    if (const auto* a = std::get_if<asked>(&p); a && encoded_size(a->what) > ensemble_.max_request)
+        return drop(0, outgoing_.size());
     serve(std::move(p));
 }
 
@@ -137,6 +166,9 @@ void sim_link::drop(std::size_t applied, std::size_t delivered) {
 void sim_link::serve(packet p) {
     if (const auto* w = std::get_if<set_watches>(&p)) return restore(*w);
     if (auto* a = std::get_if<asked>(&p)) {
+        ++served_;
+        if (const auto* auth = std::get_if<add_auth_request>(&a->what); auth && !auth->known && !authenticate(*auth))
+            return;
         reply r = serve(a->what);
         outgoing_.emplace_back(answered{a->id, std::move(r), known_});
         return;
@@ -171,6 +203,7 @@ void sim_link::fire(const sim_change& c) {
     const std::int64_t czxid = c.node.stat.czxid;
     switch (c.what) {
         case sim_change::kind::data_set: fire(node_event::data_changed, c.path, czxid, {watch_kind::data}); return;
+        case sim_change::kind::acl_set: return;  // no watch tells of that
         case sim_change::kind::created: fire(node_event::created, c.path, czxid, {watch_kind::data}); break;
         case sim_change::kind::removed:
             fire(node_event::removed, c.path, czxid, {watch_kind::data, watch_kind::children});
@@ -190,7 +223,7 @@ reply sim_link::serve(const request& r) {
     reply result;
     if (ensemble_.puts_off()) result.code = zk_errc::throttled;
     if (result.code) return result;
-    if (!ensemble_.refused.empty() && is_refused(r, result)) return result;
+    if (!ensemble_.refused_.empty() && is_refused(r, result)) return result;
     if (writes(r)) return write(r);
     if (const auto* s = std::get_if<sync_request>(&r)) {
         catch_up(ensemble_.last_zxid());
@@ -226,12 +259,19 @@ reply sim_link::read(const request& r) {
     reply result;
     const std::string path = path_in(r);
     const sim_node* node = view_.find(path);
-    if (node) {
+    if (!node)
+        result.code = zk_errc::no_node;
+    else if (!permits(node->acl, needed_to_read(r), who_))
+        result.code = zk_errc::no_auth;
+    if (node && !result.code) {
         result.stat = node->stat;
         result.data = node->data;
-    } else {
-        result.code = zk_errc::no_node;
     }
+    if (std::holds_alternative<get_acl_request>(r)) {
+        if (!result.code) result.acl = as_shown(node->acl, permits(node->acl, permission::admin, who_));
+        return result;
+    }
+    if (result.code == zk_errc::no_auth) return result;
     if (const auto* c = std::get_if<children_request>(&r)) {
         result.children = view_.children(path);
         if (c->watch && node) armed_.insert({path, watch_kind::children});
@@ -249,20 +289,22 @@ reply sim_link::write(const request& r) {
     reply result;
     sim_txn txn = ensemble_.begin(server_session_);
     const auto one = [&](const multi_op& op) {
-        multi_result done = ensemble_.tree_.perform(op, txn);
+        const multi_result done = ensemble_.tree_.perform(op, txn, &who_);
         result.code = done.code;
         if (done.code) return;
         result.path = done.path;
         if (done.stat) result.stat = *done.stat;
     };
     if (const auto* m = std::get_if<multi_request>(&r))
-        result.code = ensemble_.tree_.perform(m->ops, txn, result.results);
+        result.code = ensemble_.tree_.perform(m->ops, txn, result.results, &who_);
     else if (const auto* c = std::get_if<create_request>(&r))
         one(*c);
     else if (const auto* s = std::get_if<set_request>(&r))
         one(*s);
     else if (const auto* d = std::get_if<remove_request>(&r))
         one(*d);
+    else if (const auto* a = std::get_if<set_acl_request>(&r))
+        result.code = ensemble_.tree_.set_acl(*a, txn, &who_).code;
     else
         result.code = zk_errc::unimplemented;
     ensemble_.commit(std::move(txn));

@@ -8,17 +8,6 @@ namespace zkasio::testing_detail {
 
 using namespace detail;
 
-namespace {
-
-// EphemeralType.TTL of the servers: the other bits of the "owner" are the time to live in milliseconds.
-constexpr auto ttl_owner = static_cast<std::int64_t>(0xff00'0000'0000'0000u);
-
-}  // namespace
-
-std::chrono::milliseconds sim_node::ttl() const noexcept {
-    return std::chrono::milliseconds(has_ttl(mode) ? stat.ephemeral_owner & ~ttl_owner : 0);
-}
-
 sim_tree::sim_tree() { nodes_.emplace("/", sim_node()); }
 
 const sim_node* sim_tree::find(const std::string& path) const {
@@ -41,21 +30,22 @@ std::vector<std::string> sim_tree::ephemerals_of(std::int64_t session) const {
     return paths;
 }
 
-multi_result sim_tree::perform(const multi_op& op, sim_txn& txn) {
-    if (const auto* c = std::get_if<create_request>(&op)) return create(*c, txn);
-    if (const auto* s = std::get_if<set_request>(&op)) return set(*s, txn);
-    if (const auto* r = std::get_if<remove_request>(&op)) return remove(*r, txn);
-    return check(std::get<check_op>(op));
+multi_result sim_tree::perform(const multi_op& op, sim_txn& txn, const identities* who) {
+    if (const auto* c = std::get_if<create_request>(&op)) return create(*c, txn, who);
+    if (const auto* s = std::get_if<set_request>(&op)) return set(*s, txn, who);
+    if (const auto* r = std::get_if<remove_request>(&op)) return remove(*r, txn, who);
+    return check(std::get<check_op>(op), who);
 }
 
-std::error_code sim_tree::perform(const std::vector<multi_op>& ops, sim_txn& txn, std::vector<multi_result>& results) {
+std::error_code sim_tree::perform(const std::vector<multi_op>& ops, sim_txn& txn, std::vector<multi_result>& results,
+                                  const identities* who) {
     const std::size_t changes_before = txn.changes.size();
     before_.clear();
     undoable_ = true;
     results.clear();
     std::error_code failed;
     for (auto op = ops.begin(); op != ops.end() && !failed; ++op) {
-        results.push_back(perform(*op, txn));
+        results.push_back(perform(*op, txn, who));
         failed = results.back().code;
     }
     undoable_ = false;
@@ -76,8 +66,9 @@ std::error_code sim_tree::perform(const std::vector<multi_op>& ops, sim_txn& txn
     return failed;
 }
 
-multi_result sim_tree::create(const create_request& r, sim_txn& txn) {
+multi_result sim_tree::create(const create_request& r, sim_txn& txn, const identities* who) {
     multi_result result;
+    const std::optional<acl> kept = who ? as_kept(r.acl, *who) : acl();
     const auto parent = nodes_.find(std::string(parent_path(r.path)));
     result.path = r.path;
     if (parent != nodes_.end() && is_sequential(r.mode)) {
@@ -85,33 +76,42 @@ multi_result sim_tree::create(const create_request& r, sim_txn& txn) {
         std::snprintf(number, sizeof number, "%010d", static_cast<std::int32_t>(parent->second.created_children));
         result.path += number;
     }
-    if (parent == nodes_.end())
+    // In the order in which a server looks.
+    if (!kept)
+        result.code = zk_errc::invalid_acl;
+    else if (parent == nodes_.end())
         result.code = zk_errc::no_node;
-    else if (is_ephemeral(parent->second.mode))
-        result.code = zk_errc::no_children_for_ephemerals;
+    else if (who && !permits(parent->second.acl, permission::create, *who))
+        result.code = zk_errc::no_auth;
     else if (nodes_.contains(result.path))
         result.code = zk_errc::node_exists;
+    else if (is_ephemeral(parent->second.mode))
+        result.code = zk_errc::no_children_for_ephemerals;
     if (result.code) return result;
 
     sim_node node;
     node.data = r.data;
+    node.acl = *kept;
     node.mode = r.mode;
     node.stat.czxid = node.stat.mzxid = node.stat.pzxid = txn.zxid;
-    node.stat.ctime = node.stat.mtime = txn.zxid;
+    node.stat.ctime = node.stat.mtime = txn.time;
     if (is_ephemeral(r.mode)) node.stat.ephemeral_owner = txn.session;
-    if (has_ttl(r.mode)) node.stat.ephemeral_owner = ttl_owner | r.ttl.count();
+    if (has_ttl(r.mode)) node.ttl = r.ttl;
     node.stat.data_length = static_cast<std::int32_t>(r.data.size());
     result.stat = node.stat;
     record(sim_change::kind::created, result.path, std::move(node), txn);
     return result;
 }
 
-multi_result sim_tree::set(const set_request& r, sim_txn& txn) {
-    multi_result result = check({r.path, r.version});
+multi_result sim_tree::set(const set_request& r, sim_txn& txn, const identities* who) {
+    multi_result result;
+    result.code = refusal(r.path, permission::write, who);
+    if (!result.code) result = check({r.path, r.version}, nullptr);
     if (result.code) return result;
     sim_node node = nodes_.at(r.path);
     node.data = r.data;
-    node.stat.mzxid = node.stat.mtime = txn.zxid;
+    node.stat.mzxid = txn.zxid;
+    node.stat.mtime = txn.time;
     ++node.stat.version;
     node.stat.data_length = static_cast<std::int32_t>(r.data.size());
     result.stat = node.stat;
@@ -119,18 +119,53 @@ multi_result sim_tree::set(const set_request& r, sim_txn& txn) {
     return result;
 }
 
-multi_result sim_tree::remove(const remove_request& r, sim_txn& txn) {
-    multi_result result = check({r.path, r.version});
+multi_result sim_tree::remove(const remove_request& r, sim_txn& txn, const identities* who) {
+    multi_result result;
+    if (find(r.path)) result.code = refusal(std::string(parent_path(r.path)), permission::remove, who);
+    if (!result.code) result = check({r.path, r.version}, nullptr);
     if (!result.code && nodes_.at(r.path).stat.num_children > 0) result.code = zk_errc::not_empty;
     if (!result.code) record(sim_change::kind::removed, r.path, nodes_.at(r.path), txn);
     return result;
 }
 
-multi_result sim_tree::check(const check_op& r) const {
+multi_result sim_tree::set_acl(const set_acl_request& r, sim_txn& txn, const identities* who) {
+    multi_result result;
+    const std::optional<acl> kept = who ? as_kept(r.acl, *who) : r.acl;
+    result.code = kept ? refusal(r.path, permission::admin, who) : zk_errc::invalid_acl;
+    if (!result.code && r.version != any_version && r.version != nodes_.at(r.path).stat.aversion)
+        result.code = zk_errc::bad_version;
+    if (result.code) return result;
+    change_acl(r.path, *kept, txn);
+    result.stat = nodes_.at(r.path).stat;
+    return result;
+}
+
+void sim_tree::touch_acls(const std::string& path, sim_txn& txn) {
+    if (find(path)) change_acl(path, nodes_.at(path).acl, txn);
+    for (const std::string& name : children(path)) touch_acls(join_path(path, name), txn);
+}
+
+void sim_tree::change_acl(const std::string& path, zkasio::acl kept, sim_txn& txn) {
+    sim_node node = nodes_.at(path);
+    node.acl = std::move(kept);
+    ++node.stat.aversion;
+    record(sim_change::kind::acl_set, path, std::move(node), txn);
+}
+
+std::error_code sim_tree::refusal(const std::string& path, permission wanted, const identities* who) const {
+    const sim_node* node = find(path);
+    if (!node) return zk_errc::no_node;
+    if (who && !permits(node->acl, wanted, *who)) return zk_errc::no_auth;
+    return {};
+}
+
+multi_result sim_tree::check(const check_op& r, const identities* who) const {
     multi_result result;
     const sim_node* node = find(r.path);
     if (!node)
         result.code = zk_errc::no_node;
+    else if (who && !permits(node->acl, permission::read, *who))
+        result.code = zk_errc::no_auth;
     else if (r.version != any_version && r.version != node->stat.version)
         result.code = zk_errc::bad_version;
     return result;
@@ -161,6 +196,12 @@ void sim_tree::apply(const sim_change& c, std::int64_t zxid) {
             node.stat.mtime = c.node.stat.mtime;
             node.stat.version = c.node.stat.version;
             node.stat.data_length = c.node.stat.data_length;
+            return;
+        }
+        case sim_change::kind::acl_set: {
+            sim_node& node = nodes_.at(c.path);
+            node.acl = c.node.acl;
+            node.stat.aversion = c.node.stat.aversion;
         }
     }
 }

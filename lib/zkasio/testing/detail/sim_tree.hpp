@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/detail/backend.hpp>
+#include <zkasio/testing/detail/sim_acl.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -16,10 +17,11 @@ namespace zkasio::testing_detail {
 struct sim_node {
     std::string data;
     node_stat stat;
+    zkasio::acl acl;  ///< none: everybody may do everything
     create_mode mode = create_mode::persistent;
     std::uint32_t created_children = 0;  ///< of which the next sequence number is made; removals do not count
 
-    std::chrono::milliseconds ttl() const noexcept;  ///< 0: it has no time to live
+    std::chrono::milliseconds ttl{0};  ///< 0: it has no time to live. No stat tells: its owner is 0
 };
 
 /// One change of one node.
@@ -28,6 +30,7 @@ struct sim_change {
         created,
         removed,
         data_set,
+        acl_set,
     };
     kind what;
     std::string path;
@@ -37,6 +40,7 @@ struct sim_change {
 /// A transaction as it is committed: what every server applies. Without changes: it failed, or only checked.
 struct sim_txn {
     std::int64_t zxid = 0;
+    std::int64_t time = 0;     ///< node_stat::ctime and mtime of what it writes
     std::int64_t session = 0;  ///< who asked for it; 0: an operator, or the servers themselves
     bool ends_session = false;
     std::vector<sim_change> changes;
@@ -53,10 +57,14 @@ public:
     std::vector<std::string> ephemerals_of(std::int64_t session) const;
 
     /// Decides, applies, and adds what it did to `txn`.
-    detail::multi_result perform(const detail::multi_op& op, sim_txn& txn);
+    /// @param who null: an operator, whom no ACL refuses anything
+    detail::multi_result perform(const detail::multi_op& op, sim_txn& txn, const identities* who = nullptr);
     /// All of them or none. The code is that of the step that failed.
     std::error_code perform(const std::vector<detail::multi_op>& ops, sim_txn& txn,
-                            std::vector<detail::multi_result>& results);
+                            std::vector<detail::multi_result>& results, const identities* who = nullptr);
+    detail::multi_result set_acl(const detail::set_acl_request& r, sim_txn& txn, const identities* who);
+    /// As if the ACL of this node, and of those below it, had changed.
+    void touch_acls(const std::string& path, sim_txn& txn);
 
     /// What another tree did.
     void apply(const sim_change& c, std::int64_t zxid);
@@ -65,10 +73,12 @@ public:
     void set_next_sequence(const std::string& path, std::int32_t next);
 
 private:
-    detail::multi_result create(const detail::create_request& r, sim_txn& txn);
-    detail::multi_result set(const detail::set_request& r, sim_txn& txn);
-    detail::multi_result remove(const detail::remove_request& r, sim_txn& txn);
-    detail::multi_result check(const detail::check_op& r) const;
+    detail::multi_result create(const detail::create_request& r, sim_txn& txn, const identities* who);
+    detail::multi_result set(const detail::set_request& r, sim_txn& txn, const identities* who);
+    detail::multi_result remove(const detail::remove_request& r, sim_txn& txn, const identities* who);
+    detail::multi_result check(const detail::check_op& r, const identities* who) const;
+    std::error_code refusal(const std::string& path, permission wanted, const identities* who) const;
+    void change_acl(const std::string& path, zkasio::acl kept, sim_txn& txn);
     void parent_changed(const std::string& path, std::int64_t zxid, bool created);
     void record(sim_change::kind what, const std::string& path, sim_node node, sim_txn& txn);
     void keep(const std::string& path);

@@ -1,0 +1,178 @@
+// What a fake_ensemble does as a server does. That it does so in all that zkasio needs is shown by the integration
+// tests, which run against both.
+
+#include "support/catch.hpp"
+#include "support/test_client.hpp"
+
+#include <zkasio/error.hpp>
+#include <zkasio/operations.hpp>
+#include <zkasio/session.hpp>
+#include <zkasio/testing/fake_ensemble.hpp>
+
+#include <asio/steady_timer.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+using namespace zkasio;
+using namespace std::chrono_literals;
+using test::code_of;
+using testing::fake_ensemble;
+
+namespace {
+
+client_options lasting(std::chrono::milliseconds session_timeout) {
+    return client_options("zk1").session_timeout(session_timeout);
+}
+
+asio::awaitable<std::chrono::milliseconds> granted(client zk) {
+    const session s = co_await zk.current_session();
+    co_return s.timeout();
+}
+
+}  // namespace
+
+TEST_CASE("fake ensemble: session timeouts are granted within bounds", "[testing]") {
+    fake_ensemble ensemble;
+    const client brief = ensemble.client(lasting(100ms)), usual = ensemble.client(lasting(10s)),
+                 long_one = ensemble.client(lasting(1h));
+    CHECK(ensemble.run(granted(brief)) == 4s);
+    CHECK(ensemble.run(granted(usual)) == 10s);
+    CHECK(ensemble.run(granted(long_one)) == 40s);
+    ensemble.session_timeouts(1s, 10s);
+    CHECK(ensemble.run(granted(ensemble.client(lasting(100ms)))) == 1s);
+    CHECK(ensemble.run(granted(ensemble.client(lasting(1h)))) == 10s);
+    CHECK_THROWS_AS(ensemble.session_timeouts(0ms, 1s), error);
+    CHECK_THROWS_AS(ensemble.session_timeouts(2s, 1s), error);
+}
+
+TEST_CASE("fake ensemble: silence lasts for two thirds of the session timeout that was granted", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(lasting(1h));
+    ensemble.run(zk.connected());
+    ensemble.silence(zk);
+    ensemble.run_for(26s);
+    CHECK(ensemble.is_connected(zk));
+    ensemble.run_for(1s);
+    CHECK_FALSE(ensemble.is_connected(zk));
+    ensemble.run_for(14s);
+    CHECK(ensemble.sessions() == 0);
+}
+
+TEST_CASE("fake ensemble: a request that is too large ends the connection, and is not carried out", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client();
+    ensemble.run(zk.create("/large", std::string(1'000'000, 'x')));
+    ensemble.max_request(2000);
+    ensemble.run(zk.set("/large", std::string(1000, 'y')));
+    const std::error_code code = ensemble.run(code_of(zk.set("/large", std::string(3000, 'z'))));
+    CHECK(code == condition::outcome_unknown);
+    CHECK(ensemble.data("/large") == std::string(1000, 'y'));
+    ensemble.run(zk.connected());
+    CHECK(ensemble.sessions() == 1);
+}
+
+TEST_CASE("fake ensemble: nodes that are refused for want of permission have another ACL by then", "[testing]") {
+    fake_ensemble ensemble;
+    ensemble.create("/a/b");
+    ensemble.create("/c");
+    const auto versions = [&] {
+        return std::pair(ensemble.stat("/a")->aversion, ensemble.stat("/a/b")->aversion);
+    };
+    ensemble.refuse("/a", zk_errc::no_auth);
+    CHECK(versions() == std::pair(1, 1));
+    ensemble.refuse("/a", zk_errc::no_auth);  // as it was
+    CHECK(versions() == std::pair(1, 1));
+    ensemble.accept("/a");
+    ensemble.accept("/a");
+    CHECK(versions() == std::pair(2, 2));
+    ensemble.refuse("/a", zk_errc::throttled);  // not for its ACL
+    ensemble.accept("/a");
+    CHECK(versions() == std::pair(2, 2));
+    CHECK(ensemble.stat("/c")->aversion == 0);
+}
+
+TEST_CASE("fake ensemble: ACLs say who may do what", "[testing]") {
+    fake_ensemble ensemble;
+    const client owner = ensemble.client(), other = ensemble.client();
+    auto body = [&]() -> asio::awaitable<void> {
+        create_options hers;
+        hers.acl(creator_all_acl());
+        const std::error_code nobody = co_await code_of(owner.create("/n", "", hers));
+        CHECK(nobody == zk_errc::invalid_acl);  // it has not said who it is
+        co_await owner.add_auth("digest", "ann:secret");
+        co_await owner.create("/n", "x", hers);
+        const std::error_code read = co_await code_of(other.get("/n")), written = co_await code_of(other.set("/n", "")),
+                              listed = co_await code_of(other.children("/n")),
+                              created = co_await code_of(other.create("/n/c")),
+                              shown = co_await code_of(other.get_acl("/n")),
+                              changed = co_await code_of(other.set_acl("/n", open_acl()));
+        CHECK(read == zk_errc::no_auth);
+        CHECK(written == zk_errc::no_auth);
+        CHECK(listed == zk_errc::no_auth);
+        CHECK(created == zk_errc::no_auth);
+        CHECK(shown == zk_errc::no_auth);
+        CHECK(changed == zk_errc::no_auth);
+        const auto there = co_await other.exists("/n");  // everybody may ask that
+        CHECK(there);
+        co_await owner.create("/n/c");
+        const std::error_code removed = co_await code_of(other.remove("/n/c"));  // what counts is the parent
+        CHECK(removed == zk_errc::no_auth);
+
+        acl entries = read_only_acl();
+        entries.emplace_back(permission::all, digest_user("ann", "secret"));
+        co_await owner.set_acl("/n", entries);
+        const auto without_secrets = co_await other.get_acl("/n");
+        CHECK(without_secrets.acl[1].who() == acl_id("digest", "ann:x"));
+        const auto whole = co_await owner.get_acl("/n");
+        CHECK(whole.acl == entries);
+        CHECK(whole.stat.aversion == 1);
+        const node_data now = co_await other.get("/n");
+        CHECK(now.data == "x");
+    };
+    ensemble.run(body());
+}
+
+TEST_CASE("fake ensemble: a session goes with the client that takes it over", "[testing]") {
+    fake_ensemble ensemble;
+    const client first = ensemble.client();
+    const session_credentials mine = ensemble.run(first.credentials());
+    const client heir = ensemble.client(client_options("zk1").resume(mine));
+    ensemble.hold_down(first);
+    ensemble.run(heir.connected());
+    CHECK(ensemble.session_id(heir) == mine.id());
+    CHECK(ensemble.sessions() == 1);
+    const client thief = ensemble.client(client_options("zk1").resume({mine.id(), "fedcba9876543210"}));
+    ensemble.run(thief.connected());
+    CHECK(ensemble.session_id(thief) != mine.id());
+}
+
+TEST_CASE("fake ensemble: which nodes are watched, and how much was asked", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client();
+    ensemble.run(zk.connected());
+    const std::size_t before = ensemble.requests(zk);
+    ensemble.create("/b");
+    auto b = ensemble.run(zk.children_and_watch("/b"));
+    auto a = ensemble.run(zk.exists_and_watch("/a"));
+    CHECK(ensemble.requests(zk) == before + 2);
+    CHECK(ensemble.watched_paths() == std::vector<std::string>{"/a", "/b"});
+}
+
+TEST_CASE("fake ensemble: it runs dry when nothing is left, or says what is", "[testing]") {
+    fake_ensemble ensemble;
+    std::optional<client> zk(ensemble.client());
+    ensemble.run(zk->connected());
+    CHECK_THROWS_AS(ensemble.run_dry(10s), std::runtime_error);
+    zk.reset();
+    ensemble.run_dry(10s);
+    CHECK(ensemble.sessions() == 0);
+    bool fired = false;
+    asio::steady_timer timer(ensemble.context(), 1h);
+    timer.async_wait([&](std::error_code) { fired = true; });
+    ensemble.run_dry(2h);
+    CHECK(fired);
+}
