@@ -90,7 +90,8 @@ public:
     /// checked, against the timeout that was granted: T below two ticks is logged, and leases are short; a tick that is
     /// too short for the least timeout of the servers is logged and not used.
     client_options& tick(duration d) { tick_ = d; return *this; }
-    /// How long an operation waits for a connection before it fails with errc::not_connected (15 s).
+    /// How long an operation waits for a connection before it fails with errc::not_connected (15 s). What waits for
+    /// something else (a lock, a leader, a value) waits through an outage as long as the session lives.
     client_options& connection_timeout(duration d) { connection_timeout_ = d; return *this; }
     /// How long `close()` waits for the answers that are under way and for the server's goodbye, each (1 s).
     client_options& close_timeout(duration d) { close_timeout_ = d; return *this; }

@@ -30,4 +30,27 @@ struct boot_clock {
     }
 };
 
+/// A duration that a caller gives, in whatever unit: `10s`, `std::chrono::milliseconds::max()`. One that is too long
+/// for nanoseconds is the longest there is, boot_clock::duration::max().
+class any_duration {
+public:
+    template <class Rep, class Period>
+    constexpr any_duration(std::chrono::duration<Rep, Period> d) noexcept  // implicit: `timeout(10s, ...)`
+        : value_(converted(d)) {}
+    constexpr operator std::chrono::nanoseconds() const noexcept { return value_; }
+
+private:
+    template <class Rep, class Period>
+    static constexpr std::chrono::nanoseconds converted(std::chrono::duration<Rep, Period> d) noexcept {
+        using std::chrono::nanoseconds;
+        constexpr std::chrono::duration<double> longest = nanoseconds::max();
+        const std::chrono::duration<double> seconds = d;
+        if (seconds >= longest) return nanoseconds::max();
+        if (seconds <= -longest) return nanoseconds::min();
+        return std::chrono::duration_cast<nanoseconds>(d);
+    }
+
+    std::chrono::nanoseconds value_;
+};
+
 }  // namespace zkasio

@@ -25,8 +25,13 @@ using namespace detail;
 
 void operations::impl::prepare(const operations& on, command& c, std::string_view operation, std::size_t checks) {
     if (!on.core_) there(on.core_, operation_name(c.what), path_of(c.what));
-    c.pinned = on.session_;
+    bind(on, c);
     validate(c.what, on.core_->chroot_length(), operation, checks);
+}
+
+void operations::impl::bind(const operations& on, command& c) {
+    c.pinned = on.session_;
+    c.patient = on.patient_;
 }
 
 command operations::impl::prepared(const operations& on, request what) {
@@ -42,12 +47,19 @@ bool is_to_be_repeated(const reply& r) {
     return r.asked && !is_write(*r.asked) && r.code == condition::retryable && r.code != errc::not_connected;
 }
 
+// Nothing: it is time to give up.
+std::optional<retry_policy::duration> pause_before(const retry_policy& policy, bool patient, int attempt,
+                                                   boot_clock::time_point began) {
+    if (patient) return policy.pause(attempt, jitter());
+    const auto elapsed = std::chrono::duration_cast<retry_policy::duration>(boot_clock::now() - began);
+    return policy.pause_before(attempt, elapsed, jitter());
+}
+
 // Asks again, as long as the connection is lost under it and the client's retry policy agrees.
-asio::awaitable<reply> repeated(core_ptr core, session_record_ptr pinned, watch_ptr w, std::error_code expected,
-                                reply r, boot_clock::time_point began) {
+asio::awaitable<reply> repeated(core_ptr core, session_record_ptr pinned, bool patient, watch_ptr w,
+                                std::error_code expected, reply r, boot_clock::time_point began) {
     for (int attempt = 0; is_to_be_repeated(r); ++attempt) {
-        const auto elapsed = std::chrono::duration_cast<retry_policy::duration>(boot_clock::now() - began);
-        const auto pause = core->options().retry().pause_before(attempt, elapsed, jitter());
+        const auto pause = pause_before(core->options().retry(), patient, attempt, began);
         if (!pause) break;
         asio::steady_timer timer(co_await asio::this_coro::executor);
         timer.expires_after(*pause);
@@ -59,6 +71,7 @@ asio::awaitable<reply> repeated(core_ptr core, session_record_ptr pinned, watch_
         }
         command again(std::move(*r.asked));
         again.pinned = pinned;
+        again.patient = patient;
         again.watch = w;
         again.expected = expected;
         again.again = true;
@@ -85,7 +98,8 @@ asio::awaitable<Result> operations::impl::answer(operations on, command c, Taken
     const std::error_code expected = c.expected;
     reply r;
     co_await perform(on.core_, c, r);
-    if (is_to_be_repeated(r)) r = co_await repeated(on.core_, on.session_, w, expected, std::move(r), began);
+    if (is_to_be_repeated(r))
+        r = co_await repeated(on.core_, on.session_, on.patient_, w, expected, std::move(r), began);
     if (!expected || r.code != expected) throw_if_failed(r);
     if constexpr (watches) {
         Result result{take(std::move(r)), access::make<watch>(on.core_, w)};

@@ -55,8 +55,8 @@ struct session_record;
 /// *Cancellation*: ends the wait at once with asio::error::operation_aborted. What was sent may still be applied, see
 /// `error::outcome_unknown()`.
 ///
-/// Paths follow path_problem(). Nodes below /zookeeper belong to the server and are not created, set or removed. A
-/// request (path, data and ACL together) is at most 1 MiB - 1 KiB long, a server's limit.
+/// Paths follow path_problem(). No node below /zookeeper is created, set or removed, but those of quotas, below
+/// /zookeeper/quota. A request (path, data and ACL together) is at most 1 MiB - 1 KiB long, a server's limit.
 class ZKASIO_EXPORT operations {
 public:
     static constexpr std::size_t max_request = 1024 * 1024 - 1024;  ///< bytes
@@ -183,6 +183,7 @@ protected:
 
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<detail::session_record> session_;  // null: whichever is current
+    bool patient_ = false;                             // see session::patient()
 
 private:
     struct impl;

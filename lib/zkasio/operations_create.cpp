@@ -50,7 +50,7 @@ asio::awaitable<created> operations::impl::create(operations on, std::string pat
         }
         co_await create_parents(on, path, options);
         c.what = std::move(*r.asked);
-        c.pinned = on.session_;
+        bind(on, c);
     }
 }
 
@@ -64,7 +64,7 @@ asio::awaitable<void> operations::impl::create_parents(operations on, std::strin
         command c;
         c.what = create_request{
             missing[i], {}, options.acl(), containers ? create_mode::container : create_mode::persistent};
-        c.pinned = on.session_;
+        bind(on, c);
         reply r;
         co_await perform(on.core_, c, r);
         if (r.code == zk_errc::no_node && i + 1 < missing.size()) {

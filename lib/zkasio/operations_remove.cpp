@@ -90,7 +90,7 @@ asio::awaitable<std::vector<std::string>> operations::impl::remove_together(oper
         for (std::size_t steps = 0; !paths.empty() && steps < window; steps += under_way.back().first.ops.size()) {
             multi_request m = take_last(paths);
             command c(m);
-            c.pinned = on.session_;
+            bind(on, c);
             under_way.emplace_back(std::move(m), start(on, std::move(c)));
         }
         for (const auto& [asked, answer] : under_way) {
@@ -112,7 +112,7 @@ asio::awaitable<bool> operations::impl::remove_singly(operations on, std::vector
         for (; !paths.empty() && under_way.size() < window; paths.pop_back()) {
             command c;
             c.what = remove_request{paths.back(), any_version};
-            c.pinned = on.session_;
+            bind(on, c);
             under_way.emplace_back(paths.back(), start(on, std::move(c), request_table::repeat::until_certain));
         }
         for (const auto& [path, asked] : under_way) {

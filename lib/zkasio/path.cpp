@@ -54,6 +54,10 @@ std::string path_problem(std::string_view path) {
     return {};
 }
 
+bool belongs_to_servers(std::string_view path) noexcept {
+    return path == "/zookeeper" || path.starts_with("/zookeeper/");
+}
+
 std::string_view parent_path(std::string_view path) noexcept {
     const std::size_t slash = path.rfind('/');
     if (slash == std::string_view::npos || path.size() == 1) return {};

@@ -12,6 +12,9 @@ namespace zkasio {
 /// private-use or U+FFF0..U+FFFF characters; and it has to be UTF-8.
 ZKASIO_EXPORT std::string path_problem(std::string_view path);
 
+/// The node, or one above it, is /zookeeper: it belongs to the servers. @param path without a chroot.
+ZKASIO_EXPORT bool belongs_to_servers(std::string_view path) noexcept;
+
 /// "/a/b" -> "/a"; "/a" -> "/"; "/" -> "".
 ZKASIO_EXPORT std::string_view parent_path(std::string_view path) noexcept;
 

@@ -1,5 +1,7 @@
 #include <zkasio/retry_policy.hpp>
 
+#include <zkasio/error.hpp>
+
 #include <algorithm>
 #include <limits>
 
@@ -8,8 +10,19 @@ namespace {
 
 constexpr int no_limit = std::numeric_limits<int>::max();
 constexpr auto for_ever = retry_policy::duration::max();
+constexpr retry_policy::duration shortest{1}, longest = std::chrono::hours(24);
 
 }  // namespace
+
+retry_policy::retry_policy(duration base, duration cap, int attempts, duration limit, bool jitter)
+    : base_(std::clamp(base, shortest, longest)),
+      cap_(std::clamp(cap, shortest, longest)),
+      attempts_(attempts),
+      limit_(limit),
+      jitter_(jitter) {
+    if (std::min({base, cap, limit}) < duration::zero() || attempts < 0)
+        throw error(errc::invalid_argument, "retry_policy", {}, "pauses, limits and numbers are not negative");
+}
 
 retry_policy retry_policy::exponential(duration base, duration cap, int attempts) {
     return {base, cap, attempts, for_ever, true};
@@ -31,7 +44,7 @@ retry_policy::duration retry_policy::pause(int attempt, double random) const {
     const double doubled = static_cast<double>(base_.count()) * static_cast<double>(1ull << std::min(attempt, 40));
     const double capped = std::min(doubled, static_cast<double>(cap_.count()));
     const double factor = jitter_ ? 0.5 + random : 1.0;
-    return duration(static_cast<duration::rep>(capped * factor));
+    return std::clamp(duration(static_cast<duration::rep>(capped * factor)), shortest, longest);
 }
 
 }  // namespace zkasio

@@ -9,6 +9,9 @@ namespace zkasio {
 
 /// When to try again after a lost connection. Operations that only read are retried by the client's policy;
 /// writes never are, because their outcome is unknown.
+///
+/// A pause is from 1 ms to a day long: a shorter or a longer one counts as that. Negative durations and numbers are
+/// refused with errc::invalid_argument.
 class ZKASIO_EXPORT retry_policy {
 public:
     using duration = std::chrono::milliseconds;
@@ -32,8 +35,7 @@ public:
     duration pause(int attempt, double random) const;
 
 private:
-    retry_policy(duration base, duration cap, int attempts, duration limit, bool jitter)
-        : base_(base), cap_(cap), attempts_(attempts), limit_(limit), jitter_(jitter) {}
+    retry_policy(duration base, duration cap, int attempts, duration limit, bool jitter);
 
     duration base_, cap_;
     int attempts_;

@@ -211,6 +211,12 @@ session_hold session::hold_all(const std::vector<std::reference_wrapper<const se
 
 asio::any_io_executor session::get_executor() const { return detail::there(core_, "get_executor")->strand(); }
 
+session session::patient() const {
+    session same = *this;
+    same.patient_ = true;
+    return same;
+}
+
 std::shared_ptr<session_local> session::local(const std::string& key,
                                             const std::function<std::shared_ptr<session_local>()>& make) const {
     detail::there(core_, "local");

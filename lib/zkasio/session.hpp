@@ -128,6 +128,14 @@ public:
     /// The client's strand.
     asio::any_io_executor get_executor() const;
 
+    /// The same session, for the requests of a wait: an outage that the session survives does not end the wait. A
+    /// request that was not sent waits for a connection as long as the session lives, instead of
+    /// client_options::connection_timeout. A request that only reads is repeated whenever it fails with
+    /// condition::retryable, after the pauses of retry_policy::pause(). A write still fails with condition::retryable
+    /// (its outcome is unknown, or the server has too much to do), and so does a request of start_...(): see
+    /// retry_until_certain(). Before the first connection of the session, requests wait as those of any operation.
+    session patient() const;
+
     /// What goes by the name `key` in this session; made by `make`, which does not call this, when there is none. On
     /// the strand only.
     std::shared_ptr<session_local> local(const std::string& key,

@@ -58,8 +58,8 @@ asio::awaitable<T> end_within(Limit limit, asio::awaitable<T> operation) {
 /// @param limit from the moment on in which this is awaited. The operation is begun also when it is 0, and cancelled as
 /// soon as it waits; what is there by then counts. Time for which the machine is suspended does not count.
 template <class T>
-asio::awaitable<T> timeout(std::chrono::nanoseconds limit, asio::awaitable<T> operation) {
-    return detail::end_within(limit, std::move(operation));
+asio::awaitable<T> timeout(any_duration limit, asio::awaitable<T> operation) {
+    return detail::end_within(std::chrono::nanoseconds(limit), std::move(operation));
 }
 
 /// The same with a point in time, which may have passed, as a limit of 0.

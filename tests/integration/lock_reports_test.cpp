@@ -203,7 +203,7 @@ TEST_CASE("lock reports: every kind of lock counts what it grants and what it ta
             CHECK(zk.stats().locks.held == 3);
         }
         all = co_await settled(zk);
-        CHECK(all.granted == 6 + 3 + 2);  // two turns to take permits are locks themselves
+        CHECK(all.granted == 6 + 3);
         CHECK(all.held == 0);
         CHECK(all.lost_by(loss_reason::none) == all.granted);
     };

@@ -1,6 +1,8 @@
+#include "unit/error_of.hpp"
 #include "unit/refuses.hpp"
 #include "unit/rig.hpp"
 
+#include <zkasio/election/leader_election.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
@@ -48,6 +50,8 @@ TEST_CASE("what is wrong with the arguments of an operation is told through the 
         co_await refuses("try_acquire_for", unfair_mutex(zk, "/u").try_acquire_for(-1ns));
         co_await refuses("try_acquire_for", multi_mutex(zk).add(mutex(zk, "/m")).try_acquire_for(-1ns));
         co_await refuses("acquire", semaphore(zk, "/s", permits::fixed(2)).acquire(3));
+        co_await refuses("acquire", semaphore(zk, "/s", permits::counted_by("/count")).acquire(10'001));
+        co_await refuses("acquire", semaphore(zk, "/s", permits::fixed(1'000'000)).acquire(10'001));
         co_await refuses("acquire_each", semaphore(zk, "/s", permits::fixed(2)).acquire_each(0));
         co_await refuses("acquire", multi_mutex(zk).acquire());
     };
@@ -70,4 +74,36 @@ TEST_CASE("an owner is refused by locks that know none, with words", "[arguments
                                        "acquire /m: invalid argument (the owner of a lock is given to add())"});
     };
     r.run(body);
+}
+
+namespace {
+
+template <class Lock, class... Args>
+std::error_code refusal_of(const client& zk, const std::string& path, Args... args) {
+    const auto e = error_of([&] { Lock(zk, path, args...); });
+    return e ? e->code() : std::error_code();
+}
+
+std::vector<std::error_code> refusals(const client& zk, const std::string& path) {
+    return {refusal_of<mutex>(zk, path), refusal_of<shared_mutex>(zk, path), refusal_of<unfair_mutex>(zk, path),
+            refusal_of<semaphore>(zk, path, permits::fixed(1)), refusal_of<leader_election>(zk, path)};
+}
+
+}  // namespace
+
+TEST_CASE("a lock below /zookeeper is refused when it is named, except behind a chroot", "[arguments]") {
+    rig r;
+    rig elsewhere(rig::quick().servers("10.0.0.1:2181/app"));
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        for (const std::string path : {"/zookeeper", "/zookeeper/quota/lock"})
+            for (const std::error_code code : refusals(zk, path)) CHECK(code == errc::invalid_path);
+        for (const std::error_code code : refusals(zk, "/zookeepers")) CHECK(code == std::error_code());
+        co_return;
+    };
+    r.run(body);
+    auto behind_chroot = [&](client zk) -> asio::awaitable<void> {
+        for (const std::error_code code : refusals(zk, "/zookeeper/lock")) CHECK(code == std::error_code());
+        co_return;
+    };
+    elsewhere.run(behind_chroot);
 }

@@ -51,7 +51,7 @@ TEST_CASE("what is asked of a lock after the client was closed names the lock", 
         said.push_back(co_await message_of(u.acquire()));
         said.push_back(co_await message_of(both.acquire()));
         CHECK(said == std::vector<std::string>{"acquire /m: client closed", "acquire /rw: client closed",
-                                               "acquire /s/locks: client closed", "acquire /u: client closed",
+                                               "acquire /s: client closed", "acquire /u: client closed",
                                                "acquire /m,/m2: client closed"});
         const std::string timed = co_await message_of(m.try_acquire_for(1h));
         CHECK(timed == "try_acquire_for /m: client closed");

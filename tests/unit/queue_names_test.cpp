@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace zkasio;
@@ -38,6 +39,24 @@ texts in_order(const queue_names& n, texts list) {
 }
 
 }  // namespace
+
+TEST_CASE("queue names: a marker of digits and dashes is told from the number behind it", "[queue]") {
+    for (const std::string marker : {"0", "7", "-", "--", "00", "-0", "1-"}) {
+        const queue_names names(name_scheme::custom("", marker), marker, "", "/locks/a");
+        for (const auto& [digits, sequence] :
+             std::vector<std::pair<std::string, std::int32_t>>{{"0000000000", 0},
+                                                               {"0000000007", 7},
+                                                               {"2147483647", highest},
+                                                               {"-000000001", -1},
+                                                               {"-1000000000", -1'000'000'000},
+                                                               {"-2147483648", lowest}}) {
+            const std::string name = names.prefix(names.new_id(), lock_kind::exclusive) + digits;
+            INFO(name);
+            CHECK(names.parse(name).sequence == sequence);
+            CHECK(names.digits(name) == digits);
+        }
+    }
+}
 
 TEST_CASE("queue names: sequence numbers", "[queue]") {
     const auto sequence = [](std::string_view name) { return sequence_of(name, "lock-"); };

@@ -1,5 +1,6 @@
 #include "support/catch.hpp"
 
+#include <zkasio/error.hpp>
 #include <zkasio/retry_policy.hpp>
 
 #include <chrono>
@@ -7,6 +8,7 @@
 
 using namespace zkasio;
 using namespace std::chrono_literals;
+using std::chrono::milliseconds;
 
 namespace {
 
@@ -85,4 +87,28 @@ TEST_CASE("retry: what is not given up pauses for ever, at most as long as the c
     CHECK(retry_policy::n_times(1, 7ms).pause(99, largest) == 7ms);
     CHECK(retry_policy::never().pause(0, middle) == 50ms);
     CHECK(retry_policy::never().pause(99, middle) == 2000ms);
+}
+
+TEST_CASE("retry: what is not given up pauses for 1 ms at least, and for a day at most", "[retry]") {
+    for (const double random : {smallest, middle, largest}) {
+        CHECK(retry_policy::forever(0ms, 0ms).pause(99, random) >= 1ms);
+        CHECK(retry_policy::exponential(1ms, 1ms).pause(0, random) >= 1ms);
+        CHECK(retry_policy::n_times(3, 0ms).pause(0, random) >= 1ms);
+        CHECK(retry_policy::n_times(3, 0ms).pause_before(0, 0ms, random) >= maybe(1ms));
+        CHECK(retry_policy::forever(1ms, milliseconds::max()).pause(1000, random) >= 12h);
+        CHECK(retry_policy::forever(1ms, milliseconds::max()).pause(1000, random) <= 24h);
+        CHECK(retry_policy::exponential(milliseconds::max(), milliseconds::max()).pause(0, random) <= 24h);
+        CHECK(retry_policy::n_times(1, milliseconds::max()).pause(0, random) == 24h);
+        CHECK(retry_policy::until_elapsed(milliseconds::max()).pause_before(0, 24h, random) > maybe(0ms));
+    }
+}
+
+TEST_CASE("retry: durations and numbers that are negative are refused", "[retry]") {
+    CHECK_THROWS_AS(retry_policy::exponential(-1ms), error);
+    CHECK_THROWS_AS(retry_policy::exponential(1ms, -1ms), error);
+    CHECK_THROWS_AS(retry_policy::exponential(1ms, 1ms, -1), error);
+    CHECK_THROWS_AS(retry_policy::until_elapsed(-1ms), error);
+    CHECK_THROWS_AS(retry_policy::n_times(-1), error);
+    CHECK_THROWS_AS(retry_policy::n_times(1, -1ms), error);
+    CHECK_THROWS_AS(retry_policy::forever(milliseconds::min()), error);
 }

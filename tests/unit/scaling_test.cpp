@@ -8,6 +8,7 @@
 #include <zkasio/locks/detail/lock_queue.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/path.hpp>
 
 #include <algorithm>
@@ -186,6 +187,34 @@ TEST_CASE("scaling: who waits and watches its position", "[scaling]") {
         return took;
     };
     check_scales(work, 1500);
+}
+
+TEST_CASE("scaling: who waits for an unfair_mutex", "[scaling]") {
+    const auto work = [](std::size_t n) {
+        rig r;
+        fake_tree tree;
+        tree.create_as("/lock", 77);
+        r.server.answer = [&](const request& q) { return tree(q); };
+        double took = 0;
+        auto body = [&](client zk) -> asio::awaitable<void> {
+            co_await zk.connected();
+            const unfair_mutex lock(zk, "/lock");
+            auto one = [&]() -> asio::awaitable<void> { co_await lock.acquire(); };
+            const double began = processor_seconds();
+            {
+                std::vector<running> all;
+                for (std::size_t i = 0; i < n; ++i) all.emplace_back(r.loop.executor(), one());
+                co_await r.server.until([&] { return r.server.watched("/lock"); });
+                co_await next_turns(r.server);
+                for (auto t = all.rbegin(); t != all.rend(); ++t) t->cancel();
+                for (const running& t : all) co_await t.end();
+            }
+            took = processor_seconds() - began;
+        };
+        r.run(body);
+        return took;
+    };
+    check_scales(work, 2500);
 }
 
 TEST_CASE("scaling: a reader comes to many who hold the lock", "[scaling]") {

@@ -130,3 +130,15 @@ TEST_CASE("server address: where it is, and what it is called", "[server_list]")
     CHECK(to_string(v6) == "[::1]:65535");
     CHECK(to_string(named) == "10.0.0.1:2182 (zk1.example)");
 }
+
+TEST_CASE("server list: a chroot is not below /zookeeper", "[server_list]") {
+    for (const std::string& text : {"zk1/zookeeper"s, "zk1/zookeeper/quota/app"s}) {
+        INFO(text);
+        const auto e = error_of([&] { parse_server_list(text, "client"); });
+        REQUIRE(e);
+        CHECK(e->code() == errc::invalid_argument);
+        CHECK(has(e->what(), "/zookeeper belongs to the server"));
+    }
+    CHECK(parse("zk1/zookeepers").chroot == "/zookeepers");
+    CHECK(parse("zk1/app/zookeeper").chroot == "/app/zookeeper");
+}

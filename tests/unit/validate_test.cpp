@@ -103,7 +103,7 @@ TEST_CASE("validate: the name that a sequential node will have counts", "[valida
 }
 
 TEST_CASE("validate: /zookeeper belongs to the server", "[validate]") {
-    for (const std::string path : {"/zookeeper", "/zookeeper/config", "/zookeeper/quota/a"}) {
+    for (const std::string path : {"/zookeeper", "/zookeeper/config", "/zookeeper/quota", "/zookeeper/quotas/a"}) {
         const std::vector<request> writes{
             creation(path),          set_request{path, ""},          remove_request{path},
             multi({creation(path)}), multi({set_request{path, ""}}), multi({remove_request{path}})};
@@ -121,6 +121,11 @@ TEST_CASE("validate: /zookeeper belongs to the server", "[validate]") {
     for (const std::string path : {"/zookeepers", "/zookeeper2/a", "/a/zookeeper", "/Zookeeper"})
         for (const request& r : requests_for(path)) CHECK(code_for(r) == std::error_code());
     CHECK(code_for(creation("/zookeeper/", create_mode::persistent_sequential)) == errc::invalid_path);
+}
+
+TEST_CASE("validate: nodes by which quotas are set may be written", "[validate]") {
+    const std::string path = "/zookeeper/quota/app/zookeeper_limits";
+    for (const request& r : requests_for(path)) CHECK(code_for(r) == std::error_code());
 }
 
 TEST_CASE("validate: the root is not removed", "[validate]") {

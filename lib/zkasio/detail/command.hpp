@@ -24,6 +24,7 @@ struct command {
     watch_ptr watch;
     std::error_code expected;  ///< a code that is no failure
     bool again = false;         ///< it was sent before, and has failed
+    bool patient = false;       ///< see session::patient()
     std::uint64_t connection = 0;  ///< of a node_feed: sent on this connection or not at all; 0: on any
 };
 

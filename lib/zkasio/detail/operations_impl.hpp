@@ -22,6 +22,8 @@ struct operations::impl {
     static void prepare(const operations& on, detail::command& c, std::string_view operation = {},
                         std::size_t checks = 0);
     static detail::command prepared(const operations& on, detail::request what);
+    /// The same for a request that is known to make sense.
+    static void bind(const operations& on, detail::command& c);
 
     /// Sends one request, and turns its reply into a result. One that only reads is sent again when the connection was
     /// lost under it.

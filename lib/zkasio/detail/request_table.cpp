@@ -15,6 +15,12 @@ send_queue::lane request_table::lane_of(const entry& e) noexcept {
     return e.sent != time_point{} ? send_queue::lane::again : send_queue::lane::normal;
 }
 
+// Whether it waits for a connection only as long as client_options::connection_timeout.
+bool request_table::may_expire(const entry& e) noexcept {
+    const bool for_session = e.patient && e.pinned && e.pinned->session_id.load() != 0;
+    return !e.until_certain && !e.internal && !for_session;
+}
+
 // ----------------------------------------------------------------------------------------------- asking for one
 
 void request_table::submit(op_id id, command&& c, request_receiver&& to) {
@@ -48,12 +54,11 @@ void request_table::wait_connected(op_id id, request_receiver to) {
 
 void request_table::enqueue(op_id id, entry& e) {
     if (const std::error_code refused = owner_.refusal(e.pinned.get())) return fail(id, refused);
-    const bool may_expire = !e.until_certain && !e.internal;
     queue_.push(lane_of(e), id);
     // Those that were cancelled while there was no connection.
     if (queue_.waiting() > 2 * entries_.size() + 1000)
         queue_.sweep([&](op_id other) { return !entries_.contains(other); });
-    if (!link_.connected() && may_expire) expiring_.push_back(id);
+    if (!link_.connected() && may_expire(e)) expiring_.push_back(id);
     owner_.request_waits();
 }
 
@@ -75,6 +80,7 @@ request_table::entry& request_table::insert(op_id id, time_point now, command&& 
     if (c.again) telemetry_.counters.repeated.add();
     e.what.emplace(std::move(c.what));
     e.pinned = std::move(c.pinned);
+    e.patient = c.patient;
     e.watch = std::move(c.watch);
     e.expected = c.expected;
     e.connection = c.connection;
@@ -354,7 +360,7 @@ void request_table::disconnected(time_point now) {
     expiring_.clear();
     queue_.for_each_normal([&](op_id id) {
         const auto it = entries_.find(id);
-        if (it == entries_.end() || it->second.until_certain || it->second.internal) return;
+        if (it == entries_.end() || !may_expire(it->second)) return;
         it->second.queued = std::max(it->second.queued, now);
         expiring_.push_back(id);
     });

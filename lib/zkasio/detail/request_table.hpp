@@ -158,9 +158,11 @@ private:
         bool issued = false, until_certain = false, abandoned = false, urgent = false;
         std::size_t bytes = 0;     // when it was sent: counted in issued_bytes_
         bool unconfirmed = false;  // counted in auth_list::unconfirmed
+        bool patient = false;      // see command
     };
     using entries = std::unordered_map<op_id, entry>;
     static send_queue::lane lane_of(const entry& e) noexcept;
+    static bool may_expire(const entry& e) noexcept;
 
     entry& insert(op_id id, time_point now);
     entry& insert(op_id id, time_point now, command&& c);

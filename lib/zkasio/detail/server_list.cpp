@@ -70,6 +70,8 @@ server_list parse_server_list(std::string_view text, std::string_view operation)
         }
         if (const std::string problem = path_problem(result.chroot); !problem.empty())
             throw error(errc::invalid_argument, operation, result.chroot, "chroot: " + problem);
+        if (belongs_to_servers(result.chroot))
+            throw error(errc::invalid_argument, operation, result.chroot, "chroot: /zookeeper belongs to the server");
     }
     std::string_view rest = result.text = text.substr(0, slash);
     for (;;) {

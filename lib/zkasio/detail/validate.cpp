@@ -88,7 +88,8 @@ public:
 
 private:
     void writable(std::string_view path) const {
-        if (!has_chroot_ && (path == "/zookeeper" || path.starts_with("/zookeeper/")))
+        // Quotas are set by writing nodes there.
+        if (!has_chroot_ && belongs_to_servers(path) && !path.starts_with("/zookeeper/quota/"))
             refuse(errc::invalid_path, path, "/zookeeper belongs to the server");
     }
     void version(std::int32_t v, std::string_view path) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <zkasio/clock.hpp>
 #include <zkasio/export.hpp>
 
 #include <chrono>
@@ -16,7 +17,7 @@ public:
     /// Once elected, do not resign before so much time has passed, even if the body ends earlier by itself: a body with
     /// nothing to do does not make the leadership go round all candidates in a flurry. None by default. A body that
     /// fails resigns at once, and so does one that is cancelled. Throws errc::invalid_argument when it is negative.
-    lead_options& minimum_tenure(std::chrono::nanoseconds t);
+    lead_options& minimum_tenure(any_duration t);
 
     bool requeues() const noexcept { return requeue_; }
     std::chrono::nanoseconds minimum_tenure() const noexcept { return minimum_tenure_; }

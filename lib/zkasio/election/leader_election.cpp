@@ -14,10 +14,11 @@
 
 namespace zkasio {
 
-lead_options& lead_options::minimum_tenure(std::chrono::nanoseconds t) {
-    if (t < std::chrono::nanoseconds::zero())
+lead_options& lead_options::minimum_tenure(any_duration t) {
+    const std::chrono::nanoseconds tenure = t;
+    if (tenure < std::chrono::nanoseconds::zero())
         throw error(errc::invalid_argument, "lead", {}, "a minimum tenure is not negative");
-    minimum_tenure_ = t;
+    minimum_tenure_ = tenure;
     return *this;
 }
 
@@ -88,7 +89,7 @@ asio::awaitable<std::optional<leadership>> leader_election::try_campaign(acquire
     });
 }
 
-asio::awaitable<std::optional<leadership>> leader_election::try_campaign_for(std::chrono::nanoseconds limit,
+asio::awaitable<std::optional<leadership>> leader_election::try_campaign_for(any_duration limit,
                                                                              acquire_options how) const {
     return elected_in_time(queue_, std::move(how), "try_campaign_for", [limit](const mutex& queue, acquire_options o) {
         return queue.try_acquire_for(limit, std::move(o));

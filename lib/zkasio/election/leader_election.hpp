@@ -62,7 +62,7 @@ public:
     /// As campaign(), but returns nothing instead of waiting for another candidate, see lockable::try_acquire(); or
     /// when the time is over, see lockable::try_acquire_for().
     asio::awaitable<std::optional<leadership>> try_campaign(acquire_options how = acquire_options()) const;
-    asio::awaitable<std::optional<leadership>> try_campaign_for(std::chrono::nanoseconds limit,
+    asio::awaitable<std::optional<leadership>> try_campaign_for(any_duration limit,
                                                                 acquire_options how = acquire_options()) const;
     asio::awaitable<std::optional<leadership>> try_campaign_until(boot_clock::time_point limit,
                                                                   acquire_options how = acquire_options()) const;

@@ -147,7 +147,7 @@ public:
     static revocation_policy ignore() { return revocation_policy(std::nullopt); }
     /// After this time, the body receives a terminal cancellation, and when it has ended by that, with_lock() throws
     /// errc::revoked; what the body has thrown is nested in it, as when a lock is lost, see lock_guard::run().
-    static revocation_policy cancel_after(std::chrono::nanoseconds grace) { return revocation_policy(grace); }
+    static revocation_policy cancel_after(any_duration grace) { return revocation_policy(grace); }
 
     const std::optional<std::chrono::nanoseconds>& grace() const noexcept { return grace_; }
 

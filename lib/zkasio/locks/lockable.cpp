@@ -47,7 +47,7 @@ asio::awaitable<std::optional<lock_guard>> lockable::try_acquire(acquire_options
     return attempts_over_sessions(std::move(how))(if_contended::give_up);
 }
 
-asio::awaitable<std::optional<lock_guard>> lockable::try_acquire_for(std::chrono::nanoseconds limit,
+asio::awaitable<std::optional<lock_guard>> lockable::try_acquire_for(any_duration limit,
                                                                      acquire_options how) const {
     return acquire_within(zk_, "try_acquire_for", path_, time_limit::after(limit),
                           attempts_over_sessions(how), how.survives_expiry() ? attempts(how) : nullptr);

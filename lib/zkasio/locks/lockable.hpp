@@ -37,8 +37,9 @@ class ZKASIO_EXPORT lockable {
 public:
     virtual ~lockable();
 
-    /// *Completes when* the lock is ours.
-    /// *Fails with* what operations fail with; errc::session_expired when the session ends while waiting, but see
+    /// *Completes when* the lock is ours. An outage that the session survives does not end the wait.
+    /// *Fails with* what operations fail with; errc::not_connected when there is no connection at first, for
+    /// client_options::connection_timeout; errc::session_expired when the session ends while waiting, but see
     /// acquire_options::survive_expiry(); errc::invalid_argument for an acquire_options::owner() where the kind of lock
     /// knows none; and what the kind of lock says.
     /// *Cancellation*: leaves no node and no watch behind, and nobody else waits for us.
@@ -46,8 +47,8 @@ public:
         return how.survives_expiry() ? acquire_over_sessions(std::move(how)) : wait_for_lock(std::move(how));
     }
 
-    /// As acquire(), but returns nothing instead of waiting for another contender. Like any operation it waits for a
-    /// connection, for up to client_options::connection_timeout; see try_acquire_for() for one that does not.
+    /// As acquire(), but returns nothing instead of waiting for another contender. It waits for a connection, as
+    /// acquire() does; see try_acquire_for() for one that does not.
     asio::awaitable<std::optional<lock_guard>> try_acquire(acquire_options how = acquire_options()) const;
 
     /// As acquire(), but returns nothing when the time is over: one limit for all, connecting included (if there was no
@@ -56,7 +57,7 @@ public:
     /// neither for another contender nor for a connection, and fails with errc::not_connected when there is none.
     /// *Fails with* errc::invalid_argument for a negative duration. The longest duration and the last time point there
     /// are mean: no limit.
-    asio::awaitable<std::optional<lock_guard>> try_acquire_for(std::chrono::nanoseconds limit,
+    asio::awaitable<std::optional<lock_guard>> try_acquire_for(any_duration limit,
                                                                acquire_options how = acquire_options()) const;
     asio::awaitable<std::optional<lock_guard>> try_acquire_until(boot_clock::time_point limit,
                                                                  acquire_options how = acquire_options()) const;

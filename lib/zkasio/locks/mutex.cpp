@@ -9,7 +9,7 @@ namespace zkasio {
 using namespace lock_detail;
 
 mutex::mutex(client zk, std::string path, mutex_options options) : lockable(std::move(zk), std::move(path)) {
-    check_directory("mutex", this->path());
+    check_directory("mutex", on(), this->path());
     queue_names names(options.names(), options.names().mutex_marker(), {}, this->path());
     spec_ = std::make_shared<const lock_spec>(this->path(), std::move(names), options.data(), options.acl(),
                                               options.names().directory_stays());

@@ -33,6 +33,8 @@ namespace {
 
 using permit_nodes = std::vector<owned_node>;
 
+constexpr int most_permits = 10'000;  // in one request: each is a node
+
 queue_names lock_names(const std::string& path) {
     return {name_scheme::curator(), "lock-", {}, join_path(path, "locks")};
 }
@@ -80,13 +82,18 @@ public:
         co_return count_;
     }
 
-    // Completes when the children or the limit have changed.
-    asio::awaitable<void> changed_or(const watch& children) {
+    // Completes when the children or the limit have changed. @param children null: only the limit.
+    asio::awaitable<void> changed_or(const watch* children) {
         if (max_.path().empty()) {
-            co_await children.changed();
+            co_await children->changed();
             co_return;
         }
-        std::function<asio::awaitable<void>()> body = [&]() -> asio::awaitable<void> { co_await children.changed(); };
+        if (!children) {
+            co_await changed_->wait();
+            fresh_ = false;
+            co_return;
+        }
+        std::function<asio::awaitable<void>()> body = [&]() -> asio::awaitable<void> { co_await children->changed(); };
         fresh_ = co_await changed_->run_until(std::move(body));
     }
 
@@ -129,7 +136,7 @@ asio::awaitable<std::optional<permit_nodes>> create_permits(session on, std::str
 
 // As changed_or(). False: an operator has deleted the node of our turn. Then somebody else is being served, too, and
 // each would wait for the leases of the other.
-asio::awaitable<bool> wait_in_turn(limit& most, const watch& children, const lock_claim& place) {
+asio::awaitable<bool> wait_in_turn(limit& most, const watch* children, const lock_claim& place) {
     const session_hold& turn = place.hold();
     if (turn.reason() == loss_reason::none) {
         std::function<asio::awaitable<void>()> wait = [&]() -> asio::awaitable<void> {
@@ -146,16 +153,10 @@ asio::awaitable<bool> wait_in_turn(limit& most, const watch& children, const loc
     }
     if (turn.reason() == loss_reason::node_deleted) co_return false;
     // A stall or a cut has ended the hold, not our turn: that ends with the node. Or this fails with what has happened.
-    std::optional<watched<std::optional<node_stat>>> node;
-    while (!node) {
-        try {
-            node.emplace(co_await place.on().exists_and_watch(place.paths().front()));
-        } catch (const error& e) {
-            if (e.code() != errc::not_connected) throw;  // it took its time, and whoever waits goes on waiting
-        }
-    }
-    if (!node->value) co_return false;
-    const auto watching = std::make_shared<watch>(std::move(node->changes));
+    const session on = place.on().patient();
+    watched<std::optional<node_stat>> node = co_await on.exists_and_watch(place.paths().front());
+    if (!node.value) co_return false;
+    const auto watching = std::make_shared<watch>(std::move(node.changes));
     const one_shot_event changed = fired_by(place.on(), watching);
     std::function<asio::awaitable<void>()> wait = [&]() -> asio::awaitable<void> {
         co_await most.changed_or(children);
@@ -185,6 +186,12 @@ asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::s
     limit most(on, max);
     back_off pauses = on.make_back_off();
     for (;;) {
+        // Without a node for so long: there may never be as many permits.
+        for (int permitted = co_await most.read(); permitted < n; permitted = co_await most.read()) {
+            if (when_contended == if_contended::give_up) co_return std::nullopt;
+            const bool in_turn = co_await wait_in_turn(most, nullptr, turn);
+            if (!in_turn) co_return std::nullopt;
+        }
         std::optional<permit_nodes> nodes = co_await create_permits(on, directory, options, n, pauses);
         if (!nodes) continue;
         for (;;) {
@@ -201,7 +208,7 @@ asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::s
             if (when_contended == if_contended::give_up) co_return std::nullopt;
             bool in_turn = true;
             std::function<asio::awaitable<void>()> wait = [&]() -> asio::awaitable<void> {
-                in_turn = co_await wait_in_turn(most, seen->changes, turn);
+                in_turn = co_await wait_in_turn(most, &seen->changes, turn);
             };
             if (unfinished.count == 0)
                 co_await wait();
@@ -217,10 +224,10 @@ asio::awaitable<std::optional<permit_nodes>> acquire_permits(client zk, std::str
                                                              if_contended when_contended, acquire_options how,
                                                              std::optional<session>& on) {
     refuse_owner(how, path, "no lock_owner can hold permits: each request has some of its own");
-    if (n < 1 || (max.path().empty() && n > max.number()))
-        throw error(
-            errc::invalid_argument, "acquire", path,
-            "asked for " + std::to_string(n) + " permits" + (n < 1 ? "" : " of " + std::to_string(max.number())));
+    const int most = max.path().empty() ? std::min(max.number(), most_permits) : most_permits;
+    if (n < 1 || n > most)
+        throw error(errc::invalid_argument, "acquire", path,
+                    "asked for " + std::to_string(n) + " permits" + (n < 1 ? "" : " of " + std::to_string(most)));
     const auto locks =
         std::make_shared<const lock_spec>(join_path(path, "locks"), lock_names(path), options.data(), options.acl());
     for (;;) {
@@ -231,7 +238,7 @@ asio::awaitable<std::optional<permit_nodes>> acquire_permits(client zk, std::str
         on.emplace(inner->on());
         // `inner` is released when it goes out of scope. Losing it admits nobody too many: only the number of leases
         // counts.
-        auto nodes = co_await wait_for_permits(*on, path, max, options, n, when_contended, *inner);
+        auto nodes = co_await wait_for_permits(on->patient(), path, max, options, n, when_contended, *inner);
         if (nodes || when_contended == if_contended::give_up) co_return nodes;
     }
 }
@@ -265,8 +272,12 @@ asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string p
     const boot_clock::time_point asked = boot_clock::now();
     for (;;) {
         std::optional<session> on;
-        std::optional<permit_nodes> nodes =
-            co_await acquire_permits(zk, path, max, options, n, if_contended::wait, how, on);
+        std::optional<permit_nodes> nodes;
+        try {
+            nodes = co_await acquire_permits(zk, path, max, options, n, if_contended::wait, how, on);
+        } catch (...) {
+            rethrow_as_acquire(path);
+        }
         std::vector<lock_guard> guards;
         for (owned_node& node : *nodes) {
             std::vector<std::string> paths(1, node.path());
@@ -294,7 +305,7 @@ lock_attempt permit_request::attempts(acquire_options how) const {
 
 semaphore::semaphore(client zk, std::string path, permits max, semaphore_options options)
     : zk_(std::move(zk)), path_(std::move(path)), max_(std::move(max)), options_(std::move(options)) {
-    check_directory("semaphore", path_);
+    check_directory("semaphore", zk_, path_);
 }
 
 asio::awaitable<std::vector<lock_guard>> semaphore::acquire_each(int n) const {

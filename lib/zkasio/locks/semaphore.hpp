@@ -2,6 +2,7 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
+#include <zkasio/clock.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/locks/contender_info.hpp>
 #include <zkasio/locks/lock_options.hpp>
@@ -44,10 +45,10 @@ public:
 
 /// Some permits of a semaphore at once, as a lock: what semaphore::request() returns.
 ///
-/// acquire() also fails with errc::invalid_argument when it is for less than one permit, or for more than a fixed
-/// number of them, and for an owner(): each request has permits of its own. on_position() tells where we stand among
-/// those who wait for their turn, until it comes; from then on only permits are waited for. try_acquire() has nothing
-/// also when another request is just being served.
+/// acquire() also fails with errc::invalid_argument when it is for less than one permit, for more than a fixed number
+/// of them, or for more than 10 000, and for an owner(): each request has permits of its own. on_position() tells where
+/// we stand among those who wait for their turn, until it comes; from then on only permits are waited for.
+/// try_acquire() has nothing also when another request is just being served.
 class ZKASIO_EXPORT permit_request final : public lockable {
 public:
     int permits_wanted() const noexcept { return n_; }
@@ -91,7 +92,7 @@ public:
     asio::awaitable<std::optional<lock_guard>> try_acquire(int n = 1, acquire_options how = acquire_options()) const {
         return request(n).try_acquire(std::move(how));
     }
-    asio::awaitable<std::optional<lock_guard>> try_acquire_for(std::chrono::nanoseconds limit, int n = 1,
+    asio::awaitable<std::optional<lock_guard>> try_acquire_for(any_duration limit, int n = 1,
                                                                acquire_options how = acquire_options()) const {
         return request(n).try_acquire_for(limit, std::move(how));
     }

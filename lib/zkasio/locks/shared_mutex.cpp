@@ -34,7 +34,7 @@ asio::awaitable<lock_guard> shared_mutex_side::wait_for_lock(acquire_options how
 shared_mutex::shared_mutex(client zk, std::string path, shared_mutex_options options)
     : shared_mutex_side(std::move(zk), std::move(path), lock_kind::exclusive, options.prefers_readers()) {
     const std::string& directory = this->path();
-    check_directory("shared_mutex", directory);
+    check_directory("shared_mutex", on(), directory);
     const name_scheme& scheme = options.names();
     if (scheme.read_marker().empty())
         throw error(errc::invalid_argument, "shared_mutex", directory, "this name_scheme has no marker for readers");

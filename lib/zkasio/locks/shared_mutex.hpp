@@ -2,6 +2,7 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
+#include <zkasio/clock.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/locks/contender_info.hpp>
 #include <zkasio/locks/lock_kind.hpp>
@@ -91,7 +92,7 @@ public:
     asio::awaitable<std::optional<lock_guard>> try_acquire_shared(acquire_options how = acquire_options()) const {
         return readers().try_acquire(std::move(how));
     }
-    asio::awaitable<std::optional<lock_guard>> try_acquire_shared_for(std::chrono::nanoseconds limit,
+    asio::awaitable<std::optional<lock_guard>> try_acquire_shared_for(any_duration limit,
                                                                       acquire_options how = acquire_options()) const {
         return readers().try_acquire_for(limit, std::move(how));
     }
@@ -113,7 +114,7 @@ public:
                                                            acquire_options how = acquire_options()) const {
         return as(kind).try_acquire(std::move(how));
     }
-    asio::awaitable<std::optional<lock_guard>> try_acquire_for(lock_kind kind, std::chrono::nanoseconds limit,
+    asio::awaitable<std::optional<lock_guard>> try_acquire_for(lock_kind kind, any_duration limit,
                                                                acquire_options how = acquire_options()) const {
         return as(kind).try_acquire_for(limit, std::move(how));
     }

@@ -37,9 +37,8 @@ namespace {
 // Removes the node with this czxid, and no other of the same name: when an operator has deleted ours, or when the
 // answer to the removal is lost, the node that is there may be the next holder's.
 asio::awaitable<void> remove_ours(session on, std::string path, std::int64_t czxid) {
-    bool again = false;
     auto attempt = [&]() -> asio::awaitable<void> {
-        if (std::exchange(again, true)) co_await on.sync(path);  // a server that lags behind still shows what is gone
+        co_await on.sync(path);  // a server that lags behind still shows what is gone
         const auto there = co_await on.exists(path);
         if (there && there->czxid == czxid) co_await on.remove(path);
     };
@@ -253,13 +252,14 @@ asio::awaitable<std::shared_ptr<lock_claim>> contend_for_node(session on, std::s
         if (!first) co_return nullptr;
     }
     co_await local->acquired();
+    const session waits = on.patient();
     auto back_off = options.first_back_off();
     for (;;) {
-        attempt a(on, path, local);
+        attempt a(waits, path, local);
         const auto czxid = co_await a.create(options);
         if (czxid) co_return std::make_shared<unfair_claim>(on, path, *czxid, local, asked);
         if (when_contended == if_contended::give_up) co_return nullptr;
-        const auto seen = co_await on.exists_and_watch(path);
+        const auto seen = co_await waits.exists_and_watch(path);
         if (!seen.value) continue;
         co_await seen.changes.changed();
         asio::steady_timer timer(co_await asio::this_coro::executor);
@@ -298,7 +298,7 @@ asio::awaitable<std::optional<contender_info>> holder_of(client zk, std::string 
 
 unfair_mutex::unfair_mutex(client zk, std::string path, unfair_mutex_options options)
     : lockable(std::move(zk), std::move(path)), options_(std::move(options)) {
-    check_directory("unfair_mutex", this->path());
+    check_directory("unfair_mutex", on(), this->path());
 }
 
 lock_attempt unfair_mutex::attempts(acquire_options how) const {

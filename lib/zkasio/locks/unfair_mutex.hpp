@@ -35,8 +35,9 @@ private:
 ///
 /// For more than that see mutex. In particular commit() is refused here: a node of the same name may be somebody
 /// else's, so it proves nothing. When somebody deletes the node by hand, the holder notices within a quarter of the
-/// session timeout. A release looks first whose node it is (two round trips), so that it does not remove the next
-/// holder's.
+/// session timeout. A release first asks the servers whose node stands there, behind a sync(): three round trips. If an
+/// operator deletes the holder's node and the next holder creates another one between that question and the removal,
+/// the release removes the next holder's node: ZooKeeper cannot tell two nodes of one name and version apart.
 ///
 /// It has no owners, and no queue: acquire_options::on_position() tells nothing. Copies name the same lock.
 class ZKASIO_EXPORT unfair_mutex final : public lockable {

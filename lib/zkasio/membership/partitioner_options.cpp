@@ -26,10 +26,11 @@ partitioner_options::partitioner_options() {
     id_ = asio::ip::host_name(ignored) + '-' + std::to_string(::getpid()) + '-' + new_protection_id().substr(0, 8);
 }
 
-partitioner_options& partitioner_options::settle(std::chrono::nanoseconds t) {
-    if (t < std::chrono::nanoseconds(0))
+partitioner_options& partitioner_options::settle(any_duration t) {
+    const std::chrono::nanoseconds time = t;
+    if (time < std::chrono::nanoseconds(0))
         throw error(errc::invalid_argument, "settle", {}, "the time must not be negative");
-    settle_ = t;
+    settle_ = time;
     return *this;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/acl.hpp>
+#include <zkasio/clock.hpp>
 #include <zkasio/export.hpp>
 
 #include <chrono>
@@ -32,7 +33,7 @@ public:
     /// How long no member must have come or gone before partitions are divided anew (1 s). The longer, the less often
     /// they move while many members start; the later is the work of one that has gone taken over. kazoo calls it
     /// time_boundary. Throws errc::invalid_argument when it is negative.
-    partitioner_options& settle(std::chrono::nanoseconds t);
+    partitioner_options& settle(any_duration t);
     /// assign_in_turn() by default. May be called on any thread that the work runs on, one call at a time.
     partitioner_options& assignment(partition_assignment f) { assignment_ = std::move(f); return *this; }
     /// Of all nodes (open_acl()). Must let the other members read them.

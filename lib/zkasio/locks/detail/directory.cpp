@@ -1,11 +1,23 @@
 #include <zkasio/locks/detail/directory.hpp>
 
 #include <zkasio/path.hpp>
+#include <zkasio/retry_until_certain.hpp>
 
 namespace zkasio::lock_detail {
 
-void check_directory(std::string_view recipe, const std::string& path) {
+namespace {
+
+bool has_chroot(const client& zk) {
+    const std::string& servers = zk.options().servers();
+    const std::size_t slash = servers.find('/');
+    return slash != std::string::npos && slash + 1 < servers.size();
+}
+
+}  // namespace
+
+void check_directory(std::string_view recipe, const client& zk, const std::string& path) {
     std::string problem = path_problem(path);
+    if (belongs_to_servers(path) && !has_chroot(zk)) problem = "/zookeeper belongs to the server";
     if (problem.empty() && path == "/") problem = "a lock needs a directory of its own";
     if (!problem.empty()) throw error(errc::invalid_path, recipe, path, problem);
 }
@@ -15,19 +27,8 @@ asio::awaitable<void> make_directory(session on, std::string path, acl entries, 
     options.mode(stays ? create_mode::persistent : create_mode::container)
         .parents(stays ? missing_parents::create_persistent : missing_parents::create_container)
         .acl(std::move(entries));
-    back_off pauses = on.make_back_off();
-    for (std::error_code failed;; failed.clear()) {
-        try {
-            co_await on.create(path, bytes(), options);
-        } catch (const error& e) {
-            if (e.code() == errc::not_connected ||
-                (e.code() != zk_errc::node_exists && e.code() != condition::retryable))
-                throw;
-            failed = e.code();
-        }
-        if (failed != condition::retryable) co_return;
-        co_await pauses.pause();
-    }
+    auto create = [&] { return on.create_unless_exists(path, bytes(), options); };
+    co_await retry_until_certain(on.make_back_off(), create);
 }
 
 asio::awaitable<void> make_directory(session on, lock_spec_ptr of) {

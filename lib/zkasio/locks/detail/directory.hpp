@@ -1,5 +1,6 @@
 #pragma once
 
+#include <zkasio/client.hpp>
 #include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/session.hpp>
 
@@ -10,8 +11,8 @@
 
 namespace zkasio::lock_detail {
 
-/// Throws errc::invalid_path when `path` cannot be the directory of a lock.
-void check_directory(std::string_view recipe, const std::string& path);
+/// Throws errc::invalid_path when `path` cannot be the directory of a lock of this client.
+void check_directory(std::string_view recipe, const client& zk, const std::string& path);
 
 /// Creates a recipe's directory, and what is missing above it, as containers: the server removes them when nobody has
 /// used them for a while. That somebody else does so is fine, and so is not to know whether it was done: to be called

@@ -29,13 +29,26 @@ std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim, const clie
     return guard;
 }
 
+void rethrow_as_acquire(const std::string& path) {
+    try {
+        throw;
+    } catch (const error& e) {
+        if (e.code() == condition::cancelled) throw error(asio::error::operation_aborted, "acquire", path);
+        if (e.code() == condition::session_ended || e.code() == condition::retryable)
+            throw error(e.code(), "acquire", path, e.hint());
+        throw;
+    } catch (const std::system_error& e) {
+        if (e.code() != condition::cancelled) throw;
+        throw error(asio::error::operation_aborted, "acquire", path);
+    }
+}
+
 asio::awaitable<std::optional<lock_guard>> named(asio::awaitable<std::optional<lock_guard>> attempt, std::string path) {
     try {
         co_return co_await std::move(attempt);
-    } catch (const std::system_error& e) {
-        if (e.code() != condition::cancelled) throw;
+    } catch (...) {
+        rethrow_as_acquire(path);
     }
-    throw error(asio::error::operation_aborted, "acquire", path);
 }
 
 asio::awaitable<lock_guard> always(asio::awaitable<std::optional<lock_guard>> attempt) {

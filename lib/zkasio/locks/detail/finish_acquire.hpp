@@ -26,8 +26,11 @@ asio::awaitable<bool> covered(std::shared_ptr<lock_claim> claim);
 /// Nothing for null. @param zk the guard keeps it open.
 std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim, const client& zk);
 
-/// The attempt. When it is cancelled, the error speaks of the lock, and not of the request that it was at just then:
-/// whether that was applied does not matter, since nothing of it stays.
+/// In a catch block of an acquire. When it was cancelled, or session and connection have ended it, throws the same
+/// error under the name of the lock: which request was under way just then does not matter, since nothing of it stays.
+[[noreturn]] void rethrow_as_acquire(const std::string& path);
+
+/// The attempt, whose errors are those of rethrow_as_acquire().
 asio::awaitable<std::optional<lock_guard>> named(asio::awaitable<std::optional<lock_guard>> attempt, std::string path);
 
 /// What comes from an attempt that never ends with nothing.

@@ -17,12 +17,12 @@ struct protected_name {
 };
 
 // Nodes that a transaction may have created. Whatever happens they are removed, unless they were kept.
-class uncertain_nodes {
+class joint_nodes {
 public:
-    explicit uncertain_nodes(session on) : on_(std::move(on)) {}
-    uncertain_nodes(const uncertain_nodes&) = delete;
-    uncertain_nodes& operator=(const uncertain_nodes&) = delete;
-    ~uncertain_nodes() {
+    explicit joint_nodes(session on) : on_(std::move(on)) {}
+    joint_nodes(const joint_nodes&) = delete;
+    joint_nodes& operator=(const joint_nodes&) = delete;
+    ~joint_nodes() {
         try {
             for (const protected_name& n : names_) on_.ensure_protected_removed(n.directory, n.id);
         } catch (...) {
@@ -30,32 +30,34 @@ public:
         }
     }
     void expect(std::string directory, std::string id) { names_.push_back({std::move(directory), std::move(id)}); }
+    /// There are none, or they are kept.
     void settled() { names_.clear(); }
+
+    std::vector<std::string> paths;  ///< of the nodes that were created
 
 private:
     session on_;
     std::vector<protected_name> names_;
 };
 
-// The paths of the new nodes; empty: try again.
-asio::awaitable<std::vector<std::string>> create_all(session on, std::vector<acquire_request> requests,
-                                                     back_off& pauses) {
-    uncertain_nodes nodes(on);
+// Null: try again.
+asio::awaitable<std::unique_ptr<joint_nodes>> create_all(session on, std::vector<acquire_request> requests,
+                                                         back_off& pauses) {
+    auto nodes = std::make_unique<joint_nodes>(on);
     transaction steps;
     for (const acquire_request& w : requests) {
         const std::string id = w.spec->names.new_id();
         std::string path = join_path(w.spec->directory, w.spec->names.prefix(id, w.kind));
         steps.create(std::move(path), bytes(w.spec->data), w.spec->node);
-        nodes.expect(w.spec->directory, id);
+        nodes->expect(w.spec->directory, id);
     }
-    std::vector<std::string> paths;
     bool orphan = false, again = false;
     try {
-        for (step_result& r : co_await on.multi(steps)) paths.push_back(std::move(r.path));
-        nodes.settled();
+        for (step_result& r : co_await on.multi(steps)) nodes->paths.push_back(std::move(r.path));
         pauses.reset();
+        co_return nodes;
     } catch (const error& e) {
-        if (!e.outcome_unknown()) nodes.settled();
+        if (!e.outcome_unknown()) nodes->settled();
         orphan = e.code() == zk_errc::no_node;
         again = e.code() == zk_errc::throttled || (e.outcome_unknown() && e.code() == condition::retryable);
         if (!orphan && !again) throw;
@@ -63,23 +65,33 @@ asio::awaitable<std::vector<std::string>> create_all(session on, std::vector<acq
     if (again) co_await pauses.pause();
     if (orphan)
         for (const acquire_request& w : requests) co_await make_directory(on, w.spec);
-    co_return paths;
+    co_return nullptr;
 }
 
 }  // namespace
 
 asio::awaitable<joint_claims> contend_for_all(session on, std::vector<acquire_request> requests) {
     const asio::any_io_executor from = co_await asio::this_coro::executor;
+    const session waits = on.patient();
     back_off pauses = on.make_back_off();
-    std::vector<std::string> paths;
-    while (paths.empty()) paths = co_await create_all(on, requests, pauses);
+    std::unique_ptr<joint_nodes> nodes;
+    while (!nodes) nodes = co_await create_all(waits, requests, pauses);
+    joint_claims result;
+    // A transaction does not tell it, and all have the same.
+    const std::optional<node_stat> first = co_await waits.exists(nodes->paths.front());
+    if (!first) {
+        result.lost = nodes->paths.front();
+        co_return result;
+    }
+    result.token = first->czxid;
     const auto lost = std::make_shared<loss_report>(on.make_one_shot_event());
     std::vector<std::shared_ptr<queue_claim>> places;
     for (std::size_t i = 0; i < requests.size(); ++i) {
         acquire_request what = requests[i];
         what.lost = lost;
-        places.push_back(std::make_shared<queue_claim>(on, std::move(what), from, paths[i]));
+        places.push_back(std::make_shared<queue_claim>(on, std::move(what), from, nodes->paths[i], result.token));
     }
+    nodes->settled();
     bool refused = false, displaced = false;
     std::function<asio::awaitable<void>()> decide = [&]() -> asio::awaitable<void> {
         for (const auto& place : places) {
@@ -96,19 +108,12 @@ asio::awaitable<joint_claims> contend_for_all(session on, std::vector<acquire_re
     // Who loses one place has to leave all: a new one at the end of one queue, and the old ones in the others, and two
     // who have the same locks in different orders wait for each other.
     const bool decided = co_await lost->happened.run_until(std::move(decide));
-    joint_claims result;
     if (decided && refused) co_return result;
     if (!decided || displaced) {
         co_await lost->happened.wait();  // at once: it was told before the place was given up
         result.lost = lost->path;
         co_return result;
     }
-    const auto first = co_await on.exists(paths.front());
-    if (!first) {
-        result.lost = paths.front();
-        co_return result;
-    }
-    result.token = first->czxid;
     result.claims.assign(places.begin(), places.end());
     co_return result;
 }

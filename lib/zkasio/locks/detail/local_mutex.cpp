@@ -6,8 +6,6 @@
 
 #include <asio/dispatch.hpp>
 
-#include <algorithm>
-
 namespace zkasio::lock_detail {
 
 struct local_mutex::claim::state {
@@ -21,6 +19,7 @@ struct local_mutex::claim::state {
     bool leaving = false;             // strand
     running_bodies bodies;            // strand
     std::shared_ptr<local_mutex> of;  // strand
+    std::list<state*>::iterator at;   // strand: in its queue
 };
 
 local_mutex::claim::claim(session on, std::string path, asio::any_io_executor from)
@@ -29,12 +28,12 @@ local_mutex::claim::claim(session on, std::string path, asio::any_io_executor fr
         s->of = std::static_pointer_cast<local_mutex>(
             on.local("local mutex " + s->path, [] { return std::make_shared<local_mutex>(); }));
         auto& queue = s->of->queue_;
-        s->first = std::all_of(queue.begin(), queue.end(), [](const state* ahead) { return ahead->leaving; });
-        queue.push_back(s.get());
+        // The one in front owns the mutex: the others neither have bodies, nor are they leaving.
+        const state* owner = queue.empty() || queue.front()->leaving ? nullptr : queue.front();
+        s->first = queue.empty() || (!owner && queue.size() == 1);
+        s->at = queue.insert(queue.end(), s.get());
         s->over = s->of->over_;
-        const bool itself = std::any_of(queue.begin(), queue.end(),
-                                        [&](const state* ahead) { return !ahead->leaving && ahead->bodies.on(from); });
-        if (itself && !s->over) s->over = errc::would_deadlock;
+        if (owner && owner->bodies.on(from) && !s->over) s->over = errc::would_deadlock;
         if (s->over || queue.size() == 1) s->free.fire();
         s->placed.fire();
     });
@@ -75,10 +74,7 @@ void local_mutex::claim::release() noexcept {
         asio::dispatch(on_.get_executor(), [s = state_] {
             const auto of = std::move(s->of);
             auto& waiting = of->queue_;
-            if (waiting.front() == s.get())  // most often: the line may be long
-                waiting.pop_front();
-            else
-                std::erase(waiting, s.get());
+            waiting.erase(s->at);
             if (!waiting.empty()) waiting.front()->free.fire();
         });
     } catch (...) {

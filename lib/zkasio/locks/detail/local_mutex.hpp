@@ -6,7 +6,7 @@
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
 
-#include <deque>
+#include <list>
 #include <memory>
 #include <string>
 
@@ -50,7 +50,7 @@ public:
     void session_over(std::error_code why) noexcept override;
 
 private:
-    std::deque<claim::state*> queue_;  // alive until they have left it
+    std::list<claim::state*> queue_;  // alive until they have left it; the first owns the mutex
     std::error_code over_;
 };
 

@@ -19,7 +19,7 @@ lock_queue::lock_queue(session on, lock_spec_ptr lock)
       positions_(*this) {}
 
 std::shared_ptr<lock_queue> lock_queue::of(const session& on, const lock_spec_ptr& lock) {
-    const auto make = [&] { return std::make_shared<lock_queue>(on, lock); };
+    const auto make = [&] { return std::make_shared<lock_queue>(on.patient(), lock); };
     return std::static_pointer_cast<lock_queue>(on.local(lock->key, make));
 }
 
@@ -39,7 +39,8 @@ void lock_queue::enter(const contender_ptr& c, const asio::any_io_executor& from
     on_.run_in_background(join_readers(shared_from_this(), c));
 }
 
-void lock_queue::adopt(const contender_ptr& c, const std::string& path, const asio::any_io_executor& from) {
+void lock_queue::adopt(const contender_ptr& c, const std::string& path, std::int64_t czxid,
+                       const asio::any_io_executor& from) {
     c->path = path;
     if (over_) return fail(c, ended("acquire", directory()));
     if (waits_for_itself(c->asked.kind, from)) {
@@ -49,6 +50,7 @@ void lock_queue::adopt(const contender_ptr& c, const std::string& path, const as
     c->asked_at = order_.hear_of_create();
     created node;
     node.path = path;
+    node.stat.czxid = czxid;
     entered(c, node);
 }
 

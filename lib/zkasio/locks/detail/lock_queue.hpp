@@ -47,7 +47,7 @@ public:
     /// @param from where the contender's coroutine runs.
     void enter(const contender_ptr& c, const asio::any_io_executor& from);
     /// The same for one that has its node already.
-    void adopt(const contender_ptr& c, const std::string& path, const asio::any_io_executor& from);
+    void adopt(const contender_ptr& c, const std::string& path, std::int64_t czxid, const asio::any_io_executor& from);
     /// Ends this contender at whichever stage: a waiter's node is removed, an owner's lock is handed over or released.
     /// Of an owner that has given a lost lock back: nobody waits for its bodies any more.
     void leave(const contender_ptr& c);

@@ -22,7 +22,7 @@ public:
     /// Joins the queue. @param from where the contender's coroutine runs.
     queue_claim(session on, acquire_request what, asio::any_io_executor from);
     /// The same with a node that exists already: `path`.
-    queue_claim(session on, acquire_request what, asio::any_io_executor from, std::string path);
+    queue_claim(session on, acquire_request what, asio::any_io_executor from, std::string path, std::int64_t czxid);
     queue_claim(const queue_claim&) = delete;
     queue_claim& operator=(const queue_claim&) = delete;
     ~queue_claim() override { give_up(); }

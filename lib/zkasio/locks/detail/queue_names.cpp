@@ -12,14 +12,33 @@ std::string_view to_string(lock_kind k) noexcept { return k == lock_kind::exclus
 
 namespace lock_detail {
 
+namespace {
+
+struct numbered_name {
+    std::string_view digits;
+    std::int32_t sequence = 0;
+};
+
+// Servers write the number as %010d: ten characters, or eleven of a large negative one. It is looked for from the end,
+// since a marker may itself consist of digits or '-'.
+std::optional<numbered_name> split(std::string_view name, std::string_view marker) noexcept {
+    for (const std::size_t length : {std::size_t{11}, std::size_t{10}}) {
+        if (name.size() < length) continue;
+        const std::string_view digits = name.substr(name.size() - length);
+        if (length == 11 && digits.front() != '-') continue;
+        if (!name.substr(0, name.size() - length).ends_with(marker)) continue;
+        std::int32_t value = 0;
+        const auto [end, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        if (ec == std::errc() && end == digits.data() + digits.size()) return numbered_name{digits, value};
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<std::int32_t> sequence_of(std::string_view name, std::string_view marker) noexcept {
-    const std::size_t at = name.rfind(marker);
-    if (at == std::string_view::npos) return std::nullopt;
-    const std::string_view digits = name.substr(at + marker.size());
-    std::int32_t value = 0;
-    const auto [end, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (ec != std::errc() || end != digits.data() + digits.size() || digits.size() < 10) return std::nullopt;
-    return value;
+    const auto found = split(name, marker);
+    return found ? std::optional<std::int32_t>(found->sequence) : std::nullopt;
 }
 
 queue_names::queue_names(const name_scheme& scheme, std::string exclusive, std::string shared, std::string directory)
@@ -48,8 +67,7 @@ std::string queue_names::prefix(const std::string& id, lock_kind kind) const {
 }
 
 std::string_view queue_names::digits(std::string_view name) const {
-    const std::string& marker = parse(name).kind == lock_kind::exclusive ? exclusive_ : shared_;
-    return name.substr(name.rfind(marker) + marker.size());
+    return split(name, parse(name).kind == lock_kind::exclusive ? exclusive_ : shared_)->digits;
 }
 
 std::string queue_names::key() const {  // with '/', which is in no part of it

@@ -1,0 +1,36 @@
+// An unfair_mutex over servers that lag behind each other.
+
+#include "support/catch.hpp"
+#include "support/test_client.hpp"
+
+#include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/testing/fake_ensemble.hpp>
+
+#include <cstdint>
+
+using namespace zkasio;
+using namespace zkasio::test;
+using zkasio::testing::fake_ensemble;
+
+// The server of the one who releases may not have heard yet that an operator has deleted its node, and that there is
+// another one of that name.
+TEST_CASE("unfair_mutex: a release leaves the next holder's node alone after an operator's delete", "[unfair]") {
+    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+        INFO("seed " << seed);
+        fake_ensemble ensemble(seed);
+        ensemble.lag();
+        const client a = ensemble.client(), b = ensemble.client();
+        ensemble.run([&]() -> asio::awaitable<void> {
+            co_await a.connected();
+            co_await b.connected();
+            const unfair_mutex first(a, "/l"), second(b, "/l");
+            lock_guard deleted = co_await first.acquire();
+            ensemble.remove("/l");
+            lock_guard next = co_await second.acquire();
+            co_await deleted.release();
+            CHECK(ensemble.owns(b, "/l"));
+            co_await next.release();
+            CHECK_FALSE(ensemble.exists("/l"));
+        });
+    }
+}
