@@ -5,6 +5,7 @@
 #include <zkasio/detail/await.hpp>
 #include <zkasio/detail/throw_error.hpp>
 #include <zkasio/detail/validate.hpp>
+#include <zkasio/wait_as.hpp>
 
 #include <asio/post.hpp>
 
@@ -66,7 +67,10 @@ asio::awaitable<void> until_known(core_ptr c) {
     back_off pauses = access::make<back_off>(there(c, "connect"));
     for (;;) {
         co_await until_connected(c, "connect", std::string());
-        if (c->options().auth().empty()) co_return;
+        if (c->options().auth().empty()) {
+            co_await yield_turn();
+            co_return;
+        }
         command look(exists_request{"/"});
         reply r;
         co_await perform(c, look, r);
@@ -84,6 +88,12 @@ asio::awaitable<void> until_known(core_ptr c) {
 asio::awaitable<session> connected_session(core_ptr c, std::string operation, std::string path) {
     co_await until_connected(c, std::move(operation), std::move(path));
     co_return access::make<session>(c, c->current_session_record());
+}
+
+asio::awaitable<session> next_session(core_ptr c) {
+    session now = co_await connected_session(c, "connect", std::string());
+    co_await yield_turn();
+    co_return now;
 }
 
 asio::awaitable<session_credentials> read_credentials(core_ptr c) {
@@ -149,7 +159,7 @@ asio::awaitable<close_result> closed(core_ptr c) {
 }  // namespace
 
 asio::awaitable<void> client::connected() const { return until_known(core_); }
-asio::awaitable<session> client::current_session() const { return current_session("connect", {}); }
+asio::awaitable<session> client::current_session() const { return next_session(core_); }
 asio::awaitable<void> client::connected(std::string operation, std::string path) const {
     return until_connected(core_, std::move(operation), std::move(path));
 }

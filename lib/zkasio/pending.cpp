@@ -50,8 +50,9 @@ reply& pending::good() const {
 }
 
 created pending_create::get() const { return take_created(reply(good())); }
-node_children pending_children::get() const { return take_children(std::move(good())); }
-node_data pending_data::get() const { return take_data(std::move(good())); }
+// Copies: somebody else may look at the same answer.
+node_children pending_children::get() const { return take_children(reply(good())); }
+node_data pending_data::get() const { return take_data(reply(good())); }
 
 bool pending_create::withdraw() const {
     const auto core = core_;  // what follows may destroy this
@@ -66,15 +67,13 @@ pending_watched_data::pending_watched_data(core_ptr core, std::shared_ptr<detail
 pending_watched_data::~pending_watched_data() {
     if (!watch_) return;
     on_strand(core_, [core = core_, kept_reply = kept_, watch = std::move(watch_)] {
-        if (kept_reply->answered.done)
-            core->requests().leave_watch(watch);
-        else
-            kept_reply->answered.then = [core, watch] { core->requests().leave_watch(watch); };
+        core->waits().then(kept_reply->answered, [core, watch] { core->requests().leave_watch(watch); });
     });
 }
 
 watched<node_data> pending_watched_data::get() {
     reply& answer = good();
+    if (!watch_) throw error(errc::invalid_argument, operation_, path_, "its answer was taken already");
     return watched<node_data>{take_data(std::move(answer)), access::make<watch>(core_, std::exchange(watch_, nullptr))};
 }
 

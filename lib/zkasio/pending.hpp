@@ -31,8 +31,8 @@ public:
     /// Waits until the request was answered, without looking at the answer. *Cancellation*: ends the wait only.
     asio::awaitable<void> answered() const;
 
-    /// For state machines that live on the client's strand: `f` is called there, once, when the request was answered.
-    /// To be called on the strand, in the turn that started the request. What `f` throws is logged.
+    /// For state machines on the client's strand, to be called there: `f` is called when the request was answered (at
+    /// once if it was), also if this object is gone by then; each of several in its order. What `f` throws is logged.
     void then(std::function<void()> f) const;
 
 protected:
@@ -68,7 +68,7 @@ private:
 
 class ZKASIO_EXPORT pending_children : public pending {
 public:
-    /// As operations::children().
+    /// As operations::children(); get(): once it is answered. Both return copies, and may be called again.
     asio::awaitable<node_children> result() const;
     node_children get() const;
 
@@ -79,7 +79,7 @@ private:
 
 class ZKASIO_EXPORT pending_data : public pending {
 public:
-    /// As operations::get().
+    /// As operations::get(); get(): once it is answered. Both return copies, and may be called again.
     asio::awaitable<node_data> result() const;
     node_data get() const;
 
@@ -95,7 +95,7 @@ public:
     pending_watched_data(pending_watched_data&&) noexcept = default;
     pending_watched_data& operator=(pending_watched_data&&) = delete;
 
-    /// As operations::get_and_watch(), once it is answered. To be called once.
+    /// As operations::get_and_watch(), once it is answered. A second call fails with errc::invalid_argument.
     watched<node_data> get();
 
 private:

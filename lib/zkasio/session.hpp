@@ -67,8 +67,8 @@ public:
     }
 
     /// For state machines that live on the client's strand: `f` is called there, once, when it is over for another
-    /// reason than end() (at once if it already is). To be called on the strand, at most once. What `f` throws is
-    /// logged.
+    /// reason than end() (at once if it already is). Each of several is called, in the order in which they were given.
+    /// To be called on the strand. What `f` throws is logged.
     void on_lost(std::function<void(loss_reason)> f) const;
 
     /// Watches the nodes at once, and not only when they have been held for a moment. To be called on the strand.

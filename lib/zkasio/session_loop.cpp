@@ -153,7 +153,7 @@ session_loop detail::start_session_loop(client zk, session_body body, session_lo
     const core_ptr core = there(access::core_of(zk), operation_of_loop);
     if (!body) throw error(errc::invalid_argument, operation_of_loop, {}, "the body is empty");
     const auto loop = std::make_shared<session_loop_state>(core, zk.keep_open(), std::move(body));
-    if (on_end) loop->ended->then = [&l = *loop, f = std::move(on_end)] { f(l.failed); };
+    if (on_end) loop->ended->call([&l = *loop, f = std::move(on_end)] { f(l.failed); });
     // Posted: the body does not begin within the call.
     asio::post(core->strand(), [loop] {
         if (loop->stop->done)

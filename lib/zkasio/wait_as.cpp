@@ -2,6 +2,9 @@
 
 #include <zkasio/error.hpp>
 
+#include <asio/post.hpp>
+#include <asio/use_awaitable.hpp>
+
 namespace zkasio {
 
 void rethrow_as(std::string_view operation, std::string_view path) {
@@ -28,5 +31,7 @@ asio::awaitable<void> wait_as(one_shot_event event, std::string operation, std::
         rethrow_as(operation, path);
     }
 }
+
+asio::awaitable<void> yield_turn() { co_await asio::post(asio::use_awaitable); }
 
 }  // namespace zkasio

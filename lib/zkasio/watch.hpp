@@ -48,8 +48,8 @@ public:
     asio::awaitable<watch_event> changed() const;
 
     /// For state machines that live on the client's strand: `f` is called there, once, when the node has changed (at
-    /// once if it already has), or with an error when the session ends first. To be called on the strand, at most once.
-    /// What `f` throws is logged.
+    /// once if it already has), or with an error when the session ends first; each of several in its order, none once
+    /// this watch is destroyed. To be called on the strand. What `f` throws is logged.
     void then(std::function<void(std::error_code, node_change)> f) const;
 
     const std::string& path() const noexcept;

@@ -80,6 +80,16 @@ TEST_CASE("a server whose certificate is for another name") {
     }
 }
 
+TEST_CASE("a server that goes by two names, with a certificate for one of them, is connected to by that one") {
+    const bool has_the_name = GENERATE(true, false), name_first = GENERATE(true, false);
+    CAPTURE(has_the_name, name_first);
+    const tls_terminator server(trusted().issue("server", has_the_name ? "DNS:localhost" : "IP:127.0.0.1"),
+                                first_server());
+    const std::string by_name = server.address(), by_address = server.address("127.0.0.1");
+    const std::string both = name_first ? by_name + "," + by_address : by_address + "," + by_name;
+    CHECK(refusal(options(both).tls(trusting())) == "");
+}
+
 TEST_CASE("a server whose certificate is signed by somebody else, or is no longer valid") {
     const std::string failed = "TLS: certificate verify failed: ";
     SECTION("somebody else") {

@@ -127,6 +127,30 @@ TEST_CASE("lock: creates that were lost without a trace are sent again, unless n
     r.run(body);
 }
 
+// Fails without G37.
+TEST_CASE("lock: a node that is found, and may not be looked at, fails the acquire and is removed", "[lock]") {
+    rig r;
+    fake_tree tree;
+    r.server.answer = [&](const request& q) -> std::optional<reply> {
+        if (std::holds_alternative<exists_request>(q)) return refusal(zk_errc::no_auth);
+        reply a = tree(q);
+        if (r.server.connections == 1 && std::holds_alternative<create_request>(q)) return std::nullopt;
+        return a;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const mutex lock(zk, "/lock");
+        const running acquiring(r.loop.executor(), take(lock));
+        co_await r.server.until([&] { return tree.size() == 1; });
+        r.server.drop();
+        const std::error_code code = co_await acquiring.code();
+        CHECK(code == zk_errc::no_auth);
+        co_await zk.idle();
+        CHECK(tree.size() == 0);
+    };
+    r.run(body);
+}
+
 TEST_CASE("lock: a search that is cut, too, is repeated, and serves those who were lost meanwhile", "[lock]") {
     rig r;
     fake_tree tree;

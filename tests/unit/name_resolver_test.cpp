@@ -56,3 +56,19 @@ TEST_CASE("names: a look-up that is under way is waited for, unless other names 
         CHECK(found[0].first == "second");
     }
 }
+
+// The certificate of the server may be for one of them only.
+TEST_CASE("names: all names of one endpoint are kept", "[names]") {
+    test_loop loop;
+    const auto alive = std::make_shared<int>();
+    name_resolver resolver(asio::make_strand(loop.executor()));
+    std::vector<std::string> found;
+    const std::vector<host_port> hosts{{"127.0.0.1", 1}, {"localhost", 1}, {"localhost", 1}, {"127.0.0.1", 1}};
+    resolver.resolve(alive, hosts, [&](const std::vector<server_address>& servers, const std::string& failure) {
+        CHECK(failure.empty());
+        for (const server_address& s : servers)
+            if (s.address == "127.0.0.1") found.push_back(s.host);
+    });
+    loop.run();
+    CHECK(found == std::vector<std::string>{"127.0.0.1", "localhost"});
+}

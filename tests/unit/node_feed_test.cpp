@@ -232,6 +232,30 @@ TEST_CASE("node_feed: the session ends and the client is closed", "[feed]") {
     r.run(body);
 }
 
+TEST_CASE("node_feed: closed() is the last that is told, also while a read is under way", "[feed]") {
+    const std::error_code answer = GENERATE(std::error_code(), std::error_code(zk_errc::no_node));
+    feed_rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        co_await r.begin(zk);
+        r.server.answer = [](const request&) -> std::optional<reply> { return std::nullopt; };
+        r.read(zk, node_read::data, "/a");
+        co_await r.server.until([&] { return r.server.count("get /a") == 1; });
+        std::vector<close_result> how;
+        const running closing(r.loop.executor(), close(zk, how));
+        co_await r.until_told("closed: client closed");
+        r.server.reply_to_all(answer);
+        co_await closing.end();
+        CHECK(how == std::vector<close_result>{close_result::confirmed});
+        CHECK(r.notes->told.back() == "closed: client closed");
+        r.read(zk, node_read::data, "/a/late");
+        co_await asio::post(zk.get_executor(), asio::use_awaitable);
+        CHECK(r.notes->told.back() == "closed: client closed");
+        r.feed.reset();
+    };
+    r.run(body);
+}
+
 TEST_CASE("node_feed: behind a sync in a new session and in a new session only", "[feed]") {
     feed_rig r;
     auto body = [&](client zk) -> asio::awaitable<void> {

@@ -179,9 +179,30 @@ TEST_CASE("node keeper: once its session is over, and no server in reach, it is 
         CHECK(now == state_of_node::creating);
         co_await node.leave();
         CHECK(node.state() == state_of_node::ended);
-        const state_of_node last = co_await node.state_after(state_of_node::ended);
-        CHECK(last == state_of_node::ended);
         r.server.reachable = true;
+    };
+    r.run(body);
+}
+
+TEST_CASE("node keeper: state_after() tells the end once and fails after that") {
+    kept_node r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const persistent_node left(zk, "/node", "ours");
+        co_await left.created();
+        co_await left.leave();
+        const state_of_node last = co_await left.state_after(state_of_node::standing);
+        CHECK(last == state_of_node::ended);
+        const std::error_code after_leaving = co_await code_of(left.state_after(state_of_node::ended));
+        CHECK(after_leaving == errc::client_closed);
+
+        const persistent_node refused(zk, "/node", "ours");
+        co_await refused.created();
+        int looked = 0;
+        r.instead = refusing<exists_request>(zk_errc::no_auth, looked, 1);
+        r.server.fire(node_event::data_changed, "/node");
+        co_await code_of(refused.ended());
+        const std::error_code after_a_refusal = co_await code_of(refused.state_after(state_of_node::ended));
+        CHECK(after_a_refusal == zk_errc::no_auth);
     };
     r.run(body);
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace zkasio::test::request_steps {
@@ -265,6 +266,128 @@ TEST_CASE("requests: closing ends what was not sent, and waits for what was", "[
     CHECK(sent.code() == errc::client_closed);
     CHECK(b.requests.size() == 0);
     CHECK(b.requests.under_way() == 0);
+}
+
+namespace {
+
+// The watch on "/a" is set, and left by the only one who has it: its removal is on its way. Returns the removal's id.
+op_id remove_watch(parts_bench& b) {
+    const auto w = std::make_shared<watch_state>();
+    outcome a;
+    b.requests.submit(b.requests.next_id(), getting("/a", w), a.to());
+    b.requests.flush();
+    b.requests.answered(b.backend.submitted.back().first, reply());
+    b.requests.leave_watch(w);
+    b.requests.flush();
+    REQUIRE(std::get<remove_watch_request>(b.backend.submitted.back().second).path == "/a");
+    return b.backend.submitted.back().first;
+}
+
+// How many turns of their own it takes; 10: it does not end.
+int turns_until_quiet(parts_bench& b) {
+    int turns = 0;
+    for (; !b.later_calls.empty() && turns < 10; ++turns) {
+        const auto calls = std::exchange(b.later_calls, {});
+        for (const auto& call : calls) call();
+    }
+    return turns;
+}
+
+}  // namespace
+
+TEST_CASE("requests: the removal of a watch that a busy server refuses is sent again after a pause", "[requests]") {
+    parts_bench b(client_options("10.0.0.1").retry(retry_policy::exponential()));
+    b.connect();
+    const op_id id = remove_watch(b);
+    const std::size_t sent = b.backend.submitted.size();
+    b.requests.answered(id, refusal(zk_errc::throttled));
+    const auto now = boot_clock::now();
+    CHECK(b.requests.due(now) > now);
+    CHECK(b.requests.due(now) < boot_clock::time_point::max());
+    b.requests.flush();
+    CHECK(b.backend.submitted.size() == sent);
+    SECTION("the connection goes: the backend forgets the watch, and nothing is sent on the next one") {
+        b.disconnect();
+        b.requests.feeds_disconnected();
+        turns_until_quiet(b);
+        CHECK(b.backend.calls.back() == "forget /a");
+        CHECK(b.requests.watches() == 0);
+        CHECK_FALSE(b.requests.something_to_send());
+    }
+    SECTION("the session ends, and with it the repetition") {
+        b.requests.end_watches(errc::session_expired);
+        b.requests.end(b.requests.of_this_session(true), errc::session_expired);
+        CHECK(b.requests.watches() == 0);
+        CHECK(b.requests.size() == 0);
+        CHECK_FALSE(b.requests.something_to_send());
+    }
+}
+
+TEST_CASE("requests: a watch whose removal is refused for good stays until it serves somebody, or the connection goes",
+          "[requests]") {
+    parts_bench b;
+    b.connect();
+    const op_id id = remove_watch(b);
+    const std::size_t sent = b.backend.submitted.size();
+    b.requests.answered(id, refusal(zk_errc::unimplemented));
+    b.requests.flush();
+    CHECK(b.backend.submitted.size() == sent);
+    CHECK(b.requests.size() == 0);
+    CHECK(b.requests.watches() == 1);
+    SECTION("the connection goes") {
+        b.disconnect();
+        b.requests.feeds_disconnected();
+        CHECK(b.backend.calls.back() == "forget /a");
+        CHECK(b.requests.watches() == 0);
+    }
+    SECTION("somebody has it again, and leaves it: the removal is tried once more") {
+        const op_id again = remove_watch(b);
+        CHECK(again != id);
+        b.requests.answered(again, reply());
+        CHECK(b.requests.watches() == 0);
+    }
+}
+
+TEST_CASE("requests: what a server answers as if the connection were lost is sent again after a pause", "[requests]") {
+    parts_bench b(client_options("10.0.0.1").retry(retry_policy::exponential()));
+    b.connect();
+    const auto kept = std::make_shared<kept_reply>();
+    b.requests.submit(removing("/mine"), kept, request_table::repeat::until_certain);
+    b.requests.flush();
+    b.requests.answered(b.backend.submitted.at(0).first, refusal(zk_errc::connection_loss));
+    const auto now = boot_clock::now();
+    CHECK(b.requests.due(now) > now);
+    b.requests.flush();
+    CHECK(submitted_paths(b) == texts{"/mine"});
+}
+
+TEST_CASE("requests: while the client closes a watch that is left counts as gone, at once", "[requests]") {
+    parts_bench b;
+    b.connect();
+    SECTION("left") {
+        const auto w = std::make_shared<watch_state>();
+        outcome a;
+        b.requests.submit(1, getting("/a", w), a.to());
+        b.requests.flush();
+        b.requests.answered(1, reply());
+        b.closing = true;
+        b.requests.leave_watch(w);
+    }
+    SECTION("its removal is refused") {
+        const op_id id = remove_watch(b);
+        b.closing = true;
+        b.requests.answered(id, refusal(GENERATE(zk_errc::throttled, zk_errc::unimplemented)));
+    }
+    SECTION("a feed's read of a missing node is answered") {
+        b.requests.read_for(std::make_shared<feed_state>(), node_read::data, "/a");
+        b.requests.flush();
+        b.closing = true;
+        b.requests.answered(b.backend.submitted.back().first, refusal(zk_errc::no_node));
+    }
+    CHECK(turns_until_quiet(b) <= 1);
+    CHECK(b.requests.watches() == 0);
+    CHECK(b.requests.size() == 0);
+    CHECK_FALSE(b.requests.something_to_send());
 }
 
 }  // namespace zkasio::test::request_steps

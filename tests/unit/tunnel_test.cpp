@@ -256,3 +256,20 @@ TEST_CASE("a tunnel that cannot write tells what the peer has said before it hun
     CHECK(rig.take(rig.library) == "");
     CHECK_FALSE(rig.put(rig.library, "more"));
 }
+
+// TLS 1.2 renegotiates, TLS 1.3 updates its keys: then a read may have to write first.
+TEST_CASE("a tunnel whose channel has to write before it can read waits until it can, and no longer") {
+    tunnel_rig rig;
+    tunnel& t = *rig.under_test;
+    t.receive();
+    REQUIRE(t.at() == tunnel::stage::open);
+    rig.script.reads = secure_channel::progress::needs_output;
+    REQUIRE(rig.put(rig.network, "answer"));
+    t.receive();
+    CHECK(t.wants_write());
+    CHECK(rig.take(rig.library) == "-");
+    rig.script.reads = secure_channel::progress::done;
+    t.receive();
+    CHECK_FALSE(t.wants_write());
+    CHECK(rig.take(rig.library) == "answer");
+}

@@ -117,7 +117,8 @@ TEST_CASE("watch registry: the budget is given back in every way that a watch en
     r.fire(node_event::removed, all);
     const auto left = set(r, all);
     CHECK(r.leave(*left));
-    CHECK_FALSE(r.begin("/", watch_kind::data));  // not before the server has confirmed
+    REQUIRE(r.begin("/", watch_kind::data));  // whatever becomes of the removal, the library does not set it again
+    CHECK_FALSE(r.finish("/", watch_kind::data, false, nullptr));
     CHECK_FALSE(r.removed(all, watch_kind::data, true));
     const auto over = set(r, all);
     CHECK(same(r.clear(), {over}));
@@ -174,4 +175,70 @@ TEST_CASE("watch registry: the end of a session", "[watch_registry]") {
     CHECK_FALSE(r.leave(*a));
     CHECK(r.clear().empty());
     CHECK(r.size() == 0);
+}
+
+TEST_CASE("watch registry: a watch of the connection is in no budget and ends with the connection",
+          "[watch_registry]") {
+    using lasting = watch_registry::lasting;
+    watch_registry r;
+    r.set_budget(6);
+    const std::string path = "/long";
+    const auto of_connection = waiter(path);
+    of_connection->of_connection = true;
+    const auto watch_it = [&] {
+        REQUIRE(r.begin(path, watch_kind::data, lasting::no));
+        CHECK_FALSE(r.finish(path, watch_kind::data, true, of_connection, lasting::no));
+    };
+    watch_it();
+    CHECK_FALSE(r.begin(path, watch_kind::data));  // the same path would count for who outlives the connection
+    SECTION("nobody else has it") {
+        CHECK(r.end_connection() == std::vector<std::pair<std::string, watch_kind>>{{path, watch_kind::data}});
+        CHECK(r.size() == 0);
+        CHECK(r.fire(node_event::removed, path).empty());
+        CHECK_FALSE(r.leave(*of_connection));
+    }
+    SECTION("somebody else has it, too") {
+        r.set_budget(10);
+        const auto users = set(r, path);
+        CHECK_FALSE(r.begin("/a", watch_kind::data));
+        CHECK(r.end_connection().empty());
+        CHECK(same(r.fire(node_event::removed, path), {users}));
+        CHECK(r.begin("/a", watch_kind::data));
+    }
+    SECTION("somebody else has had it, too") {
+        r.set_budget(10);
+        const auto users = set(r, path);
+        CHECK_FALSE(r.leave(*users));
+        CHECK(r.begin("/a", watch_kind::data));
+        CHECK(same(r.fire(node_event::removed, path), {of_connection}));
+    }
+    SECTION("it is left") {
+        CHECK(r.leave(*of_connection));
+        CHECK_FALSE(r.removed(path, watch_kind::data, true));
+        CHECK(r.size() == 0);
+    }
+}
+
+TEST_CASE("watch registry: a watch that the server does not remove is there for the next, or until the connection ends",
+          "[watch_registry]") {
+    watch_registry r;
+    r.set_budget(10);
+    const auto left = set(r, "/a");
+    CHECK(r.leave(*left));
+    r.left_standing("/a", watch_kind::data);
+    CHECK(r.live("/a", watch_kind::data));
+    SECTION("somebody has it again") {
+        const auto next = set(r, "/a");
+        CHECK(same(r.fire(node_event::removed, "/a"), {next}));
+        CHECK(r.size() == 0);
+    }
+    SECTION("somebody has it again, and leaves it: then its removal is tried again") {
+        const auto next = set(r, "/a");
+        CHECK(r.leave(*next));
+    }
+    SECTION("the connection ends") {
+        CHECK(r.end_connection() == std::vector<std::pair<std::string, watch_kind>>{{"/a", watch_kind::data}});
+        CHECK(r.size() == 0);
+    }
+    SECTION("it is in no budget: the library does not set it again") { CHECK(r.begin("/bcdef", watch_kind::data)); }
 }

@@ -42,11 +42,12 @@ asio::awaitable<void> config_ready(core_ptr core) {
         // In this order: what comes between the two is not missed.
         const one_shot_event change = present(core)->next_change();
         const state_ptr state = core->latest();
-        if (state->number > 0 && state->value) co_return;
+        if (state->number > 0 && state->value) break;
         core->check();
         if (state->number > 0) throw *state->problem;
         co_await wait_as(change, "ready", core->path());
     }
+    co_await yield_turn();
 }
 
 asio::awaitable<state_ptr> next_config_state(reader_ptr reader) {

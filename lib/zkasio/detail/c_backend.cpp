@@ -26,10 +26,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <set>
+#include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace zkasio::detail {
 namespace {
@@ -138,11 +141,13 @@ std::vector<std::string> to_names(const String_vector& v) {
 const void* as_data(op_id id) { return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(id)); }
 op_id as_id(const void* data) { return static_cast<op_id>(reinterpret_cast<std::uintptr_t>(data)); }
 
-// As the library wants them: IPv6 addresses without brackets.
+// As the library wants them: IPv6 addresses without brackets, each endpoint once.
 std::string join(const std::vector<server_address>& servers) {
     std::string hosts;
+    std::set<std::string> known;
     for (const server_address& s : servers)
-        hosts += (hosts.empty() ? "" : ",") + s.address + ':' + std::to_string(s.port);
+        if (known.insert(endpoint_of(s)).second)
+            hosts += (hosts.empty() ? "" : ",") + s.address + ':' + std::to_string(s.port);
     return hosts;
 }
 
@@ -336,6 +341,7 @@ private:
     link_state link() const;
     void tell_news();
     void report();
+    const server_address* server_at(const std::string& endpoint) const;
     std::string named(const std::string& endpoint) const;
     void fail(std::string why) { last_failure_ = std::move(why); }
     void cork(bool on);
@@ -375,6 +381,7 @@ private:
     std::string server_;    // and the same with its name, for messages
     std::string tried_;     // the last one of them that was tried, or is about to be
     std::vector<server_address> servers_;
+    std::map<std::string, std::size_t> refused_names_;  // how often a tunnel to this endpoint did not open
     bool secured_ = false;
     std::unique_ptr<tunnel> tunnel_;  // behind fd_, if secured_
     std::unordered_map<op_id, std::unique_ptr<multi_call>> multis_;
@@ -526,28 +533,39 @@ void c_backend::open(const open_params& p) {
                      nullptr);
 }
 
+// By the name that is its turn: a server that goes by several may have a certificate for one of them only. Null: it is
+// not in the list.
+const server_address* c_backend::server_at(const std::string& endpoint) const {
+    std::vector<const server_address*> names;
+    for (const server_address& s : servers_)
+        if (endpoint_of(s) == endpoint) names.push_back(&s);
+    const auto refused = refused_names_.find(endpoint);
+    if (names.empty()) return nullptr;
+    return names[refused == refused_names_.end() ? 0 : refused->second % names.size()];
+}
+
 // What the user calls a server, behind where it is.
 std::string c_backend::named(const std::string& endpoint) const {
-    const auto it = std::find_if(servers_.begin(), servers_.end(),
-                                 [&](const server_address& s) { return endpoint_of(s) == endpoint; });
-    return it == servers_.end() ? endpoint : to_string(*it);
+    const server_address* const server = server_at(endpoint);
+    return server ? to_string(*server) : endpoint;
 }
 
 // Behind a failure the library goes on by two, one step when it notices and one when it connects: of an even number of
 // servers it would try every other one only. So it is led to where its next step is to the one behind the last one.
 void c_backend::take_next_server() {
     constexpr int failed = 0;
-    if (zoo_state(zh_) != failed || servers_.size() < 2) return;
+    const std::size_t listed = endpoints(servers_).size();
+    if (zoo_state(zh_) != failed || listed < 2) return;
     const library_call guard(*this);
     const auto step = [this] {
         zoo_cycle_next_server(zh_);
         return with_brackets(zoo_get_current_server(zh_));
     };
     // A list that is new comes first, new and old servers apart.
-    for (std::size_t steps = 2 * servers_.size(); step() != tried_ && steps > 0; --steps) {
+    for (std::size_t steps = 2 * listed; step() != tried_ && steps > 0; --steps) {
     }
     tried_ = step();
-    for (std::size_t i = 1; i < servers_.size(); ++i) step();
+    for (std::size_t i = 1; i < listed; ++i) step();
 }
 
 int c_backend::library_interest(int& fd, int& events, timeval& tv) {
@@ -627,9 +645,8 @@ void c_backend::adopt_descriptor(int fd) {
 
 // The library has only begun to connect: it writes when it is told that the socket is writable, see process().
 bool c_backend::dig_tunnel() {
-    const auto server = std::find_if(servers_.begin(), servers_.end(),
-                                     [&](const server_address& s) { return endpoint_of(s) == endpoint_; });
-    if (zoo_state(zh_) != ZOO_CONNECTING_STATE || server == servers_.end()) {
+    const server_address* const server = server_at(endpoint_);
+    if (zoo_state(zh_) != ZOO_CONNECTING_STATE || !server) {
         fail(server_ + ": TLS: the connection stood before it could be secured");
         return false;
     }
@@ -649,6 +666,7 @@ bool c_backend::tunnel_is_open() {
     tunnel_->receive();
     if (tunnel_->at() == tunnel::stage::open) return true;
     if (!tunnel_->failure().empty()) {
+        ++refused_names_[endpoint_];
         fail(server_ + ": " + tunnel_->failure());
         fail_connection();
     }
@@ -849,6 +867,7 @@ void c_backend::set_servers(const std::vector<server_address>& servers) {
         if (addresses(servers) == addresses(servers_)) zoo_set_servers(zh_, "127.255.255.254:1");
         zoo_set_servers(zh_, hosts.c_str());
     }
+    refused_names_.clear();
     servers_ = servers;
     // It leaves also one of several, by chance, when the list has grown; and always by the way around above.
     const bool listed = std::any_of(servers.begin(), servers.end(),

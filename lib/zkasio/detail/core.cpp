@@ -195,6 +195,7 @@ void core::link_up() {
     requests_.connected(link_.backend().traits(), now);
     sessions_.connected(now);
     holds_.lease_changed(*sessions_.current());
+    holds_.connected(now);
     sessions_.publish_connected();
     requests_.feeds_connected();
     schedule_flush();

@@ -46,7 +46,7 @@ void hold_keeper::end(const hold_ptr& h, loss_reason why, const hold::own_node* 
     // A node that is about to be removed takes its watch along.
     for (hold::own_node& node : h->nodes)
         if (const watch_ptr w = std::exchange(node.watch, nullptr); w && !h->removing) {
-            w->fired->then = {};
+            w->fired->forget_calls();
             requests_.leave_watch(w);
         }
     const std::error_code code = why == loss_reason::released ? errc::lock_released : errc::lock_lost;
@@ -70,16 +70,21 @@ void hold_keeper::let_go(session_record& s) {
     s.unconfirmed.clear();
     for (const auto& [number, h] : std::exchange(s.holds, {})) {
         for (hold::own_node& node : h->nodes) node.watch.reset();
-        h->lost.then = {};
+        h->lost.forget_calls();
     }
 }
 
 // -------------------------------------------------------------------------------------------------------- lease
 
 void hold_keeper::disconnected(session_record& s) {
-    // What changes meanwhile is told after the reconnect, but not in the order in which it happened.
+    // The watches go with the connection, see watch_own_node(), and are set again as soon as there is another one.
+    const time_point now = clock::now();
     for (const auto& [number, h] : s.holds)
-        for (hold::own_node& node : h->nodes) node.watched = false;
+        for (hold::own_node& node : h->nodes) {
+            if (!std::exchange(node.watched, false)) continue;
+            std::exchange(node.watch, nullptr)->fired->forget_calls();
+            s.watch_nodes_at(*h, now);
+        }
     if (options_.suspension() == suspension_policy::lose) end_all(s, loss_reason::suspended);
 }
 
@@ -192,7 +197,8 @@ hold_keeper::time_point hold_keeper::own_read_due() const {
 
 // ------------------------------------------------------------------------------------------- watches on own nodes
 
-// A lock that is held for longer than a moment wants to know at once when somebody deletes its node.
+// A lock that is held for longer than a moment wants to know at once when somebody deletes its node. These watches are
+// of the connection: there may be very many, and they are not to leave less room for those of users (fact 23).
 void hold_keeper::watch_own_nodes(time_point now) {
     session_record& s = *owner_.current_session();
     auto& due = s.to_watch;
@@ -207,12 +213,13 @@ void hold_keeper::watch_own_nodes(time_point now) {
 void hold_keeper::watch_own_node(const hold_ptr& h, hold::own_node& node) {
     const watch_ptr w = node.watch = std::make_shared<watch_state>();
     w->path = node.path;
-    w->fired->then = [this, h, &node, raw = w.get()] {
+    w->of_connection = true;
+    w->fired->call([this, h, &node, raw = w.get()] {
         node.watch.reset();
         node.watched = false;
         h->session->watch_nodes_at(*h, clock::now());
         if (raw->event == node_event::removed) end(h, loss_reason::node_deleted, &node);
-    };
+    });
     command c;
     c.what = get_request{node.path, true};
     c.pinned = owner_.current_session();
@@ -226,9 +233,10 @@ void hold_keeper::watch_answered(const hold_ptr& h, hold::own_node& node, const 
     if (!r.code && r.stat.ephemeral_owner != h->session->session_id.load())
         end(h, loss_reason::node_deleted, &node);  // somebody else's, by the same name (unfair_mutex)
     if (!r.code) return;
-    w->fired->then = {};
+    w->fired->forget_calls();
     node.watch.reset();
-    const auto pause = h->session->lease.session_timeout() / 16;
+    const auto T = h->session->lease.session_timeout();
+    const auto pause = r.code == condition::retryable ? T / 16 : T;
     if (r.code == zk_errc::no_node)
         end(h, loss_reason::node_deleted, &node);
     else

@@ -43,6 +43,7 @@ public:
     void watch(const hold_ptr& h);
 
     // -------------------------------------------------------------------------------------------- what the link tells
+    void connected(time_point now) { watch_own_nodes(now); }
     void disconnected(session_record& s);
     /// The end of the lease has moved.
     void lease_changed(session_record& s);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -53,8 +54,19 @@ std::string link::server_names() const {
     return servers_.text + servers_.chroot;
 }
 
+namespace {
+
+// In the clear nobody verifies a name: then the first one of each endpoint is enough.
+void keep_first_names(std::vector<server_address>& servers) {
+    std::set<std::string> known;
+    std::erase_if(servers, [&](const server_address& s) { return !known.insert(endpoint_of(s)).second; });
+}
+
+}  // namespace
+
 void link::resolved(std::vector<server_address> servers, const std::string& failure) {
     if (!owner_.wants_connection()) return;
+    if (!options_.security()) keep_first_names(servers);
     if (!failure.empty()) {
         last_failure_ = failure;
         log_.warn("resolve " + failure, {{"reason", failure}});

@@ -1,6 +1,7 @@
 #include <zkasio/detail/name_resolver.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace zkasio::detail {
 
@@ -21,6 +22,10 @@ void name_resolver::arrived(const std::shared_ptr<round>& r) {
     r->done(std::move(r->servers), std::move(r->failure));
 }
 
+void name_resolver::round::add(server_address s) {
+    if (std::find(servers.begin(), servers.end(), s) == servers.end()) servers.push_back(std::move(s));
+}
+
 void name_resolver::resolve(std::shared_ptr<void> keep_alive, const std::vector<host_port>& hosts, on_resolved done) {
     if (current_ && current_->hosts == hosts) return;
     cancel();
@@ -30,7 +35,7 @@ void name_resolver::resolve(std::shared_ptr<void> keep_alive, const std::vector<
     for (const host_port& h : hosts) {
         if (is_numeric(h.host)) {
             const std::string address = asio::ip::make_address(h.host).to_string();
-            r->servers.push_back({address, address, h.port});
+            r->add({address, address, h.port});
         } else {
             look_up(keep_alive, r, h);
         }
@@ -44,13 +49,7 @@ void name_resolver::look_up(std::shared_ptr<void> keep_alive, const std::shared_
     auto found = [this, keep_alive, r, host = h.host](std::error_code code,
                                                       const asio::ip::tcp::resolver::results_type& all) {
         if (code) r->failure += (r->failure.empty() ? "" : ", ") + host + ": " + code.message();
-        for (const auto& entry : all) {
-            const server_address s{host, entry.endpoint().address().to_string(), entry.endpoint().port()};
-            const bool known = std::any_of(r->servers.begin(), r->servers.end(), [&](const server_address& other) {
-                return other.address == s.address && other.port == s.port;
-            });
-            if (!known) r->servers.push_back(s);
-        }
+        for (const auto& entry : all) r->add({host, entry.endpoint().address().to_string(), entry.endpoint().port()});
         arrived(r);
     };
     resolver_->async_resolve(h.host, std::to_string(h.port), asio::ip::resolver_base::numeric_service,

@@ -16,7 +16,8 @@ namespace zkasio::detail {
 /// An address, and not a name.
 bool is_numeric(const std::string& host);
 
-/// Turns a server list into numeric addresses, off the loop. Numeric hosts need no look-up (and no resolver).
+/// Turns a server list into numeric addresses, off the loop. Numeric hosts need no look-up (and no resolver). A server
+/// that goes by several names is there with each of them.
 class name_resolver {
 public:
     explicit name_resolver(strand_type strand) : strand_(std::move(strand)) {}
@@ -37,6 +38,7 @@ private:
         std::string failure;
         std::size_t pending = 1;
         on_resolved done;
+        void add(server_address s);
     };
     void look_up(std::shared_ptr<void> keep_alive, const std::shared_ptr<round>& r, const host_port& h);
     void arrived(const std::shared_ptr<round>& r);

@@ -24,6 +24,7 @@ void node_feeds::tell(const feed_ptr& f) {
 
 void node_feeds::refuse(const feed_ptr& f, std::error_code why) const {
     call(f, [&](node_feed_listener& to) { to.closed(why); });
+    f->listener.reset();  // also what is under way is told nobody any more
 }
 
 void node_feeds::call(const feed_ptr& f, const std::function<void(node_feed_listener&)>& what) const {

@@ -31,7 +31,7 @@ public:
     /// Afterwards, in a turn of its own, it is told of a connection that stands: by tell().
     void add(const feed_ptr& f);
     void tell(const feed_ptr& f);
-    /// Of one that was not added: the client is closed.
+    /// Tells it that it is closed, and nothing afterwards. Also one that was not added, because the client is closed.
     void refuse(const feed_ptr& f, std::error_code why) const;
     /// Its listener is told nothing any more.
     void remove(feed_state& f);

@@ -195,7 +195,7 @@ bool request_table::is_needed(op_id id, const entry& e) {
         return false;
     }
     const watch_target target = own_watch_of(e);
-    if (target.path && !watches_.begin(*target.path, target.kind)) {
+    if (target.path && !watches_.begin(*target.path, target.kind, lasts(e))) {
         fail(id, errc::too_many_watches);
         return false;
     }
@@ -288,7 +288,7 @@ void request_table::answered(op_id id, reply&& r) {
     const time_point now = clock::now();
     telemetry_.counters.bytes_received.add(size_of(r));
     owner_.request_answered(*e.what, r, e.sent, now);
-    if (repeats(e, r)) return send_again(std::move(node), r.code);
+    if (repeats(e, r)) return send_again(std::move(node), !r.sent);
     conclude_auth(e, r);
     if (r.code == zk_errc::no_node && !link_.chroot().empty() && is_about_root(*e.what))
         r.data = "the chroot \"" + link_.chroot() + "\" does not exist: create it with a client that has none";
@@ -302,12 +302,14 @@ bool request_table::repeats(const entry& e, const reply& r) const {
         return r.code == condition::retryable && !owner_.is_closing() && !e.abandoned;
     if (e.connection && std::holds_alternative<sync_request>(*e.what))  // of feeds_connected()
         return !r.sent && r.code == condition::retryable && !owner_.is_closing();
+    if (std::holds_alternative<remove_watch_request>(*e.what))
+        return !r.sent && r.code == condition::retryable && !owner_.is_closing();
     const bool unknown = r.sent || r.code == condition::retryable;
     return e.until_certain && unknown && owner_.session_lives();
 }
 
 // In front of what was asked for later, unless a server has refused it: see send_queue.
-void request_table::send_again(entries::node_type node, std::error_code why) {
+void request_table::send_again(entries::node_type node, bool refused) {
     entry& e = node.mapped();
     telemetry_.counters.repeated.add();
     e.issued = false;
@@ -315,7 +317,7 @@ void request_table::send_again(entries::node_type node, std::error_code why) {
     queue_.push(send_queue::lane::again, node.key());
     entries_.insert(std::move(node));
     const time_point now = clock::now();
-    if (why != zk_errc::connection_loss && now >= queue_.again_not_before()) {
+    if (refused && now >= queue_.again_not_before()) {
         queue_.pause_again(now + options_.retry().pause(refused_, jitter()));
         refused_ = std::min(refused_ + 1, 1000);
     }

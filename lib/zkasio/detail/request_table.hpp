@@ -178,10 +178,11 @@ private:
     void finish_if_connected(entry&& e, reply&& r);
     void fail(op_id id, std::error_code code);
     bool repeats(const entry& e, const reply& r) const;
-    void send_again(entries::node_type node, std::error_code why);
+    void send_again(entries::node_type node, bool refused);
     void conclude_removal(const entry& e, reply& r);
     void conclude_auth(const entry& e, const reply& r);
     static watch_target own_watch_of(const entry& e);
+    static watch_registry::lasting lasts(const entry& e) noexcept;
     void registration_done(const entry& e, const std::error_code& code);
     bool confirm_watch_removal(const std::string& path, watch_kind kind);
     void send_watch_removal(const std::string& path, watch_kind kind);

@@ -41,7 +41,7 @@ void request_table::clear() {
     feeds_.clear();
     // What was to follow may keep alive what is waiting for it.
     for (auto& [id, e] : entries_)
-        if (e.kept) e.kept->answered.then = {};
+        if (e.kept) e.kept->answered.forget_calls();
     const auto gone = std::exchange(entries_, {});
 }
 

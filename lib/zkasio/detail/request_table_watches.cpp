@@ -10,10 +10,14 @@ namespace zkasio::detail {
 // The watch that a request sets for somebody who waits for it; those of node_feeds are not counted here.
 watch_target request_table::own_watch_of(const entry& e) { return e.connection ? watch_target() : watch_of(*e.what); }
 
+watch_registry::lasting request_table::lasts(const entry& e) noexcept {
+    return e.watch && e.watch->of_connection ? watch_registry::lasting::no : watch_registry::lasting::yes;
+}
+
 void request_table::registration_done(const entry& e, const std::error_code& code) {
     const watch_target target = watch_of(*e.what);
     const bool live = !code || (target.missing_node_counts && code == zk_errc::no_node);
-    if (watches_.finish(*target.path, target.kind, live, e.abandoned ? nullptr : e.watch))
+    if (watches_.finish(*target.path, target.kind, live, e.abandoned ? nullptr : e.watch, lasts(e)))
         send_watch_removal(*target.path, watches_.server_kind(target.kind));
 }
 
@@ -24,8 +28,14 @@ bool request_table::confirm_watch_removal(const std::string& path, watch_kind ki
     return false;
 }
 
+// One that a busy server refuses is sent again, see repeats(); one that is refused for good is not: the watch stays
+// until somebody has it and leaves it, or the connection goes.
 void request_table::send_watch_removal(const std::string& path, watch_kind kind) {
-    if (!link_.connected() || owner_.is_closing()) {
+    if (owner_.is_closing()) {  // it goes with the session
+        watches_.removed(path, kind, true);
+        return;
+    }
+    if (!link_.connected()) {
         // The server has forgotten it together with the connection; the library must not bring it back. In a turn of
         // its own, because this may be one of the library's callbacks.
         return owner_.later([this, path, kind] {
@@ -41,9 +51,9 @@ void request_table::send_watch_removal(const std::string& path, watch_kind kind)
     c.what = remove_watch_request{path, kind};
     c.pinned = owner_.current_session();
     submit(std::move(c), [this, path, kind](reply&& r) {
-        const bool gone = !r.code || r.code == zk_errc::no_watcher;
         if (r.code == condition::session_ended) return;
-        if (watches_.removed(path, kind, gone)) send_watch_removal(path, kind);
+        if (r.code && r.code != zk_errc::no_watcher && !r.sent) return watches_.left_standing(path, kind);
+        if (watches_.removed(path, kind, !r.sent)) send_watch_removal(path, kind);
     });
 }
 
@@ -112,11 +122,13 @@ void request_table::leave_feed_watch(node_read what, const std::string& path) {
 // watches again.
 void request_table::forget_queued_removals() {
     std::vector<op_id> queued;
-    queue_.for_each_normal([&](op_id id) {
+    const auto look = [&](op_id id) {
         const auto it = entries_.find(id);
         if (it != entries_.end() && it->second.what && std::holds_alternative<remove_watch_request>(*it->second.what))
             queued.push_back(id);
-    });
+    };
+    queue_.for_each_normal(look);
+    queue_.for_each_again(look);
     for (const op_id id : queued) {
         auto node = entries_.extract(id);
         const remove_watch_request r = std::get<remove_watch_request>(std::move(*node.mapped().what));
@@ -149,6 +161,8 @@ void request_table::feeds_connected() {
 // Fact 23: the library would set them again, all in one request.
 void request_table::feeds_disconnected() {
     forget_queued_removals();
+    for (const auto& [path, kind] : watches_.end_connection())
+        if (link_.is_open()) link_.backend().forget_watch(path, kind);
     feeds_.disconnected([this](const std::string& path, watch_kind kind) {
         if (link_.is_open() && !watches_.wanted(path, kind)) link_.backend().forget_watch(path, kind);
     });

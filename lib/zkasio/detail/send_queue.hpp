@@ -47,6 +47,11 @@ public:
     void for_each_normal(F f) const {
         normal_.for_each(f);
     }
+    /// The same for each in lane::again.
+    template <class F>
+    void for_each_again(F f) const {
+        for (const op_id id : again_) f(id);
+    }
     /// Drops those of lane::normal for which `ended(id)`.
     template <class Ended>
     void sweep(Ended ended) {

@@ -27,13 +27,13 @@ void wait_table::wait(op_id id, const one_shot_ptr& on, receiver to) {
 void wait_table::fire(const one_shot_ptr& it, std::error_code code) {
     if (std::exchange(it->done, true)) return;
     it->code = code;
-    if (const auto then = std::exchange(it->then, {})) log_.call(then);
+    it->take_calls([this](const std::function<void()>& f) { log_.call(f); });
     it->wake_all([&](op_id id) { end(id, code); });
 }
 
-void wait_table::then(one_shot_state& it, std::function<void()> f) noexcept {
+void wait_table::then(one_shot_state& it, std::function<void()> f) {
     if (it.done) return log_.call(f);
-    it.then = std::move(f);
+    it.call(std::move(f));
 }
 
 bool wait_table::cancel(op_id id) {

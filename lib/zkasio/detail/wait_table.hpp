@@ -20,11 +20,13 @@ public:
     /// `to` gets the code that `on` is fired with.
     void wait(op_id id, const one_shot_ptr& on, receiver to);
 
-    /// It happens: `then` is called, and whoever waits completes with `code`. Once; later calls do nothing.
+    /// It happens: what then() was given is called, and whoever waits completes with `code`. Once; later calls do
+    /// nothing.
     void fire(const one_shot_ptr& it, std::error_code code = {});
 
-    /// Calls `f` when `it` is fired, at once if it already is. What `f` throws is logged.
-    void then(one_shot_state& it, std::function<void()> f) noexcept;
+    /// Calls `f` when `it` is fired, at once if it already is, behind those that came before. What `f` throws is
+    /// logged.
+    void then(one_shot_state& it, std::function<void()> f);
 
     /// Ends one wait with operation_aborted. False: there is none by that id.
     bool cancel(op_id id);

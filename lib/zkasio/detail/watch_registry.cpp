@@ -10,14 +10,20 @@ watch_ptr watch_by(const request& r) {
     return w;
 }
 
-bool watch_registry::begin(const std::string& path, watch_kind kind) {
+// The path is in the budget for as long as somebody has the watch who outlives the connection.
+void watch_registry::count(iterator it, int more_lasting) {
+    const bool before = it->second.lasting > 0, after = (it->second.lasting += more_lasting) > 0;
+    if (after && !before) path_bytes_ += cost(it->first.first);
+    if (before && !after) path_bytes_ -= cost(it->first.first);
+}
+
+bool watch_registry::begin(const std::string& path, watch_kind kind, lasting l) {
     auto it = entries_.find(key_of(path, kind));
-    if (it == entries_.end()) {
-        if (path_bytes_ + cost(path) > path_budget_) return false;
-        path_bytes_ += cost(path);
-        it = entries_.emplace(key_of(path, kind), entry{}).first;
-    }
+    const bool counted = it != entries_.end() && it->second.lasting > 0;
+    if (l == lasting::yes && !counted && path_bytes_ + cost(path) > path_budget_) return false;
+    if (it == entries_.end()) it = entries_.emplace(key_of(path, kind), entry{}).first;
     ++it->second.registering;
+    count(it, l == lasting::yes ? 1 : 0);
     return true;
 }
 
@@ -25,29 +31,26 @@ bool watch_registry::begin(const std::string& path, watch_kind kind) {
 bool watch_registry::unused(iterator it) {
     entry& e = it->second;
     if (!e.waiters.empty() || e.registering > 0 || e.removing) return false;
-    // Below a chroot the C client sets this watch at one path and would remove it at another: it stays, for the next
-    // one.
-    if (e.live && it->first.second == watch_kind::config && chroot_length_ > 0) return false;
+    if (e.live && !can_be_removed(it->first)) return false;
     if (e.live) {
         e.removing = true;
         return true;
     }
-    path_bytes_ -= cost(it->first.first);
     entries_.erase(it);
     return false;
 }
 
-bool watch_registry::finish(const std::string& path, watch_kind kind, bool live, watch_ptr who) {
+bool watch_registry::finish(const std::string& path, watch_kind kind, bool live, watch_ptr who, lasting l) {
     const auto it = entries_.find(key_of(path, kind));
     if (it == entries_.end()) return false;
     --it->second.registering;
-    if (live) {
-        it->second.live = true;
-        if (who) {
-            who->number = ++last_number_;
-            it->second.waiters.emplace(last_number_, std::move(who));
-        }
+    const bool waits = live && who;
+    if (live) it->second.live = true;
+    if (waits) {
+        who->number = ++last_number_;
+        it->second.waiters.emplace(last_number_, std::move(who));
     }
+    if (!waits && l == lasting::yes) count(it, -1);
     return unused(it);
 }
 
@@ -58,6 +61,7 @@ bool watch_registry::leave(const watch_state& who) {
     const auto me = waiters.find(who.number);
     if (me == waiters.end() || me->second.get() != &who) return false;
     waiters.erase(me);
+    if (!who.of_connection) count(it, -1);
     return unused(it);
 }
 
@@ -79,6 +83,27 @@ bool watch_registry::removed(const std::string& path, watch_kind kind, bool gone
     return unused(it);
 }
 
+void watch_registry::left_standing(const std::string& path, watch_kind kind) {
+    const auto it = entries_.find(key_of(path, kind));
+    if (it != entries_.end()) it->second.removing = false;
+}
+
+std::vector<std::pair<std::string, watch_kind>> watch_registry::end_connection() {
+    std::vector<key> gone;
+    for (auto it = entries_.begin(); it != entries_.end();) {
+        entry& e = it->second;
+        std::erase_if(e.waiters, [](const auto& w) { return w.second->of_connection; });
+        const bool wanted = !e.waiters.empty() || e.registering > 0;
+        if (wanted || !can_be_removed(it->first)) {
+            ++it;
+            continue;
+        }
+        if (e.live) gone.push_back(it->first);
+        it = entries_.erase(it);
+    }
+    return gone;
+}
+
 void watch_registry::left_to_others(const std::string& path, watch_kind kind) {
     const auto it = entries_.find(key_of(path, kind));
     if (it == entries_.end()) return;
@@ -87,8 +112,7 @@ void watch_registry::left_to_others(const std::string& path, watch_kind kind) {
 }
 
 bool watch_registry::is_left(const std::string& path, watch_kind kind) {
-    const auto [it, is_new] = entries_.try_emplace(key_of(path, kind));
-    if (is_new) path_bytes_ += cost(path);
+    const auto it = entries_.try_emplace(key_of(path, kind)).first;
     it->second.live = true;
     return unused(it);
 }
@@ -104,6 +128,7 @@ std::vector<watch_ptr> watch_registry::fire(node_event e, std::string_view path)
         const auto it = entries_.find(key(std::string(path), kind));
         if (it == entries_.end()) return;
         for (auto& [number, w] : it->second.waiters) {
+            if (!w->of_connection) count(it, -1);
             w->event = e;
             woken.push_back(std::move(w));
         }

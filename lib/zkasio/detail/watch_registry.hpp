@@ -21,6 +21,9 @@ struct watch_state {
     node_event event = node_event::data_changed;  // once it has fired
     one_shot_ptr fired = std::make_shared<one_shot_state>();
     std::uint64_t number = 0;  // among those who wait, in watch_registry
+    /// It ends with the connection, and untold: whoever has it sets it again on the next one. Others are set again by
+    /// the library, all in one request (fact 23): so only those have a budget.
+    bool of_connection = false;
 };
 using watch_ptr = std::shared_ptr<watch_state>;
 
@@ -34,15 +37,21 @@ public:
     /// @param chroot_length what the server prepends to each path, in bytes.
     explicit watch_registry(std::size_t chroot_length = 0) : chroot_length_(chroot_length) {}
 
-    /// How many bytes of paths may be watched at a time, see backend_traits.
+    /// How many bytes of paths may be watched at a time by those who outlive connections, see backend_traits.
     void set_budget(std::size_t path_bytes) noexcept { path_budget_ = path_bytes; }
 
+    /// Whether somebody's watch outlives the connection.
+    enum class lasting {
+        no,
+        yes
+    };
+
     /// A request that sets a watch is about to be sent. False when the budget does not allow it.
-    bool begin(const std::string& path, watch_kind kind);
+    bool begin(const std::string& path, watch_kind kind, lasting l = lasting::yes);
 
     /// That request was answered. `live`: the server has set the watch. `who` is null when the caller has left.
-    /// True when nobody is interested any more, so that the watch has to be removed.
-    bool finish(const std::string& path, watch_kind kind, bool live, watch_ptr who);
+    /// True when nobody is interested any more, so that the watch has to be removed. @param l as in begin().
+    bool finish(const std::string& path, watch_kind kind, bool live, watch_ptr who, lasting l = lasting::yes);
 
     /// A waiter leaves. True when the watch has to be removed.
     bool leave(const watch_state& who);
@@ -53,6 +62,13 @@ public:
 
     /// The removal was answered, or was not possible: true when the watch still has to be removed.
     bool removed(const std::string& path, watch_kind kind, bool gone);
+
+    /// The server does not remove it: the watch stays for nobody, until somebody has it again, or the connection ends.
+    void left_standing(const std::string& path, watch_kind kind);
+
+    /// The connection is gone, and with it the watches that are of that, and those that nobody has. Returned are those
+    /// that the library must not set again.
+    std::vector<std::pair<std::string, watch_kind>> end_connection();
 
     /// The removal is not sent after all: others, who are not counted here, rely on the watch.
     void left_to_others(const std::string& path, watch_kind kind);
@@ -81,6 +97,7 @@ private:
     struct entry {
         std::map<std::uint64_t, watch_ptr> waiters;  // in the order in which they came; there may be very many
         int registering = 0;    // requests under way that will set the watch
+        int lasting = 0;        // of these and of the waiters: those that outlive the connection
         bool live = false;      // the server has it
         bool removing = false;  // a removal is under way
     };
@@ -88,7 +105,11 @@ private:
     using iterator = std::map<key, entry, std::less<>>::iterator;
 
     key key_of(const std::string& path, watch_kind kind) const { return {path, server_kind(kind)}; }
+    void count(iterator it, int more_lasting);
     bool unused(iterator it);
+    // Below a chroot the C client sets the watch of the configuration at one path and would remove it at another: it
+    // stays, for the next one.
+    bool can_be_removed(const key& k) const noexcept { return k.second != watch_kind::config || chroot_length_ == 0; }
     std::size_t cost(const std::string& path) const noexcept { return path.size() + chroot_length_ + 4; }
 
     std::map<key, entry, std::less<>> entries_;

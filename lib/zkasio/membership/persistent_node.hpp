@@ -79,8 +79,8 @@ public:
     /// See created().
     persistent_node_state state() const noexcept;
 
-    /// *Completes when* the state is another one than `known`, or the last one; with that. A slow reader hears
-    /// of the newest state only. *Fails with* errc::client_closed and errc::forked. *Cancellation* ends the wait only.
+    /// *Completes when* the state is another one than `known`, with that. A slow reader hears of the newest only.
+    /// *Fails with* errc::client_closed, errc::forked; after the last state as created(). *Cancellation* ends the wait.
     asio::awaitable<persistent_node_state> state_after(persistent_node_state known) const;
 
     /// *Completes when* it has left: leave() was called, or this was destroyed, and it is done.

@@ -166,9 +166,10 @@ asio::awaitable<cache_update> cache_reader::next(std::shared_ptr<cache_reader> s
 asio::awaitable<void> cache_board::until_ready(std::shared_ptr<cache_board> board) {
     for (;;) {
         const one_shot_event change = board->next_change();
-        if (board->ready()) co_return;
+        if (board->ready()) break;
         co_await wait_as(change, "ready", board->path());
     }
+    co_await yield_turn();
 }
 
 }  // namespace zkasio::cache_detail

@@ -62,10 +62,22 @@ void cache_engine::answered(node_read what, const std::string& path, std::error_
         return;
     }
     if (code != condition::retryable && !pausing_) pauses_.reset();
-    deciding_ = true;
-    sync_.answered(what, path, code, std::move(answer));
-    deciding_ = false;
+    decide([&] { sync_.answered(what, path, code, std::move(answer)); });
     work();
+}
+
+// Without memory `sync_` throws.
+template <class Decision>
+void cache_engine::decide(Decision d) {
+    struct guard {
+        explicit guard(bool& on) : on_(on) { on_ = true; }
+        guard(const guard&) = delete;
+        guard& operator=(const guard&) = delete;
+        ~guard() { on_ = false; }
+        bool& on_;
+    };
+    const guard deciding(deciding_);
+    d();
 }
 
 void cache_engine::changed(node_change what, const std::string& path) {

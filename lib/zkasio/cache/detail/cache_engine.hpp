@@ -48,6 +48,8 @@ private:
         for (const auto& [what, path] : to_leave_) f(what, path);
     }
 
+    template <class Decision>
+    void decide(Decision d);
     void work();
     void send_reads();
     void pause();

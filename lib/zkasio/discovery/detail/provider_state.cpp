@@ -185,13 +185,17 @@ asio::awaitable<void> provider_state::ready(ptr self) {
         const one_shot_event change = self->next_change();
         if (!self->latest()) co_await wait_as(change, "ready", self->path_);
     }
+    co_await yield_turn();
 }
 
 asio::awaitable<service_view> provider_state::changed(ptr self, service_view seen) {
     for (;;) {
         const one_shot_event change = there(self)->next_change();
         const service_view now = make_service_view::of(self->latest());
-        if (now.version() != seen.version()) co_return now;
+        if (now.version() != seen.version()) {
+            co_await yield_turn();
+            co_return now;
+        }
         co_await wait_as(change, "changed", self->path_);
     }
 }

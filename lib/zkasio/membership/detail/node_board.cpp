@@ -124,13 +124,26 @@ std::optional<std::string> node_board::standing_path() const {
     return node_path_;
 }
 
+// Nothing: it is still `known`. Behind the end nothing follows: that is an error.
+std::optional<persistent_node_state> node_board::state_unless(persistent_node_state known) const {
+    const std::lock_guard lock(mutex_);
+    const persistent_node_state now = state_.load();
+    if (now != known) return now;
+    if (now == persistent_node_state::ended) check_alive();
+    return std::nullopt;
+}
+
 asio::awaitable<std::string> node_board::until_created(std::shared_ptr<node_board> self) {
+    std::optional<std::string> path;
     for (;;) {
         // In this order: what comes between the two is not missed.
         const one_shot_event change = self->next_change();
-        if (auto path = self->standing_path()) co_return std::move(*path);
+        path = self->standing_path();
+        if (path) break;
         co_await wait_as(change, "created", self->path_);
     }
+    co_await yield_turn();
+    co_return std::move(*path);
 }
 
 std::shared_ptr<data_request> node_board::ask_for_data(std::string data) {
@@ -169,12 +182,15 @@ asio::awaitable<void> node_board::until_written(std::shared_ptr<node_board> self
 
 asio::awaitable<persistent_node_state> node_board::until_other_state(std::shared_ptr<node_board> self,
                                                                      persistent_node_state known) {
+    std::optional<persistent_node_state> now;
     for (;;) {
         const one_shot_event change = self->next_change();
-        const persistent_node_state now = self->state();
-        if (now != known || now == persistent_node_state::ended) co_return now;
+        now = self->state_unless(known);
+        if (now) break;
         co_await wait_as(change, "state_after", self->path_);
     }
+    co_await yield_turn();
+    co_return *now;
 }
 
 asio::awaitable<void> node_board::until_ended(std::shared_ptr<node_board> self, std::string_view operation) {

@@ -78,6 +78,7 @@ public:
 private:
     one_shot_event next_change();
     std::optional<std::string> standing_path() const;
+    std::optional<persistent_node_state> state_unless(persistent_node_state known) const;
     std::shared_ptr<data_request> ask_for_data(std::string data);
     void forget_request(const std::shared_ptr<data_request>& request) noexcept;
     std::vector<std::shared_ptr<data_request>> take_requests(std::uint64_t up_to);
