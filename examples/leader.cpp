@@ -38,11 +38,17 @@ asio::awaitable<void> scheduler(zkasio::client zk, std::string name) {
 // [/leader]
 
 // [observe]
+// What is known of the leader. Its data are absent where this client may not read them.
+std::string described(const zkasio::leader_view& view) {
+    if (!view.leader) return std::string(to_string(view.state));
+    return view.leader->data.value_or("somebody whose data we may not read");
+}
+
 asio::awaitable<void> dashboard(zkasio::client zk, int leaders) {
     const zkasio::leader_observer observer = zkasio::leader_election(zk, "/leader-example/schedulers").observe();
     for (zkasio::fencing_token last; leaders > 0;) {
         const zkasio::leader_view view = co_await observer.next();  // who leads, and every change of that
-        std::cout << "leader: " << (view.leader ? *view.leader->data : std::string(to_string(view.state))) << "\n";
+        std::cout << "leader: " << described(view) << "\n";
         if (!view.leader || view.leader->token == last) continue;
         last = view.leader->token;
         --leaders;

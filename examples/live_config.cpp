@@ -84,9 +84,10 @@ asio::awaitable<void> example(zkasio::client zk) {
     co_await talk_until(server, 5);
     co_await zk.set("/live-config/limits", R"({"requests_per_connection": -1})");
     while (!live->last_error()) co_await talk(server);
-    std::cout << live->last_error()->what() << "\n";
+    std::cout << "refused, as it should be: " << live->last_error()->what() << "\n";
     const int answers = co_await talk(server);
     expect(answers == 5, "nonsense changes nothing");
+    std::cout << "the limit is " << answers << ", as before\n";
     server->close();
 }
 

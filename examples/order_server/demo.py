@@ -18,8 +18,15 @@ import tempfile
 PATIENCE_MS = 20_000  # of a customer in a queue
 
 
-async def ask(port, method, path, body=None):
-    """Status and body of an answer; (None, None) where there is none."""
+async def ask(port, method, path, body=None, limit=3):
+    """Status and body of an answer; (None, None) where there is none within so many seconds."""
+    try:
+        return await asyncio.wait_for(answer(port, method, path, body), limit)
+    except asyncio.TimeoutError:
+        return None, None
+
+
+async def answer(port, method, path, body):
     data = b"" if body is None else json.dumps(body).encode()
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -29,8 +36,7 @@ async def ask(port, method, path, body=None):
         head = (f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
                 f"Content-Length: {len(data)}\r\n\r\n")
         writer.write(head.encode() + data)
-        answer = await reader.read()
-        status, _, text = answer.partition(b"\r\n\r\n")
+        status, _, text = (await reader.read()).partition(b"\r\n\r\n")
         return int(status.split()[1]), text.decode()
     except (OSError, IndexError, ValueError):
         return None, None
@@ -45,6 +51,7 @@ class Instance:
                         "--name", name, "--port", str(port), "--session-timeout", "3000", "--bank-time", "1200",
                         "--settle-every", "4000", "--demo"]
         self.process = None
+        self.told_to_end = False
 
     async def keep_running(self):
         failures = 0
@@ -60,31 +67,58 @@ class Instance:
         if self.process is not None and self.process.returncode is None:
             self.process.send_signal(signal.SIGCONT)  # if it was paused
             self.process.terminate()
+            self.told_to_end = True
 
     async def ended(self):
-        if self.process is None:
+        if not self.told_to_end:
             return
         try:
-            await asyncio.wait_for(self.process.wait(), 5)
+            status = await asyncio.wait_for(self.process.wait(), 20)
         except asyncio.TimeoutError:
             self.process.kill()
-            await self.process.wait()
+            status = await self.process.wait()
+        if status != 0:
+            raise RuntimeError(f"{self.name} has not ended in order: {status}")
 
 
-async def table(name, guests, pause, ports):
+class Balancer:
+    """Sends customers to instances that are ready: not to one that is paused."""
+
+    def __init__(self, ports):
+        self.ports, self.ready = ports, set(ports)
+
+    def choose(self):
+        return random.choice(sorted(self.ready) or self.ports)
+
+    async def look_after(self, port):
+        while True:
+            status, _ = await ask(port, "GET", "/readyz", limit=1)
+            (self.ready.add if status == 200 else self.ready.discard)(port)
+            await asyncio.sleep(0.3)
+
+
+async def guest(order, balancer):
+    """Whoever hears nothing asks another instance; a queue moves at the latest when a session has timed out."""
+    status = None
+    while status is None:
+        pay = f"/orders/{order}/pay?deadline_ms={PATIENCE_MS}"
+        status, _ = await ask(balancer.choose(), "POST", pay, limit=8)
+
+
+async def table(name, guests, pause, balancer):
     """Orders, one after another, and for each several who would all like to pay it."""
     for number in itertools.count(1):
         order = f"{name}-{number}"
-        status, _ = await ask(random.choice(ports), "PUT", f"/orders/{order}", {"item": random.choice(["tea", "cake"])})
+        item = {"item": random.choice(["tea", "cake"])}
+        status, _ = await ask(balancer.choose(), "PUT", f"/orders/{order}", item)
         if status == 201:
-            pay = f"/orders/{order}/pay?deadline_ms={PATIENCE_MS}"
-            await asyncio.gather(*(ask(random.choice(ports), "POST", pay) for _ in range(random.randint(1, guests))))
+            await asyncio.gather(*(guest(order, balancer) for _ in range(random.randint(1, guests))))
         await asyncio.sleep(random.uniform(0.2, 1) * pause)
 
 
-async def reader(ports):
+async def reader(balancer):
     while True:
-        await ask(random.choice(ports), "GET", "/orders")
+        await ask(balancer.choose(), "GET", "/orders")
         await asyncio.sleep(0.5)
 
 
@@ -97,8 +131,10 @@ async def run(options):
         instances = [Instance(options, "ab"[i], options.port + i, store) for i in range(2)]
         ports = [i.port for i in instances]
         work = [i.keep_running() for i in instances]
-        work += [table(f"table{t}", 14, 2, ports) for t in range(1, 5)]
-        work += [table("banquet", 120, 8, ports), reader(ports)]
+        balancer = Balancer(ports)
+        work += [balancer.look_after(port) for port in ports]
+        work += [table(f"table{t}", 14, 2, balancer) for t in range(1, 5)]
+        work += [table("banquet", 120, 8, balancer), reader(balancer)]
         tasks = [asyncio.create_task(w) for w in work]
         tasks.append(asyncio.create_task(stop.wait()))
         try:

@@ -1,6 +1,10 @@
 #include "demo_actions.hpp"
 
-#include <zkasio/discovery/registry.hpp>
+#include "origins.hpp"
+
+#include <zkasio/create_options.hpp>
+#include <zkasio/path.hpp>
+#include <zkasio/retry_until_certain.hpp>
 
 #include <asio/awaitable.hpp>
 
@@ -36,16 +40,19 @@ int signal_of(std::string_view action) noexcept {
     return 0;
 }
 
+// The node of a page that comes from there, "127.0.0.1:8080".
+std::string page_node(const options& how, const std::string& host_and_port) {
+    return how.root + "/pages/" + host_and_port;
+}
+
 // Whether one of the instances has sent the page that asks; what is no browser says nothing, and may.
 asio::awaitable<bool> may_ask(handlers& with, std::string origin) {
     if (origin.empty()) co_return true;
-    const zkasio::registry services(with.zk, with.how.root + "/services");
-    const zkasio::service_view all = co_await services.instances("orders");
-    bool found = false;
-    all.for_each([&](const std::string&, const zkasio::service_instance& i) {
-        found = found || origin == "http://" + i.address() + ":" + std::to_string(i.port().value_or(0));
-    });
-    co_return found;
+    if (!is_loopback_origin(origin)) co_return false;
+    const std::string path = page_node(with.how, origin.substr(std::string_view("http://").size()));
+    if (!zkasio::path_problem(path).empty()) co_return false;
+    const auto known = co_await with.zk.exists(path);
+    co_return known.has_value();
 }
 
 asio::awaitable<reply> send_signal(handlers& with, std::string origin, pid_t pid, int number) {
@@ -71,6 +78,14 @@ std::string origin_of(const request_handle_t& r) {
 }
 
 }  // namespace
+
+asio::awaitable<void> make_page_known(zkasio::client zk, const options& how) {
+    const std::string path = page_node(how, how.address + ":" + std::to_string(how.port));
+    zkasio::create_options with_parents;
+    with_parents.parents(zkasio::missing_parents::create_persistent);
+    auto write = [&]() -> asio::awaitable<void> { co_await zk.create_or_set(path, "", with_parents); };
+    co_await zkasio::retry_until_certain(zk.make_back_off(), write);
+}
 
 void add_demo_routes(http_router& to, handlers& with) {
     to.http_post(R"(/demo/processes/:pid(\d{1,9})/:action)", [&with](request_handle_t r, route_params_t params) {

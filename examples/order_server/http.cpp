@@ -21,6 +21,7 @@ const char* reason_of(int status) noexcept {
         case 403: return "Forbidden";
         case 404: return "Not Found";
         case 409: return "Conflict";
+        case 413: return "Content Too Large";
         case 422: return "Unprocessable Content";
         case 503: return "Service Unavailable";
         default: return "Internal Server Error";
@@ -40,6 +41,21 @@ reply reply_to(std::exception_ptr failed) {
 }
 
 }  // namespace
+
+restinio::request_handling_status_t answering_router::operator()(restinio::request_handle_t r) const {
+    try {
+        if (r->body().size() > longest_body) return send(r, failure(413, "that is too much for an order"));
+        return (*router_)(r);
+    } catch (const std::exception& e) {
+        return send(r, failure(400, e.what()));  // what RESTinio cannot decode, say: before anything has begun
+    }
+}
+
+restinio::incoming_http_msg_limits_t message_limits() noexcept {
+    restinio::incoming_http_msg_limits_t limits;
+    return limits.max_url_size(2048).max_field_name_size(256).max_field_value_size(4096).max_field_count(100)
+        .max_body_size(4 * longest_body);
+}
 
 restinio::request_handling_status_t send(const restinio::request_handle_t& to, const reply& r) {
     const auto status = restinio::http_status_code_t(static_cast<std::uint16_t>(r.status()));

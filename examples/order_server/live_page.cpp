@@ -16,8 +16,12 @@
 #include <asio/use_awaitable.hpp>
 
 #include <chrono>
+#include <exception>
+#include <iostream>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace order_server {
@@ -44,18 +48,37 @@ asio::awaitable<void> flush(stream& to) {
     co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(initiate, asio::use_awaitable);
 }
 
-std::string event(const nlohmann::json& state) { return "data: " + state.dump() + "\n\n"; }
+std::string event(const nlohmann::json& state) { return "data: " + text_of(state) + "\n\n"; }
 
-asio::awaitable<void> send_events(handlers& with, stream& to) {
-    zkasio::tree_cache_options three_levels;
-    three_levels.depth(3);
-    const zkasio::tree_cache nodes(with.zk, with.how.root, three_levels);
-    const zkasio::cache_changes changes = nodes.changes();
+// The nodes of the root, for all who look at the page: one cache, while there are any.
+class shared_nodes {
+public:
+    explicit shared_nodes(handlers& with) : with_(with) {}
+
+    std::shared_ptr<const zkasio::tree_cache> get() {
+        const std::lock_guard lock(mutex_);
+        std::shared_ptr<const zkasio::tree_cache> nodes = nodes_.lock();
+        if (nodes) return nodes;
+        zkasio::tree_cache_options three_levels;
+        three_levels.depth(3);
+        nodes = std::make_shared<const zkasio::tree_cache>(with_.zk, with_.how.root, three_levels);
+        nodes_ = nodes;
+        return nodes;
+    }
+
+private:
+    handlers& with_;
+    std::mutex mutex_;
+    std::weak_ptr<const zkasio::tree_cache> nodes_;
+};
+
+asio::awaitable<void> send_events(handlers& with, std::shared_ptr<const zkasio::tree_cache> nodes, stream& to) {
+    const zkasio::cache_changes changes = nodes->changes();
     asio::steady_timer pause(co_await asio::this_coro::executor);
     for (;;) {
         const auto changed = co_await zkasio::as_result(zkasio::timeout(sign_of_life, changes.next()));
         if (!changed && changed.error().code() != zkasio::errc::timed_out) throw changed.error();
-        nlohmann::json state = live_state(nodes.snapshot(), with.how.root);
+        nlohmann::json state = live_state(nodes->snapshot(), with.how.root);
         const auto now = std::chrono::system_clock::now().time_since_epoch();
         state["self"] = with.how.name;
         state["now"] = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
@@ -67,7 +90,7 @@ asio::awaitable<void> send_events(handlers& with, stream& to) {
 }
 
 // Until the client has gone, or this server ends.
-asio::awaitable<void> show(handlers& with, request_handle_t to) {
+asio::awaitable<void> show(handlers& with, std::shared_ptr<const zkasio::tree_cache> nodes, request_handle_t to) {
     auto response = to->create_response<restinio::chunked_output_t>();
     response.append_header(restinio::http_field::content_type, "text/event-stream");
     response.append_header(restinio::http_field::cache_control, "no-store");
@@ -75,8 +98,10 @@ asio::awaitable<void> show(handlers& with, request_handle_t to) {
     if (with.how.demo && is_loopback_origin(origin))
         response.append_header(restinio::http_field::access_control_allow_origin, origin);
     try {
-        co_await send_events(with, response);
+        co_await send_events(with, std::move(nodes), response);
     } catch (const std::system_error&) {  // cancelled, or the client of ZooKeeper is closed
+    } catch (const std::exception& e) {  // whatever it is, the page is told that this ends, and asks again
+        std::cerr << with.how.name + ": /live: " + e.what() + "\n";
     }
     response.done();
 }
@@ -98,16 +123,31 @@ restinio::request_handling_status_t send_file(const request_handle_t& to, const 
     return response.set_body(std::string(file.content)).done();
 }
 
+// With --demo the page talks to other instances, too: they know it by this one's address, not by "localhost".
+bool is_by_another_name(const request_handle_t& r, const options& how) {
+    return how.demo && r->header().get_field_or(restinio::http_field::host, "").starts_with("localhost");
+}
+
+restinio::request_handling_status_t send_elsewhere(const request_handle_t& to, const options& how) {
+    auto response = to->create_response(restinio::status_temporary_redirect());
+    const std::string page = "http://" + how.address + ":" + std::to_string(how.port) + "/";
+    response.append_header(restinio::http_field::location, page);
+    return response.done();
+}
+
 }  // namespace
 
 void add_page_routes(http_router& to, handlers& with) {
     for (const page_file& file : page_files()) {
         const std::string path = file.name == "index.html" ? "/" : "/" + std::string(file.name);
-        to.http_get(path, [&file](const request_handle_t& r, const auto&) { return send_file(r, file); });
+        to.http_get(path, [&file, &with](const request_handle_t& r, const auto&) {
+            return is_by_another_name(r, with.how) ? send_elsewhere(r, with.how) : send_file(r, file);
+        });
     }
-    to.http_get("/live", [&with](const request_handle_t& r, const auto&) {
+    const auto nodes = std::make_shared<shared_nodes>(with);
+    to.http_get("/live", [&with, nodes](const request_handle_t& r, const auto&) {
         const auto open = with.requests.begin(r->connection_id());
-        open->start(show(with, r), [&with, open] { with.requests.end(*open); });
+        open->start(show(with, nodes->get(), r), [&with, open] { with.requests.end(*open); });
         return restinio::request_accepted();
     });
 }

@@ -27,6 +27,8 @@ void add_options(CLI::App& app, order_server::options& how) {
     app.add_option("--address", how.address, "where to listen");
     app.add_option("--port", how.port, "where to listen");
     app.add_option("--threads", how.threads, "of the server")->check(CLI::Range(1, 64));
+    app.add_option("--connections", how.connections, "at most so many at a time")->check(CLI::Range(1, 1'000'000));
+    app.add_option("--request-time", how.request_time, "how long a client may take to send a request");
     app.add_option("--session-timeout", how.session_timeout, "how long the others wait for one that is dead");
     app.add_option("--bank-time", how.bank_time, "how long the simulated bank takes for a payment");
     app.add_option("--settle-every", how.settle_every, "how often the leader settles what was paid");

@@ -65,6 +65,11 @@ std::size_t open_requests::size() const {
     return by_number_.size();
 }
 
+std::size_t open_requests::connections() const {
+    const std::lock_guard lock(mutex_);
+    return connections_.size();
+}
+
 void open_requests::when_empty(std::function<void()> f) {
     {
         const std::lock_guard lock(mutex_);
@@ -77,8 +82,11 @@ void open_requests::when_empty(std::function<void()> f) {
 }
 
 void open_requests::state_changed(const restinio::connection_state::notice_t& notice) noexcept {
-    if (!restinio::holds_alternative<restinio::connection_state::closed_t>(notice.cause())) return;
     const std::lock_guard lock(mutex_);
+    if (restinio::holds_alternative<restinio::connection_state::accepted_t>(notice.cause()))
+        connections_.insert(notice.connection_id());
+    if (!restinio::holds_alternative<restinio::connection_state::closed_t>(notice.cause())) return;
+    connections_.erase(notice.connection_id());  // RESTinio may close it twice
     const auto [first, last] = by_connection_.equal_range(notice.connection_id());
     for (auto i = first; i != last; ++i) i->second->cancel();
 }

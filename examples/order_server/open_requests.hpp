@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace order_server {
@@ -41,9 +42,10 @@ private:
     bool cancelled_ = false;
 };
 
-/// The requests that are being answered, by connection. RESTinio tells it when a connection is closed: whoever has
-/// asked is gone, and so their requests are cancelled. (It notices while it reads. So the server lets RESTinio read on
-/// while a request is answered, by max_pipelined_requests(2); a client that pipelines more than that is noticed later.)
+/// The connections, and the requests of each that are being answered. RESTinio tells it when a connection is closed:
+/// whoever has asked is gone, and so their requests are cancelled. (It notices while it reads. So the server lets
+/// RESTinio read on while a request is answered, by max_pipelined_requests(2); a client that pipelines more than that is
+/// noticed later.)
 class open_requests {
 public:
     explicit open_requests(asio::any_io_executor executor) : executor_(std::move(executor)) {}
@@ -55,6 +57,8 @@ public:
     bool cancel(std::uint64_t number);
     void cancel_all();
     std::size_t size() const;
+    /// How many connections are open.
+    std::size_t connections() const;
     /// Calls `f` when there is none any more, at once if there is none.
     void when_empty(std::function<void()> f);
 
@@ -67,6 +71,7 @@ private:
     std::uint64_t last_ = 0;
     std::function<void()> when_empty_;
     std::map<std::uint64_t, std::shared_ptr<open_request>> by_number_;
+    std::unordered_set<restinio::connection_id_t> connections_;
     std::unordered_multimap<restinio::connection_id_t, std::shared_ptr<open_request>> by_connection_;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -14,6 +15,8 @@ struct options {
     std::string address = "127.0.0.1";
     std::uint16_t port = 8080;
     int threads = 4;
+    std::size_t connections = 1'000;  ///< at most so many at a time
+    std::chrono::milliseconds request_time{10'000};  ///< how long a client may take to send a request
     std::chrono::milliseconds session_timeout{10'000};
     std::chrono::milliseconds bank_time{200};     ///< how long the (simulated) bank takes
     std::chrono::milliseconds settle_every{5'000};

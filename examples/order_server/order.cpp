@@ -20,6 +20,8 @@ bool is_order_id(std::string_view id) noexcept {
     return !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), good);
 }
 
+bool is_item(std::string_view item) noexcept { return !item.empty() && item.size() <= 64; }
+
 std::optional<cents> amount_of(const order& o, const price_list& prices) noexcept {
     const auto price = prices.find(o.item);
     cents amount = 0;

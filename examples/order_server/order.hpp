@@ -25,6 +25,8 @@ struct order {
 
 /// Whether a text may be the id of an order: it becomes the name of a node.
 bool is_order_id(std::string_view id) noexcept;
+/// Whether a text may be the name of an item: it has 1 to 64 bytes.
+bool is_item(std::string_view item) noexcept;
 
 /// What an order costs at these prices; nothing when its item has none, or the amount is too large.
 std::optional<cents> amount_of(const order& o, const price_list& prices) noexcept;

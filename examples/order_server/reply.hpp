@@ -7,10 +7,15 @@
 
 namespace order_server {
 
+/// JSON as text; what is no UTF-8 in it, as data of nodes need not be, as U+FFFD.
+inline std::string text_of(const nlohmann::json& j) {
+    return j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 /// What a request is answered with.
 class reply {
 public:
-    explicit reply(int status, const nlohmann::json& body) : reply(status, "application/json", body.dump()) {}
+    explicit reply(int status, const nlohmann::json& body) : reply(status, "application/json", text_of(body)) {}
     reply(int status, std::string type, std::string body)
         : status_(status), type_(std::move(type)), body_(std::move(body)) {}
 

@@ -3,10 +3,12 @@
 #include <zkasio/locks/shared_mutex.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -93,11 +95,16 @@ asio::awaitable<reply> set_prices(handlers& with, price_list prices) {
 
 // "deadline_ms=500"; nothing where it is none.
 std::optional<std::chrono::milliseconds> deadline_of(const request_handle_t& r) {
-    const auto query = restinio::parse_query(r->header().query());
-    const auto value = restinio::opt_value<std::int64_t>(query, "deadline_ms");
-    const std::chrono::milliseconds limit(value.value_or(usual_wait.count()));
-    if (limit < std::chrono::milliseconds(0) || limit > longest_wait) return std::nullopt;
-    return limit;
+    const auto query = restinio::try_parse_query<restinio::parse_query_traits::restinio_defaults>(
+        r->header().query());
+    if (!query) return std::nullopt;
+    const auto text = query->get_param("deadline_ms");
+    if (!text) return usual_wait;
+    std::int64_t number = -1;
+    const auto [end, failed] = std::from_chars(text->data(), text->data() + text->size(), number);
+    const bool whole = failed == std::errc() && end == text->data() + text->size();
+    if (!whole || number < 0 || number > longest_wait.count()) return std::nullopt;
+    return std::chrono::milliseconds(number);
 }
 
 auto pay_route(handlers& with) {
@@ -105,7 +112,7 @@ auto pay_route(handlers& with) {
         const auto id = restinio::cast_to<std::string>(params["id"]);
         const auto deadline = deadline_of(r);
         if (!is_order_id(id)) return send(r, failure(400, "that is no id of an order"));
-        if (!deadline) return send(r, failure(400, "deadline_ms is from 0 to 60000"));
+        if (!deadline) return send(r, failure(400, "deadline_ms is a number from 0 to 60000"));
         const auto open = with.requests.begin(r->connection_id());
         start(with, open, r, pay(with, id, with.how.name + "/" + std::to_string(open->number), *deadline));
         return restinio::request_accepted();
@@ -121,6 +128,7 @@ auto add_route(handlers& with) {
         if (!body.is_object() || !body.contains("item") || !body["item"].is_string())
             return send(r, failure(400, R"(an order is {"item": "tea", "quantity": 2})"));
         o.item = body["item"];
+        if (!is_item(o.item)) return send(r, failure(400, "the name of an item has 1 to 64 bytes"));
         const auto quantity = body.value("quantity", nlohmann::json(1));
         if (!quantity.is_number_integer() || quantity < 1 || quantity > 1'000'000)
             return send(r, failure(400, "the quantity is from 1 to 1000000"));
@@ -136,6 +144,10 @@ auto set_prices_route(handlers& with) {
         const auto is_price = [](const nlohmann::json& p) { return p.is_number_integer() && p > 0; };
         if (!body.is_object() || !std::all_of(body.begin(), body.end(), is_price))
             return send(r, failure(400, R"(prices are {"tea": 350}, in cents)"));
+        const auto has_name = [](const auto& entry) { return is_item(entry.key()); };
+        const auto entries = body.items();
+        if (!std::all_of(entries.begin(), entries.end(), has_name))
+            return send(r, failure(400, "the name of an item has 1 to 64 bytes"));
         start(with, with.requests.begin(r->connection_id()), r, set_prices(with, body.get<price_list>()));
         return restinio::request_accepted();
     };

@@ -68,23 +68,34 @@ service::service(asio::io_context& io, options how)
               .request_handler(make_router())
               .connection_state_listener(requests_)
               .max_pipelined_requests(2)    // it goes on reading, and notices that a client has gone
+              .ip_blocker(std::make_shared<connection_limit>(requests_, how_.connections))
+              .incoming_http_msg_limits(message_limits())
+              .read_next_http_message_timelimit(how_.request_time)
               .handle_request_timeout(2min)  // longer than the longest deadline
               .cleanup_func([] {});
       }) {}
 
-std::unique_ptr<http_router> service::make_router() {
+std::unique_ptr<answering_router> service::make_router() {
     auto router = std::make_unique<http_router>();
     add_routes(*router, handlers_);
     add_page_routes(*router, handlers_);
     if (how_.demo) add_demo_routes(*router, handlers_);
-    return router;
+    return std::make_unique<answering_router>(std::move(router));
+}
+
+// The page first: who has seen that this instance is there may push its buttons.
+asio::awaitable<void> service::announce() {
+    if (how_.demo) co_await make_page_known(zk_, how_);
+    // With a name: g++ 12 destroys an aggregate in the same expression as a co_await twice.
+    asio::awaitable<void> announced = keep_announced({zk_, how_, till_.counts(), *requests_, *waits_, announced_});
+    co_await std::move(announced);
 }
 
 asio::awaitable<void> service::run() {
     server_.open_sync();
     std::cerr << how_.name + ": http://" + how_.address + ":" + std::to_string(how_.port) + "/\n";
     auto all = [&](zkasio::task_scope& tasks) -> asio::awaitable<void> {
-        tasks.spawn(keep_announced({zk_, how_, till_.counts(), *requests_, *waits_, announced_}));
+        tasks.spawn(announce());
         tasks.spawn(run_settlement({zk_, how_.root + "/leader", how_.root + "/book", how_.name, store_, pool_,
                                     how_.settle_every}));
         co_await until_told_to_stop();

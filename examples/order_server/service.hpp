@@ -33,8 +33,8 @@ public:
 private:
     asio::awaitable<void> until_told_to_stop();
     asio::awaitable<void> requests_to_end();
-    std::unique_ptr<http_router> make_router();
-    void listen();
+    asio::awaitable<void> announce();
+    std::unique_ptr<answering_router> make_router();
 
     asio::io_context& io_;
     const options how_;

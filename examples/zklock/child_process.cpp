@@ -2,6 +2,9 @@
 
 #include "signals.hpp"
 
+#include <zkasio/as_result.hpp>
+#include <zkasio/timeout.hpp>
+
 #include <asio/buffer.hpp>
 #include <asio/error.hpp>
 #include <asio/posix/stream_descriptor.hpp>
@@ -10,6 +13,7 @@
 #include <asio/use_awaitable.hpp>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <string_view>
@@ -22,6 +26,8 @@
 
 namespace zklock {
 namespace {
+
+using namespace std::chrono_literals;
 
 [[noreturn]] void fail(int code, const std::string& what) {
     throw std::system_error(code, std::generic_category(), what);
@@ -69,7 +75,8 @@ struct prepared {
     ::_exit(127);
 }
 
-bool exists(pid_t group) noexcept { return ::kill(-group, 0) == 0 || errno != ESRCH; }
+// How long the end of a group whose processes are no children of ours may stay unnoticed.
+constexpr auto pause_between_looks = 50ms;
 
 }  // namespace
 
@@ -115,6 +122,7 @@ int child_process::launch(const command& what, int report) {
     if (child < 0) return failed;
     ::setpgid(child, child);  // it does so itself, maybe later than we send it a signal
     leader_ = group_ = child;
+    rest_.emplace(child);
     return 0;
 }
 
@@ -122,7 +130,13 @@ asio::awaitable<int> child_process::ended() {
     for (;;) {
         reap();
         if (group_ == 0) co_return status_;
-        co_await children_.async_wait(asio::use_awaitable);
+        if (leader_ != 0) {
+            co_await children_.async_wait(asio::use_awaitable);
+            continue;
+        }
+        auto next_look = zkasio::timeout(pause_between_looks, children_.async_wait(asio::use_awaitable));
+        const auto woken = co_await zkasio::as_result(std::move(next_look));
+        if (!woken && woken.error().code() != zkasio::errc::timed_out) throw woken.error();
     }
 }
 
@@ -133,7 +147,7 @@ void child_process::reap() {
         if (pid <= 0 && !(pid < 0 && errno == EINTR)) break;
         if (pid > 0) reaped(pid, status);
     }
-    if (leader_ != 0 || group_ == 0 || exists(group_)) return;
+    if (leader_ != 0 || group_ == 0 || rest_->runs()) return;
     group_ = 0;
     if (watchdog_) watchdog_->guard(0);
     terminal_.take_back();

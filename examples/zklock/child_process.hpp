@@ -1,5 +1,6 @@
 #pragma once
 
+#include "process_group.hpp"
 #include "terminal_job.hpp"
 #include "watchdog.hpp"
 
@@ -9,6 +10,7 @@
 #include <asio/awaitable.hpp>
 #include <asio/signal_set.hpp>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,6 +62,7 @@ private:
     terminal_job terminal_;
     pid_t leader_ = 0;  // 0 when it has been reaped
     pid_t group_ = 0;   // 0 when it is gone
+    std::optional<process_group> rest_;  // the same, to be looked at
     int status_ = 0;
 };
 

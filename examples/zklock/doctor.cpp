@@ -131,8 +131,10 @@ asio::awaitable<std::vector<std::string>> with_children(session s, std::string p
             if (path != "/" || name != "zookeeper") paths.push_back(zkasio::join_path(path, name));
     } catch (const zkasio::error& e) {
         if (e.code() != zkasio::zk_errc::no_node && e.code() != zkasio::zk_errc::no_auth) throw;
-        f.add(severity::fact, "path", e.what());
-        if (e.code() == zkasio::zk_errc::no_node) paths.clear();
+        const bool missing = e.code() == zkasio::zk_errc::no_node;
+        if (missing) paths.clear();
+        const std::string why = missing ? "there is no such node" : "not for us to read";
+        f.add(missing ? severity::problem : severity::fact, "path", printable(path) + ": " + why);
     }
     constexpr std::size_t most = 1000;
     if (paths.size() > most) {

@@ -21,6 +21,8 @@ std::string mark_of(severity s) {
     return painted(s == severity::warning ? colour::yellow : colour::red, text);
 }
 
+std::string counted(int n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
+
 }  // namespace
 
 void findings::add(severity s, const std::string& about, const std::string& text) {
@@ -42,7 +44,7 @@ bool findings::finish() const {
     all["findings"] = list_;
     all["warnings"] = warnings_;
     all["problems"] = problems_;
-    print(json_ ? dump(all) : std::to_string(problems_) + " problems, " + std::to_string(warnings_) + " warnings\n");
+    print(json_ ? dump(all) : counted(problems_, "problem") + ", " + counted(warnings_, "warning") + "\n");
     return warnings_ == 0 && problems_ == 0;
 }
 

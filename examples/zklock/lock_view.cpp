@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 namespace zklock {
@@ -116,10 +117,25 @@ bool is_semaphore(const std::vector<std::string>& children) {
     return children.size() <= 2 && std::find(children.begin(), children.end(), "leases") != children.end();
 }
 
+// Who is first in `locks` creates a lease, and then waits until there are no more leases than permits. So the newest
+// lease may be of one who waits: it is, while the first one's turn is not over.
+bool waits(const contender& newest_lease, const contender& first) noexcept {
+    return newest_lease.session_id == first.session_id && newest_lease.token > first.token;
+}
+
 asio::awaitable<void> read_semaphore(zkasio::client zk, lock_view& v) {
-    co_await read_contenders(zk, v.path + "/leases", v);
-    for (contender& c : v.contenders) c.holds = true;
-    co_await read_contenders(zk, v.path + "/locks", v);
+    lock_view queue, leases;
+    // In this order: who is granted a permit in between is seen at least once.
+    co_await read_contenders(zk, v.path + "/locks", queue);
+    co_await read_contenders(zk, v.path + "/leases", leases);
+    const bool one_waits = !queue.contenders.empty() && !leases.contenders.empty() &&
+                           waits(leases.contenders.back(), queue.contenders.front());
+    if (one_waits) leases.contenders.pop_back();
+    for (contender& c : leases.contenders) c.holds = true;
+    for (lock_view* const part : {&leases, &queue}) {
+        std::move(part->contenders.begin(), part->contenders.end(), std::back_inserter(v.contenders));
+        std::move(part->foreign.begin(), part->foreign.end(), std::back_inserter(v.foreign));
+    }
     v.kind = directory_kind::semaphore;
 }
 

@@ -1,13 +1,17 @@
 #include "any_change.hpp"
 #include "commands.hpp"
 #include "exit_code.hpp"
+#include "keys.hpp"
 #include "lock_view.hpp"
 #include "node_text.hpp"
 #include "terminal.hpp"
 
 #include <zkasio/error.hpp>
 #include <zkasio/printable.hpp>
+#include <zkasio/task_scope.hpp>
 #include <zkasio/watch.hpp>
+
+#include <asio/this_coro.hpp>
 
 #include <chrono>
 #include <string>
@@ -21,14 +25,13 @@ using namespace std::chrono_literals;
 
 constexpr const char* clear_screen = "\x1b[H\x1b[2J";
 
-void show(const lock_view& v, const locks_options& o) {
-    if (o.json) {
-        print(o.watch ? to_json(v).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"
-                      : dump(to_json(v)));
-        return;
-    }
-    const bool screen = o.watch && output_is_terminal();
-    print((screen ? clear_screen : "") + to_text(v));
+void show(const lock_view& v, const locks_options& o, const key_reader& keys) {
+    if (o.json)
+        print(dump(to_json(v), json_layout::one_line));
+    else if (!output_is_terminal())
+        print(to_text(v));
+    else
+        print(clear_screen + to_text(v) + (keys.reads() ? painted(colour::dim, "q ends") + "\n" : ""));
 }
 
 // Set before the lock is looked at: what changes behind the look fires.
@@ -49,25 +52,44 @@ asio::awaitable<std::vector<zkasio::watch>> watch_directories(zkasio::client zk,
     co_return watches;
 }
 
-}  // namespace
-
-asio::awaitable<int> show_locks(session s, locks_options o) {
+// Shows the lock, and every change of it.
+asio::awaitable<void> follow(session s, locks_options o, const key_reader& keys) {
     for (;;) {
-        std::vector<zkasio::watch> watches;
-        if (o.watch) watches = co_await watch_directories(s.zk, o.path);
+        const std::vector<zkasio::watch> watches = co_await watch_directories(s.zk, o.path);
         const lock_view v = co_await read_lock(s.zk, o.path);
-        if (!v.exists && !o.watch) {
-            say(zkasio::printable(o.path) + ": no such node, so nobody holds it");
-            co_return exit_code::refused;
-        }
-        show(v, o);
-        if (!o.watch) co_return exit_code::ok;
+        show(v, o, keys);
         // A screen shows ages, and data, which nobody watches, anew after a second.
         if (output_is_terminal() && !o.json)
             co_await any_changed_or_expired(watches, 1s);
         else
             co_await any_changed_or_expired(watches);
     }
+}
+
+asio::awaitable<void> end_at_key(key_reader& keys, zkasio::task_scope& tasks) {
+    co_await keys.quit();
+    tasks.cancel();
+}
+
+}  // namespace
+
+asio::awaitable<int> show_locks(session s, locks_options o) {
+    if (o.watch) {
+        key_reader keys(co_await asio::this_coro::executor);
+        auto body = [&](zkasio::task_scope& tasks) -> asio::awaitable<void> {
+            if (keys.reads()) tasks.spawn(end_at_key(keys, tasks));
+            co_await follow(s, o, keys);
+        };
+        co_await zkasio::with_task_scope(body);
+        co_return exit_code::ok;
+    }
+    const lock_view v = co_await read_lock(s.zk, o.path);
+    if (!v.exists) {
+        say(zkasio::printable(o.path) + ": no such node, so nobody holds it");
+        co_return exit_code::refused;
+    }
+    print(o.json ? dump(to_json(v)) : to_text(v));
+    co_return exit_code::ok;
 }
 
 }  // namespace zklock

@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
         const bool commands = o->what == verb::run || o->what == verb::elect;
         std::unique_ptr<zklock::watchdog> killer;  // a fork: before there is a client
         if (commands && o->run.loss != zklock::on_loss::warn) killer = std::make_unique<zklock::watchdog>();
-        return run_session(o->connection, task_of(*o), killer.get());
+        return run_session(o->connection, task_of(*o), commands || o->what == verb::bench, killer.get());
     } catch (...) {
         return zklock::report(std::current_exception());
     }

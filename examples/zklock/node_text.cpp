@@ -62,8 +62,24 @@ nlohmann::ordered_json json_text(const std::string& data) {
     }
 }
 
-std::string dump(const nlohmann::ordered_json& j) {
-    return j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+std::string dump(const nlohmann::ordered_json& j, json_layout how) {
+    const std::string text = j.dump(how == json_layout::pretty ? 2 : -1, ' ', false,
+                                    nlohmann::ordered_json::error_handler_t::replace);
+    // JSON need not escape U+007F to U+009F, which terminals obey. They are in strings, for nothing else is not ASCII.
+    std::string result;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const auto at = [&text](std::size_t k) { return k < text.size() ? static_cast<unsigned char>(text[k]) : 0U; };
+        const bool two = at(i) == 0xc2 && at(i + 1) >= 0x80 && at(i + 1) < 0xa0;
+        if (!two && at(i) != 0x7f) {
+            result += text[i];
+            continue;
+        }
+        std::array<char, 8> escaped{};
+        std::snprintf(escaped.data(), escaped.size(), "\\u%04x", two ? at(i + 1) : at(i));
+        result += escaped.data();
+        if (two) ++i;
+    }
+    return result + "\n";
 }
 
 }  // namespace zklock

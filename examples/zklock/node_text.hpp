@@ -23,8 +23,9 @@ nlohmann::ordered_json to_json(const zkasio::node_stat& s);
 /// `data` as a JSON string; what is not UTF-8 is {"base64": ...}.
 nlohmann::ordered_json json_text(const std::string& data);
 
-/// A JSON document as text, whatever is in it.
-std::string dump(const nlohmann::ordered_json& j);
+/// A JSON document as text that ends its line, whatever is in it. Nothing in it can control a terminal.
+enum class json_layout { pretty, one_line };
+std::string dump(const nlohmann::ordered_json& j, json_layout how = json_layout::pretty);
 
 std::string base64(std::string_view data);
 

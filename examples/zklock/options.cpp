@@ -4,6 +4,8 @@
 #include "duration.hpp"
 #include "exit_code.hpp"
 
+#include <zkasio/printable.hpp>
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -11,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -66,13 +69,13 @@ CLI::Option* enum_option(CLI::App& app, const std::string& name, Enum& to, const
     return app.add_option_function<std::string>(name, take, help)->type_name(list)->default_str(initial);
 }
 
-// CLI11 does not know of what stands behind "--".
+// CLI11 does not know of what stands behind PATH.
 class formatter_with_command final : public CLI::Formatter {
 public:
     std::string make_usage(const CLI::App* app, std::string name) const override {
         std::string text = CLI::Formatter::make_usage(app, std::move(name));
         while (!text.empty() && text.back() == '\n') text.pop_back();
-        return text + " -- COMMAND [ARGUMENT]...\n";
+        return text + " [--] COMMAND [ARGUMENT]...\n";
     }
 };
 
@@ -95,6 +98,8 @@ void add_supervision(CLI::App& app, run_options& r) {
     duration_option(app, "--grace", r.grace, "between SIGTERM and SIGKILL, with --on-loss term");
     app.add_option("--acl", r.acl, "of the nodes that are created: open, creator, or scheme:id:cdrwa,...")
         ->check(is_acl);
+    app.add_option("-c,--command", r.shell_command, "run TEXT in a shell ($SHELL), instead of COMMAND")
+        ->type_name("TEXT");
     app.add_option("--data", r.data, "what others see of us (host, pid, user and program as JSON)");
     app.formatter(std::make_shared<formatter_with_command>());
 }
@@ -104,6 +109,7 @@ void add_run(CLI::App& app, options& o) {
     CLI::App& sub = add_verb(app, o, verb::run, "run", "run a command under a lock",
                              "  zklock run /locks/backup -- pg_dump -f /backup/db.sql db\n"
                              "  zklock run --no-wait /locks/cron/report -- ./report.sh || echo 'not our turn'\n"
+                             "  zklock run -w 3 /locks/cron/report -c './report.sh > report.txt'    # as with flock\n"
                              "  zklock run --shared --wait 30s /locks/index -- ./query.sh\n"
                              "  zklock run --semaphore 3 /locks/crawlers -- ./crawl.sh\n"
                              "  zklock run --on-loss term --session-timeout 30s /locks/db -- ./migrate.sh\n");
@@ -111,8 +117,8 @@ void add_run(CLI::App& app, options& o) {
     const auto kind = [&r](lock_type t) { return [&r, t](std::int64_t) { r.type = t; }; };
     auto* const kinds = sub.add_option_group("kind", "A mutex (Curator's InterProcessMutex), unless one of:");
     kinds->require_option(0, 1);
-    kinds->add_flag_function("--exclusive", kind(lock_type::exclusive), "a read-write lock, as a writer: alone");
-    kinds->add_flag_function("--shared", kind(lock_type::shared), "a read-write lock, as a reader: among readers");
+    kinds->add_flag_function("-x,-e,--exclusive", kind(lock_type::exclusive), "a read-write lock, as a writer: alone");
+    kinds->add_flag_function("-s,--shared", kind(lock_type::shared), "a read-write lock, as a reader: among readers");
     const auto permits = [&r](int n) {
         r.type = lock_type::semaphore;
         r.permits = n;
@@ -121,8 +127,8 @@ void add_run(CLI::App& app, options& o) {
         ->check(CLI::Range(1, 1'000'000))->type_name("N");
     auto* const patience = sub.add_option_group("patience", "Waits for as long as it takes, unless:");
     patience->require_option(0, 1);
-    duration_option(*patience, "--wait", [&r](milliseconds d) { r.wait = d; }, "so long, then exit status 121");
-    patience->add_flag_function("--no-wait", [&r](std::int64_t) { r.wait = milliseconds(0); }, "not at all");
+    duration_option(*patience, "-w,--wait", [&r](milliseconds d) { r.wait = d; }, "so long, then exit status 121");
+    patience->add_flag_function("-n,--no-wait", [&r](std::int64_t) { r.wait = milliseconds(0); }, "not at all");
     sub.add_flag("--kazoo", r.kazoo_names, "name nodes as Python's kazoo does (without it: as Curator and go-zk)");
     add_supervision(sub, r);
 }
@@ -252,16 +258,110 @@ void add_common(CLI::App& app, options& o) {
     app.add_flag("-v,--verbose", c.verbose, "say what the connection does, and where in the queue we are");
 }
 
-// What follows "--" belongs to COMMAND, options and all: the parser does not see it.
-std::vector<std::string> split_command(std::vector<std::string>& arguments) {
-    const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
-    const bool runs = std::any_of(arguments.begin(), dashes, [](const std::string& a) {
-        return a == "run" || a == "elect";
-    });
-    if (!runs || dashes == arguments.end()) return {};
-    std::vector<std::string> command(dashes + 1, arguments.end());
-    arguments.erase(dashes, arguments.end());
+using words = std::vector<std::string>;
+
+bool is_option(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
+
+// Whether the word that follows is the value of this option: "--wait", "-w" and "-vw", but not "--wait=3s" and "-w3".
+bool takes_next(const CLI::App& verb, const std::string& option) {
+    const auto takes_value = [&verb](const std::string& name) {
+        const CLI::Option* found = verb.get_option_no_throw(name);
+        if (!found && verb.get_parent()) found = verb.get_parent()->get_option_no_throw(name);
+        return found && found->get_items_expected_max() > 0;
+    };
+    if (option.starts_with("--")) return takes_value(option);
+    for (std::size_t i = 1; i < option.size(); ++i)
+        if (takes_value({'-', option[i]})) return i + 1 == option.size();
+    return false;
+}
+
+// The first word from there on that is no option, and no value of one; or "--".
+words::iterator skip_options(const CLI::App& of, words::iterator at, words::iterator end) {
+    while (at != end && is_option(*at) && *at != "--") {
+        const bool two = takes_next(of, *at);
+        ++at;
+        if (two && at != end) ++at;
+    }
+    return at;
+}
+
+// Null: there is no command of that name.
+const CLI::App* find_verb(const CLI::App& app, const std::string& name) {
+    const auto found = app.get_subcommands([&](const CLI::App* sub) { return sub->get_name() == name; });
+    return found.empty() ? nullptr : found.front();
+}
+
+// The name of our command: the first word that is no option.
+words::iterator verb_in(const CLI::App& app, words& arguments) {
+    return skip_options(app, arguments.begin(), arguments.end());
+}
+
+// What follows PATH, and "--" if it is there, belongs to COMMAND, options and all: the parser does not see it.
+words split_command(const CLI::App& app, words& arguments) {
+    const auto verb = verb_in(app, arguments);
+    if (verb == arguments.end() || (*verb != "run" && *verb != "elect")) return {};
+    const CLI::App& of = *find_verb(app, *verb);
+    auto at = skip_options(of, verb + 1, arguments.end());
+    if (at != arguments.end() && *at != "--") at = skip_options(of, at + 1, arguments.end());
+    if (at == arguments.end()) return {};
+    words command(*at == "--" ? at + 1 : at, arguments.end());
+    arguments.erase(at, arguments.end());
     return command;
+}
+
+// How many letters have to be typed anew to make one word of the other.
+std::size_t distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        std::size_t corner = std::exchange(row[0], i);
+        for (std::size_t k = 1; k <= b.size(); ++k) {
+            const std::size_t replaced = corner + (a[i - 1] == b[k - 1] ? 0 : 1);
+            corner = row[k];
+            row[k] = std::min({replaced, row[k] + 1, row[k - 1] + 1});
+        }
+    }
+    return row.back();
+}
+
+// Which command may be meant: by its name in flock, etcdctl, zkCli.sh and shells, or by one with a typing error in it.
+std::string meant_by(const CLI::App& app, const std::string& word) {
+    static const std::map<std::string, std::string> elsewhere{
+        {"lock", "run"},     {"exec", "run"},       {"campaign", "elect"}, {"lead", "elect"},     {"unlock", "break"},
+        {"who", "locks"},    {"status", "locks"},   {"put", "set"},        {"write", "set"},      {"read", "get"},
+        {"cat", "get"},      {"del", "rm"},         {"delete", "rm"},      {"remove", "rm"},      {"rmr", "rm -r"},
+        {"deleteall", "rm -r"},    {"list", "ls"},        {"mkdir", "create"},   {"touch", "create"},   {"getAcl", "acl"},
+        {"setAcl", "acl --set"}, {"check", "doctor"}, {"help", "--help"},  {"version", "--version"}};
+    if (const auto found = elsewhere.find(word); found != elsewhere.end()) return found->second;
+    for (const CLI::App* const sub : app.get_subcommands([](const CLI::App*) { return true; }))
+        if (distance(word, sub->get_name()) <= (word.size() > 3 ? 2U : 1U)) return sub->get_name();
+    return {};
+}
+
+// Says so when the first word is no command of ours. @return whether it is one, or there are only options.
+bool check_verb(const CLI::App& app, words& arguments) {
+    const auto verb = verb_in(app, arguments);
+    if (arguments.empty()) say("which command? `zklock --help` lists them");
+    if (verb == arguments.end() || find_verb(app, *verb)) return !arguments.empty();
+    const std::string meant = meant_by(app, *verb);
+    say("there is no command \"" + zkasio::printable(*verb) + "\"" +
+        (meant.empty() ? "; `zklock --help` lists them" : ": do you mean `zklock " + meant + "`?"));
+    return false;
+}
+
+// The command in a shell that is `text`, as with flock -c.
+words in_shell(const std::string& text) {
+    const char* const shell = std::getenv("SHELL");
+    return {shell && *shell ? shell : "/bin/sh", "-c", text};
+}
+
+// What is wrong with the command that `verb` is to run, or nothing.
+std::string complete_command(run_options& r, const std::string& verb) {
+    if (!r.shell_command.empty()) {
+        if (!r.command.empty()) return "-c is the whole command: nothing follows PATH then";
+        r.command = in_shell(r.shell_command);
+    }
+    return r.command.empty() ? "what is to be run? zklock " + verb + " PATH COMMAND [ARGUMENT]..." : "";
 }
 
 }  // namespace
@@ -282,16 +382,26 @@ std::optional<options> parse_options(int argc, char** argv, int& exit_code) {
     add_writes(app, o);
     add_checks(app, o);
     std::vector<std::string> arguments(argv + 1, argv + argc);
-    o.run.command = split_command(arguments);
+    exit_code = exit_code::usage;
+    if (!check_verb(app, arguments)) return std::nullopt;
+    o.run.command = split_command(app, arguments);
+    const auto word = verb_in(app, arguments);
+    const std::string name = word == arguments.end() ? "" : *word;
+    const std::string help = "`zklock " + name + (name.empty() ? "" : " ") + "--help`";
     try {
         std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
         app.parse(arguments);
         const bool runs = o.what == verb::run || o.what == verb::elect;
-        if (runs && o.run.command.empty()) throw CLI::RequiredError("-- COMMAND");
+        const std::string wrong = runs ? complete_command(o.run, name) : "";
+        if (!wrong.empty()) throw CLI::ValidationError(wrong);
+    } catch (const CLI::Success& e) {  // --help, --version
+        exit_code = app.exit(e) == 0 ? exit_code::ok : exit_code::failed;
+        return std::nullopt;
     } catch (const CLI::ParseError& e) {
-        exit_code = app.exit(e) == 0 ? exit_code::ok : exit_code::usage;
+        say(zkasio::printable(e.what()) + "; see " + help);
         return std::nullopt;
     }
+    exit_code = exit_code::ok;
     return o;
 }
 

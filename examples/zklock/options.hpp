@@ -33,6 +33,7 @@ struct run_options {
     std::chrono::milliseconds grace{5'000};
     std::string acl, data;
     bool requeue = false;  ///< elect: stand again when the command has ended
+    std::string shell_command;  ///< -c: what a shell runs, instead of `command`
     std::vector<std::string> command;
 };
 

@@ -33,8 +33,9 @@ asio::awaitable<void> work(session s, const task& what, int& code) {
     }
     const bool interrupted = s.signals.interrupted_by() != 0;
     if (failed && !interrupted) code = report(failed);
+    const bool leaves_nodes = s.keeps_nodes && s.zk.session_now().id() != 0;  // 0: there was no session to hold any
     const zkasio::close_result end = co_await s.zk.close();
-    if (end == zkasio::close_result::session_left_to_expire && code != exit_code::not_connected)
+    if (end == zkasio::close_result::session_left_to_expire && leaves_nodes)
         say("no server could be told of our end: what we hold stays until the session times out");
 }
 
@@ -50,6 +51,18 @@ int code_for(const std::error_code& c) {
                : exit_code::failed;
 }
 
+// What e.hint() says to a programmer, in terms of our options.
+std::string hint_of(const zkasio::error& e) {
+    const std::string path = e.path().empty() ? "PATH" : e.path();
+    if (e.code() == zkasio::zk_errc::no_node && e.hint().find("parents()") != std::string::npos)
+        return "the parent does not exist: create it, or say --parents";
+    if (e.code() == zkasio::zk_errc::no_auth)
+        return "the ACL does not allow it to us: see `zklock acl " + path + "` and --auth-file";
+    if (e.code() == zkasio::zk_errc::invalid_acl)
+        return "an unknown scheme, a malformed id, or creator and auth: without --auth-file";
+    return e.hint();
+}
+
 }  // namespace
 
 zkasio::client_options client_options_of(const connection_options& how) {
@@ -61,13 +74,14 @@ zkasio::client_options client_options_of(const connection_options& how) {
     return o;
 }
 
-int run_session(const connection_options& how, const task& what, watchdog* killer) {
+int run_session(const connection_options& how, const task& what, bool keeps_nodes, watchdog* killer) {
     int code = exit_code::failed, signal = 0;
     {
         asio::io_context io(1);
         signal_router signals(io.get_executor());
         const zkasio::client zk(io, client_options_of(how));
-        asio::co_spawn(io, work(session{zk, signals, killer, how.verbose}, what, code), [](std::exception_ptr failed) {
+        const session s{zk, signals, killer, keeps_nodes, how.verbose};
+        asio::co_spawn(io, work(s, what, code), [](std::exception_ptr failed) {
             if (failed) std::rethrow_exception(failed);
         });
         io.run();
@@ -81,7 +95,7 @@ int report(std::exception_ptr failed) noexcept {
     try {
         std::rethrow_exception(failed);
     } catch (const zkasio::error& e) {
-        say(e.what());
+        say(zkasio::error(e.code(), e.operation(), e.path(), hint_of(e), e.outcome_unknown()).what());
         return code_for(e.code());
     } catch (const std::system_error& e) {
         if (e.code() == std::errc::broken_pipe) return exit_code::signalled + SIGPIPE;  // `zklock tree / | head`

@@ -21,6 +21,7 @@ struct session {
     zkasio::client zk;
     signal_router& signals;
     watchdog* killer = nullptr;  ///< for those who run commands
+    bool keeps_nodes = false;    ///< what it does has ephemeral nodes: they go with the session
     bool verbose = false;
 };
 
@@ -31,7 +32,8 @@ zkasio::client_options client_options_of(const connection_options& how);
 
 /// Connects, runs `what` until it ends or a signal comes, and ends the session. Returns the exit code. What `what`
 /// throws is said on the standard error.
-int run_session(const connection_options& how, const task& what, watchdog* killer = nullptr);
+/// @param keeps_nodes of the session that `what` is given.
+int run_session(const connection_options& how, const task& what, bool keeps_nodes, watchdog* killer = nullptr);
 
 /// Says what has gone wrong. Returns the exit code.
 int report(std::exception_ptr failed) noexcept;

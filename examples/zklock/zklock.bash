@@ -18,7 +18,7 @@ _zklock() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb= i servers=()
     local common='--connect --session-timeout --connect-timeout --auth-file --color --verbose --help --version'
     local verbs='run elect locks break revoke get set create rm ls stat acl watch tree doctor bench'
-    local supervision='--on-loss --on-revoke --grace --acl --data'
+    local supervision='--on-loss --on-revoke --grace --acl --data --command'
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
@@ -43,8 +43,8 @@ _zklock() {
             return ;;
         --acl | --set) mapfile -t COMPREPLY < <(compgen -W 'open creator read-only' -- "$cur"); return ;;
         --auth-file | --file | -f) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
-        --connect | --session-timeout | --connect-timeout | --wait | --grace | --semaphore | --data | --node | --ttl | \
-            --version | --depth | --count | --stuck | --clients | --duration) return ;;
+        --connect | --session-timeout | --connect-timeout | --wait | -w | --command | -c | --grace | --semaphore | \
+            --data | --node | --ttl | --version | --depth | --count | --stuck | --clients | --duration) return ;;
     esac
     if [ -z "$verb" ]; then
         mapfile -t COMPREPLY < <(compgen -W "$verbs $common" -- "$cur")

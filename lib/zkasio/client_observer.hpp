@@ -73,7 +73,7 @@ public:
     virtual void session(const session_event&) {}
     virtual void lock_wait(const lock_wait_report&) {}
     virtual void lock_hold(const lock_hold_report&) {}
-    /// So many reports were thrown away here, because more than 65 536 waited for this observer.
+    /// So many reports were thrown away here, because more than 65 536 waited for this observer, or 32 MiB.
     virtual void dropped(std::size_t) {}
 };
 

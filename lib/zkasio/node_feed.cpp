@@ -13,6 +13,7 @@ namespace zkasio {
 using namespace detail;
 
 node_feed_listener::~node_feed_listener() = default;
+void node_feed_listener::authenticated() {}
 
 node_feed::node_feed(core_ptr core, std::shared_ptr<feed_state> state)
     : core_(std::move(core)), state_(std::move(state)) {}

@@ -55,6 +55,9 @@ public:
     virtual void answered(node_read what, const std::string& path, std::error_code code, node_answer answer) = 0;
     /// A watch has fired, and is gone. May also be told of nodes that are not watched.
     virtual void changed(node_change what, const std::string& path) = 0;
+    /// A server has accepted a credential of client::add_auth(): what was refused may be readable from now on. Does
+    /// nothing, unless it is overridden.
+    virtual void authenticated();
 
     /// Whether such a watch stands, or a read that leaves one is under way: then nobody else removes it.
     /// @param what node_read::stat stands for node_read::data, too: their watch is one.

@@ -1,30 +1,13 @@
 #include <zkasio/path.hpp>
 
+#include <zkasio/detail/utf8.hpp>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 
 namespace zkasio {
 namespace {
-
-// The code point at `i`, which is advanced; -1 for what is no UTF-8 (overlong forms and surrogates included).
-std::int32_t next_code_point(std::string_view s, std::size_t& i) {
-    const auto byte = [&](std::size_t at) -> std::int32_t {
-        return at < s.size() ? static_cast<unsigned char>(s[at]) : -1;
-    };
-    const std::int32_t lead = byte(i++);
-    if (lead < 0x80) return lead;
-    const int more = lead >= 0xf0 && lead <= 0xf4 ? 3 : lead >= 0xe0 ? 2 : lead >= 0xc2 ? 1 : 0;
-    if (more == 0 || lead > 0xf4) return -1;
-    std::int32_t c = lead & (0x3f >> more);
-    for (int k = 0; k < more; ++k) {
-        const std::int32_t next = byte(i++);
-        if (next < 0x80 || next > 0xbf) return -1;
-        c = (c << 6) | (next & 0x3f);
-    }
-    const bool overlong = (more == 2 && c < 0x800) || (more == 3 && c < 0x10000);
-    return overlong || c > 0x10ffff ? -1 : c;
-}
 
 // Java looks at UTF-16 units: a character above U+FFFF is a pair of surrogates there, and so refused.
 bool allowed(std::int32_t c) {
@@ -63,7 +46,7 @@ std::string path_problem(std::string_view path) {
     if (is_plain(path)) return {};
     for (std::size_t i = 0; i < path.size();) {
         const std::size_t at = i;
-        const std::int32_t c = next_code_point(path, i);
+        const std::int32_t c = detail::next_code_point(path, i);
         if (c == 0) return "NUL at character " + std::to_string(at);
         if (c < 0) return "not UTF-8 at byte " + std::to_string(at);
         if (!allowed(c)) return "character not allowed at byte " + std::to_string(at);

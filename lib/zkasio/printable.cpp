@@ -1,32 +1,39 @@
 #include <zkasio/printable.hpp>
 
+#include <zkasio/detail/utf8.hpp>
+
 #include <cstddef>
+#include <cstdint>
 
 namespace zkasio {
 
-std::string printable(std::string_view text) {
+namespace {
+
+void append_escaped(std::string& to, std::string_view bytes) {
     static constexpr char hex[] = "0123456789abcdef";
+    for (const char c : bytes) {
+        const auto u = static_cast<unsigned char>(c);
+        to += "\\x";
+        to += hex[u >> 4];
+        to += hex[u & 15];
+    }
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
     std::string out;
     out.reserve(text.size());
-    const auto byte = [text](std::size_t i) -> unsigned {
-        return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
-    };
-    const auto show = [&](unsigned u) {
-        out += "\\x";
-        out += hex[u >> 4];
-        out += hex[u & 15];
-    };
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const unsigned u = byte(i), next = byte(i + 1);
-        if (u < 0x20 || u == 0x7f) {
-            show(u);
-        } else if (u == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080 to U+009F, which terminals obey, too
-            show(u);
-            show(next);
-            ++i;
-        } else {
-            out += text[i];
-        }
+    for (std::size_t i = 0; i < text.size();) {
+        const std::size_t at = i;
+        const std::int32_t c = detail::next_code_point(text, i);
+        if (c < 0) i = at + 1;
+        const std::string_view bytes = text.substr(at, i - at);
+        // Terminals obey U+0080 to U+009F, too, and some of them single bytes of that range.
+        if (c < 0x20 || (c >= 0x7f && c < 0xa0))
+            append_escaped(out, bytes);
+        else
+            out += bytes;
     }
     return out;
 }

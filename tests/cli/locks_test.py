@@ -33,11 +33,46 @@ class Locks(support.CliTest):
         self.assertEqual(self.locks()["kind"], "election")
         self.assertIn("leads", self.zklock("locks", self.path)[1])
 
+    def test_a_semaphore_has_no_more_holders_than_permits(self):
+        # Who is next creates a lease, and waits then.
+        first = self.hold("--semaphore", "2")
+        second = self.hold("--semaphore", "2")
+        third = self.start("run", "--semaphore", "2", self.path, "--", "true")
+        fourth = self.start("run", "--semaphore", "2", self.path, "--", "true")
+        leases = lambda: len(self.zklock("ls", self.path + "/leases")[1].splitlines())
+        places = lambda: len(self.zklock("ls", self.path + "/locks")[1].splitlines())
+        self.eventually(lambda: (leases(), places()) == (3, 2))
+        seen = self.locks()
+        self.assertEqual([h["pid"] for h in seen["holders"]], [first.pid, second.pid])
+        self.assertEqual({w["pid"] for w in seen["waiters"]}, {third.pid, fourth.pid})
+        self.assertIn("semaphore, 2 and 2 waiting", self.zklock("locks", self.path)[1])
+        self.assertIn("2 of 4 hold it", self.zklock("doctor", self.path)[1])
+        for holder in (first, second):
+            holder.say()
+            self.assertEqual(holder.end(), 0)
+        self.assertEqual((third.end(), fourth.end()), (0, 0))
+        self.assertEqual(self.locks()["holders"], [])
+
     def test_what_others_write(self):
         self.hold("--data", "10.0.0.7 \x1b[31mred")
         _, out, _ = self.zklock("locks", self.path)
         self.assertIn("10.0.0.7 \\x1b[31mred", out)
         self.assertNotIn("\x1b", out)
+
+    def test_what_others_write_and_a_terminal_obeys(self):
+        # Beyond ASCII: DEL; U+009B, which is ESC [; that as a single byte.
+        self.addCleanup(self.zklock, "rm", self.path + "-data")
+        self.zklock("create", self.path + "-data")
+        p = support.Process(["set", "-f", "-", self.path + "-data"])
+        p.process.communicate(b"a\x7f\xc2\x9b31m")
+        self.hold("--data", "b\x7f\u009b31m")
+        for command in (["locks"], ["locks", "--json"], ["doctor", "--stuck", "0s"], ["doctor", "--json"]):
+            _, out, _ = self.zklock(*command, self.path)
+            self.assertFalse(set(out) & {"\x1b", "\x7f", "\u009b"}, out)
+        self.assertEqual(self.locks()["holders"][0]["data"], "b\x7f\u009b31m")
+        _, out, _ = self.zklock("get", "--json", self.path + "-data")
+        self.assertEqual(json.loads(out)["data"], "a\x7f\u009b31m")
+        self.assertFalse(set(out) & {"\x7f", "\u009b"}, out)
 
     def test_foreign_and_orphaned_nodes(self):
         self.hold()
@@ -115,6 +150,12 @@ class Checks(support.CliTest):
         _, out, _ = self.zklock("doctor", "--stuck", "0s", self.path)
         self.assertIn("stuck", out)
         self.assertNotIn("stuck", self.zklock("doctor", self.path)[1])
+
+    def test_doctor_and_a_path_that_is_not_there(self):
+        status, out, _ = self.zklock("doctor", self.path)
+        self.assertEqual(status, 1)
+        self.assertIn(f"{self.path}: there is no such node", out)
+        self.assertRegex(out, r"\n1 problem, ")
 
     def test_bench(self):
         self.zklock("create", self.path)

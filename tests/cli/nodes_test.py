@@ -54,6 +54,17 @@ class Nodes(support.CliTest):
         self.assertEqual(self.zklock("create", "--mode", "ttl", deep + "/t")[0], 120)
         self.assertEqual(self.zklock("create", "--mode", "ttl", "--ttl", "1h", deep + "/t")[0], 0)
 
+    def test_what_to_do_is_said_in_options(self):
+        for arguments, words in ((["create", self.path + "/a/b"], "--parents"),
+                                 (["create", "--acl", "creator", self.path + "/mine"], "--auth-file")):
+            _, _, err = self.zklock(*arguments)
+            self.assertIn(words, err)
+            self.assertNotIn("()", err)
+        self.zklock("create", "--acl", "world:anyone:ca", self.path + "/closed")
+        _, _, err = self.zklock("get", self.path + "/closed")
+        self.assertIn(f"zklock acl {self.path}/closed", err)
+        self.assertNotIn("()", err)
+
     def test_rm(self):
         self.zklock("create", self.path + "/below")
         self.assertEqual(self.zklock("rm", self.path)[0], 1)

@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import sys
 import tempfile
 
 import support
@@ -29,11 +30,55 @@ class Statuses(support.CliTest):
 
     def test_usage(self):
         for wrong in (["run", self.path], ["run", self.path, "--"], ["run", "--", "true"], ["run", "a", "--", "true"],
+                      ["run", self.path, "-c", "true", "--", "true"], ["run", "-z", self.path, "true"],
                       ["run", "--wait", "3x", self.path, "--", "true"],
                       ["run", "--semaphore", "0", self.path, "--", "x"],
                       ["run", "--wait", "1s", "--no-wait", self.path, "--", "true"],
                       ["run", "--shared", "--exclusive", self.path, "--", "true"], ["fly"], []):
             self.assertEqual(self.zklock(*wrong)[0], 120, wrong)
+
+    def test_what_is_wrong_is_said_with_the_command_that_helps(self):
+        for wrong, words in ((["fly"], "there is no command \"fly\""), (["lcoks", "/"], "do you mean `zklock locks`?"),
+                             (["lock", "/a", "true"], "do you mean `zklock run`?"),  # etcdctl's
+                             (["put", "/a", "b"], "do you mean `zklock set`?"),
+                             (["deleteall", "/a"], "do you mean `zklock rm -r`?"),   # zkCli.sh's
+                             ([], "which command? `zklock --help`"), (["run"], "`zklock run --help`"),
+                             (["-v"], "`zklock --help`"), (["ls", "-z", "/"], "`zklock ls --help`"),
+                             (["run", "/a"], "what is to be run? zklock run PATH COMMAND"),
+                             (["run", "--", "true"], "PATH"), (["\x1b[31m"], "\"\\x1b[31m\"")):
+            status, out, err = self.zklock(*wrong)
+            self.assertEqual((status, out), (120, ""), wrong)
+            self.assertTrue(err.startswith("zklock: ") and err.count("\n") == 1, err)
+            self.assertIn(words, err)
+
+    def test_help_is_no_error(self):
+        for asked in (["--help"], ["run", "--help"], ["-h"], ["--version"]):
+            status, out, err = self.zklock(*asked)
+            self.assertEqual((status, err), (0, ""), asked)
+            self.assertIn("zklock", out)
+
+    def test_nothing_is_said_of_what_we_hold_where_there_is_nothing(self):
+        # Somebody listens, and does not answer: so no server can be told of our end.
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            servers = f"127.0.0.1:{silent.getsockname()[1]}"
+            for what in (["ls", "/"], ["run", self.path, "true"]):
+                p = self.start(*what, environment={"ZK_HOSTS": servers})
+                connection, _ = silent.accept()
+                with connection:
+                    self.assertTrue(connection.recv(4096))
+                    p.signal(signal.SIGINT)
+                    self.assertEqual(p.end(), -signal.SIGINT)
+                self.assertEqual(p.output(), ("", ""))
+
+    def test_what_cannot_be_told_stays(self):
+        way = support.Cut()
+        self.addCleanup(way.close)
+        p = self.hold("--session-timeout", "40s", servers=way.servers)
+        way.cut()
+        p.say()
+        self.assertEqual(p.end(), 0)
+        self.assertIn("what we hold stays until the session times out", p.output()[1])
+        self.assertEqual(len(self.locks()["holders"]), 1)
 
     def test_no_server(self):
         with socket.create_server(("127.0.0.1", 0)) as closed:
@@ -51,6 +96,42 @@ class Statuses(support.CliTest):
             self.assertIn("is held by somebody else", err)
         self.assertEqual(len(self.locks()["holders"]), 1)
         self.assertEqual(self.locks()["waiters"], [])
+
+
+class Habits(support.CliTest):
+    """What users of flock and etcdctl type."""
+
+    def test_words_behind_the_path_are_the_command(self):
+        for arguments in ([self.path, "printf", "%s|", "-n", "--wait", "ls", "a b"],
+                          ["--wait", "3", self.path, "printf", "%s|", "-n", "--wait", "ls", "a b"],
+                          [self.path, "--wait=3s", "-v", "printf", "%s|", "-n", "--wait", "ls", "a b"],
+                          [self.path, "-vw", "3", "--", "printf", "%s|", "-n", "--wait", "ls", "a b"]):
+            status, out, _ = self.zklock("run", *arguments)
+            self.assertEqual((status, out), (0, "-n|--wait|ls|a b|"), arguments)
+        _, out, _ = self.zklock("elect", self.path + "-leader", "printf", "%s|", "--", "run")
+        self.addCleanup(self.zklock, "rm", "-r", "--yes", self.path + "-leader")
+        self.assertEqual(out, "--|run|")
+        self.assertEqual(self.zklock("--color", "never", "run", self.path, "echo", "run")[1], "run\n")
+
+    def test_not_at_all_and_so_many_seconds(self):
+        self.hold()
+        for how in (["-n"], ["-w", "0.2"], ["-w0.2"], ["-vn"]):
+            self.assertEqual(self.zklock("run", *how, self.path, "true")[0], 121, how)
+        self.assertEqual(self.zklock("run", "-n", "-w", "3", self.path, "true")[0], 120)
+
+    def test_shared_and_exclusive(self):
+        self.hold("-s")
+        self.assertEqual(self.zklock("run", "-s", "-n", self.path, "true")[0], 0)
+        for alone in ("-x", "-e"):
+            self.assertEqual(self.zklock("run", alone, "-n", self.path, "true")[0], 121)
+
+    def test_a_line_for_a_shell(self):
+        for arguments in ([self.path, "-c", "echo $((1 + 2)); exit 4"], ["-c", "echo $((1 + 2)); exit 4", self.path]):
+            status, out, _ = self.zklock("run", *arguments, environment={"SHELL": "/bin/sh"})
+            self.assertEqual((status, out), (4, "3\n"))
+        for shell, said in (("/bin/echo", "-c echo sh\n"), ("", "sh\n")):
+            out = self.zklock("run", self.path, "-c", "echo sh", environment={"SHELL": shell})[1]
+            self.assertEqual(out, said)
 
 
 class Kinds(support.CliTest):
@@ -125,6 +206,80 @@ class Command(support.CliTest):
                 self.assertEqual(self.zklock("run", "--no-wait", self.path, "--", "true")[0], 121)
                 self.assertIsNone(p.process.poll())
             self.assertEqual(p.end(), 5)
+
+    def test_a_daemon_does_not_keep_the_lock(self):
+        # It leaves the group when the command has ended already: nobody is told of that.
+        script = """import os, sys
+command = os.getpid()
+if os.fork():
+    os._exit(3)
+try:
+    while True:
+        os.kill(command, 0)
+except ProcessLookupError:
+    print("the command has ended", flush=True)
+sys.stdin.readline()
+os.setsid()
+sys.stdin.read()
+"""
+        p = self.start("run", self.path, "--", sys.executable, "-c", script)
+        self.assertEqual(p.line(), "the command has ended")
+        self.assertEqual(self.zklock("run", "--no-wait", self.path, "--", "true")[0], 121)
+        p.say()
+        self.assertEqual(p.process.wait(support.PATIENCE), 3)
+
+    LEAVER = """import os, sys
+if os.fork() == 0:
+    if os.fork() == 0:  # the last one in the group, and no child of the command
+        sys.stdin.readline()
+        os._exit(0)
+    os.setsid()
+    print("left", flush=True)
+    {then}
+    open("{gate}").read()  # goes on, without the lock
+    os._exit(0)
+os._exit(4)
+"""
+
+    def leave_the_group(self, then):
+        with tempfile.TemporaryDirectory() as directory:
+            gate = os.path.join(directory, "gate")
+            os.mkfifo(gate)
+            script = self.LEAVER.format(gate=gate, then=then)
+            p = self.start("run", self.path, "--", sys.executable, "-c", script)
+            self.assertEqual(p.line(), "left")
+            self.assertEqual(self.zklock("run", "--no-wait", self.path, "--", "true")[0], 121)
+            p.say()
+            try:
+                self.assertEqual(p.process.wait(support.PATIENCE), 4)
+            finally:
+                with open(gate, "w"):
+                    pass
+
+    def test_who_leaves_the_group_does_not_keep_the_lock_while_it_runs(self):
+        self.leave_the_group("os.wait()")
+
+    def test_who_leaves_the_group_does_not_keep_the_lock_by_its_zombie(self):
+        self.leave_the_group("")
+
+    def test_a_process_whose_first_thread_has_ended_keeps_the_lock(self):
+        script = """import ctypes, os, platform, sys, threading
+if os.fork() == 0:
+    def read():
+        sys.stdin.readline()
+        os._exit(0)
+    threading.Thread(target=read).start()
+    print(os.getpid(), flush=True)
+    ctypes.CDLL(None).syscall(60 if platform.machine() == "x86_64" else 93, 0)  # exit, of this thread
+os._exit(4)
+"""
+        p = self.start("run", self.path, "--", sys.executable, "-c", script)
+        pid = int(p.line())
+        self.eventually(lambda: not support.is_alive(pid))  # so it looks
+        self.assertEqual(self.zklock("run", "--wait", "500ms", self.path, "--", "true")[0], 121)
+        self.assertIsNone(p.process.poll())
+        p.say()
+        self.assertEqual(p.end(), 4)
 
     def test_who_holds_it(self):
         p = self.hold()

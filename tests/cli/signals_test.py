@@ -4,6 +4,7 @@ import os
 import pty
 import select
 import signal
+import termios
 import time
 
 import support
@@ -154,6 +155,50 @@ class Terminal(support.CliTest):
         pid = self.open("get", self.path)
         self.read_until("\\x1b[31mred\r\nline")
         self.assertEqual(self.wait(pid), 0)
+
+    def test_bytes_that_are_no_text_are_escaped(self):
+        self.zklock("create", self.path)
+        p = support.Process(["set", "-f", "-", self.path])
+        p.process.communicate(b"\x9b31m \xff\x1b]0;title\x07 \xc3\xbc\tx")
+        pid = self.open("get", self.path)
+        self.read_until("\\x9b31m \\xff\\x1b]0;title\\x07 \u00fc")
+        self.assertEqual(self.wait(pid), 0)
+
+    def modes(self):
+        return termios.tcgetattr(self.terminal)[3] & (termios.ICANON | termios.ECHO)
+
+    def test_q_ends_what_watches(self):
+        holder = self.hold()
+        pid = self.open("locks", "--watch", self.path)
+        self.read_until("mutex, 1 and 0 waiting")
+        self.read_until("q ends")
+        self.assertEqual(self.modes(), 0)
+        self.type("xyz")
+        holder.say()
+        self.read_until("free")
+        self.type("q")
+        self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid)), 0)
+        self.assertEqual(self.modes(), termios.ICANON | termios.ECHO)
+
+    def test_interrupt_ends_what_watches(self):
+        pid = self.open("locks", "--watch", self.path)
+        self.read_until("q ends")
+        self.type("\x03")
+        self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid)), -signal.SIGINT)
+        self.assertEqual(self.modes(), termios.ICANON | termios.ECHO)
+
+    def test_q_ends_what_watches_after_a_pause(self):
+        pid = self.open("locks", "--watch", self.path)
+        self.read_until("q ends")
+        os.kill(pid, signal.SIGSTOP)
+        self.assertTrue(os.WIFSTOPPED(self.wait(pid, os.WUNTRACED)))
+        cooked = termios.tcgetattr(self.terminal)
+        cooked[3] |= termios.ICANON | termios.ECHO
+        termios.tcsetattr(self.terminal, termios.TCSANOW, cooked)  # as a shell does then
+        os.kill(pid, signal.SIGCONT)
+        self.eventually(lambda: self.modes() == 0)
+        self.type("q")
+        self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid)), 0)
 
     def test_colours(self):
         pid = self.open("stat", "/")

@@ -1,10 +1,12 @@
 """The order server as its clients see it."""
 
+import http.client
 import json
 import os
 import re
 import signal
 import socket
+import subprocess
 import threading
 
 from instances import LONG, OrderServerTest, eventually, free_port, main
@@ -38,6 +40,134 @@ class Http(OrderServerTest):
         self.assertEqual(a.ask("PUT", "/orders/o", {"item": "tea"})[0], 409)
         self.assertEqual(a.ask("POST", "/orders/o/pay")[0], 422)
         self.assertEqual(self.rows("SELECT * FROM payments"), [])
+
+    def test_a_wrong_query_is_refused_and_the_connection_stays(self):
+        a = self.instance("a").ready()
+        connection = http.client.HTTPConnection("127.0.0.1", a.port, timeout=60)
+        self.addCleanup(connection.close)
+        connection.connect()
+        socket_of_it = connection.sock
+        for query in ("deadline_ms=abc", "deadline_ms=", "deadline_ms=1x", "deadline_ms=99999999999999999999999",
+                      "deadline_ms=%zz", "other=%zz", "deadline_ms=1.5"):
+            connection.request("POST", f"/orders/o/pay?{query}")
+            answer = connection.getresponse()
+            self.assertEqual(answer.status, 400, query)
+            self.assertIn("error", json.loads(answer.read()))
+            self.assertIs(connection.sock, socket_of_it)
+        for path in ("/orders/%zz/pay", "/orders/%/pay", "/%zz"):
+            connection.request("POST", path)
+            answer = connection.getresponse()
+            self.assertIn(answer.status, (400, 404), path)
+            answer.read()
+            self.assertIs(connection.sock, socket_of_it)
+
+    def test_what_is_too_long_is_refused(self):
+        a = self.instance("a").ready()
+        self.assertEqual(a.ask("PUT", "/orders/o", {"item": "t" * 65})[0], 400)
+        self.assertEqual(a.ask("PUT", "/orders/o", {"item": ""})[0], 400)
+        self.assertEqual(a.ask("PUT", "/prices", {"t" * 65: 1})[0], 400)
+        self.assertEqual(a.ask("PUT", "/orders/o", {"item": "tea", "note": "x" * 20_000})[0], 413)
+        self.assertEqual(a.ask("PUT", "/orders/o", {"item": "t" * 64})[0], 201)
+
+    def test_what_is_much_too_long_is_not_read(self):
+        a = self.instance("a").ready()
+        for head in ("PUT /orders/o HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n",
+                     "PUT /orders/o HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3B9ACA00\r\n",
+                     "GET /orders HTTP/1.1\r\nHost: x\r\nCookie: ", "GET /"):
+            with socket.create_connection(("127.0.0.1", a.port), timeout=60) as s:
+                sent = 0
+                with self.assertRaises(OSError):
+                    s.sendall(head.encode())
+                    while sent < 100_000_000:
+                        sent += s.send(b"x" * 65_536)
+                    print("all was taken", head)
+        self.assertEqual(a.ask("GET", "/healthz")[0], 200)
+
+    def test_who_sends_slowly_is_cut_off(self):
+        a = self.instance("a", **{"request-time": 1000}).ready()
+        for before in (b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"):
+            with socket.create_connection(("127.0.0.1", a.port), timeout=60) as s:
+                s.sendall(before + b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
+
+                def is_closed():
+                    s.settimeout(0.1)
+                    try:
+                        s.sendall(b"X: y\r\n")
+                        while s.recv(4096):
+                            pass
+                        return True
+                    except socket.timeout:
+                        return False
+                    except OSError:
+                        return True
+
+                eventually(is_closed, of="the connection is closed, though a line comes again and again")
+
+    def test_so_many_connections_and_no_more(self):
+        a = self.instance("a", connections=3).ready()
+
+        def served():
+            """A connection that has got an answer; nothing where it was closed."""
+            s = socket.create_connection(("127.0.0.1", a.port), timeout=60)
+            self.addCleanup(s.close)
+            try:
+                s.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+                return s if b"200" in s.recv(4096) else None
+            except OSError:  # closed while we were sending
+                return None
+
+        # Those that have just asked whether it is ready may still be open.
+        open_ones = [eventually(served, of="there is room") for _ in range(3)]
+        self.assertIsNone(served())
+        open_ones[0].close()
+        eventually(served, of="there is room again")
+
+    def events(self, instance):
+        """The state as /live tells it, again and again."""
+        connection = http.client.HTTPConnection("127.0.0.1", instance.port, timeout=60)
+        self.addCleanup(connection.close)
+        connection.request("GET", "/live")
+        answer = connection.getresponse()
+        self.assertEqual(answer.status, 200)
+        while True:
+            line = answer.readline()
+            if not line:
+                return
+            if line.startswith(b"data: "):
+                yield json.loads(line[6:])
+
+    def test_the_page_is_told_of_data_that_are_no_text(self):
+        # As Curator's are: the bytes of an address.
+        a = self.instance("a").ready()
+        events = self.events(a)
+        self.assertEqual(next(events)["self"], "a")
+        node = f"{self.root}/locks/o/_c_5a1e0f2e-2d5f-4d5e-8a0b-6f1d3c7b9e11-lock-0000000000"
+        subprocess.run([os.environ["ZKLOCK"], "create", "--connect", os.environ["ZKASIO_TEST_SERVERS"], "--parents",
+                        "--file", "-", node], input=b"\xc0\xa8\x00\x07", stdout=subprocess.DEVNULL, check=True)
+        state = next(s for s in events if s["locks"])
+        self.assertEqual(state["locks"][0]["queue"][0]["who"], "\ufffd\ufffd\0\x07")
+        self.assertTrue(next(events), "and it goes on")
+
+    def test_all_viewers_share_one_cache(self):
+        a = self.instance("a", **{"bank-time": LONG}).ready()
+        a.ask("PUT", "/orders/o", {"item": "tea"})
+        waiters = [a.pay("o", LONG) for _ in range(60)]
+        eventually(lambda: len(self.nodes("locks")) == 60, of="all are in line")
+        reads = lambda: sum(int(n) for n in re.findall(
+            r'zkasio_requests_total\{client="orders",operation="(?:get|exists|children)[^"]*"[^}]*\} (\d+)',
+            a.ask("GET", "/metrics")[1]))
+        if not a.ask("GET", "/metrics")[1]:
+            self.skipTest("built without prometheus-cpp")
+        shows_all = lambda s: s["locks"] and len(s["locks"][0]["queue"]) == 60
+        viewers = [self.events(a)]
+        eventually(lambda: shows_all(next(viewers[0])), of="the first one sees all")
+        before = reads()
+        self.assertGreater(before, 60)
+        for _ in range(5):
+            viewers.append(self.events(a))
+            eventually(lambda: shows_all(next(viewers[-1])), of="another one sees all")
+        self.assertLess(reads() - before, 60, "what is there is not read again")
+        self.assertFalse(any(w.done() for w in waiters))
 
     def test_a_client_that_goes_gives_up_its_place(self):
         a = self.instance("a", **{"bank-time": LONG}).ready()
@@ -174,6 +304,7 @@ class Http(OrderServerTest):
 
     def test_buttons_are_for_the_demo_only(self):
         quiet, demo = self.instance("a").ready(), self.instance("b", demo=True).ready()
+        another = self.instance("d", demo=True).ready()
         self.assertEqual(quiet.ask("POST", f"/demo/processes/{quiet.process.pid}/kill")[0], 404)
         pid, others = demo.process.pid, os.getpid()
         for origin in ("http://127.0.0.1:1", f"http://localhost:{demo.port}", "http://example.com", "null"):
@@ -182,7 +313,9 @@ class Http(OrderServerTest):
         self.assertEqual(demo.ask("POST", "/demo/processes/0/kill")[0], 404)
         self.assertEqual(demo.ask("POST", f"/demo/processes/{pid}/eat")[0], 404)
         self.assertIsNone(demo.process.poll())
-        ours = {"Origin": f"http://127.0.0.1:{quiet.port}"}
+        self.assertEqual(demo.ask("POST", f"/demo/processes/{pid}/kill",
+                                  headers={"Origin": f"http://127.0.0.1:{quiet.port}"})[0], 403, "has no buttons")
+        ours = {"Origin": f"http://127.0.0.1:{another.port}"}
         demo.ask("POST", f"/demo/processes/{pid}/kill", headers=ours)
         self.assertEqual(demo.process.wait(60), -signal.SIGKILL)
         self.assertEqual(self.instance("c", demo=True, address="0.0.0.0").process.wait(60), 1, "on loopback only")

@@ -92,6 +92,31 @@ class Page(OrderServerTest):
         self.assert_paid_once("o")
         self.assert_quiet_console()
 
+    def test_the_instance_that_sent_the_page_is_paused_and_goes_on(self):
+        a, b, c = self.instances()
+        self.assertEqual(self.log(), [])
+        self.assertIn("Pause an instance", self.browser.run(self.VISIBLE, "nothing-yet"))
+        self.button("a", "pause")
+        eventually(lambda: a.state() == "T", of="a is stopped")
+        self.assertEqual(self.browser.run(self.VISIBLE, "nothing-yet"), "")
+        self.in_the_log(r"the session of a has ended")
+        self.button("c", "kill")  # by b, which does not know a's session any more
+        self.assertEqual(c.process.wait(60), -signal.SIGKILL)
+        c.start()
+        c.ready()
+        self.button("a", "resume")
+        eventually(lambda: a.state() != "T", of="a goes on")
+        self.in_the_log(r"a has a new session")
+        self.assertFalse([line for line in self.log() if "no answer" in line or "refused" in line])
+        self.assert_quiet_console(unless_source="network")  # Chromium tells there that it has lost the connection to a
+
+    VISIBLE = "const e = document.getElementById(arguments[0]); return e.offsetHeight > 0 ? e.innerText : ''"
+
+    def test_the_page_has_one_address(self):
+        a, _, _ = self.instances()
+        self.browser.open(f"http://localhost:{a.port}/")
+        self.assertEqual(self.browser.run("return location.origin"), f"http://127.0.0.1:{a.port}")
+
     def test_a_waiter_is_cancelled_with_the_keyboard(self):
         a, b, c = self.instances(**{"bank-time": LONG})
         a.ask("PUT", "/orders/o", {"item": "tea"})
@@ -147,6 +172,14 @@ class Page(OrderServerTest):
                    of="locks are handed over")
         if os.environ.get("ZKASIO_PICTURES"):
             self.take_pictures(os.environ["ZKASIO_PICTURES"])
+        # The instance that has sent the page: the page goes on, and so do the customers.
+        self.button("a", "pause")
+        self.in_the_log("the session of a has ended")
+        paid = lambda: int(self.card("b", "paid"))
+        before = paid()
+        eventually(lambda: paid() > before + 3, of="b is paid for more than what it had begun")
+        self.button("a", "resume")
+        self.in_the_log("a has a new session")
         pids = [int(self.card(n, "pid")) for n in "ab"]
         demo.send_signal(signal.SIGTERM)
         self.assertEqual(demo.wait(60), 0)

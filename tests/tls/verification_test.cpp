@@ -133,6 +133,58 @@ TEST_CASE("a server whose certificate is signed by somebody else, or is no longe
     }
 }
 
+TEST_CASE("a server that wants another client's certificate, or any, is understood whichever alert it sends") {
+    const int version = GENERATE(TLS1_2_VERSION, TLS1_3_VERSION);
+    CAPTURE(version);
+    const certificate_authority clients("clients");
+    const tls_terminator server(for_localhost(), first_server(), [&](asio::ssl::context& c) {
+        ::SSL_CTX_set_min_proto_version(c.native_handle(), version);
+        ::SSL_CTX_set_max_proto_version(c.native_handle(), version);
+        c.set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
+        c.load_verify_file(clients.file());
+    });
+    const auto refusal_with = [&](const tls_files& files) {
+        return refusal(impatient(server.address()).tls(files));
+    };
+    const auto with = [&](const certificate_authority::issued& key) {
+        return trusting().certificate(key.chain, key.key);
+    };
+    const std::string advice = "(this client has shown no certificate: if the server wants one, give it with "
+                               "tls_files::certificate())";
+    const std::string refused = "(the server refuses this client's certificate)";
+    SECTION("no certificate") {
+        const std::string why = refusal_with(trusting());
+        CAPTURE(why);
+        CHECK(has(why, advice));
+    }
+    SECTION("a certificate of another authority") {
+        const std::string why = refusal_with(with(trusted().issue("client", "")));
+        CAPTURE(why);
+        CHECK(has(why, refused));
+    }
+    SECTION("a certificate that is no longer valid") {
+        const std::string why = refusal_with(with(clients.issue("client", "", -1h)));
+        CAPTURE(why);
+        CHECK(has(why, refused));
+    }
+    SECTION("a certificate that the server accepts") { CHECK(refusal_with(with(clients.issue("client", ""))) == ""); }
+}
+
+TEST_CASE("a handshake that fails for want of a common cipher has nothing to do with the client's certificate") {
+    const tls_terminator server(for_localhost(), first_server(), [](asio::ssl::context& c) {
+        ::SSL_CTX_set_max_proto_version(c.native_handle(), TLS1_2_VERSION);
+        ::SSL_CTX_set_cipher_list(c.native_handle(), "ECDHE-RSA-AES128-GCM-SHA256");
+    });
+    const auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_client);
+    context->load_verify_file(trusted().file());
+    ::SSL_CTX_set_max_proto_version(context->native_handle(), TLS1_2_VERSION);
+    ::SSL_CTX_set_cipher_list(context->native_handle(), "ECDHE-RSA-AES256-GCM-SHA384");
+    const std::string why = refusal(impatient(server.address()).tls(context));
+    CAPTURE(why);
+    CHECK(has(why, "handshake failure"));
+    CHECK_FALSE(has(why, "certificate"));
+}
+
 TEST_CASE("a server that speaks another version of TLS, or none") {
     SECTION("too old") {
         const tls_terminator server(for_localhost(), first_server(), [](asio::ssl::context& c) {

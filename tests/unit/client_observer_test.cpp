@@ -270,7 +270,14 @@ TEST_CASE("printable: control characters are shown, and the rest stays as it is"
     CHECK(printable(std::string("\0\n\x1b[31m\x7f", 8)) == "\\x00\\x0a\\x1b[31m\\x7f");
     // Those of ISO 6429 beyond ASCII, in UTF-8: U+009B is what "ESC [" is in seven bits.
     CHECK(printable("\xc2\x80 \xc2\x9b" "31m \xc2\x9f") == "\\xc2\\x80 \\xc2\\x9b31m \\xc2\\x9f");
-    CHECK(printable("\xc2\xa0 \xc3\x9b \xc2") == "\xc2\xa0 \xc3\x9b \xc2");
+    CHECK(printable("\xc2\xa0 \xc3\x9b \xe2\x82\xac") == "\xc2\xa0 \xc3\x9b \xe2\x82\xac");
+}
+
+TEST_CASE("printable: bytes that are no UTF-8 are shown, for a terminal may take them for control characters") {
+    CHECK(printable("\x9b" "31m") == "\\x9b31m");
+    CHECK(printable("a\xc2") == "a\\xc2");
+    CHECK(printable("\xc2" "a \xe2\x82 \xff") == "\\xc2a \\xe2\\x82 \\xff");
+    CHECK(printable("\xc0\x9b \xe0\x82\x9b") == "\\xc0\\x9b \\xe0\\x82\\x9b");  // overlong
 }
 
 TEST_CASE("client_observer: a report's time of day") {

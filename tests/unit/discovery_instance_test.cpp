@@ -83,6 +83,26 @@ TEST_CASE("service_instance: is written as Curator does it, literally") {
     CHECK(service_instance::from_json(disabled).to_json().size() == disabled.size());
 }
 
+TEST_CASE("service_instance: a payload is passed on as it was read, digit by digit") {
+    const std::string payload =
+        R"({"z":1,"a":12345678901234567890123,"b":1.10,"e":1E5,"k":1,"k":2,"s":"\u0041\"}]\\"})";
+    const std::string uri = R"([ {"z":1.50} , "a,b:c" ])";
+    const std::string text = "\xef\xbb\xbf {\"uriSpec\" : " + uri + " ,\t\"x\":{\"payload\":1},\"payload\":3, " +
+                             R"("p\u0061yload": )" + payload + " \n}";
+    const service_instance is = service_instance::from_json(text);
+    CHECK(is.payload() == payload);
+    CHECK(is.uri_spec() == uri);
+    const service_instance again = service_instance::from_json(is.to_json());
+    CHECK(again == is);
+    for (const char* value : {"0", "\"\"", "[]", "{}", "true", "null", "-1e-7", "\"\\\\\""}) {
+        INFO(value);
+        const std::string last = std::string("{\"payload\":") + value + "}";
+        CHECK(service_instance::from_json(last).payload() == value);
+        const std::string first = std::string("{\"payload\":") + value + ",\"name\":\"x\"}";
+        CHECK(service_instance::from_json(first).payload() == value);
+    }
+}
+
 TEST_CASE("service_instance: fields that are missing or null or unknown") {
     const service_instance empty = service_instance::from_json("{}");
     CHECK(empty.name().empty());

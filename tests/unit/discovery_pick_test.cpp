@@ -11,6 +11,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -62,9 +63,9 @@ tally picks_of(picker& p, const pick_pool& pool, int n) {
 
 picker picker_of(pick_strategy::kind kind) { return {kind, with_fake_clock(), 7}; }
 
-const std::vector<pick_strategy::kind> all_kinds{
-    pick_strategy::kind::round_robin, pick_strategy::kind::random, pick_strategy::kind::least_outstanding,
-    pick_strategy::kind::sticky, pick_strategy::kind::weighted};
+const std::vector<pick_strategy::kind> all_kinds{pick_strategy::kind::round_robin, pick_strategy::kind::random,
+                                                 pick_strategy::kind::least_outstanding, pick_strategy::kind::sticky,
+                                                 pick_strategy::kind::weighted};
 
 }  // namespace
 
@@ -124,7 +125,7 @@ TEST_CASE("picker: nothing to pick") {
 TEST_CASE("picker: round robin") {
     picker p = picker_of(pick_strategy::kind::round_robin);
     const auto members = members_of(4);
-    const pick_pool pool(members);
+    const pick_pool pool{member_list(members)};
     std::string order;
     for (int i = 0; i < 6; ++i) order += (*p.next(pool))->node;
     CHECK(std::string("n0n1n2n3n0n1n2n3n0n1").find(order) != std::string::npos);
@@ -137,7 +138,7 @@ TEST_CASE("picker: round robin") {
 TEST_CASE("picker: random") {
     picker p = picker_of(pick_strategy::kind::random);
     const auto members = members_of(5);
-    const pick_pool pool(members);
+    const pick_pool pool{member_list(members)};
     const tally before = picks_of(p, pool, 10'000);
     CHECK(before.size() == 5);
     for (const auto& [node, n] : before) CHECK(std::abs(n - 2000) < 200);
@@ -150,7 +151,7 @@ TEST_CASE("picker: random") {
 TEST_CASE("picker: least outstanding") {
     picker p = picker_of(pick_strategy::kind::least_outstanding);
     const auto members = members_of(3);
-    const pick_pool pool(members);
+    const pick_pool pool{member_list(members)};
     CHECK(picks_of(p, pool, 300).size() == 3);  // equals have their turn
     members[0]->counted->outstanding = 2;
     members[1]->counted->outstanding = 5;
@@ -166,16 +167,16 @@ TEST_CASE("picker: least outstanding") {
 TEST_CASE("picker: sticky stays until it goes or is ejected") {
     picker p = picker_of(pick_strategy::kind::sticky);
     auto members = members_of(10);
-    const pick_pool pool(members);
+    const pick_pool pool{member_list(members)};
     const tally first = picks_of(p, pool, 100);
     REQUIRE(first.size() == 1);
     const std::string stuck = first.begin()->first;
 
     std::reverse(members.begin(), members.end());  // in another place of another pool
-    const pick_pool turned(members);
+    const pick_pool turned{member_list(members)};
     CHECK(picks_of(p, turned, 100)[stuck] == 100);
     std::erase_if(members, [&](const member_ptr& m) { return m->node == stuck; });
-    const pick_pool without(members);
+    const pick_pool without{member_list(members)};
     const tally second = picks_of(p, without, 100);
     REQUIRE(second.size() == 1);
     CHECK_FALSE(second.contains(stuck));
@@ -190,7 +191,7 @@ TEST_CASE("picker: sticky stays until it goes or is ejected") {
 TEST_CASE("picker: sticky stays with one that is ejected as long as all are") {
     picker p = picker_of(pick_strategy::kind::sticky);
     const auto members = members_of(5);
-    const pick_pool pool(members);
+    const pick_pool pool{member_list(members)};
     const tally first = picks_of(p, pool, 10);
     for (const member_ptr& m : members) eject(m);
     CHECK(picks_of(p, pool, 10) == first);
@@ -199,7 +200,7 @@ TEST_CASE("picker: sticky stays with one that is ejected as long as all are") {
 TEST_CASE("picker: by weight") {
     picker p = picker_of(pick_strategy::kind::weighted);
     const auto members = members_of(std::vector<double>{1, 0, 3, -1, std::nan(""), 6, 0});
-    const pick_pool pool(members);
+    const pick_pool pool{member_list(members)};
     tally all = picks_of(p, pool, 10'000);
     CHECK(all.size() == 3);
     CHECK(std::abs(all["n0"] - 1000) < 150);
@@ -212,9 +213,9 @@ TEST_CASE("picker: by weight") {
     eject(members[2]);
     CHECK(picks_of(p, pool, 1000).size() == 3);  // all ejected: none counts as that
 
-    CHECK(picks_of(p, pick_pool(members_of(std::vector<double>{0, 0})), 3)["none"] == 3);
+    CHECK(picks_of(p, pick_pool(member_list(members_of(std::vector<double>{0, 0}))), 3)["none"] == 3);
     const double most = std::numeric_limits<double>::max();
-    CHECK(picks_of(p, pick_pool(members_of(std::vector<double>{most, most})), 100).size() == 2);
+    CHECK(picks_of(p, pick_pool(member_list(members_of(std::vector<double>{most, most}))), 100).size() == 2);
     CHECK(pool.by_weight(0) == 0);
     CHECK(pool.by_weight(1) == 5);  // what rounding may give
 }
@@ -223,7 +224,7 @@ TEST_CASE("picker: all are ejected, and return") {
     for (const auto kind : all_kinds) {
         picker p = picker_of(kind);
         const auto members = members_of(3);
-        const pick_pool pool(members);
+        const pick_pool pool{member_list(members)};
         for (const member_ptr& m : members) eject(m);
         CHECK_FALSE(picks_of(p, pool, 20).contains("none"));
         CHECK(p.for_key(pool, 5) != nullptr);
@@ -240,8 +241,8 @@ TEST_CASE("picker: rendezvous hashing spreads keys and moves few") {
     constexpr int keys = 10'000;
     picker p = picker_of(pick_strategy::kind::round_robin);
     const auto members = members_of(10);
-    const pick_pool pool(members);
-    const pick_pool without(std::vector<member_ptr>(members.begin(), members.end() - 1));
+    const pick_pool pool{member_list(members)};
+    const pick_pool without{member_list(std::vector<member_ptr>(members.begin(), members.end() - 1))};
     std::vector<std::string> owner(keys);
     tally all;
     for (int i = 0; i < keys; ++i) {
@@ -268,7 +269,7 @@ TEST_CASE("picker: threads pick and report failures while the pool changes") {
     const auto members = members_of(20);
     for (const auto kind : all_kinds) {
         picker p = picker_of(kind);
-        published<pick_pool> pools(std::make_unique<const pick_pool>(members));
+        published<pick_pool> pools(std::make_unique<const pick_pool>(member_list(members)));
         std::atomic<bool> stop{false};
         std::atomic<int> wrong{0};
         std::vector<std::thread> threads;
@@ -291,7 +292,7 @@ TEST_CASE("picker: threads pick and report failures while the pool changes") {
             });
         for (std::size_t n = 0; n < 500; ++n) {
             std::vector<member_ptr> some(members.begin() + static_cast<std::ptrdiff_t>(n % 19), members.end());
-            pools.set(std::make_unique<const pick_pool>(std::move(some)));
+            pools.set(std::make_unique<const pick_pool>(member_list(some)));
         }
         stop = true;
         for (std::thread& thread : threads) thread.join();
@@ -304,6 +305,57 @@ TEST_CASE("hash_of: the same in every process") {
     CHECK(hash_of("") == 0xcbf29ce484222325);
     CHECK(hash_of("a") == 0xaf63dc4c8601ec8c);
     CHECK(hash_of("foobar") == 0x85944171f73967e8);
+}
+
+TEST_CASE("member_list: as a sorted array, whatever comes and goes, and copies do not change") {
+    std::mt19937 random(5);
+    std::map<std::string, member_ptr> truth;
+    member_list list;
+    const auto same = [](const member_list& l, const std::map<std::string, member_ptr>& wanted) {
+        std::vector<member_ptr> all, by_index, from_the_middle;
+        for (const auto& [node, m] : wanted) all.push_back(m);
+        std::vector<member_ptr> seen;
+        l.for_each([&](const member_ptr& m) { seen.push_back(m); });
+        for (std::size_t i = 0; i < l.size(); ++i) by_index.push_back(l[i]);
+        l.visit_from(l.size() / 2, [&](std::size_t i, const member_ptr& m) {
+            CHECK(l[i] == m);
+            from_the_middle.push_back(m);
+            return true;
+        });
+        std::rotate(from_the_middle.begin(),
+                    from_the_middle.begin() + static_cast<std::ptrdiff_t>(l.size() - l.size() / 2),
+                    from_the_middle.end());
+        CHECK(seen == all);
+        CHECK(by_index == all);
+        CHECK(from_the_middle == all);
+        double sum = 0;
+        for (std::size_t i = 0; i < all.size(); ++i) {  // weights are integers: sums are exact
+            if (all[i]->weight > 0) CHECK(l.by_weight(sum) == i);
+            sum += all[i]->weight;
+        }
+        CHECK(l.weight() == sum);
+    };
+    for (int step = 0; step < 3000; ++step) {
+        const std::string node = "n" + std::to_string(random() % 400);
+        if (random() % 3 == 0 || (step > 1500 && random() % 2 == 0)) {
+            list.erase(node);
+            truth.erase(node);
+        } else {
+            truth[node] = std::make_shared<const member>(node, service_instance(node), double(random() % 4),
+                                                         std::make_shared<incarnation>(1, with_fake_clock()));
+            list.set(truth[node]);
+        }
+        if (step % 300 > 0) continue;
+        const member_list copy = list;
+        const auto before = truth;
+        list.set(std::make_shared<const member>("m", service_instance("m"), 1, nullptr));
+        same(copy, before);
+        list.erase("m");
+        same(list, truth);
+    }
+    for (int i = 0; i < 400; ++i) list.erase("n" + std::to_string(i));
+    CHECK(list.empty());
+    CHECK(list.by_weight(0) == 0);
 }
 
 // ---------------------------------------------------------------------------------------------------------- roster
@@ -329,7 +381,7 @@ TEST_CASE("roster: the same node counts on and another one begins anew") {
     CHECK(all.pickable().front()->counted == first);
     all.set("a", state_of("nonsense", 1, 3));
     CHECK(all.pickable().empty());
-    REQUIRE(all.all().unreadable.size() == 1);
+    REQUIRE(all.all().unreadable->size() == 1);
     all.set("a", state_of(data, 1, 4));
     CHECK(all.pickable().front()->counted == first);
     all.set("a", state_of(data, 5, 5));
@@ -359,7 +411,7 @@ TEST_CASE("roster: looks again") {
     closed.czxid = 1;
     closed.readable = false;
     all.set("c", closed);
-    CHECK(all.all().unreadable.front().why == "its ACL does not let us read it");
+    CHECK(all.all().unreadable->front().why == "its ACL does not let us read it");
 }
 
 TEST_CASE("roster: what a filter throws concerns one instance") {
@@ -370,7 +422,52 @@ TEST_CASE("roster: what a filter throws concerns one instance") {
     roster all(nullptr, filter, with_fake_clock());
     for (const char* id : {"a", "b", "c"}) all.set(id, state_of(service_instance("orders").id(id).to_json(), 1, 1));
     CHECK(all.all().members.size() == 2);
-    CHECK(all.all().unreadable.size() == 1);
+    CHECK(all.all().unreadable->size() == 1);
     REQUIRE(all.pickable().size() == 1);
     CHECK(all.pickable().front()->node == "a");
+}
+
+TEST_CASE("roster: what changes one of very many instances does not copy the others") {
+    roster all(nullptr, nullptr, with_fake_clock());
+    const auto name = [](int i) { return "n" + std::to_string(100'000 + i); };
+    const auto data = [](int port) {
+        return service_instance("orders").port(static_cast<std::uint16_t>(port)).to_json();
+    };
+    for (int i = 0; i < 1000; ++i) all.set(name(i), state_of(data(1), 1, 1));
+    const member_ptr other = all.all().members[500];
+    const long shared = other.use_count();
+    std::vector<listing> listings;
+    std::vector<member_list> pools;
+    for (int change = 1; change <= 100; ++change) {
+        all.set(name(change % 10), state_of(data(change), 1, 1 + change));
+        if (change % 10 == 0) all.set(name(1000 + change), state_of(data(1), 1, 1));
+        if (change % 20 == 0) all.erase(name(980));
+        listings.push_back(all.all());
+        pools.push_back(all.pickable());
+    }
+    CHECK(other.use_count() == shared);
+    CHECK(listings.front().members.size() == 1000);
+    CHECK(listings.back().members.size() == 1009);
+    CHECK(pools.back().size() == 1009);
+    CHECK(listings[4].members.front()->instance.port() != listings.back().members.front()->instance.port());
+}
+
+TEST_CASE("roster: instances that are repaired, spoilt and disabled are in the lists that they belong to") {
+    roster all(nullptr, nullptr, with_fake_clock());
+    const std::string good = service_instance("orders").to_json();
+    const std::string disabled = service_instance("orders").enabled(false).to_json();
+    std::int64_t zxid = 1;
+    const auto counts = [&](const std::string& data) {
+        all.set("a", state_of(data, 1, ++zxid));
+        return std::vector<std::size_t>{all.all().members.size(), all.pickable().size(), all.all().unreadable->size()};
+    };
+    using numbers = std::vector<std::size_t>;
+    CHECK(counts(good) == numbers{1, 1, 0});
+    CHECK(counts("nonsense") == numbers{0, 0, 1});
+    CHECK(counts(disabled) == numbers{1, 0, 0});
+    CHECK(counts(good) == numbers{1, 1, 0});
+    CHECK(counts(disabled) == numbers{1, 0, 0});
+    CHECK(counts("nonsense") == numbers{0, 0, 1});
+    all.erase("a");
+    CHECK(all.all().unreadable->empty());
 }

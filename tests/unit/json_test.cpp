@@ -8,9 +8,12 @@
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
 
+#include <array>
+#include <cstdint>
 #include <exception>
 #include <limits>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -50,6 +53,91 @@ TEST_CASE("json: nonsense is an exception") {
     limits_of_test not_utf8;
     not_utf8.hosts.push_back("\xff");
     CHECK_THROWS_AS(format.print()(not_utf8), nlohmann::json::exception);
+}
+
+namespace {
+
+template <class T>
+std::string refusal_of(const std::string& text) {
+    const config_format<T> format = json_format<T>();
+    try {
+        format.parse()(text);
+    } catch (const std::exception& e) {
+        return e.what();
+    }
+    return {};
+}
+
+template <class T>
+void refuses(const std::string& text) {
+    INFO(text);
+    CHECK_FALSE(refusal_of<T>(text).empty());
+}
+
+template <class T>
+void takes(const std::string& text) {
+    INFO(text);
+    CHECK(refusal_of<T>(text).empty());
+}
+
+struct as_minutes {
+    long minutes = 0;
+};
+void from_json(const nlohmann::json& j, as_minutes& m) { m.minutes = std::stol(j.get<std::string>()); }
+void to_json(nlohmann::json& j, const as_minutes& m) { j = std::to_string(m.minutes) + " min"; }
+
+}  // namespace
+
+TEST_CASE("json: a number that its type does not hold is refused and not cut") {
+    for (const char* text : {"4294967297", "-2147483649", "2147483648", "1e300", "1.9", "1e-5", "true", "false",
+                             "18446744073709551615", "12345678901234567890123"})
+        refuses<int>(text);
+    for (const char* text : {"-1", "4294967296", "-1.0"}) refuses<unsigned>(text);
+    refuses<std::uint8_t>("256");
+    refuses<std::int64_t>("9223372036854775808");
+    refuses<std::int64_t>("9223372036854775808.0");
+    refuses<std::uint64_t>("-1");
+    refuses<std::uint64_t>("18446744073709551616");
+    for (const char* text : {"9007199254740993", "-9007199254740993", "12345678901234567890123", "true"})
+        refuses<double>(text);
+    for (const char* text : {"16777217", "1e39", "1e-60"}) refuses<float>(text);
+    refuses<nlohmann::json>("12345678901234567890123");
+    refuses<nlohmann::json>("{\"a\":[-12345678901234567890123]}");
+    refuses<std::array<int, 2>>("[1,2,3]");
+    refuses<std::array<int, 2>>("[1,2,1]");
+    refuses<std::vector<int>>("[1,4294967297]");
+    refuses<std::map<std::string, int>>("{\"a\":1,\"b\":4294967297}");
+    CHECK(refusal_of<limits_of_test>(R"({"connections":8589934593,"hosts":[]})").find(
+              "/connections: 8589934593 would become 1") != std::string::npos);
+}
+
+TEST_CASE("json: what a type holds is taken, however it is written") {
+    for (const char* text : {"2147483647", "-2147483648", "1.0", "1e3", "0", "-0", "-0.0"}) takes<int>(text);
+    for (const char* text : {"0.1", "1e300", "1e-300", "9007199254740992", "100000000000000000000", "-0.0", "3"})
+        takes<double>(text);
+    for (const char* text : {"0.1", "16777216", "3.4e38", "0", "1e-30"}) takes<float>(text);
+    takes<std::int64_t>("9223372036854775807");
+    takes<std::int64_t>("-9223372036854775808");
+    takes<std::uint64_t>("18446744073709551615");
+    takes<std::set<int>>("[3,1,2]");
+    takes<bool>("true");
+    takes<nlohmann::json>(R"({"a":[1,2.5,"x",null,true,18446744073709551615]})");
+    takes<limits_of_test>(R"({"connections":7,"hosts":["a"],"of a later version":4294967297})");
+    takes<as_minutes>(R"("5m")");
+}
+
+TEST_CASE("json: update() is told of what would be lost with the text") {
+    const config_format<limits_of_test> format = json_format<limits_of_test>();
+    const auto refused = [&](const std::string& text) {
+        try {
+            format.before_update()(text, format.parse()(text));
+        } catch (const std::range_error& e) {
+            return std::string(e.what());
+        }
+        return std::string();
+    };
+    CHECK(refused(R"({"connections":7,"hosts":["a"]})").empty());
+    CHECK(refused(R"({"connections":7,"hosts":["a"],"later":1})").find("/later would be lost") != std::string::npos);
 }
 
 TEST_CASE("json: what no reader would take is not written") {

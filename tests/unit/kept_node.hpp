@@ -83,6 +83,9 @@ private:
         ++there->version;
         return stat();
     }
+    std::optional<detail::reply> serve(const detail::get_request& g) {
+        return there && there->path == g.path ? stat() : refusal(zk_errc::no_node);
+    }
     std::optional<detail::reply> serve(const detail::exists_request& e) {
         if (e.path == "/") return detail::reply();
         return there && !lags && there->path == e.path ? stat() : refusal(zk_errc::no_node);

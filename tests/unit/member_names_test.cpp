@@ -1,9 +1,22 @@
 #include "support/catch.hpp"
+#include "unit/counting_new.hpp"
 
+#include <zkasio/cache/detail/snapshot.hpp>
+#include <zkasio/cache/detail/tree_store.hpp>
 #include <zkasio/membership/detail/member_names.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 using namespace zkasio;
 using namespace zkasio::membership_detail;
+using namespace zkasio::test;
 
 namespace {
 
@@ -48,3 +61,88 @@ TEST_CASE("a view of a group finds members by their ids") {
     CHECK_FALSE(view.contains("f"));
     CHECK_FALSE(group_view().contains("a"));
 }
+
+namespace {
+
+using namespace zkasio::cache_detail;
+
+/// The directory "/g", as a cache knows it.
+class directory_of_members {
+public:
+    directory_of_members() { set("", ""); }
+
+    /// @param data nothing: the node is removed. The change is added to `changes`.
+    void set(const std::string& name, const std::optional<std::string>& data) {
+        const std::string path = name.empty() ? "/g" : "/g/" + name;
+        const tree_node* const known = store_.find(path);
+        const value_ptr before = known ? known->value : value_ptr();
+        value_ptr after;
+        if (data) {
+            after = make_ref<node_value>();
+            after->data = *data;
+            after->stat.mzxid = ++zxid_;
+            if (!known) store_.add(path);
+            store_.set_value(path, after);
+        } else {
+            store_.remove(path, [](const std::string&, const value_ptr&) {});
+        }
+        if (before || after) changes.push_back({path, make_view::node(before), make_view::node(after)});
+    }
+    children_view view() const {
+        auto taken = std::make_shared<snapshot>();
+        taken->root_path = std::make_shared<const std::string>("/g");
+        taken->root = store_.root();
+        taken->size = store_.size();
+        taken->ready = taken->current = true;
+        return children_view(make_view::tree(std::move(taken)), "/g");
+    }
+
+    std::vector<node_delta> changes;
+
+private:
+    tree_store store_{"/g"};
+    std::int64_t zxid_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a view of a group that follows the changes is the one that a look at all members would give") {
+    for (const auto names : {group_names::curator, group_names::kazoo_party, group_names::kazoo_shallow_party}) {
+        std::mt19937 random(3);
+        directory_of_members members;
+        group_view view = members_in(names, members.view(), "/g");
+        members.changes.clear();
+        for (int step = 0; step < 2000; ++step) {
+            const std::string number = std::to_string(random() % 30);
+            const std::string name = random() % 2 ? number + "__party__" : "x-" + number;
+            const bool is_removed = random() % 3 == 0;
+            members.set(name, is_removed ? std::optional<std::string>() : std::to_string(random() % 5));
+            if (random() % 3 > 0) continue;
+            const group_view before = view;
+            const bool is_other = apply_changes(view, names, members.changes, "/g");
+            members.changes.clear();
+            const group_view wanted = members_in(names, members.view(), "/g");
+            REQUIRE(view == wanted);
+            if (view != before) CHECK(is_other);
+        }
+    }
+}
+
+#ifdef ZKASIO_TEST_COUNTS_NEW
+TEST_CASE("a change of one member of very many does not cost a look at all of them") {
+    directory_of_members members;
+    for (int i = 0; i < 5000; ++i) members.set("member-with-a-long-name-" + std::to_string(i), "some data of a member");
+    group_view view = members_in(group_names::curator, members.view(), "/g");
+    view.members.reserve(6000);
+    members.changes.clear();
+    members.set("member-with-a-long-name-2500", "other data of a member");
+    members.set("member-with-a-long-name-2500a", "data of a member");
+    members.set("member-with-a-long-name-1", std::nullopt);
+    const long before = news;
+    const bool is_other = apply_changes(view, group_names::curator, members.changes, "/g");
+    const long asked = news - before;
+    CHECK(is_other);
+    CHECK(asked < 50);
+    CHECK(view == members_in(group_names::curator, members.view(), "/g"));
+}
+#endif

@@ -56,6 +56,7 @@ private:
         told.push_back(path + " changed");
         watched.erase({what == node_change::children_changed ? node_read::children : node_read::stat, path});
     }
+    void authenticated() override { told.push_back("authenticated"); }
     bool watches(node_read what, const std::string& path) const override {
         return watched.contains({kind_of(what), path});
     }
@@ -389,6 +390,26 @@ TEST_CASE("node_feed: bad paths and one that was moved from and a listener that 
         CHECK(code_thrown_by([&] { r.feed->read(node_read::data, "/a"); }) == errc::invalid_argument);
         CHECK(code_thrown_by([&] { r.feed->leave(node_read::data, "/a"); }) == errc::invalid_argument);
         co_await zk.get("/x");
+    };
+    r.run(body);
+}
+
+TEST_CASE("node_feed: a credential that a server accepts is told, one that it refuses is not", "[feed]") {
+    feed_rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        co_await r.begin(zk);
+        co_await zk.add_auth("digest", "user:password");
+        co_await r.until_told("authenticated");
+        r.server.answer = [](const request& q) -> std::optional<reply> {
+            if (std::holds_alternative<add_auth_request>(q)) return refusal(zk_errc::unimplemented);
+            return reply{};
+        };
+        const std::error_code refused = co_await code_of(zk.add_auth("other", "x"));
+        CHECK(refused == zk_errc::unimplemented);
+        co_await asio::post(r.loop.executor(), asio::use_awaitable);
+        CHECK(r.notes->times("authenticated") == 1);
+        r.feed.reset();
     };
     r.run(body);
 }

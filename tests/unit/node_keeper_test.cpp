@@ -339,3 +339,36 @@ TEST_CASE("node keeper: the largest data that there is room for are written, and
     };
     r.run(body);
 }
+
+TEST_CASE("node keeper: a node with a time to live that may not be written to is kept as well as that goes") {
+    kept_node r(false);
+    int written = 0;
+    std::error_code why;
+    SECTION("the ACL forbids it") { why = zk_errc::no_auth; }
+    SECTION("another client has written") { why = zk_errc::bad_version; }
+    SECTION("the server has too much to do") { why = zk_errc::throttled; }
+    SECTION("the answer is lost") { why = zk_errc::connection_loss; }
+    r.instead = [&](const request& q) -> std::optional<reply> {
+        if (is<set_request>(q)) {
+            ++written;
+            return refusal(why);
+        }
+        if (is<exists_request>(q) && r.there) r.there->owner = static_cast<std::int64_t>(0xff00'0000'0000'0064u);
+        return std::nullopt;
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        persistent_node_options options;
+        options.mode(create_mode::persistent_ttl).ttl(std::chrono::milliseconds(100));
+        const persistent_node node(zk, "/node", "ours", options);
+        co_await node.created();
+        co_await r.server.until([&] { return written > 0; });
+        CHECK(node.state() == state_of_node::standing);
+        r.there.reset();  // as the servers do when its time has passed
+        r.server.fire(node_event::removed, "/node");
+        co_await r.server.until([&] { return r.there.has_value(); });
+        const int before = written;
+        co_await r.server.until([&] { return written > before; });
+        co_await node.leave();
+    };
+    r.run(body);
+}

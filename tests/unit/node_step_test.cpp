@@ -95,3 +95,17 @@ TEST_CASE("each state of a persistent node has a name") {
     CHECK(to_string(persistent_node_state::standing) == "standing");
     CHECK(to_string(persistent_node_state::ended) == "ended");
 }
+
+TEST_CASE("node step: the time to live of a node") {
+    const auto of = [](std::uint64_t owner) {
+        node_stat node;
+        node.ephemeral_owner = static_cast<std::int64_t>(owner);
+        return time_to_live(node).count();
+    };
+    CHECK(of(0) == 0);
+    CHECK(of(0xff00'0000'0000'07d0) == 2000);
+    CHECK(of(0xff00'00ff'ffff'ffff) == 0xff'ffff'ffff);
+    CHECK(of(0x8000'0000'0000'0000) == 0);  // a container
+    CHECK(of(0x0100'0012'3456'0000) == 0);  // a session
+    CHECK(of(0xff00'0100'0000'07d0) == 0);  // another of the servers' extended types
+}

@@ -78,6 +78,29 @@ TEST_CASE("report_feed: what was dropped is told where it is missing") {
     CHECK(r.dropped.get() == 3);
 }
 
+TEST_CASE("report_feed: what waits is limited in bytes, too, for paths may be long") {
+    feed_rig r;
+    constexpr std::size_t all = 1000;
+    for (std::size_t i = 0; i < all; ++i) {
+        lock_wait_report wait;
+        wait.token = ++r.last;
+        wait.path.assign(100'000, 'x');
+        r.feed->add(std::move(wait));
+    }
+    CHECK(r.dropped.get() > 600);
+    CHECK(r.dropped.get() < 700);
+    r.look();
+    CHECK(r.seen->told.size() + r.dropped.get() == all);
+    r.run_client();
+    r.look();
+    REQUIRE(r.seen->told.size() + r.dropped.get() == all + 1);
+    CHECK(r.seen->told.back() == "-" + std::to_string(r.dropped.get()));
+    r.add(1);
+    r.run_client();
+    r.look();
+    CHECK(r.seen->told.back() == "1001");
+}
+
 TEST_CASE("report_feed: what was dropped is told, too, when nothing else happens") {
     feed_rig r;
     r.add(most_untold);

@@ -78,6 +78,28 @@ TEST_CASE("requests: a thousand are under way at most, and heartbeats do not sta
     CHECK(b.backend.submitted.size() == 1003);
 }
 
+TEST_CASE("requests: large ones are under way up to some MiB, and the rest waits for answers", "[requests]") {
+    parts_bench b;
+    b.connect();
+    std::vector<outcome> all(100);
+    for (outcome& o : all) {
+        command large;
+        large.what = set_request{"/n", std::string(500'000, 'x'), any_version};
+        b.requests.submit(b.requests.next_id(), std::move(large), o.to());
+    }
+    b.requests.flush();
+    const std::size_t at_once = b.backend.submitted.size();
+    CHECK(at_once > 8);
+    CHECK(at_once < 20);
+    for (std::size_t answered = 0; answered < all.size(); ++answered) {
+        REQUIRE(answered < b.backend.submitted.size());
+        b.requests.answered(b.backend.submitted[answered].first, reply());
+        b.requests.flush();
+        CHECK(b.requests.under_way() <= at_once);
+    }
+    CHECK(b.requests.size() == 0);
+}
+
 TEST_CASE("requests: who leaves is told at once, and what was sent stays until its answer, what was not is forgotten",
           "[requests]") {
     parts_bench b;

@@ -81,6 +81,8 @@ public:
         n->second.secret = secret;
         ++n->second.stat.aversion;  // no watch tells of that
     }
+    /// From now on this client may read what is secret, by a credential or by the address that it has: no node changes.
+    void authenticate() { authenticated_ = true; }
 
     // ----------------------------------------------------------------------------------------- what is under way
     void connect() {
@@ -170,8 +172,9 @@ private:
     }
     bool is_hidden(const std::string& path) const {
         const auto n = nodes_.find(path);
-        return stat_needs_permission && n != nodes_.end() && n->second.secret;
+        return stat_needs_permission && n != nodes_.end() && is_secret(n->second);
     }
+    bool is_secret(const node& n) const noexcept { return n.secret && !authenticated_; }
     static std::string parent_of(const std::string& path) { return std::string(parent_path(path)); }
     bool has_children(const std::string& path) const {
         const auto next = nodes_.upper_bound(path + "/");
@@ -202,7 +205,7 @@ private:
             if (r.what == node_read::stat) data_watches_.insert(r.path);
             return a;
         }
-        if (n->second.secret && (r.what != node_read::stat || stat_needs_permission)) {
+        if (is_secret(n->second) && (r.what != node_read::stat || stat_needs_permission)) {
             a.code = zk_errc::no_auth;
             return a;
         }
@@ -221,7 +224,7 @@ private:
     std::set<std::string> data_watches_, child_watches_;
     std::deque<cache_detail::tree_sync::read> requests_;
     std::deque<std::variant<event, answer>> news_;
-    bool up_ = false, put_off_ = false;
+    bool up_ = false, put_off_ = false, authenticated_ = false;
 };
 
 }  // namespace zkasio::test

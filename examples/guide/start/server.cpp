@@ -45,14 +45,17 @@ int main(int argc, char** argv) {
     asio::signal_set signals(io, SIGINT, SIGTERM);
     signals.async_wait([&](std::error_code, int) { asio::co_spawn(io, zk.close(), asio::detached); });
 
+    int status = 0;
     asio::co_spawn(io, serve(zk, seconds), [&](std::exception_ptr failed) {
         signals.cancel();
         try {
             if (failed) std::rethrow_exception(failed);
-        } catch (const zkasio::error& e) {
+        } catch (const std::exception& e) {
             std::cerr << e.what() << std::endl;  // "acquire /five-minutes/lock: not connected (...)"
+            status = 1;
         }
     });
     io.run();  // returns when the session has been ended
+    return status;
 }
 // [/server]

@@ -48,7 +48,7 @@ const host = (url) => url.replace("http://", "");
 
 async function act(path, by) {
   try {
-    const answer = await fetch(`${by}/demo/${path}`, {method: "POST"});
+    const answer = await fetch(`${by}/demo/${path}`, {method: "POST", signal: AbortSignal.timeout(LOST)});
     if (!answer.ok) log(`refused: ${(await answer.json()).error}`, "bad");
   } catch {
     log(`no answer from ${host(by)}`, "bad");
@@ -74,6 +74,7 @@ function log(text, kind = "") {
   line.className = kind;
   line.append(time, text);
   $("log").prepend(line);
+  $("nothing-yet").hidden = true;
   while ($("log").children.length > 40) $("log").lastChild.remove();
 }
 
@@ -222,7 +223,7 @@ function showLock(lock, queue) {
   if (queue.length > holding + 3) next.push("…");
   setText(e.querySelector(".next"), next.length > 0 ? `next: ${next.join(", ")}` : "");
   if (holder) e.style.setProperty("--own", colour(instanceOf(holder)));
-  e.querySelector(".cancel").hidden = queue.length < 2 || ![...instances.values()].some((i) => i.told.demo);
+  e.querySelector(".cancel").hidden = queue.length < 2 || !hasButtons();
   showQueue(lock);
 }
 
@@ -260,6 +261,7 @@ function sample() {
   plot("wait", ["most", "half"]);
 }
 
+const hasButtons = () => [...instances.values()].some((i) => i.told.demo);
 const short = (ms) => (ms >= 100 ? ms.toFixed(0) : ms.toPrecision(2));
 
 function plot(name, lines) {
@@ -279,6 +281,7 @@ function plot(name, lines) {
 function show(state) {
   last = state;
   showInstances(state);
+  $("try-it").hidden = !hasButtons();
   showLeader(state);
   showLocks(state);
   connection();

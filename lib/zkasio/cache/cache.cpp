@@ -11,15 +11,15 @@ namespace zkasio {
 
 using namespace cache_detail;
 
-cache::cache(const client& zk, std::string path, tree_scope scope, std::size_t remembered_changes,
-             std::size_t reads_at_a_time)
+cache::cache(const client& zk, std::string path, tree_scope scope, common_options options)
     : path_(std::move(path)), open_(zk.keep_open()) {
     const auto refuse = [this](errc code, std::string_view why) { throw error(code, "cache", path_, why); };
     if (const std::string problem = path_problem(path_); !problem.empty()) refuse(errc::invalid_path, problem);
-    if (remembered_changes == 0) refuse(errc::invalid_argument, "it has to remember a change at least");
-    if (reads_at_a_time == 0) refuse(errc::invalid_argument, "a read at least has to be under way");
-    auto board = std::make_shared<cache_board>(zk, path_, remembered_changes);
-    engine_ = std::make_shared<cache_engine>(zk, path_, std::move(scope), reads_at_a_time, std::move(board));
+    if (options.remembered_changes == 0) refuse(errc::invalid_argument, "it has to remember a change at least");
+    if (options.reads_at_a_time == 0) refuse(errc::invalid_argument, "a read at least has to be under way");
+    const board_limits most{options.remembered_changes, options.remembered_bytes};
+    auto board = std::make_shared<cache_board>(zk, path_, most);
+    engine_ = std::make_shared<cache_engine>(zk, path_, std::move(scope), options.reads_at_a_time, std::move(board));
     engine_->begin(zk);
 }
 

@@ -57,8 +57,16 @@ public:
     const std::string& path() const noexcept { return path_; }
 
 protected:
-    cache(const client& zk, std::string path, cache_detail::tree_scope scope, std::size_t remembered_changes,
-          std::size_t reads_at_a_time);
+    /// What the options of all caches say.
+    struct common_options {
+        std::size_t remembered_changes, remembered_bytes, reads_at_a_time;
+        template <class Options>
+        explicit common_options(const Options& o) noexcept
+            : remembered_changes(o.remembered_changes()),
+              remembered_bytes(o.remembered_bytes()),
+              reads_at_a_time(o.reads_at_a_time()) {}
+    };
+    cache(const client& zk, std::string path, cache_detail::tree_scope scope, common_options options);
     tree_view view() const;
 
 private:

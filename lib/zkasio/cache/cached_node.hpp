@@ -28,9 +28,10 @@ public:
 
     const std::string& data() const noexcept;
     const node_stat& stat() const noexcept;
-    /// False: there is a node, and its ACL does not let us read it. Then there are no data and no children,
-    /// what stat() says may be old or all zero, and a change of it, or of its ACL, may be noticed with the next
-    /// connection only. So may an ACL that comes to forbid what was read already: it is not shown any more from then.
+    /// False: there is a node, and its ACL does not let us read it. Then there are no data and no children, and what
+    /// stat() says may be old or all zero. The cache reads the node again after client::add_auth(), with each
+    /// connection, and when the children of its parent change: a change of the node or of its ACL may be noticed only
+    /// then. So may an ACL that comes to forbid what was read already: it is not shown any more from then.
     bool readable() const noexcept;
 
     /// The same state of the same node: nobody has written to it, or made it anew. (Not the same list of children.)

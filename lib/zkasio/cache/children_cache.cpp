@@ -21,10 +21,12 @@ bool children_view::readable() const {
     return !parent || parent.readable();
 }
 
-cached_node children_view::find(std::string_view name) const { return tree_.find(join_path(parent_, name)); }
+cached_node children_view::find(std::string_view name) const {
+    const bool is_name = !name.empty() && name.find('/') == std::string_view::npos;
+    return is_name ? tree_.find(join_path(parent_, name)) : cached_node();
+}
 
 children_cache::children_cache(const client& zk, std::string path, children_cache_options options)
-    : cache(zk, std::move(path), children_only(options.with_data()), options.remembered_changes(),
-            options.reads_at_a_time()) {}
+    : cache(zk, std::move(path), children_only(options.with_data()), common_options(options)) {}
 
 }  // namespace zkasio

@@ -16,6 +16,6 @@ cache_detail::tree_scope one_node() {
 }  // namespace
 
 node_cache::node_cache(const client& zk, std::string path, node_cache_options options)
-    : cache(zk, std::move(path), one_node(), options.remembered_changes(), options.reads_at_a_time()) {}
+    : cache(zk, std::move(path), one_node(), common_options(options)) {}
 
 }  // namespace zkasio

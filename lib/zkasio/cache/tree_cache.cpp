@@ -16,6 +16,6 @@ cache_detail::tree_scope scope_of(const tree_cache_options& o) {
 }  // namespace
 
 tree_cache::tree_cache(const client& zk, std::string path, tree_cache_options options)
-    : cache(zk, std::move(path), scope_of(options), options.remembered_changes(), options.reads_at_a_time()) {}
+    : cache(zk, std::move(path), scope_of(options), common_options(options)) {}
 
 }  // namespace zkasio

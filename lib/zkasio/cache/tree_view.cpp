@@ -2,7 +2,7 @@
 
 #include <zkasio/cache/detail/snapshot.hpp>
 #include <zkasio/cache/detail/tree_store.hpp>
-#include <zkasio/path.hpp>
+#include <zkasio/cache/detail/visit_tree.hpp>
 
 namespace zkasio {
 
@@ -17,17 +17,9 @@ namespace {
 
 const tree_node* node_at(const snapshot* s, std::string_view path) noexcept {
     if (!s || !s->root || !is_within(*s->root_path, path)) return nullptr;
+    if (path.size() > 1 && path.ends_with('/')) return nullptr;
     const tree_node* const node = find_below(s->root.get(), below(*s->root_path, path));
     return node && node->value ? node : nullptr;
-}
-
-using visitor = std::function<void(const std::string& path, const cached_node& node)>;
-
-void visit(const std::string& path, const tree_node& node, const visitor& f) {
-    if (!node.value) return;
-    f(path, make_view::node(node.value));
-    if (node.children)
-        node.children->for_each([&](const tree_node& child) { visit(join_path(path, child.name), child, f); });
 }
 
 }  // namespace
@@ -52,8 +44,13 @@ void tree_view::for_each_child(
     });
 }
 
-void tree_view::for_each(const visitor& f) const {
-    if (snapshot_ && snapshot_->root) visit(*snapshot_->root_path, *snapshot_->root, f);
+void tree_view::for_each(const std::function<void(const std::string& path, const cached_node& node)>& f) const {
+    if (!snapshot_ || !snapshot_->root) return;
+    visit_tree(*snapshot_->root_path, *snapshot_->root, visit_order::parents_first,
+               [&](const std::string& path, const tree_node& node) {
+                   if (node.value) f(path, make_view::node(node.value));
+                   return static_cast<bool>(node.value);
+               });
 }
 
 }  // namespace zkasio

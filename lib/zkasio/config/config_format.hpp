@@ -16,6 +16,7 @@ class config_format {
 public:
     using parser = std::function<T(std::string_view text)>;
     using printer = std::function<std::string(const T& value)>;
+    using checker = std::function<void(std::string_view text, const T& value)>;
 
     /// Reads only: config_value::set() and config_value::update() are refused.
     /// @param parse throws, whatever it likes, when it can make no sense of the text. May be called on any thread, by
@@ -31,13 +32,24 @@ public:
         : parse_(detail::safe_function<parser>(std::forward<Parse>(parse))),
           print_(detail::safe_function<printer>(std::forward<Print>(print))) {}
 
+    /// Called by config_value::update() with the text that it is about to replace, and with the value that was read
+    /// from it. @param check throws if something would be lost that the value does not have (no check).
+    template <class Check>
+    config_format& before_update(Check&& check) {
+        before_update_ = detail::safe_function<checker>(std::forward<Check>(check));
+        return *this;
+    }
+
     const parser& parse() const noexcept { return parse_; }
     /// Empty: it cannot be written.
     const printer& print() const noexcept { return print_; }
+    /// May be empty.
+    const checker& before_update() const noexcept { return before_update_; }
 
 private:
     parser parse_;
     printer print_;
+    checker before_update_;
 };
 
 /// What a config_value has when it is given no format. Defined by <zkasio/config/json.hpp>; if a compiler says that

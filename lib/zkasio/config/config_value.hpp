@@ -118,8 +118,9 @@ public:
     /// default where there is no node. Beside somebody who removes the node and makes it anew it may overwrite what he
     /// has written, as set() with a version.
     /// *Completes with* what it has written. *Fails with* what `change` throws; zk_errc::no_node where there is no node
-    /// and no default; errc::invalid_argument for a value that cannot be read, whatever the last good one was; and as
-    /// set(). When the answer is lost it is not tried again: error::outcome_unknown(). *Cancellation*: as set().
+    /// and no default; errc::invalid_argument for a value that cannot be read, whatever the last good one was, or of
+    /// which the format says that a part of it would be lost; and as set(). When the answer is lost it is not tried
+    /// again: error::outcome_unknown(). *Cancellation*: as set().
     template <class Change>
     asio::awaitable<config_snapshot<T>> update(Change&& change) const {
         using function = std::function<T(T)>;
@@ -147,6 +148,11 @@ private:
         std::shared_ptr<const T> read(std::string_view text) const {
             auto value = std::make_shared<const T>(format.parse()(text));
             check(*value);
+            return value;
+        }
+        std::shared_ptr<const T> read_for_update(std::string_view text) const {
+            auto value = read(text);
+            if (format.before_update()) format.before_update()(text, *value);
             return value;
         }
         std::string text(const T& value) const {
@@ -223,7 +229,7 @@ asio::awaitable<config_snapshot<T>> config_value<T>::updated(config_detail::core
     auto changed = [&](std::optional<std::string_view> text) {
         const std::string& path = config_detail::path_of_config(core);
         const std::shared_ptr<const T> before =
-            text ? config_detail::explained("update", path, [&] { return rules->read(*text); })
+            text ? config_detail::explained("update", path, [&] { return rules->read_for_update(*text); })
                  : rules->options.default_value();
         if (!before) throw config_detail::no_value_to_update(path);
         written.value = std::make_shared<const T>(change(*before));

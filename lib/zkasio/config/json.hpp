@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/config/config_format.hpp>
+#include <zkasio/config/json_round_trip.hpp>
 #include <zkasio/parse_json.hpp>
 
 #include <nlohmann/json.hpp>
@@ -11,15 +12,31 @@
 /// package), which adds that library.
 namespace zkasio {
 
-/// What fits into which type is what nlohmann_json says: it takes 1.9 for the int 1, and a number that is too large for
-/// an int without its upper bits. Where that matters, read it as a larger type, or as double, and look at it in
-/// config_options::validate().
+/// What T does not hold is refused, and not cut to what it does: 4294967297, 1.9 and true for an int, -1 for an
+/// unsigned, four elements for a std::array of three. The numbers, booleans and array elements of a text have to be the
+/// same in what is written for the value that was read; a float may have fewer digits. Strings may be written in
+/// another way.
+///
+/// A text may have members that T does not have: they are ignored. But config_value::update() refuses such a text,
+/// since its members would be lost.
 ///
 /// T has from_json() and to_json(), see NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE, or is nlohmann::json itself.
 template <class T>
 config_format<T> json_format() {
-    return config_format<T>([](std::string_view text) { return parse_json(text).template get<T>(); },
-                            [](const T& value) { return nlohmann::json(value).dump(); });
+    using config_detail::json_members;
+    config_format<T> format(
+        [](std::string_view text) {
+            const nlohmann::json what = parse_json(text);
+            config_detail::refuse_inexact_integers(text);
+            T value = what.template get<T>();
+            config_detail::refuse_loss(what, nlohmann::json(value), json_members::any);
+            return value;
+        },
+        [](const T& value) { return nlohmann::json(value).dump(); });
+    format.before_update([](std::string_view text, const T& value) {
+        config_detail::refuse_loss(parse_json(text), nlohmann::json(value), json_members::none);
+    });
+    return format;
 }
 
 template <class T>

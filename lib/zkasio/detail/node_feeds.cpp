@@ -89,6 +89,11 @@ void node_feeds::changed(node_change what, std::string_view path) {
         if (f->up) call(f, [&](node_feed_listener& to) { to.changed(what, name); });
 }
 
+void node_feeds::authenticated() const {
+    for (const feed_ptr& f : all())
+        if (f->up) call(f, [](node_feed_listener& to) { to.authenticated(); });
+}
+
 bool node_feeds::watches(const std::string& path, watch_kind kind) const {
     if (kind == watch_kind::config) return false;
     const node_read what = kind == watch_kind::children ? node_read::children : node_read::stat;

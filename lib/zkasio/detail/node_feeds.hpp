@@ -49,6 +49,8 @@ public:
     void clear() { by_root_.clear(); }
 
     void changed(node_change what, std::string_view path);
+    /// This client has presented a credential, and a server has accepted it.
+    void authenticated() const;
     /// Whether somebody here relies on that watch.
     bool watches(const std::string& path, watch_kind kind) const;
 

@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <string>
+#include <type_traits>
 #include <utility>
 
 namespace zkasio::detail {
@@ -30,17 +32,28 @@ struct report_feed::audience {
     audience(std::shared_ptr<client_observer> o, asio::any_io_executor e)
         : observer(std::move(o)), where(std::move(e)) {}
 
-    void take(std::size_t lost, const std::vector<report>& batch) {
+    void take(std::size_t lost, const std::vector<report>& batch, std::size_t bytes) {
         if (lost > 0) ignoring_failures([&] { observer->dropped(lost); });
         for (const report& r : batch)
             ignoring_failures([&] { std::visit([&](const auto& what) { tell(*observer, what); }, r); });
         waiting -= batch.size();
+        waiting_bytes -= bytes;
     }
 
     const std::shared_ptr<client_observer> observer;
     const asio::strand<asio::any_io_executor> where;
-    std::atomic<std::size_t> waiting{0};
+    std::atomic<std::size_t> waiting{0}, waiting_bytes{0};
 };
+
+std::size_t report_feed::size_of(const report& r) noexcept {
+    const auto text = [](const auto& what) -> const std::string& {
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(what)>, session_event>)
+            return what.reason;
+        else
+            return what.path;
+    };
+    return sizeof(report) + std::visit([&](const auto& what) { return text(what).size(); }, r);
+}
 
 report_feed::report_feed(strand_type strand, std::shared_ptr<client_observer> to, asio::any_io_executor where,
                          counter& dropped)
@@ -50,7 +63,9 @@ report_feed::report_feed(strand_type strand, std::shared_ptr<client_observer> to
       timer_(strand_) {}
 
 bool report_feed::has_room() {
-    if (audience_->waiting.load(std::memory_order_relaxed) + batch_.size() < most_waiting) {
+    const bool few = audience_->waiting.load(std::memory_order_relaxed) + batch_.size() < most_waiting;
+    const bool small = audience_->waiting_bytes.load(std::memory_order_relaxed) + batch_bytes_ < most_waiting_bytes;
+    if (few && small) {
         if (batch_.empty()) batch_.reserve(last_size_);  // as busy as before
         return true;
     }
@@ -87,15 +102,16 @@ void report_feed::hand_over_soon() {
 
 void report_feed::hand_over() noexcept {
     if (batch_.empty() && untold_ == 0) return;
-    const std::size_t size = batch_.size(), lost = std::exchange(untold_, 0);
+    const std::size_t size = batch_.size(), bytes = std::exchange(batch_bytes_, 0), lost = std::exchange(untold_, 0);
     audience_->waiting += size;
+    audience_->waiting_bytes += bytes;
     try {
-        asio::post(audience_->where, [to = audience_, lost, batch = std::exchange(batch_, {})] {
-            to->take(lost, batch);
-        });
+        asio::post(audience_->where,
+                   [to = audience_, lost, bytes, batch = std::exchange(batch_, {})] { to->take(lost, batch, bytes); });
         last_size_ = size;
     } catch (...) {  // no memory: they are gone
         audience_->waiting -= size;
+        audience_->waiting_bytes -= bytes;
         untold_ += lost;
         drop(size);
     }

@@ -28,6 +28,7 @@ public:
     void add(Report&& r) {
         if (has_room()) {
             batch_.emplace_back(std::forward<Report>(r));
+            batch_bytes_ += size_of(batch_.back());
             added();
         }
     }
@@ -39,8 +40,10 @@ public:
 private:
     struct audience;
     static constexpr std::size_t most_waiting = 65'536;
+    static constexpr std::size_t most_waiting_bytes = 32 * 1024 * 1024;  // paths may be long
     static constexpr std::size_t most_together = 1000;
 
+    static std::size_t size_of(const report& r) noexcept;
     bool has_room();
     void added();
     void hand_over_soon();
@@ -53,6 +56,7 @@ private:
     bool armed_ = false, finished_ = false;
     std::size_t untold_ = 0;  // were dropped since the last batch, and before those of this one
     std::vector<report> batch_;
+    std::size_t batch_bytes_ = 0;
     std::size_t last_size_ = 0;  // of a batch that was handed over
 };
 

@@ -105,15 +105,27 @@ bool request_table::submit_at_once(op_id id, command& c, request_receiver& to) {
     if (link_.backend().submit(id, c.what)) return false;  // the usual way finds out why
     entry& e = insert(id, now, std::move(c));
     e.to = std::move(to);
-    e.sent = last_sent_ = now;
-    e.issued = true;
-    ++issued_;
-    telemetry_.counters.bytes_sent.add(encoded_size(*e.what));
+    last_sent_ = now;
+    issue(e);
     if (!link_.backend().is_settled()) {
         unsettled_ = true;
         owner_.request_waits();
     }
     return true;
+}
+
+void request_table::issue(entry& e) {
+    e.issued = true;
+    e.sent = last_sent_;
+    e.bytes = encoded_size(*e.what);
+    ++issued_;
+    issued_bytes_ += e.bytes;
+    telemetry_.counters.bytes_sent.add(e.bytes);
+}
+
+void request_table::no_longer_issued(const entry& e) noexcept {
+    --issued_;
+    issued_bytes_ -= e.bytes;
 }
 
 bool request_table::withdraw(const kept_reply_ptr& asked) {
@@ -153,7 +165,7 @@ void request_table::flush() {
     bool submitted = false, full = false;
     if (batch) to.begin_batch();
     while (!full) {
-        const std::optional<op_id> id = queue_.next(issued_ >= window, now);
+        const std::optional<op_id> id = queue_.next(issued_ >= window || issued_bytes_ >= window_bytes, now);
         if (!id) break;
         const auto it = entries_.find(*id);
         if (it == entries_.end() || !is_needed(*id, it->second)) continue;
@@ -204,10 +216,7 @@ bool request_table::send(op_id id, entry& e) {
         ++auth_.unconfirmed;
         e.unconfirmed = true;
     }
-    telemetry_.counters.bytes_sent.add(encoded_size(*e.what));
-    e.issued = true;
-    e.sent = last_sent_;
-    ++issued_;
+    issue(e);
     return true;
 }
 
@@ -255,7 +264,7 @@ void request_table::fail(op_id id, std::error_code code) {
     r.code = code;
     r.sent = code && node.mapped().sent != time_point{};
     if (code == errc::not_connected) r.data = link_.why_not_connected();  // what the message will say
-    if (node.mapped().issued) --issued_;
+    if (node.mapped().issued) no_longer_issued(node.mapped());
     finish(std::move(node.mapped()), std::move(r), clock::now());
     drop(std::move(node));
 }
@@ -264,7 +273,7 @@ void request_table::answered(op_id id, reply&& r) {
     auto node = entries_.extract(id);
     if (node.empty()) return;
     entry& e = node.mapped();
-    --issued_;
+    no_longer_issued(e);
     answered_on_this_connection_ = answered_on_this_connection_ || !r.sent;
     ahead_of_answers_ = ahead_of_answers_ && r.sent;
     if (!queue_.empty()) owner_.request_waits();  // there was no room for more
@@ -327,6 +336,7 @@ void request_table::conclude_auth(const entry& e, const reply& r) {
     if (!auth || r.code) return;
     auth_.accepted(auth_info(auth->scheme, auth->credential));
     if (e.unconfirmed) --auth_.unconfirmed;
+    owner_.later([this] { feeds_.authenticated(); });
 }
 
 // ----------------------------------------------------------------------------------------- the link, and the time

@@ -156,6 +156,7 @@ private:
         background_work::piece work;  // while it is sent until it is certain
         time_point queued{}, sent{};
         bool issued = false, until_certain = false, abandoned = false, urgent = false;
+        std::size_t bytes = 0;     // when it was sent: counted in issued_bytes_
         bool unconfirmed = false;  // counted in auth_list::unconfirmed
     };
     using entries = std::unordered_map<op_id, entry>;
@@ -164,6 +165,8 @@ private:
     entry& insert(op_id id, time_point now);
     entry& insert(op_id id, time_point now, command&& c);
     void enqueue(op_id id, entry& e);
+    void issue(entry& e);
+    void no_longer_issued(const entry& e) noexcept;
     void drop(entries::node_type node) noexcept;
     bool is_needed(op_id id, const entry& e);
     bool is_alone(const command& c) const;
@@ -199,7 +202,9 @@ private:
     /// As many as a server takes before it stops reading (globalOutstandingLimit); more would only be lost together
     /// when the connection is.
     static constexpr std::size_t window = 1000;
-    std::size_t issued_ = 0;
+    /// The C library keeps a copy of each that the socket has not taken.
+    static constexpr std::size_t window_bytes = 8 * 1024 * 1024;
+    std::size_t issued_ = 0, issued_bytes_ = 0;
     int refused_ = 0;  // one after another, of those that are sent again
     bool flush_when_writable_ = false;
     bool answered_on_this_connection_ = false;

@@ -79,9 +79,47 @@ service_type type_of(const json& of) {
     refuse_field("serviceType");
 }
 
-std::string json_of(const json& of, const char* name) {
-    const json* f = field(of, name);
-    return f ? f->dump() : "null";
+constexpr std::string_view white_space = " \t\r\n";
+
+// Behind the value that begins at `begin` of a text of JSON.
+std::size_t end_of_value(std::string_view text, std::size_t begin) {
+    std::size_t open = 0;
+    bool in_string = false;
+    for (std::size_t i = begin; i < text.size(); ++i) {
+        const char c = text[i];
+        if (in_string) {
+            if (c == '\\') ++i;
+            in_string = c != '"';
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '{' || c == '[') {
+            ++open;
+        } else if (open == 0 &&
+                   (c == ',' || c == '}' || c == ']' || c == ':' || white_space.find(c) != std::string_view::npos)) {
+            return i;
+        } else if (c == '}' || c == ']') {
+            --open;
+        }
+    }
+    return text.size();
+}
+
+// How the value of a member stands in the text of an object, which is valid: so numbers keep their digits, and members
+// their order. Of several with the same name the last one counts, as for nlohmann_json.
+std::string json_of(std::string_view object, std::string_view name) {
+    std::string_view found = "null";
+    const auto skip = [&](std::size_t from) {
+        return std::min(object.find_first_not_of(white_space, from), object.size());
+    };
+    for (std::size_t at = skip(object.find('{') + 1); at < object.size() && object[at] == '"';) {
+        const std::size_t key_end = end_of_value(object, at);
+        const auto key = json::parse(object.substr(at, key_end - at)).get<std::string>();
+        const std::size_t begin = skip(object.find(':', key_end) + 1), end = end_of_value(object, begin);
+        if (key == name) found = object.substr(begin, end - begin);
+        at = skip(end);
+        if (at < object.size() && object[at] == ',') at = skip(at + 1);
+    }
+    return std::string(found);
 }
 
 std::string number_or_null(std::optional<std::uint16_t> value) { return value ? std::to_string(*value) : "null"; }
@@ -147,12 +185,12 @@ service_instance service_instance::from_json(std::string_view text) {
     s.address_ = text_of(o, "address");
     s.port_ = port_of(o, "port");
     s.ssl_port_ = port_of(o, "sslPort");
-    s.payload_ = json_of(o, "payload");
+    s.payload_ = json_of(text, "payload");
     const auto time = integer_of(o, "registrationTimeUTC", std::numeric_limits<std::int64_t>::min(),
                                  std::numeric_limits<std::int64_t>::max());
     s.registered_ = std::chrono::sys_time<std::chrono::milliseconds>(std::chrono::milliseconds(time.value_or(0)));
     s.type_ = type_of(o);
-    s.uri_spec_ = json_of(o, "uriSpec");
+    s.uri_spec_ = json_of(text, "uriSpec");
     if (const json* on = field(o, "enabled")) {
         if (!on->is_boolean()) refuse_field("enabled");
         s.enabled_ = on->get<bool>();

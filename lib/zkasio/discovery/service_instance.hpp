@@ -66,6 +66,7 @@ public:
     std::string to_json() const;
 
     /// What the text says. Fields that are missing are empty; further fields, and a wrong "@class", do not matter.
+    /// payload() and uri_spec() are as they stand in the text, digit by digit.
     /// Throws errc::invalid_argument for what is no instance: no JSON or no object, a field of another type, a port
     /// above 65535, a service type that there is not, values in more than 100 others.
     static service_instance from_json(std::string_view text);

@@ -10,7 +10,7 @@ bool service_view::current() const noexcept { return listing_ && listing_->curre
 void service_view::for_each(
     const std::function<void(const std::string& node, const service_instance& instance)>& f) const {
     if (!listing_) return;
-    for (const discovery_detail::member_ptr& m : listing_->members) f(m->node, m->instance);
+    listing_->members.for_each([&](const discovery_detail::member_ptr& m) { f(m->node, m->instance); });
 }
 
 std::vector<service_instance> service_view::instances() const {
@@ -21,7 +21,7 @@ std::vector<service_instance> service_view::instances() const {
 }
 
 std::vector<unreadable_instance> service_view::unreadable() const {
-    return listing_ ? listing_->unreadable : std::vector<unreadable_instance>();
+    return listing_ ? *listing_->unreadable : std::vector<unreadable_instance>();
 }
 
 }  // namespace zkasio

@@ -11,6 +11,7 @@
 #include <asio/dispatch.hpp>
 
 #include <algorithm>
+#include <atomic>
 
 namespace zkasio {
 
@@ -46,11 +47,15 @@ int count_in(const std::string& data, const std::string& path) {
     return static_cast<int>(n);
 }
 
-// Fires when `changes` tells of one, for as long as somebody keeps that.
-one_shot_event fired_by(const session& on, const std::shared_ptr<watch>& changes) {
+// Fires when `changes` tells of one, for as long as somebody keeps that. `told` is set first, unless it is null.
+one_shot_event fired_by(const session& on, const std::shared_ptr<watch>& changes,
+                        std::shared_ptr<std::atomic<bool>> told = nullptr) {
     const one_shot_event changed = on.make_one_shot_event();
-    asio::dispatch(on.get_executor(),
-                   [changes, changed] { changes->then([changed](std::error_code, node_change) { changed.fire(); }); });
+    auto tell = [changed, told = std::move(told)](std::error_code, node_change) {
+        if (told) told->store(true);
+        changed.fire();
+    };
+    asio::dispatch(on.get_executor(), [changes, tell = std::move(tell)] { changes->then(tell); });
     return changed;
 }
 
@@ -59,13 +64,16 @@ class limit {
 public:
     limit(session on, permits max) : on_(std::move(on)), max_(std::move(max)) {}
 
+    // Of a listing that was answered before: if the limit had changed by then, its watch has told, also while the
+    // coroutine waited for its executor.
     asio::awaitable<int> read() {
         if (max_.path().empty()) co_return max_.number();
-        if (!fresh_) {
+        if (!fresh_ || told_->load()) {
             watched<node_data> seen = co_await on_.get_and_watch(max_.path());
             count_ = count_in(seen.value.data, max_.path());
             watch_ = std::make_shared<watch>(std::move(seen.changes));
-            changed_.emplace(fired_by(on_, watch_));
+            told_ = std::make_shared<std::atomic<bool>>(false);
+            changed_.emplace(fired_by(on_, watch_, told_));
             fresh_ = true;
         }
         co_return count_;
@@ -86,6 +94,7 @@ private:
     permits max_;
     std::shared_ptr<watch> watch_;
     std::optional<one_shot_event> changed_;
+    std::shared_ptr<std::atomic<bool>> told_;  // the watch has
     int count_ = 0;
     bool fresh_ = false;
 };

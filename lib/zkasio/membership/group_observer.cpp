@@ -39,6 +39,7 @@ struct group_observer::reader {
 
 private:
     asio::awaitable<cache_update> next_update() const;
+    bool take(const cache_update& update);
 };
 
 struct group_observer::state {
@@ -62,11 +63,24 @@ asio::awaitable<group_view> group_observer::reader::next(std::shared_ptr<reader>
     const auto turn = self->reading.begin("observe", self->path, "next() of this observer");
     for (;;) {
         const cache_update update = co_await self->next_update();
-        group_view view = members_in(self->names, children_view(update.now, self->path), self->path);
-        if (self->told == view) continue;
-        self->told = view;
-        co_return view;
+        if (self->take(update)) co_return *self->told;
     }
+}
+
+// Whether there is something to tell.
+bool group_observer::reader::take(const cache_update& update) {
+    const children_view children(update.now, path);
+    if (!told || update.look_again) {
+        group_view view = members_in(names, children, path);
+        if (told == view) return false;
+        told = std::move(view);
+        return true;
+    }
+    bool is_other = apply_changes(*told, names, update.changes, path);
+    if (told->current != children.current() || told->readable != children.readable()) is_other = true;
+    told->current = children.current();
+    told->readable = children.readable();
+    return is_other;
 }
 
 namespace {

@@ -36,6 +36,11 @@ class node_owner;
 ///
 /// Data that somebody else writes into the node stay until set_data(), or until the node has to be created anew.
 ///
+/// A node with a time to live stands while this object lives, and goes some time after the process has died, as
+/// Curator's PersistentTtlNode: twice in its time to live, the data that the node has are written into it again. So its
+/// version rises, and its watches fire. Without the permission to read and write it, the server removes the node each
+/// time, and it is created again.
+///
 /// That the connection is lost, that there is no server, that one has too much to do: it is tried again, after the
 /// pauses of client_options::retry(). What no later attempt can mend ends it, see ended().
 ///

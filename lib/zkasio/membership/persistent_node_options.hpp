@@ -17,7 +17,8 @@ public:
     /// Any (create_mode::ephemeral). A sequential one always gets a protected name, "_c_<uuid>-name0000000007": without
     /// that it could not be found again when the answer to its create is lost.
     persistent_node_options& mode(create_mode m) { mode_ = m; return *this; }
-    /// For the modes with a time to live: see create_options::ttl().
+    /// For the modes with a time to live: how long the node stays when nobody keeps it any more, see
+    /// create_options::ttl(). A second and more: it is written to twice in that time, and ten times a second at most.
     persistent_node_options& ttl(std::chrono::milliseconds t) { ttl_ = t; return *this; }
     /// Of the node and of parents created with it (open_acl()).
     persistent_node_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }

@@ -3,40 +3,100 @@
 #include <zkasio/error.hpp>
 #include <zkasio/wait_as.hpp>
 
+#include <exception>
 #include <utility>
 
 namespace zkasio::cache_detail {
 
-// What goes, and there may be much of it, is destroyed behind the lock.
+namespace {
+
+// What a change keeps in memory: the state after it is one that the tree has, or the state before a later change.
+std::size_t cost(const tree_delta& change) noexcept {
+    const std::size_t former_data = change.before ? change.before->data.size() : 0;
+    return sizeof(tree_delta) + sizeof(node_value) + change.path.size() + former_data;
+}
+
+}  // namespace
+
+// Everything that may be large is destroyed outside of the lock: what is replaced or dropped, and what has no reader.
 void cache_board::publish(snapshot next, std::vector<tree_delta> changes) {
     std::shared_ptr<const snapshot> gone;
-    std::deque<tree_delta> forgotten;
-    const std::size_t unheard_of = changes.size() > most_ ? changes.size() - most_ : 0;
+    change_list dropped;
 
     std::unique_lock lock(mutex_);
     const bool flips = next.current != (latest_ && latest_->current) || next.ready != (latest_ && latest_->ready);
     const bool notable = next.ready && (flips || !changes.empty());
     next.version = (latest_ ? latest_->version : 0) + 1;
     gone = std::exchange(latest_, std::make_shared<const snapshot>(std::move(next)));
-    if (unheard_of > 0) {
-        first_change_ += changes_.size() + unheard_of;
-        forgotten.swap(changes_);
-    }
-    for (std::size_t i = unheard_of; i < changes.size(); ++i) changes_.push_back(std::move(changes[i]));
-    for (; changes_.size() > most_; ++first_change_) {
-        forgotten.push_back(std::move(changes_.front()));
-        changes_.pop_front();
+    for (tree_delta& change : changes) {
+        if (readers_.empty()) {  // and nothing is kept
+            ++first_change_;
+            continue;
+        }
+        const std::size_t bytes = cost(change);
+        changes_.push_back(std::move(change));
+        bytes_ += bytes;
+        while (changes_.size() > most_.changes || bytes_ > most_.bytes) drop_oldest(dropped);
     }
     if (!notable) return lock.unlock();
     ++notice_;
     change_.notify_all(std::move(lock));
 }
 
+// With the lock.
+void cache_board::take_first(change_list& into) {
+    const std::size_t bytes = cost(changes_.front());
+    into.push_back(std::move(changes_.front()));
+    changes_.pop_front();
+    bytes_ -= bytes;
+    ++first_change_;
+}
+
+// With the lock. Who has not read it has to look at everything, and needs none of the others either.
+void cache_board::drop_oldest(change_list& into) {
+    take_first(into);
+    readers_.erase(readers_.begin(), readers_.lower_bound(first_change_));
+    drop_read(into);
+}
+
+// With the lock.
+void cache_board::drop_read(change_list& into) {
+    const std::uint64_t end = first_change_ + changes_.size();
+    const std::uint64_t first_unread = readers_.empty() ? end : *readers_.begin();
+    while (first_change_ < first_unread) take_first(into);
+}
+
+// With the lock.
+void cache_board::leave(const position& of) noexcept {
+    if (of.begun && !misses_some(of)) readers_.erase(readers_.find(of.change));
+}
+
+void cache_board::forget(const position& of) noexcept {
+    change_list dropped;
+    const std::lock_guard lock(mutex_);
+    leave(of);
+    try {
+        drop_read(dropped);
+    } catch (const std::exception&) {  // no memory: they go with a later change
+    }
+}
+
+std::size_t cache_board::kept() const {
+    const std::lock_guard lock(mutex_);
+    return changes_.size();
+}
+
 void cache_board::close(std::error_code why, std::string_view hint) {
+    change_list dropped;
     std::unique_lock lock(mutex_);
     if (closed_) return;
     closed_ = why;
     hint_ = hint;
+    readers_.clear();  // nobody reads them any more
+    ++first_change_;
+    first_change_ += changes_.size();
+    bytes_ = 0;
+    dropped.swap(changes_);
     if (latest_ && latest_->current) {
         snapshot last = *latest_;
         last.current = false;
@@ -63,14 +123,15 @@ bool cache_board::ready() const {
     return false;
 }
 
-std::optional<cache_update> cache_board::news(position& of) const {
+std::optional<cache_update> cache_board::news(position& of) {
+    change_list dropped;
     const std::lock_guard lock(mutex_);
     check();
     const bool ready = latest_ && latest_->ready;
     if (!ready || (of.begun && of.notice == notice_)) return std::nullopt;
     cache_update update;
     update.now = make_view::tree(latest_);
-    update.look_again = !of.begun || of.change < first_change_;
+    update.look_again = !of.begun || misses_some(of);
     const std::uint64_t end = first_change_ + changes_.size();
     if (!update.look_again) {
         update.changes.reserve(static_cast<std::size_t>(end - of.change));
@@ -79,7 +140,10 @@ std::optional<cache_update> cache_board::news(position& of) const {
             update.changes.push_back({change.path, make_view::node(change.before), make_view::node(change.after)});
         }
     }
+    readers_.insert(end);
+    leave(of);
     of = {true, notice_, end};
+    drop_read(dropped);
     return update;
 }
 

@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -23,13 +24,18 @@
 
 namespace zkasio::cache_detail {
 
-/// Where a cache shows what it knows, and its readers look: on any threads. Remembers the last changes, and no more
-/// than that many.
+/// How much a cache_board keeps for readers that are behind.
+struct board_limits {
+    std::size_t changes = 0, bytes = 0;
+};
+
+/// Where a cache shows what it knows, and its readers look: on any threads. Keeps the changes that some reader has not
+/// read yet, within limits: for a reader that misses some of them, none is kept.
 class cache_board {
 public:
     /// @param events of the client whose close ends all waits.
-    cache_board(const operations& events, std::string path, std::size_t most_changes)
-        : path_(std::move(path)), most_(most_changes), change_(events) {}
+    cache_board(const operations& events, std::string path, board_limits most)
+        : path_(std::move(path)), most_(most), change_(events) {}
 
     const std::string& path() const noexcept { return path_; }
 
@@ -50,7 +56,11 @@ public:
         std::uint64_t change = 0;  // the first that it does not know
     };
     /// What is new for a reader; nothing, if there is nothing yet. Throws when nothing can follow.
-    std::optional<cache_update> news(position& of) const;
+    std::optional<cache_update> news(position& of);
+    /// The reader is gone.
+    void forget(const position& of) noexcept;
+    /// How many changes are kept.
+    std::size_t kept() const;
     /// Whether it has been ready, once. Throws when it cannot become so any more.
     bool ready() const;
     /// Fired when there is something new for anybody.
@@ -58,14 +68,22 @@ public:
     static asio::awaitable<void> until_ready(std::shared_ptr<cache_board> board);
 
 private:
+    using change_list = std::deque<tree_delta>;
     void check() const;
+    bool misses_some(const position& of) const noexcept { return of.change < first_change_; }
+    void leave(const position& of) noexcept;
+    void take_first(change_list& into);
+    void drop_oldest(change_list& into);
+    void drop_read(change_list& into);
 
     std::string path_;
-    std::size_t most_;
+    board_limits most_;
     mutable std::mutex mutex_;
     std::shared_ptr<const snapshot> latest_;  // null: none yet
-    std::deque<tree_delta> changes_;          // the last ones
+    change_list changes_;                     // those that a reader still has to read
+    std::size_t bytes_ = 0;                   // of them
     std::uint64_t first_change_ = 0;          // the number of the first of them
+    std::multiset<std::uint64_t> readers_;    // position::change of each that has begun and misses none
     std::uint64_t notice_ = 0;
     change_event change_;
     std::error_code closed_;
@@ -76,6 +94,9 @@ private:
 class cache_reader {
 public:
     explicit cache_reader(std::shared_ptr<cache_board> board) : board_(std::move(board)) {}
+    cache_reader(const cache_reader&) = delete;
+    cache_reader& operator=(const cache_reader&) = delete;
+    ~cache_reader() { board_->forget(at_); }
     static asio::awaitable<cache_update> next(std::shared_ptr<cache_reader> self);
 
 private:

@@ -74,6 +74,12 @@ void cache_engine::changed(node_change what, const std::string& path) {
     work();
 }
 
+void cache_engine::authenticated() {
+    if (stopping_) return;
+    sync_.authenticated();
+    work();
+}
+
 // ---------------------------------------------------------------------------------------------- what follows
 
 void cache_engine::work() {

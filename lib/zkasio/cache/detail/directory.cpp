@@ -1,8 +1,33 @@
 #include <zkasio/cache/detail/directory.hpp>
 
 #include <algorithm>
+#include <exception>
 
 namespace zkasio::cache_detail {
+
+namespace {
+
+// What the outermost ~tree_node() of this thread still has to destroy; null: none runs.
+thread_local std::vector<ref_ptr<directory>>* doomed = nullptr;
+
+}  // namespace
+
+tree_node::~tree_node() {
+    if (!children) return;
+    const bool is_outermost = !doomed;
+    std::vector<ref_ptr<directory>> all;
+    if (is_outermost) doomed = &all;
+    try {
+        doomed->push_back(std::move(children));
+    } catch (const std::exception&) {  // no memory: its destructor calls this one again, for the nodes in it
+    }
+    if (!is_outermost) return;
+    while (!all.empty()) {
+        const ref_ptr<directory> next = std::move(all.back());
+        all.pop_back();
+    }
+    doomed = nullptr;
+}
 
 // The last chunk whose first name is not behind `name`; the first, if there is none.
 std::size_t directory::chunk_of(std::string_view name) const noexcept {

@@ -35,6 +35,10 @@ class directory;
 /// see own().
 struct tree_node : ref_counted {
     explicit tree_node(std::string n) : name(std::move(n)) {}
+    tree_node(const tree_node&) = default;
+    tree_node& operator=(const tree_node&) = delete;
+    /// Destroys what is below it without recursion: a tree may be deeper than a stack has room for.
+    ~tree_node();
 
     std::string name;
     value_ptr value;              ///< null: not read yet; readers do not see such a node
@@ -70,6 +74,31 @@ private:
     struct chunk : ref_counted {
         std::vector<ref_ptr<tree_node>> nodes;  // never empty
     };
+
+public:
+    /// Goes through the children, in order, while these do not change.
+    class cursor {
+    public:
+        /// @param of null: there are none.
+        explicit cursor(const directory* of) noexcept : of_(of) {}
+        /// Null: there is no other one.
+        const tree_node* next() noexcept {
+            if (!of_ || chunk_ == of_->chunks_.size()) return nullptr;
+            const auto& nodes = of_->chunks_[chunk_]->nodes;
+            const tree_node* const found = nodes[index_].get();
+            if (++index_ == nodes.size()) {
+                ++chunk_;
+                index_ = 0;
+            }
+            return found;
+        }
+
+    private:
+        const directory* of_;
+        std::size_t chunk_ = 0, index_ = 0;
+    };
+
+private:
     std::size_t chunk_of(std::string_view name) const noexcept;
     static std::size_t index_in(const chunk& c, std::string_view name) noexcept;
 

@@ -1,5 +1,6 @@
 #include <zkasio/cache/detail/tree_store.hpp>
 
+#include <zkasio/cache/detail/visit_tree.hpp>
 #include <zkasio/path.hpp>
 
 #include <algorithm>
@@ -68,21 +69,6 @@ tree_node& tree_store::add(std::string_view path) {
     return own(parent.children).insert(std::string(node_name(path)));
 }
 
-namespace {
-
-// A visitor of `node` and all below it.
-template <class F>
-void visit(const std::string& path, tree_node& node, bool children_first, F& f) {
-    if (!children_first) f(path, node);
-    if (node.children)
-        node.children->for_each([&](const tree_node& child) {
-            visit(join_path(path, child.name), const_cast<tree_node&>(child), children_first, f);
-        });
-    if (children_first) f(path, node);
-}
-
-}  // namespace
-
 void tree_store::remove(std::string_view path,
                         const std::function<void(const std::string& path, const value_ptr&)>& f) {
     tree_node* const found = find(path);
@@ -95,17 +81,23 @@ void tree_store::remove(std::string_view path,
         own(parent.children).erase(node_name(path));
         if (parent.children->empty()) parent.children = {};
     }
-    auto tell = [&](const std::string& where, const tree_node& node) {
-        if (!node.value) return;
-        --size_;
-        f(where, node.value);
-    };
-    visit(std::string(path), *gone, true, tell);
+    visit_tree(std::string(path), *gone, visit_order::children_first,
+               [&](const std::string& where, const tree_node& node) {
+                   if (!node.value) return true;
+                   --size_;
+                   f(where, node.value);
+                   return true;
+               });
 }
 
 void tree_store::for_each(const std::string& top,
                           const std::function<void(const std::string& path, tree_node&)>& f) const {
-    if (tree_node* const node = find(top)) visit(top, *node, false, f);
+    const tree_node* const node = find(top);
+    if (!node) return;
+    visit_tree(top, *node, visit_order::parents_first, [&](const std::string& path, const tree_node& n) {
+        f(path, const_cast<tree_node&>(n));
+        return true;
+    });
 }
 
 }  // namespace zkasio::cache_detail

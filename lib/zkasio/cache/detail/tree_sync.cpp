@@ -4,7 +4,6 @@
 #include <zkasio/path.hpp>
 
 #include <algorithm>
-#include <set>
 
 namespace zkasio::cache_detail {
 
@@ -71,10 +70,12 @@ bool tree_sync::is_known(node_read what, std::string_view path) const noexcept {
     return tree_.find(path) || (tree_.is_root(path) && what != node_read::children);
 }
 
-// What is known of a node from an earlier connection is compared before its data is read again.
+// What is known of a node from an earlier connection is compared before its data is read again. C7: of a node that was
+// refused, the stat does not tell whether it may be read now.
 void tree_sync::look_at(const std::string& path) {
     const tree_node* const node = tree_.find(path);
-    ask(wants_data(path) && !(node && node->value) ? node_read::data : node_read::stat, path);
+    const bool has_data = node && node->value && node->value->readable;
+    ask(wants_data(path) && !has_data ? node_read::data : node_read::stat, path);
 }
 
 // C5.
@@ -113,6 +114,25 @@ void tree_sync::disconnected() {
         node.data_state = node.children_state = read_state::none;
         node.data_refused = node.children_refused = false;
     });
+}
+
+// C7. Reads that are under way may have been refused before: they count as outdated, too (C2).
+void tree_sync::authenticated() {
+    if (!up_) return;
+    first_look_ = false;
+    std::vector<std::pair<std::string, bool>> refused;  // the path, and whether the names of the children were
+    tree_.for_each(tree_.root_path(), [&](const std::string& path, const tree_node& node) {
+        const bool reading = node.data_state == read_state::reading || node.children_state == read_state::reading;
+        const bool is_refused = node.data_refused || node.children_refused || (node.value && !node.value->readable);
+        if (is_refused || reading) refused.emplace_back(path, node.children_refused);
+    });
+    for (const auto& [path, children] : refused) {
+        tree_node& node = *tree_.find(path);
+        node.data_refused = node.children_refused = false;
+        ask(wants_data(path) ? node_read::data : node_read::stat, path);
+        if (children || node.children_state == read_state::reading) ask(node_read::children, path);
+    }
+    if (!tree_.root() && root_state_ == read_state::reading) ask(node_read::stat, tree_.root_path());
 }
 
 // C8.
@@ -193,7 +213,10 @@ void tree_sync::answered(node_read what, const std::string& path, std::error_cod
             else children_answered(path, std::move(answer));
         }
         first_look_ = false;
-        if (again && is_known(what, path)) ask(what, path);  // C2
+        if (again && is_known(what, path)) {  // C2
+            if (tree_node* const node = tree_.find(path); node && what == node_read::data) node->data_refused = false;
+            ask(what, path);
+        }
     } else if (!state || *state == read_state::none) {
         // Of a node that has gone, or was made anew, since it was asked for: nobody wants the watch that it has left.
         const bool watched = !code || (what == node_read::stat && code == zk_errc::no_node);
@@ -202,11 +225,21 @@ void tree_sync::answered(node_read what, const std::string& path, std::error_cod
     settle();
 }
 
+namespace {
+
+// C3. Of a node that servers keep from us altogether, nothing is known by which it could be another one.
+bool is_other_node(const value_ptr& known, const node_stat& stat) noexcept {
+    const bool has_stat = known && (known->readable || known->stat != node_stat());
+    return has_stat && known->stat.czxid != stat.czxid;
+}
+
+}  // namespace
+
 // What is to hear of an answer that was read with this stat. C3: when the node that is known is another one, that is
 // gone, and all below it.
 tree_node& tree_sync::node_of(const std::string& path, const node_stat& stat) {
     tree_node* node = tree_.find(path);
-    if (node && node->value && node->value->stat.czxid != stat.czxid) {
+    if (node && is_other_node(node->value, stat)) {
         forget_old(path, stat.czxid);
         node = tree_.find(path);
     }
@@ -218,11 +251,15 @@ tree_node& tree_sync::node_of(const std::string& path, const node_stat& stat) {
 namespace {
 
 // This node, or one below it.
-bool some_is_made_since(const tree_node& node, std::int64_t zxid) {
-    bool found = node.value && node.value->stat.czxid >= zxid;
-    if (node.children && !found)
-        node.children->for_each([&](const tree_node& child) { found = found || some_is_made_since(child, zxid); });
-    return found;
+bool some_is_made_since(const tree_node& top, std::int64_t zxid) {
+    std::vector<const tree_node*> unseen{&top};
+    while (!unseen.empty()) {
+        const tree_node& node = *unseen.back();
+        unseen.pop_back();
+        if (node.value && node.value->stat.czxid >= zxid) return true;
+        if (node.children) node.children->for_each([&](const tree_node& child) { unseen.push_back(&child); });
+    }
+    return false;
 }
 
 }  // namespace
@@ -258,19 +295,23 @@ void tree_sync::data_answered(const std::string& path, node_answer&& answer) {
 
 void tree_sync::stat_answered(const std::string& path, const node_stat& stat) {
     const tree_node* const shown = tree_.find(path);
-    const bool made_anew = shown && shown->value && shown->value->stat.czxid != stat.czxid;
+    const bool made_anew = shown && is_other_node(shown->value, stat);
     // The old one is shown until the new one can be, and what is below it with it.
     if (made_anew && wants_data(path) && !shown->data_refused) return ask(node_read::data, path);
     const tree_node& node = node_of(path, stat);
     const node_value* const known = node.value.get();
     const bool changed = !known || known->stat.mzxid != stat.mzxid;
     const bool other_acl = known && known->stat.aversion != stat.aversion;  // perhaps readable now, or not any more
-    const bool refused_since = known && known->readable && node.data_refused;
-    if (wants_data(path) && (changed || other_acl) && !node.data_refused) return ask(node_read::data, path);
-    if (changed || refused_since) {
+    const bool was_refused = known && !known->readable;
+    if (wants_data(path) && (changed || other_acl || was_refused) && !node.data_refused)
+        return ask(node_read::data, path);
+    // Where the data are not wanted, the names of the children tell whether the node may be read, if those are.
+    const bool is_told_by_children = was_refused && wants_children(path, stat);
+    const bool readable = !node.data_refused && !node.children_refused && !is_told_by_children;
+    if (changed || known->readable != readable) {
         value_ptr value = make_ref<node_value>();
         value->stat = stat;
-        value->readable = !node.data_refused && !node.children_refused;
+        value->readable = readable;
         set(path, std::move(value));
     } else {
         update_stat(path, stat);
@@ -281,7 +322,13 @@ void tree_sync::stat_answered(const std::string& path, const node_stat& stat) {
 void tree_sync::children_answered(const std::string& path, node_answer&& answer) {
     tree_node* const node = tree_.find(path);
     node->children_refused = false;
-    if (!wants_data(path) && !node->data_refused) set_readable(path, true);
+    if (!node->value->readable) {  // C7: one permission is for the data and for the names of the children
+        node->data_refused = false;
+        if (wants_data(path))
+            ask(node_read::data, path);
+        else
+            set_readable(path, true);
+    }
     if (node->value->stat.czxid == answer.stat.czxid) {
         node_stat known = node->value->stat;  // the rest comes with the data that it belongs to
         known.pzxid = answer.stat.pzxid;
@@ -291,24 +338,38 @@ void tree_sync::children_answered(const std::string& path, node_answer&& answer)
     }
     std::vector<std::string>& names = answer.children;
     std::sort(names.begin(), names.end());
+    children_listed(path, names);
+}
 
+// Of children that are known already, and followed, there is nothing to do: one comparison each.
+void tree_sync::children_listed(const std::string& path, const std::vector<std::string>& names) {
     std::vector<std::string> gone;
-    if (const auto& children = tree_.find(path)->children)
-        children->for_each([&](const tree_node& child) {
-            if (!std::binary_search(names.begin(), names.end(), child.name)) gone.push_back(child.name);
-        });
-    for (const std::string& name : gone) remove(join_path(path, name));
+    std::vector<const std::string*> to_look_at;
+    directory::cursor known(tree_.find(path)->children.get());
+    const tree_node* child = known.next();
     for (const std::string& name : names) {
-        const std::string child_path = join_path(path, name);
-        tree_node* child = tree_.find(child_path);
-        if (!child && wanted(child_path)) child = &tree_.add(child_path);
-        if (!child) continue;
-        // No watch tells of what becomes of a node that one may not read (CVE-2024-23944).
-        const bool unwatchable = child->data_refused && child->data_state != read_state::reading;
-        if (child->data_state != read_state::none && !unwatchable) continue;
-        child->data_refused = false;
+        for (; child && child->name < name; child = known.next()) gone.push_back(child->name);
+        const bool is_known = child && child->name == name;
+        if (!is_known || !is_followed(*child)) to_look_at.push_back(&name);
+        if (is_known) child = known.next();
+    }
+    for (; child; child = known.next()) gone.push_back(child->name);
+
+    for (const std::string& name : gone) remove(join_path(path, name));
+    for (const std::string* name : to_look_at) {
+        const std::string child_path = join_path(path, *name);
+        tree_node* node = tree_.find(child_path);
+        if (!node && wanted(child_path)) node = &tree_.add(child_path);
+        if (!node) continue;
+        node->data_refused = false;
         look_at(child_path);
     }
+}
+
+// No watch tells of what becomes of a node that one may not read (CVE-2024-23944).
+bool tree_sync::is_followed(const tree_node& node) noexcept {
+    const bool is_unwatchable = node.data_refused && node.data_state != read_state::reading;
+    return node.data_state != read_state::none && !is_unwatchable;
 }
 
 // Also when only its children were asked for: a watch that stood would have told that it is gone, so its data is being
@@ -324,17 +385,24 @@ void tree_sync::missing(node_read what, const std::string& path) {
     }
 }
 
-// C7.
+// C7. An earlier read of the node may have left a watch, which has not fired.
 void tree_sync::refused(node_read what, const std::string& path) {
     tree_node* const node = tree_.find(path) ? tree_.find(path) : &tree_.add(path);
     if (what == node_read::children) {
         node->children_refused = true;
+        left_.push_back({node_read::children, path});
         leave_below(path);
         return set_readable(path, false);
     }
     node->data_refused = true;
     if (what == node_read::data) return ask(node_read::stat, path);
-    // Servers from 3.8.4 on do not tell of the stat either. Nothing below such a node can be looked after.
+    // Servers from 3.8.4 on do not tell of the stat either, nor of any change: a watch of the children that stands may
+    // be gone unheard. Nothing below such a node can be looked after.
+    left_.push_back({node_read::stat, path});
+    if (node->children_state == read_state::watched) {
+        node->children_state = read_state::none;
+        left_.push_back({node_read::children, path});
+    }
     value_ptr value = make_ref<node_value>();
     if (node->value) value->stat = node->value->stat;
     value->readable = false;
@@ -353,7 +421,7 @@ void tree_sync::set(const std::string& path, value_ptr value) {
     tree_.set_value(path, std::move(value));
 }
 
-// C7: one permission is for the data and for the names of the children.
+// C7.
 void tree_sync::set_readable(const std::string& path, bool readable) {
     const value_ptr& known = tree_.find(path)->value;
     if (!known || known->readable == readable) return;

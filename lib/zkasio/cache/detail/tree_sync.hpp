@@ -46,8 +46,9 @@ struct tree_delta {
 /// - C7: data that an ACL keeps from us is no failure: the node is there, and not readable. Children whose names are
 ///   kept from us are not there, and their parent is not readable. A change of an ACL fires no watch, and servers do
 ///   not tell of changes of a node that one may not read, so we ask again whenever there is a reason to: its data or
-///   its parent's children change, or there is another connection. Data that were known are forgotten when a server
-///   refuses them since.
+///   its parent's children change, there is another connection, or a server has accepted a credential. Then the data
+///   are read: the stat need not tell that they may be. Data that were known are forgotten when a server refuses them
+///   since.
 /// - C8: the first look of a connection is at the nodes that were there when it began: the root, and what the first
 ///   listing of each of them names. When all of them were read once, what is known counts as current, even if some of
 ///   it is being read again, and even if nodes that came later were not read yet: these are changes as any that comes
@@ -68,6 +69,8 @@ public:
     void disconnected();
     void changed(node_change what, const std::string& path);
     void answered(node_read what, const std::string& path, std::error_code code, node_answer&& answer);
+    /// Servers may permit more from now on (C7).
+    void authenticated();
 
     // ---------------------------------------------------------------------------------------------- what is to be done
     /// The next read. It counts as under way from now on.
@@ -111,6 +114,8 @@ private:
     void data_answered(const std::string& path, node_answer&& answer);
     void stat_answered(const std::string& path, const node_stat& stat);
     void children_answered(const std::string& path, node_answer&& answer);
+    void children_listed(const std::string& path, const std::vector<std::string>& names);
+    static bool is_followed(const tree_node& node) noexcept;
     void missing(node_read what, const std::string& path);
     void refused(node_read what, const std::string& path);
     void root_changed(node_change what);

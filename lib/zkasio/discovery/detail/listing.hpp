@@ -1,6 +1,6 @@
 #pragma once
 
-#include <zkasio/discovery/detail/pick_pool.hpp>
+#include <zkasio/discovery/detail/member_list.hpp>
 #include <zkasio/discovery/service_view.hpp>
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace zkasio::discovery_detail {
 struct listing {
     std::uint64_t version = 0;
     bool current = false;
-    std::vector<member_ptr> members;
-    std::vector<unreadable_instance> unreadable;
+    member_list members;
+    std::shared_ptr<const std::vector<unreadable_instance>> unreadable;  // never null
 };
 using listing_ptr = std::shared_ptr<const listing>;
 

@@ -2,55 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <utility>
 
 namespace zkasio::discovery_detail {
-
-std::uint64_t hash_of(std::string_view text) noexcept {
-    std::uint64_t h = 0xcbf29ce484222325;
-    for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-    return h;
-}
-
-std::uint64_t mixed(std::uint64_t x) noexcept {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-}
-
-// So that no sum of weights is infinite.
-constexpr double most_weight = 1e100;
-
-member::member(std::string n, service_instance i, double w, std::shared_ptr<incarnation> c)
-    : node(std::move(n)),
-      instance(std::move(i)),
-      weight(std::isfinite(w) && w > 0 ? std::min(w, most_weight) : 0),
-      hash(hash_of(node)),
-      counted(std::move(c)) {}
-
-void incarnation::report_failure() noexcept {
-    const std::chrono::milliseconds now = policy.now();
-    std::uint64_t word = failures.load(std::memory_order_relaxed);
-    while (!failures.compare_exchange_weak(word, failure_record(word).after_failure(policy, now).word(),
-                                           std::memory_order_relaxed)) {
-    }
-}
-
-pick_pool::pick_pool(std::vector<member_ptr> members) : members_(std::move(members)) {
-    weights_up_to_.reserve(members_.size());
-    double sum = 0;
-    for (const member_ptr& m : members_) weights_up_to_.push_back(sum += m->weight);
-}
-
-std::size_t pick_pool::by_weight(double part) const noexcept {
-    if (members_.empty() || weights_up_to_.back() <= 0) return size();
-    const auto at = std::upper_bound(weights_up_to_.begin(), weights_up_to_.end(), part * weights_up_to_.back());
-    if (at != weights_up_to_.end()) return static_cast<std::size_t>(at - weights_up_to_.begin());
-    // Rounded up to the sum: the last that has any weight.
-    const auto last = std::lower_bound(weights_up_to_.begin(), weights_up_to_.end(), weights_up_to_.back());
-    return static_cast<std::size_t>(last - weights_up_to_.begin());
-}
 
 // ---------------------------------------------------------------------------------------------------------- picker
 
@@ -109,15 +62,15 @@ const member_ptr* picker::nth(const pick_pool& from, std::uint64_t first, std::u
     health h(*this);
     if (h.good(from[first])) return &from[first];
     std::uint64_t good = 0;
-    for (std::size_t i = 0; i < from.size(); ++i) good += h.good(from[i]);
+    from.members().for_each([&](const member_ptr& m) { good += h.good(m); });
     if (good == 0) return &from[first];
     std::uint64_t left = other % good;
     const member_ptr* found = &from[first];
-    for (std::size_t i = 0; i < from.size(); ++i) {
-        if (!h.good(from[i])) continue;
-        found = &from[i];
-        if (left-- == 0) break;
-    }
+    from.members().visit_from(0, [&](std::size_t, const member_ptr& m) {
+        if (!h.good(m)) return true;
+        found = &m;
+        return left-- != 0;
+    });
     return found;
 }
 
@@ -126,15 +79,15 @@ const member_ptr* picker::least_outstanding(const pick_pool& from, std::uint64_t
     health h(*this);
     const member_ptr *best = nullptr, *best_ejected = nullptr;
     std::uint32_t least = 0, least_ejected = 0;
-    for (std::size_t i = 0, at = turn % from.size(); i < from.size(); ++i, at = at + 1 < from.size() ? at + 1 : 0) {
-        const std::uint32_t has = from[at]->counted->outstanding.load(std::memory_order_relaxed);
-        if (best && has >= least) continue;
-        const bool good = h.good(from[at]);
-        if (!good && best_ejected && has >= least_ejected) continue;
-        (good ? best : best_ejected) = &from[at];
+    from.members().visit_from(turn % from.size(), [&](std::size_t, const member_ptr& m) {
+        const std::uint32_t has = m->counted->outstanding.load(std::memory_order_relaxed);
+        if (best && has >= least) return true;
+        const bool good = h.good(m);
+        if (!good && best_ejected && has >= least_ejected) return true;
+        (good ? best : best_ejected) = &m;
         (good ? least : least_ejected) = has;
-        if (good && has == 0) break;
-    }
+        return !good || has > 0;
+    });
     return best ? best : best_ejected;
 }
 
@@ -142,8 +95,13 @@ const member_ptr* picker::sticky(const pick_pool& from, std::uint64_t drawn) noe
     for (;;) {
         std::uint64_t serial = sticky_.load(std::memory_order_relaxed);
         std::size_t at = from.sticky_place().load(std::memory_order_relaxed);
-        if (from[at]->counted->serial != serial)
-            for (at = 0; at < from.size() && from[at]->counted->serial != serial;) ++at;
+        if (from[at]->counted->serial != serial) {
+            at = from.size();
+            from.members().visit_from(0, [&](std::size_t i, const member_ptr& m) {
+                if (m->counted->serial == serial) at = i;
+                return at != i;
+            });
+        }
         const bool known = at < from.size();
         // The same; where that is ejected, one of those that are not, or still the same when there is none.
         const member_ptr* other = nth(from, known ? at : drawn % from.size(), drawn / from.size());
@@ -163,16 +121,16 @@ const member_ptr* picker::weighted(const pick_pool& from, std::uint64_t drawn) c
     health h(*this);
     if (h.good(from[first])) return &from[first];
     double sum = 0;
-    for (std::size_t i = 0; i < from.size(); ++i)
-        if (h.good(from[i])) sum += from[i]->weight;
+    from.members().for_each([&](const member_ptr& m) { sum += h.good(m) ? m->weight : 0; });
     // Drawn anew: what has led to an ejected one says little of the others.
     double left = part_of_one(mixed(drawn)) * sum;
     const member_ptr* found = &from[first];
-    for (std::size_t i = 0; i < from.size() && sum > 0; ++i) {
-        if (from[i]->weight == 0 || !h.good(from[i])) continue;
-        found = &from[i];
-        if ((left -= from[i]->weight) < 0) break;
-    }
+    if (sum == 0) return found;
+    from.members().visit_from(0, [&](std::size_t, const member_ptr& m) {
+        if (m->weight == 0 || !h.good(m)) return true;
+        found = &m;
+        return (left -= m->weight) >= 0;
+    });
     return found;
 }
 
@@ -180,14 +138,14 @@ const member_ptr* picker::for_key(const pick_pool& from, std::uint64_t key) cons
     health h(*this);
     const member_ptr *best = nullptr, *best_ejected = nullptr;
     std::uint64_t highest = 0, highest_ejected = 0;
-    for (std::size_t i = 0; i < from.size(); ++i) {
-        const std::uint64_t score = mixed(from[i]->hash ^ mixed(key));
-        if (best && score <= highest) continue;
-        const bool good = h.good(from[i]);
-        if (!good && best_ejected && score <= highest_ejected) continue;
-        (good ? best : best_ejected) = &from[i];
+    from.members().for_each([&](const member_ptr& m) {
+        const std::uint64_t score = mixed(m->hash ^ mixed(key));
+        if (best && score <= highest) return;
+        const bool good = h.good(m);
+        if (!good && best_ejected && score <= highest_ejected) return;
+        (good ? best : best_ejected) = &m;
         (good ? highest : highest_ejected) = score;
-    }
+    });
     return best ? best : best_ejected;
 }
 

@@ -1,65 +1,36 @@
 #pragma once
 
 #include <zkasio/discovery/detail/failure_record.hpp>
+#include <zkasio/discovery/detail/member.hpp>
+#include <zkasio/discovery/detail/member_list.hpp>
 #include <zkasio/discovery/detail/stripes.hpp>
 #include <zkasio/discovery/pick_strategy.hpp>
-#include <zkasio/discovery/service_instance.hpp>
 
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <vector>
+#include <utility>
 
 namespace zkasio::discovery_detail {
-
-/// What is counted of an instance for as long as its node is the same one, whatever is written into it.
-struct incarnation {
-    incarnation(std::uint64_t n, ejection_policy p) noexcept : serial(n), policy(p) {}
-    void report_failure() noexcept;
-
-    const std::uint64_t serial;  ///< above 0; another one for each of a provider
-    const ejection_policy policy;
-    std::atomic<std::uint32_t> outstanding{0};
-    std::atomic<std::uint64_t> failures{0};  ///< a failure_record
-};
-
-/// One state of an instance. Only what is counted changes.
-struct member {
-    member(std::string n, service_instance i, double w, std::shared_ptr<incarnation> c);
-    const std::string node;  ///< name of the node
-    const service_instance instance;
-    const double weight;
-    const std::uint64_t hash;  ///< of `node`
-    const std::shared_ptr<incarnation> counted;
-};
-using member_ptr = std::shared_ptr<const member>;
-
-/// FNV-1a, 64 bits: the same in every process, which is what pick_for() is about.
-std::uint64_t hash_of(std::string_view text) noexcept;
-/// The finalizer of splitmix64: a bijection that spreads what differs in one bit over all of them.
-std::uint64_t mixed(std::uint64_t x) noexcept;
 
 /// Those that may be picked. Never changes.
 class pick_pool {
 public:
     pick_pool() = default;
-    explicit pick_pool(std::vector<member_ptr> members);
+    explicit pick_pool(member_list members) : members_(std::move(members)) {}
 
+    const member_list& members() const noexcept { return members_; }
     std::size_t size() const noexcept { return members_.size(); }
     const member_ptr& operator[](std::size_t i) const noexcept { return members_[i]; }
     /// The first at which the sum of the weights exceeds this part, in [0, 1), of the whole; size() if that is 0.
-    std::size_t by_weight(double part) const noexcept;
+    std::size_t by_weight(double part) const noexcept { return members_.by_weight(part * members_.weight()); }
 
     /// Where `picker` has seen its sticky one.
     std::atomic<std::size_t>& sticky_place() const noexcept { return sticky_place_; }
 
 private:
-    std::vector<member_ptr> members_;
-    std::vector<double> weights_up_to_;
+    member_list members_;
     mutable std::atomic<std::size_t> sticky_place_{0};
 };
 

@@ -9,6 +9,7 @@
 #include <random>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace zkasio::discovery_detail {
 namespace {
@@ -34,6 +35,11 @@ bool is_closed(const std::exception_ptr& failed) {
     } catch (...) {
         return false;
     }
+}
+
+std::shared_ptr<const std::vector<unreadable_instance>> and_the_directory(std::vector<unreadable_instance> others) {
+    others.push_back(unreadable_instance{"", "the ACL of the directory does not allow to list it"});
+    return std::make_shared<const std::vector<unreadable_instance>>(std::move(others));
 }
 
 const provider_state::ptr& there(const provider_state::ptr& state) {
@@ -85,7 +91,7 @@ void provider_state::apply(const cache_update& update) {
     }
     listing next = roster_.all();
     if (const cached_node directory = update.now.find(path_); directory && !directory.readable())
-        next.unreadable.push_back(unreadable_instance{"", "the ACL of the directory does not allow to list it"});
+        next.unreadable = and_the_directory(*next.unreadable);
     next.current = update.now.current();
     publish(std::move(next), std::make_unique<const pick_pool>(roster_.pickable()));
 }

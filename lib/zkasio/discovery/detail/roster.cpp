@@ -14,51 +14,75 @@ void roster::set(const std::string& node, const node_state& state) {
     r.czxid = state.czxid;
     r.mzxid = state.mzxid;
     r.readable = state.readable;
-    read(node, state, r);
+    reading now = read(node, state, r);
+    if (now.is) {
+        set_readable(node);
+        readable_.set(now.is);
+    } else {
+        readable_.erase(node);
+        set_unreadable(node, std::move(now.why));
+    }
+    if (now.pickable)
+        pickable_.set(std::move(now.is));
+    else
+        pickable_.erase(node);
 }
 
 // The filter and the weight are a user's: what they throw concerns this instance only.
-void roster::read(const std::string& node, const node_state& state, record& into) {
-    into.is.reset();
-    into.pickable = false;
-    into.why.clear();
+roster::reading roster::read(const std::string& node, const node_state& state, const record& of) const {
+    reading now;
     if (!state.readable) {
-        into.why = "its ACL does not let us read it";
-        return;
+        now.why = "its ACL does not let us read it";
+        return now;
     }
     try {
         service_instance instance = service_instance::from_json(state.data);
         const bool pickable = instance.enabled() && (!filter_ || filter_(instance));
         const double weight = weight_ ? weight_(instance) : 1;
-        into.is = std::make_shared<const member>(node, std::move(instance), weight, into.counted);
-        into.pickable = pickable && into.is->weight > 0;
+        now.is = std::make_shared<const member>(node, std::move(instance), weight, of.counted);
+        now.pickable = pickable && now.is->weight > 0;
     } catch (const std::exception& e) {
-        into.why = e.what();
+        now.why = e.what();
     } catch (...) {
-        into.why = "the filter or the weight function has thrown something";
+        now.why = "the filter or the weight function has thrown something";
     }
+    return now;
+}
+
+void roster::set_unreadable(const std::string& node, std::string why) {
+    unreadable_[node] = std::move(why);
+    unreadable_list_.reset();
+}
+
+void roster::set_readable(const std::string& node) {
+    if (unreadable_.erase(node) > 0) unreadable_list_.reset();
+}
+
+void roster::erase(const std::string& node) {
+    records_.erase(node);
+    readable_.erase(node);
+    pickable_.erase(node);
+    set_readable(node);
 }
 
 void roster::end_all() {
-    std::erase_if(records_, [&](const auto& r) { return r.second.round != round_; });
+    std::vector<std::string> gone;
+    for (const auto& [node, r] : records_)
+        if (r.round != round_) gone.push_back(node);
+    for (const std::string& node : gone) erase(node);
 }
 
 listing roster::all() const {
-    listing l;
-    for (const auto& [node, r] : records_) {
-        if (r.is)
-            l.members.push_back(r.is);
-        else
-            l.unreadable.push_back({node, r.why});
+    if (!unreadable_list_) {
+        std::vector<unreadable_instance> list;
+        list.reserve(unreadable_.size());
+        for (const auto& [node, why] : unreadable_) list.push_back({node, why});
+        unreadable_list_ = std::make_shared<const std::vector<unreadable_instance>>(std::move(list));
     }
+    listing l;
+    l.members = readable_;
+    l.unreadable = unreadable_list_;
     return l;
-}
-
-std::vector<member_ptr> roster::pickable() const {
-    std::vector<member_ptr> members;
-    for (const auto& [node, r] : records_)
-        if (r.pickable) members.push_back(r.is);
-    return members;
 }
 
 }  // namespace zkasio::discovery_detail

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/discovery/detail/listing.hpp>
-#include <zkasio/discovery/detail/pick_pool.hpp>
+#include <zkasio/discovery/detail/member_list.hpp>
 #include <zkasio/discovery/service_instance.hpp>
 
 #include <cstdint>
@@ -38,7 +38,7 @@ public:
         : weight_(std::move(weight)), filter_(std::move(filter)), policy_(policy) {}
 
     void set(const std::string& node, const node_state& state);
-    void erase(const std::string& node) { records_.erase(node); }
+    void erase(const std::string& node);
     /// Erases all but those that were set since the last begin_all().
     void begin_all() noexcept { ++round_; }
     void end_all();
@@ -46,7 +46,7 @@ public:
     /// All that is known, in the order of the names.
     listing all() const;
     /// Those that may be picked: enabled, and let through by the filter.
-    std::vector<member_ptr> pickable() const;
+    const member_list& pickable() const noexcept { return pickable_; }
 
 private:
     struct record {
@@ -54,16 +54,24 @@ private:
         bool readable = true;
         std::uint64_t round = 0;
         std::shared_ptr<incarnation> counted;
+    };
+    struct reading {
         member_ptr is;  // null: unreadable
         bool pickable = false;
         std::string why;
     };
-    void read(const std::string& node, const node_state& state, record& into);
+    reading read(const std::string& node, const node_state& state, const record& of) const;
+    void set_unreadable(const std::string& node, std::string why);
+    void set_readable(const std::string& node);
 
     weight_function weight_;
     filter_function filter_;
     ejection_policy policy_;
     std::map<std::string, record> records_;
+    // What `records_` come to, kept up with each of their changes:
+    member_list readable_, pickable_;
+    std::map<std::string, std::string> unreadable_;                                    // why
+    mutable std::shared_ptr<const std::vector<unreadable_instance>> unreadable_list_;  // null: to be made anew
     std::uint64_t last_serial_ = 0, round_ = 0;
 };
 

@@ -45,7 +45,7 @@ void lock_queue::adopt(const contender_ptr& c, const std::string& path, const as
         on_.ensure_removed(path);
         return fail(c, std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory(), holds_it_already)));
     }
-    c->asked_at = order_.begin_create();
+    c->asked_at = order_.hear_of_create();
     created node;
     node.path = path;
     entered(c, node);

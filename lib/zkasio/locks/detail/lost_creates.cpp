@@ -100,10 +100,7 @@ std::vector<lost_creates::look> lost_creates::look_at_found(const std::vector<lo
 void lost_creates::found(const lost& l, const created& node) {
     if (queue_.over()) return not_found(l, nullptr);
     queue_.stop_expecting_node(prefix_of(l));
-    // G18: when the create was carried out is not known: so its node counts as asked for only now, and whoever stood
-    // before it until now may have left since.
-    l.who->asked_at = queue_.order().begin_create();
-    queue_.order().forget();
+    l.who->asked_at = queue_.order().hear_of_create();
     queue_.entered(l.who, node);
 }
 

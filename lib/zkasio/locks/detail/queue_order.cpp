@@ -94,6 +94,14 @@ void queue_order::forget_departing(std::int64_t number, std::uint64_t asked) {
     }
 }
 
+// G18: a contender ahead of this node may have left since, and an operator may have deleted the node before that.
+// Neither is known to a listing that was sent earlier, and such a listing is not required to show the node (G4).
+std::uint64_t queue_order::hear_of_create() {
+    const std::uint64_t now = begin_create();
+    forget();
+    return now;
+}
+
 queue_key queue_order::enter(std::string_view name, contender_ptr who, std::uint64_t asked) {
     const queue_names::parsed parsed = names_->parse(name);
     // G5: without a node of ours in it, the directory may have been removed as an empty container, and made again.

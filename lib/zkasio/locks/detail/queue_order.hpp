@@ -36,6 +36,9 @@ public:
     // ------------------------------------------------------------------------------------------- our own
     /// A create is about to be sent. Returns its time, for enter().
     std::uint64_t begin_create() noexcept { return ++time_; }
+    /// A create was carried out, nobody knows how long ago. What was known counts no longer. Returns the time for
+    /// enter().
+    std::uint64_t hear_of_create();
     /// A node of ours was created. `name` has to stay valid until departed(). Throws as queue_names::parse().
     /// @param asked when that was sent, at the earliest.
     queue_key enter(std::string_view name, contender_ptr who, std::uint64_t asked = ~std::uint64_t{0});

@@ -44,20 +44,58 @@ std::optional<member_info> member_of(group_names names, std::string_view name, s
     return member;
 }
 
+namespace {
+
+bool is_before(const member_info& a, const member_info& b) noexcept {
+    return std::tie(a.id, a.path) < std::tie(b.id, b.path);
+}
+
+std::optional<member_info> member_at(group_names names, const std::string& path, const cached_node& node) {
+    if (!node) return std::nullopt;
+    std::optional<member_info> member = member_of(names, node_name(path), node.data());
+    if (member) member->path = path;
+    return member;
+}
+
+}  // namespace
+
 group_view members_in(group_names names, const children_view& children, const std::string& directory) {
     group_view view;
     view.current = children.current();
     view.readable = children.readable();
     children.for_each([&](const std::string& name, const cached_node& node) {
-        std::optional<member_info> member = member_of(names, name, node.data());
-        if (!member) return;
-        member->path = join_path(directory, name);
-        view.members.push_back(std::move(*member));
+        std::optional<member_info> member = member_at(names, join_path(directory, name), node);
+        if (member) view.members.push_back(std::move(*member));
     });
-    std::sort(view.members.begin(), view.members.end(), [](const member_info& a, const member_info& b) {
-        return std::tie(a.id, a.path) < std::tie(b.id, b.path);
-    });
+    std::sort(view.members.begin(), view.members.end(), &is_before);
     return view;
+}
+
+bool apply_changes(group_view& view, group_names names, const std::vector<node_delta>& changes,
+                   const std::string& directory) {
+    bool is_other = false;
+    for (const node_delta& change : changes) {
+        if (change.path == directory) continue;
+        const std::optional<member_info> before = member_at(names, change.path, change.before);
+        std::optional<member_info> after = member_at(names, change.path, change.after);
+        if (before == after) continue;
+        is_other = true;
+        std::vector<member_info>& members = view.members;
+        if (before) {
+            const auto at = std::lower_bound(members.begin(), members.end(), *before, &is_before);
+            const bool keeps_its_place = after && after->id == before->id;
+            if (keeps_its_place) {
+                *at = std::move(*after);
+                continue;
+            }
+            members.erase(at);
+        }
+        if (after) {
+            const auto at = std::lower_bound(members.begin(), members.end(), *after, &is_before);
+            members.insert(at, std::move(*after));
+        }
+    }
+    return is_other;
 }
 
 }  // namespace zkasio::membership_detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <zkasio/cache/cache_changes.hpp>
 #include <zkasio/cache/children_cache.hpp>
 #include <zkasio/membership/group_options.hpp>
 #include <zkasio/membership/group_view.hpp>
@@ -7,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 /// How the nodes of members are named, and what is read from them.
 namespace zkasio::membership_detail {
@@ -24,5 +26,10 @@ std::optional<member_info> member_of(group_names names, std::string_view name, s
 constexpr bool needs_data(group_names names) noexcept { return names != group_names::kazoo_shallow_party; }
 
 group_view members_in(group_names names, const children_view& children, const std::string& directory);
+
+/// Brings the members of a view, which was made by members_in(), up to date: what it costs depends on how many changes
+/// there are, and a member is found by bisection. Returns whether it is another view.
+bool apply_changes(group_view& view, group_names names, const std::vector<node_delta>& changes,
+                   const std::string& directory);
 
 }  // namespace zkasio::membership_detail

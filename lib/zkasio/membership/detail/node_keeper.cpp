@@ -1,5 +1,6 @@
 #include <zkasio/membership/detail/node_keeper.hpp>
 
+#include <zkasio/deadline.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/retry_until_certain.hpp>
 
@@ -58,6 +59,7 @@ create_options node_keeper::how_to_create() const {
 }
 
 void node_keeper::stands(const node_stat& node, node_board::wished_data data) {
+    if (created_by_ != node.czxid) may_write_ = true;
     created_by_ = node.czxid;
     outcome_unknown_ = false;
     lost_id_.clear();
@@ -114,6 +116,7 @@ asio::awaitable<void> node_keeper::create(std::shared_ptr<node_keeper> self, ses
     const std::string path = self->path_to_create();
     const create_options how = self->how_to_create();
     bool parent_is_gone = false;
+    self->written_at_ = boot_clock::now();
     try {
         const created made = co_await on.create(path, data.data, how);
         self->node_path_ = made.path;
@@ -157,6 +160,7 @@ asio::awaitable<void> node_keeper::wait_for_parent(std::shared_ptr<node_keeper> 
 asio::awaitable<void> node_keeper::write(std::shared_ptr<node_keeper> self, session on, node_stat seen) {
     node_board::wished_data data = self->board_->data();
     bool may_not_write = false;
+    self->written_at_ = boot_clock::now();
     try {
         const node_stat now = co_await on.set(self->node_path_, data.data);
         self->stands(now, std::move(data));
@@ -174,6 +178,7 @@ asio::awaitable<void> node_keeper::write(std::shared_ptr<node_keeper> self, sess
 // not known, this comes behind a sync(): when the node that is seen then is not ours, there is none of ours.
 asio::awaitable<bool> node_keeper::look(std::shared_ptr<node_keeper> self, session on, one_shot_event wish) {
     const watched<std::optional<node_stat>> seen = co_await on.exists_and_watch(self->node_path_);
+    bool is_to_be_touched = false;
     switch (next_step(seen.value, self->facts(on))) {
         case node_step::create:
             self->forget_node();
@@ -199,12 +204,53 @@ asio::awaitable<bool> node_keeper::look(std::shared_ptr<node_keeper> self, sessi
             break;
         case node_step::stay:
             self->board_->tell(persistent_node_state::standing, self->node_path_);
+            is_to_be_touched = self->is_to_be_touched(*seen.value);
             break;
     }
     auto changed = [wish](std::error_code, node_change) { wish.fire(); };
     seen.changes.then(changed);
-    co_await wish.wait();
+    auto until_wished = [&] { return wish.wait(); };
+    if (!is_to_be_touched) {
+        co_await wish.wait();
+        co_return false;
+    }
+    const bool wished = co_await run_with_deadline(self->next_touch(*seen.value), until_wished);
+    if (!wished) co_await touch(self, on, wish);
     co_return false;
+}
+
+bool node_keeper::is_to_be_touched(const node_stat& node) const noexcept {
+    return may_write_ && time_to_live(node).count() > 0;
+}
+
+// As Curator's PersistentTtlNode: twice in its time to live, of which servers count from the last write.
+boot_clock::time_point node_keeper::next_touch(const node_stat& node) const noexcept {
+    constexpr std::chrono::milliseconds least_pause(100);
+    return written_at_ + std::max(time_to_live(node) / 2, least_pause);
+}
+
+// Writes into the node what it has, whoever has written it, so that its time to live begins again. Only if it is the
+// node that was seen.
+asio::awaitable<void> node_keeper::touch(std::shared_ptr<node_keeper> self, session on, one_shot_event wish) {
+    const auto now = boot_clock::now();
+    try {
+        const node_data is = co_await on.get(self->node_path_);
+        if (is.stat.czxid != self->created_by_) co_return;
+        co_await on.set(self->node_path_, is.data, is.stat.version);
+        self->written_at_ = now;
+        self->pauses_->reset();
+        co_return;
+    } catch (const error& e) {
+        if (e.code() == zk_errc::bad_version) self->written_at_ = now;  // it was written to by another client
+        if (e.code() == zk_errc::no_auth) self->may_write_ = false;
+        const bool is_settled =
+            e.code() == zk_errc::bad_version || e.code() == zk_errc::no_auth || e.code() == zk_errc::no_node;
+        if (is_settled) co_return;
+        if (e.code() != condition::retryable && !e.outcome_unknown()) throw;
+    }
+    // The node stands as before; there is time for another attempt.
+    auto pause = [&] { return self->pauses_->pause(); };
+    co_await wish.run_until(pause);
 }
 
 // Only if it is the node that was seen, as far as a version can tell.

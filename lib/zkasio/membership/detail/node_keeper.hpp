@@ -2,6 +2,7 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/back_off.hpp>
+#include <zkasio/clock.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/membership/detail/node_board.hpp>
 #include <zkasio/membership/detail/node_claim.hpp>
@@ -41,6 +42,7 @@ private:
     static asio::awaitable<void> wait_for_parent(std::shared_ptr<node_keeper> self, session on, one_shot_event wish);
     static asio::awaitable<void> write(std::shared_ptr<node_keeper> self, session on, node_stat seen);
     static asio::awaitable<bool> look(std::shared_ptr<node_keeper> self, session on, one_shot_event wish);
+    static asio::awaitable<void> touch(std::shared_ptr<node_keeper> self, session on, one_shot_event wish);
     static asio::awaitable<void> remove_former(std::shared_ptr<node_keeper> self, session on, std::int32_t version);
     static asio::awaitable<void> remove(std::shared_ptr<node_keeper> self, session on);
     static asio::awaitable<void> remove_left(session on, std::string path, node_facts known);
@@ -56,6 +58,8 @@ private:
     void create_failed(const error& e, bool was_unknown) noexcept;
     void stands(const node_stat& node, node_board::wished_data data);
     bool refuses_data(const error& why, const node_board::wished_data& data) const;
+    bool is_to_be_touched(const node_stat& node) const noexcept;
+    boot_clock::time_point next_touch(const node_stat& node) const noexcept;
 
     const std::shared_ptr<node_board> board_;
     const persistent_node_options options_;
@@ -68,6 +72,8 @@ private:
     bool outcome_unknown_ = false;       // see node_facts
     std::string lost_id_;                // protection id of a sequential create whose outcome is not known
     std::optional<back_off> pauses_;     // in that session
+    boot_clock::time_point written_at_{};  // when the last write was sent that the node had from us
+    bool may_write_ = true;                // false: the ACL of the node that stands forbids it
 };
 
 }  // namespace zkasio::membership_detail

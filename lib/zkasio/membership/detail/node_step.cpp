@@ -9,11 +9,18 @@ namespace {
 // Containers and nodes with a time to live have an "owner" that is no session (EphemeralType of the servers).
 bool ends_with_a_session(const node_stat& node) noexcept {
     constexpr std::int64_t container = std::numeric_limits<std::int64_t>::min();
-    const bool has_time_to_live = static_cast<std::uint64_t>(node.ephemeral_owner) >> 56 == 0xff;
-    return node.ephemeral_owner != 0 && node.ephemeral_owner != container && !has_time_to_live;
+    const bool is_extended = static_cast<std::uint64_t>(node.ephemeral_owner) >> 56 == 0xff;
+    return node.ephemeral_owner != 0 && node.ephemeral_owner != container && !is_extended;
 }
 
 }  // namespace
+
+// EphemeralType.TTL of the servers: 0xff, two bytes of zero for the type, and the time.
+std::chrono::milliseconds time_to_live(const node_stat& node) noexcept {
+    const auto owner = static_cast<std::uint64_t>(node.ephemeral_owner);
+    const bool has_one = owner >> 40 == 0xff0000;
+    return std::chrono::milliseconds(has_one ? owner & 0xff'ffff'ffff : 0);
+}
 
 bool is_ours(const node_stat& seen, const node_facts& facts) noexcept {
     if (is_ephemeral(facts.mode)) return seen.ephemeral_owner == facts.session_id;

@@ -2,6 +2,7 @@
 
 #include <zkasio/types.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -29,6 +30,9 @@ struct node_facts {
 
 /// Whether that node is the one that we keep, and to be removed when we leave.
 bool is_ours(const node_stat& seen, const node_facts& facts) noexcept;
+
+/// How long the node lives without being written to, unless it has children; 0: it has no time to live.
+std::chrono::milliseconds time_to_live(const node_stat& node) noexcept;
 
 node_step next_step(const std::optional<node_stat>& seen, const node_facts& facts);
 

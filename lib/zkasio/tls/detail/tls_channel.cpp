@@ -25,6 +25,24 @@ void checked(bool good, const char* what) {
     if (!good) throw std::runtime_error(first_error(what));
 }
 
+// True for the alerts by which a server refuses the client's certificate, or the lack of one. Which of them it sends
+// depends on its library: without a certificate it is bad_certificate (Java 17.0.15), handshake_failure (Java 17.0.21,
+// OpenSSL with TLS 1.2) or certificate_required (OpenSSL with TLS 1.3).
+bool is_about_clients_certificate(int reason) {
+    switch (reason - SSL_AD_REASON_OFFSET) {
+        case SSL_AD_HANDSHAKE_FAILURE:
+        case SSL_AD_BAD_CERTIFICATE:
+        case SSL_AD_UNSUPPORTED_CERTIFICATE:
+        case SSL_AD_CERTIFICATE_REVOKED:
+        case SSL_AD_CERTIFICATE_EXPIRED:
+        case SSL_AD_CERTIFICATE_UNKNOWN:
+        case SSL_AD_UNKNOWN_CA:
+        case SSL_AD_ACCESS_DENIED:
+        case TLS13_AD_CERTIFICATE_REQUIRED: return true;
+        default: return false;
+    }
+}
+
 }  // namespace
 
 void tls_channel::deleter::operator()(SSL* s) const noexcept { ::SSL_free(s); }
@@ -123,7 +141,17 @@ std::string tls_channel::reason() const {
     }
     const int why = ERR_GET_REASON(::ERR_peek_error());
     if (why == SSL_R_CERTIFICATE_VERIFY_FAILED) return unverified(::SSL_get_verify_result(ssl_.get()));
-    return first_error("failed") + (why == SSL_R_WRONG_VERSION_NUMBER ? " (the server does not speak TLS here)" : "");
+    return first_error("failed") + hint(why);
+}
+
+// What to do about it, where that is clear. A handshake that fails before the server has shown its certificate is about
+// versions and ciphers.
+std::string tls_channel::hint(int why) const {
+    if (why == SSL_R_WRONG_VERSION_NUMBER) return " (the server does not speak TLS here)";
+    if (!is_about_clients_certificate(why) || !::SSL_get0_peer_certificate(ssl_.get())) return "";
+    return ::SSL_get_certificate(ssl_.get()) ? " (the server refuses this client's certificate)"
+                                             : " (this client has shown no certificate: if the server wants one, give "
+                                               "it with tls_files::certificate())";
 }
 
 std::string tls_channel::unverified(long result) const {

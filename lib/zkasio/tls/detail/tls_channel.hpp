@@ -33,6 +33,7 @@ private:
     progress after(int result);
     progress whom_it_is_with();
     std::string reason() const;
+    std::string hint(int why) const;
     std::string unverified(long result) const;
 
     tls_options::context_ptr context_;  // OpenSSL counts references to what is inside, and Asio frees its part of it

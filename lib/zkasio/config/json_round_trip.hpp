@@ -1,0 +1,133 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// Whether a type of C++ holds what a text of JSON says, or only a part of it: nlohmann_json takes 1.9 for the int 1,
+/// and 4294967297 as well. Needs the CMake target zkasio::json, as config/json.hpp, whose formats are made of this.
+namespace zkasio::config_detail {
+
+/// Which members of objects may be missing in what is written.
+enum class json_members {
+    any,  ///< a type need not have all that a text has
+    none,
+};
+
+/// A number of the text, and what would be written for it.
+inline bool is_same_number(const nlohmann::json& was, const nlohmann::json& is) {
+    const auto compare = [&](auto exact) {
+        if (is.is_number_unsigned()) return std::cmp_equal(exact, is.get<std::uint64_t>());
+        if (is.is_number_integer()) return std::cmp_equal(exact, is.get<std::int64_t>());
+        using integer = decltype(exact);
+        const double value = is.get<double>();
+        const double limit = std::ldexp(1.0, std::numeric_limits<integer>::digits);
+        return value >= (exact < 0 ? -limit : 0) && value < limit && std::trunc(value) == value &&
+               static_cast<integer>(value) == exact;
+    };
+    if (was.is_number_unsigned()) return compare(was.get<std::uint64_t>());
+    if (was.is_number_integer()) return compare(was.get<std::int64_t>());
+    const double value = was.get<double>();
+    if (!is.is_number_float()) {
+        const bool is_integral = std::trunc(value) == value;
+        const double limit = std::ldexp(1.0, is.is_number_unsigned() ? 64 : 63);
+        if (!is_integral || value < -limit || value >= limit) return false;
+        if (is.is_number_unsigned()) return value >= 0 && static_cast<std::uint64_t>(value) == is.get<std::uint64_t>();
+        return static_cast<std::int64_t>(value) == is.get<std::int64_t>();
+    }
+    const double written = is.get<double>();
+    if (written == value) return true;
+    // A float has fewer digits than the text, and no other magnitude.
+    const bool fits = std::abs(value) <= double(std::numeric_limits<float>::max()) && written != 0;
+    return fits && std::abs(written) <= double(std::numeric_limits<float>::max()) &&
+           static_cast<float>(written) == static_cast<float>(value);
+}
+
+/// What is lost of `was` in `is`: where, and what would stand there. Empty: nothing.
+inline std::string json_loss(const nlohmann::json& was, const nlohmann::json& is, json_members may_be_missing) {
+    using nlohmann::json;
+    if (was.is_number() && is.is_number())
+        return is_same_number(was, is) ? std::string() : ": " + was.dump() + " would become " + is.dump();
+    if (was.is_boolean() && is.is_number()) return ": " + was.dump() + " would become " + is.dump();
+    if (was.is_object() && is.is_object()) {
+        for (const auto& [name, value] : was.items()) {
+            const auto written = is.find(name);
+            std::string loss;
+            if (written != is.end())
+                loss = json_loss(value, *written, may_be_missing);
+            else if (may_be_missing == json_members::none)
+                loss = " would be lost";
+            if (!loss.empty()) return "/" + name + loss;
+        }
+    }
+    if (was.is_array() && is.is_array()) {
+        if (is.size() < was.size())
+            return ": of " + std::to_string(was.size()) + " elements " + std::to_string(was.size() - is.size()) +
+                   " would be lost";
+        const auto loss_at = [&](const json& from, const json& to) {
+            for (std::size_t i = 0; i < from.size(); ++i)
+                if (std::string loss = json_loss(from[i], to[i], may_be_missing); !loss.empty())
+                    return "/" + std::to_string(i) + loss;
+            return std::string();
+        };
+        std::string loss = loss_at(was, is);
+        if (loss.empty() || was.size() != is.size()) return loss;
+        // Sets write their elements in an order of their own.
+        std::vector<json> from(was.begin(), was.end()), to(is.begin(), is.end());
+        std::sort(from.begin(), from.end());
+        std::sort(to.begin(), to.end());
+        return loss_at(json(std::move(from)), json(std::move(to))).empty() ? std::string() : loss;
+    }
+    return {};
+}
+
+/// *Fails with* std::range_error for integers that have more digits than nlohmann_json keeps of them.
+inline void refuse_inexact_integers(std::string_view text) {
+    class checker final : public nlohmann::json_sax<nlohmann::json> {
+    public:
+        bool number_float(double value, const std::string& digits) override {
+            if (digits.find_first_of(".eE") != std::string::npos) return true;
+            char exact[400];
+            std::snprintf(exact, sizeof exact, "%.0f", value);
+            if (digits != exact) throw std::range_error("the number " + digits.substr(0, 60) + " has too many digits");
+            return true;
+        }
+        bool null() override { return true; }
+        bool boolean(bool) override { return true; }
+        bool number_integer(std::int64_t) override { return true; }
+        bool number_unsigned(std::uint64_t) override { return true; }
+        bool string(std::string&) override { return true; }
+        bool binary(nlohmann::json::binary_t&) override { return true; }
+        bool start_object(std::size_t) override { return true; }
+        bool key(std::string&) override { return true; }
+        bool end_object() override { return true; }
+        bool start_array(std::size_t) override { return true; }
+        bool end_array() override { return true; }
+        bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override { return false; }
+    };
+    constexpr std::size_t most_kept = 18;  // digits that fit into 64 bits, whichever they are
+    std::size_t digits = 0, most = 0;
+    for (const char c : text) most = std::max(most, digits = c >= '0' && c <= '9' ? digits + 1 : 0);
+    checker check;
+    if (most > most_kept) nlohmann::json::sax_parse(text, &check);
+}
+
+/// *Fails with* std::range_error if `is`, what would be written for the value that was read from `was`, is not the
+/// same.
+inline void refuse_loss(const nlohmann::json& was, const nlohmann::json& is, json_members may_be_missing) {
+    const std::string loss = json_loss(was, is, may_be_missing);
+    if (loss.empty()) return;
+    throw std::range_error("its type does not hold what it says: " + (loss.starts_with(": ") ? loss.substr(2) : loss));
+}
+
+}  // namespace zkasio::config_detail

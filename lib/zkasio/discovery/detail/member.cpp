@@ -1,0 +1,40 @@
+#include <zkasio/discovery/detail/member.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+namespace zkasio::discovery_detail {
+
+std::uint64_t hash_of(std::string_view text) noexcept {
+    std::uint64_t h = 0xcbf29ce484222325;
+    for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    return h;
+}
+
+std::uint64_t mixed(std::uint64_t x) noexcept {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+}
+
+// So that no sum of weights is infinite.
+constexpr double most_weight = 1e100;
+
+member::member(std::string n, service_instance i, double w, std::shared_ptr<incarnation> c)
+    : node(std::move(n)),
+      instance(std::move(i)),
+      weight(std::isfinite(w) && w > 0 ? std::min(w, most_weight) : 0),
+      hash(hash_of(node)),
+      counted(std::move(c)) {}
+
+void incarnation::report_failure() noexcept {
+    const std::chrono::milliseconds now = policy.now();
+    std::uint64_t word = failures.load(std::memory_order_relaxed);
+    while (!failures.compare_exchange_weak(word, failure_record(word).after_failure(policy, now).word(),
+                                           std::memory_order_relaxed)) {
+    }
+}
+
+}  // namespace zkasio::discovery_detail

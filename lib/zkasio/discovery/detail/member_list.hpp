@@ -1,0 +1,78 @@
+#pragma once
+
+#include <zkasio/discovery/detail/member.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace zkasio::discovery_detail {
+
+/// Members in an order, in chunks that copies of the list share: a copy costs a pointer for each chunk, and a change
+/// the copy of one chunk. So what changes one member of very many does not cost a look at all of them.
+class member_list {
+public:
+    member_list() = default;
+    /// In this order.
+    explicit member_list(const std::vector<member_ptr>& all);
+
+    std::size_t size() const noexcept { return chunks_.empty() ? 0 : chunks_.back().end; }
+    bool empty() const noexcept { return chunks_.empty(); }
+    const member_ptr& operator[](std::size_t i) const noexcept;
+    const member_ptr& front() const noexcept { return chunks_.front().of->members.front(); }
+    /// Of all together.
+    double weight() const noexcept { return chunks_.empty() ? 0 : chunks_.back().weight_up_to; }
+    /// The first at which the sum of the weights exceeds `sum`; the last that has any, if there is none. size() where
+    /// all weights are 0.
+    std::size_t by_weight(double sum) const noexcept;
+
+    /// Of a list in the order of the names of the nodes: adds the member, or puts it in the place of the one with its
+    /// name.
+    void set(member_ptr m);
+    void erase(std::string_view node);
+
+    /// Calls `f(i, member)` for each from `first` on, and then for those before it, until it returns false.
+    template <class F>
+    void visit_from(std::size_t first, F f) const {
+        if (visit(first, size(), f)) visit(0, first, f);
+    }
+    template <class F>
+    void for_each(F f) const {
+        for (const part& p : chunks_)
+            for (const member_ptr& m : p.of->members) f(m);
+    }
+
+private:
+    static constexpr std::size_t most = 64;  // members in a chunk
+    struct chunk {
+        std::vector<member_ptr> members;  // never empty
+        double weight = 0;
+    };
+    using chunk_ptr = std::shared_ptr<const chunk>;
+    struct part {
+        chunk_ptr of;
+        std::size_t end = 0;      // how many members there are up to its end
+        double weight_up_to = 0;  // what they weigh together
+    };
+
+    std::size_t part_with(std::size_t i) const noexcept;
+    std::size_t part_for(std::string_view node) const noexcept;
+    std::size_t begin_of(std::size_t p) const noexcept { return p == 0 ? 0 : chunks_[p - 1].end; }
+    double weight_before(std::size_t p) const noexcept { return p == 0 ? 0 : chunks_[p - 1].weight_up_to; }
+    static chunk_ptr chunk_of(std::vector<member_ptr> members);
+    void sum_up(std::size_t from) noexcept;
+
+    template <class F>
+    bool visit(std::size_t i, std::size_t end, F& f) const {
+        for (std::size_t p = i < end ? part_with(i) : 0; i < end; ++p)
+            for (const std::size_t begin = begin_of(p), last = std::min(end, chunks_[p].end); i < last; ++i)
+                if (!f(i, chunks_[p].of->members[i - begin])) return false;
+        return true;
+    }
+
+    std::vector<part> chunks_;
+};
+
+}  // namespace zkasio::discovery_detail
