@@ -1,6 +1,7 @@
 #include "lock_view.hpp"
 
 #include <zkasio/error.hpp>
+#include <zkasio/locks/directory_note.hpp>
 #include <zkasio/path.hpp>
 
 #include <algorithm>
@@ -101,6 +102,17 @@ void mark_holders(lock_view& v) {
     }
 }
 
+constexpr const char* revoke_message = "__REVOKE__";  // what zkasio::revoke() writes over the data of a lock's node
+
+// In an election it is written in the data of the directory instead, as is what a leader proclaims.
+void mark_noted(lock_view& v, const zkasio::directory_note& note) {
+    for (contender& c : v.contenders) {
+        const std::string_view name = zkasio::node_name(c.path);
+        c.revoke_requested = c.data == revoke_message || note.revokes(name);
+        c.proclaimed = note.proclaimed_by(name);
+    }
+}
+
 bool is_semaphore(const std::vector<std::string>& children) {
     return children.size() <= 2 && std::find(children.begin(), children.end(), "leases") != children.end();
 }
@@ -167,15 +179,19 @@ asio::awaitable<lock_view> read_lock(zkasio::client zk, std::string path) {
         v.kind = directory_kind::flag;
         v.contenders.push_back(contender_of(path, std::move(*node), lock_kind::exclusive));
         mark_holders(v);
+        mark_noted(v, zkasio::directory_note());
         co_return v;
     }
+    const zkasio::directory_note note = zkasio::directory_note::parse(node->data);
     const std::vector<std::string> children = co_await children_if_there(zk, path);
     if (is_semaphore(children)) {
         co_await read_semaphore(zk, v);
+        mark_noted(v, note);
         co_return v;
     }
     co_await read_contenders(zk, path, v);
     mark_holders(v);
+    mark_noted(v, note);
     if (v.contenders.empty() && !v.foreign.empty()) v.kind = directory_kind::foreign;
     co_return v;
 }

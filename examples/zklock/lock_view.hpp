@@ -45,6 +45,8 @@ struct contender {
     std::int64_t token = 0;
     std::string data;
     nlohmann::ordered_json who;  ///< the data, where it is a JSON object; else null
+    bool revoke_requested = false;
+    std::optional<std::string> proclaimed;  ///< by a leader, see zkasio::directory_note
 };
 
 /// One lock as it was at some moment, whoever takes part in it.

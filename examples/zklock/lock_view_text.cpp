@@ -17,8 +17,6 @@ namespace {
 using zkasio::lock_kind;
 using zkasio::printable;
 
-constexpr const char* revoke_message = "__REVOKE__";  // what zkasio::revoke() writes over the data
-
 std::string field(const contender& c, const char* name) {
     const auto found = c.who.find(name);
     if (found == c.who.end()) return {};
@@ -42,20 +40,27 @@ nlohmann::ordered_json json_of(const contender& c) {
     j["age_ms"] = age_of(c.created_ms).count();
     j["session"] = hex(c.session_id);
     j["token"] = c.token;
-    j["revoke_requested"] = c.data == revoke_message;
+    j["revoke_requested"] = c.revoke_requested;
+    if (c.proclaimed) j["proclaimed"] = *c.proclaimed;
     return j;
 }
 
-}  // namespace
-
-std::string describe(const contender& c) {
-    if (c.data == revoke_message) return "(was asked to give it back)";
+std::string who_is(const contender& c) {
     if (c.who.is_null()) return c.data.empty() ? "(says nothing)" : printable(c.data);
     std::string text = field(c, "host");
     if (const std::string pid = field(c, "pid"); !pid.empty()) text += ", pid " + pid;
     if (const std::string user = field(c, "user"); !user.empty()) text += ", " + user;
     if (const std::string command = field(c, "command"); !command.empty()) text += ": " + command;
     return text.empty() ? printable(c.data) : printable(text);
+}
+
+}  // namespace
+
+std::string describe(const contender& c) {
+    const std::string asked = "(was asked to give it back)";
+    if (!c.revoke_requested) return who_is(c);
+    const bool overwritten = c.data == "__REVOKE__";  // what it said of itself
+    return overwritten ? asked : who_is(c) + " " + asked;
 }
 
 nlohmann::ordered_json to_json(const lock_view& v) {
@@ -81,6 +86,7 @@ std::string to_text(const lock_view& v) {
         text += "  " + (c.holds ? painted(colour::green, what) : painted(colour::dim, what));
         text += padded(to_text(age_of(c.created_ms)), 8) + "  " + describe(c) + "\n         ";
         text += painted(colour::dim, printable(zkasio::node_name(c.path)) + "  session " + hex(c.session_id)) + "\n";
+        if (c.proclaimed) text += "         proclaims " + printable(*c.proclaimed) + "\n";
         if (c.session_id == 0)
             text += "         " + painted(colour::red, "is not ephemeral: it never goes by itself") + "\n";
     }

@@ -77,6 +77,22 @@ class TakenAway(Loss):
         p.say()
         self.assertEqual(p.end(), 0)
 
+    def test_a_leader_is_asked_without_a_write_into_its_node(self):
+        p = self.hold("--on-revoke", "ignore", verb="elect")
+        before = self.locks()["holders"][0]
+        self.assertEqual(self.zklock("revoke", self.path)[0], 0)
+        asked = self.locks()["holders"][0]
+        self.assertTrue(asked["revoke_requested"])
+        self.assertEqual(asked["data"], before["data"])  # Curator's LeaderLatch does not survive a write
+        self.assertIn("(was asked to give it back)", self.zklock("locks", self.path)[1])
+        p.say()
+        self.assertEqual(p.end(), 0)
+        second = self.hold(verb="elect")
+        self.assertFalse(self.locks()["holders"][0]["revoke_requested"])
+        self.zklock("revoke", self.path)
+        self.assertEqual(second.end(), 128 + signal.SIGTERM)
+        second.output()
+
 
 class CutOff(Loss):
     def setUp(self):

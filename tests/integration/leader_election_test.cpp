@@ -1,5 +1,7 @@
 #include "integration/election_steps.hpp"
 
+#include <zkasio/locks/directory_note.hpp>
+
 #include <algorithm>
 
 using namespace zkasio;
@@ -239,7 +241,7 @@ TEST_CASE("election: to try is to be elected at once or not to stand") {
     with_client(body);
 }
 
-TEST_CASE("election: what a leader proclaims is the data of its node and of no other") {
+TEST_CASE("election: what a leader proclaims is written into no candidate's node") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "election-proclaim");
         const auto executor = co_await asio::this_coro::executor;
@@ -251,8 +253,15 @@ TEST_CASE("election: what a leader proclaims is the data of its node and of no o
         co_await first.leader().proclaim("first, 10.0.0.1:80");
         const leader_election election(zk, dir);
         std::vector<contender_info> line = co_await election.candidates();
-        CHECK(line.at(0).data == "first, 10.0.0.1:80");
+        CHECK(line.at(0).data == "first");
         CHECK(line.at(1).data == "second");
+        const auto node = co_await zk.exists(first.leader().path());
+        CHECK(node->version == 0);
+        const node_data directory = co_await zk.get(dir);
+        CHECK(directory_note::parse(directory.data).proclaimed == "first, 10.0.0.1:80");
+        const leader_observer observer = election.observe();
+        const leader_view seen = co_await observer.next();
+        CHECK(data_in(seen) == "first, 10.0.0.1:80");
 
         // An operator deletes its node: proclaim() is what finds out.
         co_await zk.remove(first.leader().path());

@@ -1,5 +1,6 @@
 #include "simulation/election_scenario.hpp"
 
+#include <zkasio/locks/directory_note.hpp>
 #include <zkasio/path.hpp>
 
 #include <algorithm>
@@ -22,6 +23,11 @@ election_truth truth_in(const leader_view& view) {
     return {view.leader->token.value(), view.leader->data.value_or("?")};
 }
 
+// What the leader has proclaimed, or else its id.
+std::string said_in(const sim_node& directory, std::string_view name, const sim_node& leader) {
+    return directory_note::parse(directory.data).proclaimed_by(name).value_or(leader.data);
+}
+
 asio::awaitable<void> ended_too_early(running observer) {
     const std::exception_ptr failed = co_await observer.end();
     if (failed) std::rethrow_exception(failed);
@@ -37,9 +43,9 @@ bool election_checker::is_first(const leadership& leader) const {
     const sim_node* mine = ensemble_.tree().find(leader.path());
     const std::vector<std::string> all = nodes();
     return mine && std::all_of(all.begin(), all.end(), [&](const std::string& path) {
-        const node_stat& other = ensemble_.tree().find(path)->stat;
-        return other.czxid >= mine->stat.czxid || other.ephemeral_owner == mine->stat.ephemeral_owner;
-    });
+               const node_stat& other = ensemble_.tree().find(path)->stat;
+               return other.czxid >= mine->stat.czxid || other.ephemeral_owner == mine->stat.ephemeral_owner;
+           });
 }
 
 election_checker::term::term(election_checker& checker, const leadership& leader)
@@ -59,7 +65,8 @@ election_truth election_checker::now() const {
     election_truth truth;
     for (const std::string& path : nodes()) {
         const sim_node& node = *ensemble_.tree().find(path);
-        if (truth.token == 0 || node.stat.czxid < truth.token) truth = {node.stat.czxid, node.data};
+        if (truth.token == 0 || node.stat.czxid < truth.token)
+            truth = {node.stat.czxid, said_in(*ensemble_.tree().find(election_directory), node_name(path), node)};
     }
     return truth;
 }

@@ -1,6 +1,7 @@
 #include "simulation/observer_scenario.hpp"
 
 #include <zkasio/error.hpp>
+#include <zkasio/locks/directory_note.hpp>
 #include <zkasio/path.hpp>
 
 #include <algorithm>
@@ -69,7 +70,22 @@ observer_scenario::truth observer_scenario::now() const {
     const std::vector<std::string> all = candidates();
     if (all.empty()) return {};
     const sim_node& first = *s_.ensemble.tree().find(all.front());
-    return {first.stat.czxid, first.data};
+    const auto note = directory_note::parse(s_.ensemble.tree().find(observed_directory)->data);
+    return {first.stat.czxid, note.proclaimed_by(node_name(all.front())).value_or(first.data)};
+}
+
+// Every other leader does it as those of zkasio 0.2: it writes into its node.
+void observer_scenario::proclaim(const std::string& leader) {
+    std::string text = std::to_string(++proclaimed_);
+    const bool as_before = (leader[leader.find("-latch-") - 1] - '0') % 2 == 0;
+    if (as_before) {
+        s_.ensemble.operate(detail::set_request{leader, std::move(text), any_version});
+        return;
+    }
+    directory_note note;
+    note.leader = node_name(leader);
+    note.proclaimed = std::move(text);
+    s_.ensemble.operate(detail::set_request{observed_directory, note.text(), any_version});
 }
 
 void observer_scenario::change() {
@@ -83,7 +99,7 @@ void observer_scenario::change() {
     } else if (what < 7) {  // the leader is killed
         s_.ensemble.operate(detail::remove_request{all.front(), any_version});
     } else if (what < 8) {
-        s_.ensemble.operate(detail::set_request{all.front(), std::to_string(++proclaimed_), any_version});
+        proclaim(all.front());
     } else if (what < 9) {
         s_.ensemble.operate(detail::remove_request{all.back(), any_version});
     } else {

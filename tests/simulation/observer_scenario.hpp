@@ -53,6 +53,7 @@ private:
 
     void open(int clients);
     void change();
+    void proclaim(const std::string& leader);
     std::vector<std::string> candidates() const;
     truth now() const;
     asio::awaitable<void> elect(std::size_t changes);

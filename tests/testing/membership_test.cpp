@@ -64,9 +64,19 @@ public:
         return ensemble.children("/work/locks/" + partition).size();
     }
 
+    /// That members come and go.
+    words warnings() const {
+        words found;
+        for (const std::string& line : log)
+            if (line.find("/work: members come and go faster than settle(): divided among the 1 of ") == 0)
+                found.push_back(line);
+        return found;
+    }
+
     words divided;  ///< "a b": by these
+    words log;
     fake_ensemble ensemble;
-    const client zk = ensemble.client(a_minute());
+    const client zk = ensemble.client(a_minute().log([this](std::string_view line) { log.emplace_back(line); }));
     const partitioner work{zk, "/work", words{"p0", "p1", "p2"}, options_of_a()};
 
 private:
@@ -109,6 +119,38 @@ TEST_CASE("partitioner: divides once nobody has come or gone for long enough, ea
     CHECK(w.work.owned() == words{"p0"});
     CHECK(w.contenders("p0") == 1);  // it is not asked for again
     CHECK(w.contenders("p1") == 0);
+    CHECK(w.end() == asio::error::operation_aborted);
+}
+
+TEST_CASE("partitioner: a process that crashes again and again does not keep the work of another one", "[testing]") {
+    divided_work w;
+    w.ensemble.run_for(12s);
+    w.others_come("b");
+    w.ensemble.run_for(12s);
+    CHECK(w.work.owned() == words{"p0", "p2"});
+    w.ensemble.remove("/work/party/0123-b");
+    const auto looper_comes_and_goes = [&](int times) {
+        for (int i = 0; i < times; ++i) {
+            w.others_come("aa");
+            w.ensemble.run_for(6s);
+            w.ensemble.remove("/work/party/0123-aa");
+            w.ensemble.run_for(6s);
+        }
+    };
+    looper_comes_and_goes(7);
+    CHECK(w.divided == words{"a", "a b"});
+    CHECK(w.warnings().empty());
+    looper_comes_and_goes(2);
+    CHECK(w.divided == words{"a", "a b", "a"});
+    CHECK(w.work.owned() == words{"p0", "p1", "p2"});
+    CHECK(w.work.state() == partitioner_state::allocating);
+    CHECK(w.warnings().size() == 1);
+    looper_comes_and_goes(8);
+    CHECK(w.divided == words{"a", "a b", "a", "a"});
+    w.ensemble.run_for(12s);
+    CHECK(w.divided == words{"a", "a b", "a", "a", "a"});
+    CHECK(w.work.state() == partitioner_state::acquired);
+    CHECK(w.contenders("p0") == 1);
     CHECK(w.end() == asio::error::operation_aborted);
 }
 
@@ -163,6 +205,17 @@ TEST_CASE("partitioner: what ends its membership ends it, and it gives everythin
     CHECK(w.work.state() == partitioner_state::idle);
     CHECK(w.work.owned().empty());
     w.ensemble.run(w.zk.idle());
+    CHECK(w.contenders("p0") == 0);
+}
+
+TEST_CASE("partitioner: a partition whose lock cannot be had ends it, and it gives everything up", "[testing]") {
+    divided_work w;
+    w.ensemble.create("/work/locks/p1/nonsense");
+    CHECK(w.how_it_ended() == errc::foreign_child);
+    CHECK(w.work.state() == partitioner_state::idle);
+    CHECK(w.work.owned().empty());
+    w.ensemble.run(w.zk.idle());
+    CHECK(w.ensemble.children("/work/party").empty());
     CHECK(w.contenders("p0") == 0);
 }
 

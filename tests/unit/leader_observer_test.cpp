@@ -5,6 +5,7 @@
 #include "unit/rig.hpp"
 
 #include <zkasio/election/leader_observer.hpp>
+#include <zkasio/locks/directory_note.hpp>
 
 #include <algorithm>
 #include <string>
@@ -36,6 +37,7 @@ public:
     std::vector<std::string> candidates;  ///< their numbers
     bool directory = true, readable = true;
     bool stat_needs_permission = false;  ///< as from 3.8.4 on
+    std::string note;      ///< the data of the directory
     std::string vanishes;  ///< its node is listed once more, and has gone when it is read
 
 private:
@@ -46,7 +48,12 @@ private:
             for (const std::string& number : candidates) a.children.push_back(latch_prefix + number);
             return a;
         }
-        if (const auto* g = std::get_if<get_request>(&q)) return stat_of(g->path, !readable);
+        if (const auto* g = std::get_if<get_request>(&q)) {
+            if (g->path != "/e") return stat_of(g->path, !readable);
+            if (!directory) return refusal(zk_errc::no_node);
+            a.data = note;
+            return a;
+        }
         if (const auto* e = std::get_if<exists_request>(&q); e && e->path != "/") {
             if (e->path == "/e") return directory ? a : refusal(zk_errc::no_node);
             return stat_of(e->path, !readable && stat_needs_permission);
@@ -73,25 +80,76 @@ private:
 
 }  // namespace
 
-TEST_CASE("observer: reads behind a sync who came first and watches that node only", "[election]") {
+TEST_CASE("observer: reads behind a sync who came first and watches that node and what it proclaims", "[election]") {
     observed r;
     r.candidates = {"0000000007", "0000000005", "0000000011"};
     auto body = [&](client zk) -> asio::awaitable<void> {
         const leader_observer observer(zk, "/e");
         const leader_view view = co_await observer.next();
-        CHECK(r.asked() == texts{"sync /e", "children /e", "get " + candidate_node("0000000005")});
+        CHECK(r.asked() == texts{"sync /e", "children /e", "get /e", "get " + candidate_node("0000000005")});
         REQUIRE(view.state == leader_state::leader);
         CHECK(view.leader->path == candidate_node("0000000005"));
         CHECK(view.leader->data == "0000000005");
         CHECK(view.leader->session_id == 77);
         CHECK(view.leader->token == fencing_token(1005));
-        CHECK(r.core->watches() == 1);
+        CHECK(r.core->watches() == 2);
 
         r.candidates = {"0000000007", "0000000011"};
         r.server.fire(node_event::removed, candidate_node("0000000005"));
         const leader_view next = co_await observer.next();
-        CHECK(r.asked() == texts{"children /e", "get " + candidate_node("0000000007")});
+        CHECK(r.asked() ==
+              texts{"remove watch /e", "children /e", "get /e", "get " + candidate_node("0000000007")});
         CHECK(next.leader->path == candidate_node("0000000007"));
+    };
+    r.run(body);
+}
+
+TEST_CASE("observer: tells what the leader has proclaimed and nothing that another one has", "[election]") {
+    observed r;
+    r.candidates = {"0000000001", "0000000002"};
+    const auto says = [&](const std::string& number, std::string text) {
+        directory_note note;
+        note.leader = latch_prefix + number;
+        note.proclaimed = std::move(text);
+        r.note = note.text();
+    };
+    says("0000000002", "from before");
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const leader_observer observer(zk, "/e");
+        const leader_view one = co_await observer.next();
+        CHECK(one.leader->data == "0000000001");
+        says("0000000001", "");
+        r.server.fire(node_event::data_changed, "/e");
+        const leader_view two = co_await observer.next();
+        CHECK(two.leader->data == "");
+        CHECK(two.leader->token == one.leader->token);
+        CHECK(r.core->watches() == 2);
+        r.note = "another's";
+        r.server.fire(node_event::data_changed, "/e");
+        const leader_view three = co_await observer.next();
+        CHECK(three.leader->data == "0000000001");
+    };
+    r.run(body);
+}
+
+// A directory that was written to by an operator, say.
+TEST_CASE("observer: a write into the directory that says nothing of the leader is no news", "[election]") {
+    observed r;
+    r.candidates = {"0000000001"};
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const leader_observer observer(zk, "/e");
+        co_await observer.next();
+        r.asked();
+        auto await_next = [&]() -> asio::awaitable<void> { co_await observer.next(); };
+        running waiting(r.loop.executor(), await_next());
+        co_await next_turns(r.server);
+        r.note = "words";
+        r.server.fire(node_event::data_changed, "/e");
+        co_await r.server.until([&] { return r.server.count("get /e") == 2 && r.server.watched("/e"); });
+        co_await next_turns(r.server);
+        CHECK_FALSE(waiting.ended());
+        waiting.cancel();
+        co_await waiting.code();
     };
     r.run(body);
 }
@@ -117,7 +175,7 @@ TEST_CASE("observer: a node that vanishes between list and read is not told", "[
         const leader_view view = co_await observer.next();
         CHECK(view.leader->path == candidate_node("0000000002"));
         CHECK(view.leader->data.has_value() == r.readable);
-        CHECK(r.core->watches() == 1);
+        CHECK(r.core->watches() == (r.readable ? 2 : 1));
     };
     r.run(body);
 }
@@ -174,7 +232,8 @@ TEST_CASE("observer: of a leader whose node it may not read the directory tells"
         const leader_observer observer(zk, "/e");
         const leader_view view = co_await observer.next();
         const std::string node = candidate_node("0000000001");
-        CHECK(r.asked() == texts{"sync /e", "children /e", "get " + node, "children /e", "exists " + node});
+        CHECK(r.asked() == texts{"sync /e", "children /e", "get /e", "get " + node, "remove watch /e", "children /e",
+                                 "exists " + node});
         REQUIRE(view.leader);
         CHECK(view.leader->token == fencing_token(1001));
         CHECK(view.leader->session_id == 77);
@@ -214,7 +273,7 @@ TEST_CASE("observer: a leader of whom servers tell nothing is known by the name 
 }
 
 TEST_CASE("observer: whichever answer is lost it asks again", "[election]") {
-    const auto lost_one = GENERATE(0U, 1U, 2U, 3U);
+    const auto lost_one = GENERATE(0U, 1U, 2U, 3U, 4U);
     observed r(rig::quick().retry(retry_policy::never()));
     r.candidates = {"0000000001"};
     auto answer = r.server.answer;
@@ -247,7 +306,7 @@ TEST_CASE("observer: the end of its session is no news but the next look is behi
         r.server.expire();
         co_await r.server.until(
             [&] { return r.server.opened.size() == 2 && r.server.watched(candidate_node("0000000001")); });
-        CHECK(r.asked() == texts{"sync /e", "children /e", "get " + candidate_node("0000000001")});
+        CHECK(r.asked() == texts{"sync /e", "children /e", "get /e", "get " + candidate_node("0000000001")});
         CHECK_FALSE(waiting.ended());
         r.candidates = {"0000000002"};
         r.server.fire(node_event::removed, candidate_node("0000000001"));

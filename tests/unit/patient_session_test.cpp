@@ -6,7 +6,7 @@ using namespace zkasio::test;
 
 namespace {
 
-client_options impatient() { return rig::quick().connection_timeout(20ms).retry(retry_policy::never()); }
+client_options without_retries() { return rig::quick().connection_timeout(20ms).retry(retry_policy::never()); }
 
 asio::awaitable<void> create(session on) { co_await on.create("/a"); }
 
@@ -20,7 +20,7 @@ asio::awaitable<void> pass_connection_timeout(client zk, session plain) {
 }  // namespace
 
 TEST_CASE("a patient session: what was not sent waits for a connection as long as the session lives", "[session]") {
-    rig r(impatient());
+    rig r(without_retries());
     auto body = [&](client zk) -> asio::awaitable<void> {
         const session plain = co_await zk.current_session();
         r.server.reachable = false;
@@ -41,7 +41,7 @@ TEST_CASE("a patient session: what was not sent waits for a connection as long a
 }
 
 TEST_CASE("a patient session: what was queued when the connection went waits on", "[session]") {
-    rig r(impatient());
+    rig r(without_retries());
     auto body = [&](client zk) -> asio::awaitable<void> {
         const session plain = co_await zk.current_session();
         r.server.answer = [&](const request& what) -> std::optional<reply> {
@@ -68,7 +68,7 @@ TEST_CASE("a patient session: what was queued when the connection went waits on"
 
 TEST_CASE("a patient session: a read is repeated whatever the retry policy says, and ends with the session",
           "[session]") {
-    rig r(impatient());
+    rig r(without_retries());
     int refusals = 3;
     r.server.answer = [&](const request& what) -> std::optional<reply> {
         if (operation_name(what) != "get") return reply{};
@@ -97,7 +97,7 @@ TEST_CASE("a patient session: a read is repeated whatever the retry policy says,
 }
 
 TEST_CASE("a patient session: before the first connection it waits as any operation", "[session]") {
-    rig r(impatient());
+    rig r(without_retries());
     r.server.reachable = false;
     auto body = [&](client zk) -> asio::awaitable<void> {
         const std::error_code code = co_await code_of(zk.session_now().patient().get("/a"));

@@ -1,5 +1,6 @@
 // run_in_each_session(): when a body is begun, and what makes it begin again. How it is stopped:
 // session_loop_end_test.cpp
+#include "support/lock_checks.hpp"
 #include "unit/error_of.hpp"
 #include "unit/loop_bench.hpp"
 
@@ -101,6 +102,25 @@ TEST_CASE("session loop: a cut takes no body away", "[session_loop]") {
         co_await r.server.until([&] { return r.server.connections == 2; });
         co_await next_turns(r.server);
         CHECK(r.seen == texts{"begins 4097"});
+    };
+    r.run(body);
+}
+
+TEST_CASE("session loop: a body does not begin when the connection is lost again before its turn", "[session_loop]") {
+    loop_bench r;
+    r.server.handshake = 50ms;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        auto work = r.noted([&](session) -> asio::awaitable<void> {
+            CHECK(zk.state() == session_state::connected);
+            co_return;
+        });
+        const session_loop loop = run_in_each_session(zk, work);
+        co_await r.server.until([&] { return r.server.opened.size() == 1; });
+        co_await turns(5);
+        r.server.drop();  // arrives together with the answer to the handshake
+        co_await loop.stopped();
+        CHECK(r.server.connections == 2);
+        CHECK(r.seen == texts{"begins 4097", "returns"});
     };
     r.run(body);
 }

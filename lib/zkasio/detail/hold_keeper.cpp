@@ -217,8 +217,9 @@ void hold_keeper::watch_own_node(const hold_ptr& h, hold::own_node& node) {
     w->fired->call([this, h, &node, raw = w.get()] {
         node.watch.reset();
         node.watched = false;
+        if (raw->event == node_event::removed) return end(h, loss_reason::node_deleted, &node);
         h->session->watch_nodes_at(*h, clock::now());
-        if (raw->event == node_event::removed) end(h, loss_reason::node_deleted, &node);
+        watch_own_nodes(clock::now());  // its data have changed, which uses the watch up
     });
     command c;
     c.what = get_request{node.path, true};

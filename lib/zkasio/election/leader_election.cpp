@@ -1,16 +1,19 @@
 #include <zkasio/election/leader_election.hpp>
 
 #include <zkasio/election/detail/after_term.hpp>
+#include <zkasio/log_warning.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/retry_until_certain.hpp>
 #include <zkasio/wait_as.hpp>
 
+#include <asio/dispatch.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 
 namespace zkasio {
 
@@ -32,8 +35,7 @@ std::string checked(std::string path) {
 }
 
 mutex queue_of(const client& zk, std::string path, const leader_election_options& options) {
-    return {zk, checked(std::move(path)),
-            mutex_options().data(options.id()).acl(options.acl()).names(options.names())};
+    return {zk, checked(std::move(path)), mutex_options().data(options.id()).acl(options.acl()).names(options.names())};
 }
 
 // What the members return takes along what it needs: the election may be gone before it is awaited.
@@ -45,9 +47,17 @@ acquire_options as_candidate(acquire_options how, const mutex& queue) {
     return std::move(how.survive_expiry());
 }
 
+// The leader's node is watched from the grant on, and not only when it has been held for a moment, as that of a lock:
+// terms are few and long.
+leadership as_leadership(lock_guard guard) {
+    const std::shared_ptr<lock_claim>& claim = guard.claim();
+    asio::dispatch(claim->on().get_executor(), [claim] { claim->hold().watch_nodes(); });
+    return leadership(std::move(guard));
+}
+
 std::optional<leadership> as_leadership(std::optional<lock_guard> guard) {
     std::optional<leadership> leader;
-    if (guard) leader.emplace(std::move(*guard));
+    if (guard) leader.emplace(as_leadership(std::move(*guard)));
     return leader;
 }
 
@@ -56,7 +66,7 @@ std::optional<leadership> as_leadership(std::optional<lock_guard> guard) {
 asio::awaitable<leadership> elected(mutex queue, acquire_options how) {
     try {
         lock_guard guard = co_await queue.acquire(as_candidate(std::move(how), queue));
-        co_return leadership(std::move(guard));
+        co_return as_leadership(std::move(guard));
     } catch (const error&) {
         rethrow_step_as("campaign", queue.path());
     }
@@ -84,9 +94,8 @@ asio::awaitable<leadership> leader_election::campaign(acquire_options how) const
 }
 
 asio::awaitable<std::optional<leadership>> leader_election::try_campaign(acquire_options how) const {
-    return elected_in_time(queue_, std::move(how), "try_campaign", [](const mutex& queue, acquire_options o) {
-        return queue.try_acquire(std::move(o));
-    });
+    return elected_in_time(queue_, std::move(how), "try_campaign",
+                           [](const mutex& queue, acquire_options o) { return queue.try_acquire(std::move(o)); });
 }
 
 asio::awaitable<std::optional<leadership>> leader_election::try_campaign_for(any_duration limit,
@@ -128,16 +137,28 @@ asio::awaitable<leadership> stand(client zk, mutex queue) {
     co_return co_await retry_until_certain(zk.make_back_off(), campaign);
 }
 
+void warn_of(const std::exception_ptr& failure, const client& zk, const std::string& path) {
+    std::string why;
+    try {
+        std::rethrow_exception(failure);
+    } catch (const std::exception& e) {
+        why = e.what();
+    } catch (...) {
+    }
+    log_warning(zk, path + ": a term as leader has ended, and another one follows: " + why, {{"path", path}});
+}
+
 // One term, from the election to the end of the body, and of the minimum tenure.
 asio::awaitable<term_end> serve(leadership& leader, const lead_body& body, std::chrono::nanoseconds tenure) {
     const boot_clock::time_point earliest_end = boot_clock::after(tenure);
     bool body_has_returned = false;
+    term_end end;
     auto term = [&]() -> asio::awaitable<void> {
         co_await body(leader);
         body_has_returned = true;
+        end.completed = leader.held();
         if (leader.held() && boot_clock::now() < earliest_end) co_await wait_until(earliest_end);
     };
-    term_end end;
     try {
         co_await leader.run(term);
     } catch (...) {
@@ -155,10 +176,12 @@ asio::awaitable<term_end> serve(leadership& leader, const lead_body& body, std::
 
 asio::awaitable<void> lead(lead_body body, client zk, mutex queue, lead_options how) {
     if (!body) throw error(errc::invalid_argument, "lead", queue.path(), "the body is empty");
+    back_off pauses = zk.make_back_off();
     for (;;) {
         leadership leader = co_await stand(zk, queue);
+        const boot_clock::time_point began = boot_clock::now();
         const term_end end = co_await serve(leader, body, how.minimum_tenure());
-        const after_term next = decide(end, how.requeues());
+        const after_term next = decide(end, how);
         if (next == after_term::fail) std::rethrow_exception(end.failure);
         try {
             co_await leader.resign();
@@ -168,6 +191,12 @@ asio::awaitable<void> lead(lead_body body, client zk, mutex queue, lead_options 
             if (next != after_term::complete) throw;
         }
         if (next == after_term::complete) co_return;
+        // A body that has worked for a while has not failed again and again.
+        if (boot_clock::now() - began > leader.guard().claim()->on().timeout()) pauses.reset();
+        if (next == after_term::pause_and_stand_again) {
+            warn_of(end.failure, zk, queue.path());
+            co_await pauses.pause();
+        }
     }
 }
 

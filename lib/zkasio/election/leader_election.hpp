@@ -68,19 +68,27 @@ public:
                                                                   acquire_options how = acquire_options()) const;
 
     /// Stands for election, and whenever we are elected, runs `body(leadership&)`, a coroutine, for as long as we lead.
+    /// A body is written for one term and may run many times. What follows when it ends:
     ///
-    /// When the leadership is lost, the body receives a terminal cancellation, and when it has really ended, we stand
-    /// again. So a body is written for one term and may run many times. It is over with its term, whatever it has done
-    /// then: with what it returns, and with the zkasio::error or cancellation that it throws, since a lost session has
-    /// many faces. Any other exception is not taken for one of these.
+    /// | the body                                                | lead()                                          |
+    /// |---------------------------------------------------------|-------------------------------------------------|
+    /// | returns while we lead, or when it has resigned itself   | resigns, and completes with what was returned;  |
+    /// |                                                         | with lead_options::requeue(): stands again      |
+    /// | throws condition::retryable or error::outcome_unknown() | resigns, pauses and stands again, unless        |
+    /// | while we lead: a commit() met with a lost connection    | lead_options::fail_with_connection() is set     |
+    /// | throws anything else while we lead                      | resigns in the background, and fails with that  |
+    /// | is cancelled since the leadership is lost; returns, or  | stands again; what was returned or thrown is    |
+    /// | throws a zkasio::error or a cancellation                | dropped, since a lost session has many faces    |
+    /// | the same, and throws anything else                      | fails with that                                 |
     ///
-    /// *Completes when* the body has ended by itself while we led: we resign, and what it has returned is returned;
-    /// also when the resignation fails, because the client was closed meanwhile for one. With lead_options::requeue()
-    /// we stand again instead, so that this only ends by failing. A body may resign itself.
-    /// *Fails with* what the body throws while we lead, and with what is no zkasio::error even then when we have lost
-    /// the leadership; we have resigned by then, or do so in the background. With what campaign() fails with, but for
-    /// errc::not_connected and whatever else is condition::retryable: then it tries again, after the pauses of
-    /// client_options::retry(). So it may be called while there is no server.
+    /// When the leadership is lost, the body receives a terminal cancellation, and we do not stand again before it has
+    /// really ended. The pauses are those of client_options::retry(); they grow while one term after another ends so,
+    /// and begin anew after a term that was longer than the session timeout.
+    ///
+    /// *Completes* with what the body returns also when the resignation fails, because the client was closed meanwhile
+    /// for one.
+    /// *Fails with* what campaign() fails with, but for errc::not_connected and whatever else is condition::retryable:
+    /// then it tries again, after the pauses of client_options::retry(). So it may be called while there is no server.
     /// *Cancellation*: is passed on to the body; when it has ended, we resign in the background, and this fails with
     /// asio::error::operation_aborted, or with what else the body has thrown. If the body has completed all the same,
     /// its value is returned.

@@ -14,10 +14,11 @@ class leader_election_options {
 public:
     leader_election_options() {}
     /// Written into the candidate's node, for observers, operators and candidates() to read: a host name, say. Curator
-    /// calls it so, too, and takes it for UTF-8. leadership::proclaim() replaces it.
+    /// calls it so, too, and takes it for UTF-8. Observers see what a leader proclaims instead.
     leader_election_options& id(bytes i) { id_ = std::move(i).take(); return *this; }
-    /// Of the candidate's node and of directories created for it (open_acl()). Must let this client read, write and
-    /// remove the node, and the other candidates read it; observers that may not know who leads, and not its data.
+    /// Of the candidate's node and of directories created for it (open_acl()). Must let this client read and remove the
+    /// node, and the other candidates read it; observers that may not know who leads, and not its data. Of the
+    /// directory, it must let candidates list, create and remove nodes, and, for leadership::proclaim(), write it.
     leader_election_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
     /// How the nodes are named: as Curator's LeaderLatch does. name_scheme::curator() shares the election with its
     /// LeaderSelector, name_scheme::kazoo() with kazoo's Election.

@@ -79,7 +79,7 @@ asio::awaitable<void> leader_observer::state::until_news(std::shared_ptr<state> 
                 pauses.reset();
             }
             if (self->is_news()) co_return;
-            co_await self->seen->changes.changed();
+            co_await election_detail::until_changed(*self->seen);
         } catch (const error& e) {
             failed = e.code() == condition::retryable;
             const bool another_session =

@@ -15,14 +15,14 @@ namespace zkasio {
 
 /// Tells who leads, one change after another, without standing for election.
 ///
-/// It does nothing by itself: only while next() is awaited, and what it keeps in between is one watch of the server.
+/// It does nothing by itself: only while next() is awaited, and what it keeps in between are two watches of the server.
 /// Somebody who is slow hears of the newest state only. What it tells is what was true when a server said it: another
 /// leader may have been elected since. To act for or against a leader, compare tokens.
 ///
 /// Its first look in each session comes behind a sync(), so it never tells of an older leader after a newer one, and
 /// whoever was told by somebody else that he leads sees him. As long as somebody leads, a change among the other
-/// candidates costs nothing: only the leader's own node is watched. (Unless that may not be read: then the directory
-/// is.)
+/// candidates costs nothing: only the leader's own node is watched, and the data of the directory, see
+/// leadership::proclaim(). (Unless the node may not be read: then the directory's children are.)
 ///
 /// One coroutine at a time: a second one is refused with errc::invalid_argument. Any number of observers may watch one
 /// election. Move-only. Keeps a copy of the client, and with it the client open.

@@ -23,7 +23,7 @@ ZKASIO_EXPORT std::string_view to_string(leader_state s) noexcept;
 /// Who leads.
 struct leader_info {
     std::string path;                 ///< of its node
-    std::optional<std::string> data;  ///< its id, or what it has proclaimed last; nothing: we may not read it
+    std::optional<std::string> data;  ///< what it has proclaimed last, or else its id; nothing: we may not read it
     /// Of a node that we may not read, servers from 3.8.4 on tell no more than its name: then these two are 0.
     std::int64_t session_id = 0;
     fencing_token token;  ///< leadership::token(): rises from one leader to the next

@@ -1,16 +1,71 @@
 #include <zkasio/election/leadership.hpp>
 
+#include <zkasio/error.hpp>
+#include <zkasio/locks/directory_note.hpp>
+#include <zkasio/path.hpp>
+
+#include <optional>
+
 namespace zkasio {
 namespace {
 
-asio::awaitable<void> written(asio::awaitable<std::vector<step_result>> commit) { co_await std::move(commit); }
+using claim_ptr = std::shared_ptr<lock_claim>;
+
+// Nothing: the directory has gone, or the session has ended, and with either the leader's node.
+asio::awaitable<std::optional<node_data>> read_directory(session on, std::string directory) {
+    try {
+        co_return co_await on.get(directory);
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node && e.code() != errc::session_expired) throw;
+    }
+    co_return std::nullopt;
+}
+
+// A step on the directory: what it says of others stays, unless it was said by a leader.
+transaction proclaimed_in(const std::string& directory, const node_data& now, std::string_view leader,
+                          const std::string& data) {
+    directory_note note = directory_note::parse(now.data);
+    note.leader = leader;
+    note.proclaimed = data;
+    transaction steps;
+    steps.set(directory, note.text(), now.stat.version);
+    return steps;
+}
+
+// False: another client has written to the directory meanwhile.
+asio::awaitable<bool> commit_version(claim_ptr claim, transaction steps, std::string directory) {
+    try {
+        co_await lock_detail::commit_under(claim, false, std::move(steps), "proclaim");
+    } catch (const error& e) {
+        if (e.code() != zk_errc::bad_version || e.path() != directory) throw;
+        co_return false;
+    }
+    co_return true;
+}
+
+asio::awaitable<void> proclaimed(claim_ptr claim, bool resigned, std::string data) {
+    const bool leads = !resigned && claim->hold().held();
+    if (!leads) {
+        co_await lock_detail::commit_under(claim, resigned, transaction(), "proclaim");  // which says why not
+        co_return;
+    }
+    const std::string node = claim->paths().front(), directory(parent_path(node));
+    bool written = false;
+    while (!written) {
+        const std::optional<node_data> now = co_await read_directory(claim->on(), directory);
+        transaction steps;
+        if (now)
+            steps = proclaimed_in(directory, *now, node_name(node), data);
+        else
+            steps.check(directory);
+        written = co_await commit_version(claim, std::move(steps), directory);
+    }
+}
 
 }  // namespace
 
 asio::awaitable<void> leadership::proclaim(bytes data) const {
-    transaction steps;
-    steps.set(path(), std::move(data));
-    return written(guard_.commit(std::move(steps)));
+    return proclaimed(guard_.claim(), guard_.reason() == loss_reason::released, std::move(data).take());
 }
 
 }  // namespace zkasio

@@ -20,8 +20,9 @@ namespace zkasio {
 /// One term of a leader: from its election until it resigns or loses the leadership. Move-only; resigns when destroyed.
 ///
 /// It is the guard of a lock, and all that lock_guard says of leases, executors and lifetimes is true for it: held()
-/// says no before anybody else can be elected, as far as a client can know; only token() and commit() are proof. One
-/// that was made without arguments, or moved from, leads nothing.
+/// says no before anybody else can be elected, as far as a client can know; only token() and commit() are proof. Its
+/// node is watched from the election on: when an operator removes it, held() says no as soon as a server has told this
+/// client. One that was made without arguments, or moved from, leads nothing.
 class ZKASIO_EXPORT leadership {
 public:
     leadership() noexcept = default;
@@ -48,10 +49,17 @@ public:
         return guard_.commit(std::move(steps));
     }
 
-    /// Replaces the data of the leader's node: an address, a load, whatever observers are to see.
+    /// Tells observers something: an address, a load. It replaces what this leader has proclaimed before, and counts
+    /// until this leader has gone. leader_info::data is this from now on, instead of leader_election_options::id().
+    ///
+    /// It is written into the data of the election's directory, and not into the leader's node, see directory_note: the
+    /// next candidate watches that node, and a LeaderLatch of Curator's would never lead after a write into it. So who
+    /// may read the directory may read what is proclaimed, candidates() and Curator's getLeader() tell the id, and
+    /// observers of zkasio 0.2 and older do, too. (This one tells what those leaders proclaim.)
     /// *Completes when* the servers have it. *Fails with* errc::lock_lost when we do not lead any more, and nothing is
-    /// written; errc::lock_released when we have resigned; else as commit(). When error::outcome_unknown(), it does no
-    /// harm to proclaim the same once more.
+    /// written; errc::lock_released when we have resigned; zk_errc::no_auth when the directory is another's, who does
+    /// not let us write; else as commit(). When error::outcome_unknown(), it does no harm to proclaim the same once
+    /// more.
     asio::awaitable<void> proclaim(bytes data) const;
 
     /// Runs `body()`, a coroutine, for as long as we lead. See lock_guard::run(): when the leadership is lost, the body

@@ -2,6 +2,8 @@
 
 #include <zkasio/client.hpp>
 #include <zkasio/locks/detail/revocation.hpp>
+#include <zkasio/locks/directory_note.hpp>
+#include <zkasio/path.hpp>
 
 #include <asio/this_coro.hpp>
 
@@ -77,27 +79,6 @@ asio::awaitable<loss_reason> until_lost(claim_ptr claim) {
     co_return co_await claim->hold().lost();
 }
 
-asio::awaitable<std::vector<step_result>> commit_under(claim_ptr claim, bool released, transaction steps) {
-    if (released) refuse_released("commit", claim);
-    const std::vector<std::string>& ours = claim->paths();
-    if (!claim->proves())
-        throw error(errc::invalid_argument, "commit", ours.front(),
-                    "the node of this kind of lock may be somebody else's: use mutex");
-    if (!claim->hold().held())
-        throw error(errc::lock_lost, "commit", lost_path(claim), lock_detail::why_not_held(claim->hold().reason()));
-    try {
-        co_return co_await claim->on().multi_behind(ours, std::move(steps), "commit");
-    } catch (const error& e) {
-        const bool node_gone =
-            e.code() == zk_errc::no_node && std::find(ours.begin(), ours.end(), e.path()) != ours.end();
-        if (!node_gone && e.code() != errc::session_expired) throw;
-        if (node_gone) claim->hold().lose(loss_reason::node_deleted, e.path());
-        throw error(errc::lock_lost, "commit", e.path(),
-                    to_string(node_gone ? loss_reason::node_deleted : loss_reason::session_expired),
-                    e.outcome_unknown());
-    }
-}
-
 asio::awaitable<void> run_under(claim_ptr claim, bool released, std::function<asio::awaitable<void>()> body) {
     if (released) refuse_released("run", claim);
     if (!body) throw error(errc::invalid_argument, "run", claim->paths().front(), "the body is empty");
@@ -149,8 +130,30 @@ asio::awaitable<void> lock_guard::release() {
 
 asio::awaitable<loss_reason> lock_guard::lost() const { return until_lost(is_released() ? nullptr : claim_); }
 
+asio::awaitable<std::vector<step_result>> lock_detail::commit_under(claim_ptr claim, bool released, transaction steps,
+                                                                    std::string operation) {
+    if (released) refuse_released(operation, claim);
+    const std::vector<std::string>& ours = claim->paths();
+    if (!claim->proves())
+        throw error(errc::invalid_argument, operation, ours.front(),
+                    "the node of this kind of lock may be somebody else's: use mutex");
+    if (!claim->hold().held())
+        throw error(errc::lock_lost, operation, lost_path(claim), lock_detail::why_not_held(claim->hold().reason()));
+    try {
+        co_return co_await claim->on().multi_behind(ours, std::move(steps), operation);
+    } catch (const error& e) {
+        const bool node_gone =
+            e.code() == zk_errc::no_node && std::find(ours.begin(), ours.end(), e.path()) != ours.end();
+        if (!node_gone && e.code() != errc::session_expired) throw;
+        if (node_gone) claim->hold().lose(loss_reason::node_deleted, e.path());
+        throw error(errc::lock_lost, operation, e.path(),
+                    to_string(node_gone ? loss_reason::node_deleted : loss_reason::session_expired),
+                    e.outcome_unknown());
+    }
+}
+
 asio::awaitable<std::vector<step_result>> lock_guard::commit(transaction steps) const {
-    return commit_under(claim_, is_released(), std::move(steps));
+    return lock_detail::commit_under(claim_, is_released(), std::move(steps), "commit");
 }
 
 asio::awaitable<void> lock_guard::run_body(std::function<asio::awaitable<void>()> body, claim_ptr claim,
@@ -160,10 +163,42 @@ asio::awaitable<void> lock_guard::run_body(std::function<asio::awaitable<void>()
 
 asio::awaitable<void> lock_guard::revoke_requested() const { return until_revoked(claim_, is_released()); }
 
+namespace {
+
+// Adds the line to the note of the directory, and removes those of contenders that have gone. False: another client has
+// written to the directory in between.
+asio::awaitable<bool> revoke_in_directory(client zk, std::string directory, std::string name) {
+    const node_data found = co_await zk.get(directory);
+    directory_note note = directory_note::parse(found.data);
+    const node_children there = co_await zk.children(directory);  // behind it: whom the note names has come before that
+    const auto is_gone = [&](const std::string& contender) {
+        return std::find(there.names.begin(), there.names.end(), contender) == there.names.end();
+    };
+    if (is_gone(name) || note.revokes(name)) co_return true;
+    std::erase_if(note.revoked, is_gone);
+    note.revoked.push_back(std::move(name));
+    try {
+        co_await zk.set(directory, note.text(), found.stat.version);
+    } catch (const error& e) {
+        if (e.code() != zk_errc::bad_version) throw;
+        co_return false;
+    }
+    co_return true;
+}
+
+}  // namespace
+
 asio::awaitable<void> revoke(client zk, std::string path) {
     std::error_code gone;
     try {
-        co_await zk.set(path, lock_detail::revoke_message);
+        if (!is_latch_node(path)) {
+            co_await zk.set(path, lock_detail::revoke_message);
+            co_return;
+        }
+        const std::string directory(parent_path(path)), name(node_name(path));
+        co_await zk.sync(directory);  // a server that lags behind may not know the contender yet
+        bool written = false;
+        while (!written) written = co_await revoke_in_directory(zk, directory, name);
     } catch (const error& e) {
         if (e.code() != zk_errc::no_node) throw;
         gone = e.code();

@@ -53,7 +53,15 @@ private:
 /// lock again.
 ///
 /// Ownership is a lease. `held()` says no before anybody else can get the lock, as far as a client can know; only
-/// token() and commit() are proof. May be used from any executor; `held()`, `held_until()` from any thread. The
+/// token() and commit() are proof.
+///
+/// *When the lock's node is removed* by an operator, another client has the lock at once, and this one hears of it
+/// from the watch on the node. That is set in advance where the lock was waited for, and else when it has been held for
+/// a quarter of the session timeout, since most locks are not held for so long: a removal before that is noticed by the
+/// first heartbeat, up to a quarter of the session timeout late, or by commit(). (A leadership is watched from its
+/// grant on.)
+///
+/// May be used from any executor; `held()`, `held_until()` from any thread. The
 /// coroutines that it returns take along what they need: it may be moved before they are awaited, and while they run.
 /// With g++ 12, `c ? co_await a.acquire() : co_await b.acquire()` destroys a guard twice: see coroutine_safety.hpp.
 class ZKASIO_EXPORT lock_guard {
@@ -137,7 +145,10 @@ private:
 };
 
 /// Asks the holder of a lock to give it back, or a waiter to leave the queue, by writing "__REVOKE__" into its node, as
-/// Curator's Revoker does. @param path of the node, see contenders(). That it is gone is no error.
+/// Curator's Revoker does. A leader, or a candidate of an election with the names of Curator's LeaderLatch
+/// (name_scheme::curator_latch()), is asked by a line in the data of the directory instead, see directory_note: after a
+/// write into its node a LeaderLatch behind it would never lead. It takes the permission to write what is written to.
+/// @param path of the node, see contenders(). That it is gone is no error.
 ZKASIO_EXPORT asio::awaitable<void> revoke(client zk, std::string path);
 
 /// What with_lock() does when somebody asks for the lock back while the body runs.
@@ -160,6 +171,10 @@ private:
 using lock_body = std::function<asio::awaitable<void>(lock_guard&)>;
 
 namespace lock_detail {
+/// What lock_guard::commit() does. @param operation for messages.
+ZKASIO_EXPORT asio::awaitable<std::vector<step_result>> commit_under(std::shared_ptr<lock_claim> claim, bool released,
+                                                                     transaction steps, std::string operation);
+
 /// @param path of the lock, for messages.
 ZKASIO_EXPORT asio::awaitable<void> run_with_lock(lock_body body, std::string path,
                                                   asio::awaitable<lock_guard> acquiring, revocation_policy policy);

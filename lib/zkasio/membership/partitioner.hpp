@@ -44,7 +44,8 @@ ZKASIO_EXPORT asio::awaitable<void> run_partitioner(partition_body body, client 
 ///
 /// Who the members are says a group, and each knows by itself which partitions are for it, see
 /// partitioner_options::assignment(). Whoever is to have a partition waits for its lock, so that it never has two
-/// owners, even while members disagree. When members come or go, only those partitions move whose member changes.
+/// owners, even while members disagree. When members come or go, only those partitions move whose member changes, see
+/// partitioner_options::settle().
 ///
 /// The nodes are those of kazoo's SetPartitioner, and both can share work: `<path>/party`, a ShallowParty, and
 /// `<path>/locks/<partition>`, a Lock. kazoo's members give everything up at each change, and take it again. They sort
@@ -75,9 +76,11 @@ public:
     /// for names from it that are no partitions, or when the partitioner runs already; with what operations fail with
     /// and is not condition::retryable: then all other bodies are cancelled and have ended, and we leave in the
     /// background.
+    /// What is condition::retryable or error::outcome_unknown() ends no more than that body, also when a body throws it
+    /// (a commit() that met with a lost connection): the partition is given up, and after a pause its lock is asked for
+    /// again, see leader_election::lead(). A body for which such an error is the end throws one of its own.
     /// *Cancellation*: the same with asio::error::operation_aborted, or with what else a body has thrown;
-    /// client::idle() waits until we have left. *On session loss* it goes on in the next one. A lost connection does
-    /// not end it, but what it makes a body throw does (a commit(), say): a body that can go on tries again itself.
+    /// client::idle() waits until we have left. *On session loss* it goes on in the next one.
     /// *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
     asio::awaitable<void> run(Body&& body) const {

@@ -26,12 +26,29 @@ partitioner_options::partitioner_options() {
     id_ = asio::ip::host_name(ignored) + '-' + std::to_string(::getpid()) + '-' + new_protection_id().substr(0, 8);
 }
 
+namespace {
+
+std::chrono::nanoseconds checked_time(std::chrono::nanoseconds t, const char* option) {
+    if (t < std::chrono::nanoseconds(0))
+        throw error(errc::invalid_argument, option, {}, "the time must not be negative");
+    return t;
+}
+
+}  // namespace
+
 partitioner_options& partitioner_options::settle(any_duration t) {
-    const std::chrono::nanoseconds time = t;
-    if (time < std::chrono::nanoseconds(0))
-        throw error(errc::invalid_argument, "settle", {}, "the time must not be negative");
-    settle_ = time;
+    settle_ = checked_time(t, "settle");
     return *this;
+}
+
+partitioner_options& partitioner_options::settle_at_most(any_duration t) {
+    settle_at_most_ = checked_time(t, "settle_at_most");
+    return *this;
+}
+
+std::chrono::nanoseconds partitioner_options::settle_at_most() const noexcept {
+    constexpr auto limit = std::chrono::nanoseconds::max();
+    return std::max(settle_, settle_at_most_.value_or(settle_ > limit / 10 ? limit : 10 * settle_));
 }
 
 }  // namespace zkasio

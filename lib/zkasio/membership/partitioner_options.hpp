@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,12 @@ public:
     /// they move while many members start; the later is the work of one that has gone taken over. kazoo calls it
     /// time_boundary. Throws errc::invalid_argument when it is negative.
     partitioner_options& settle(any_duration t);
+    /// How long partitions are not divided anew while members come and go all the time (10 times settle()). Then they
+    /// are divided among those members that have been there for settle(), with a warning in the log, and again after
+    /// this time, until the members have settled: one process that crashes and is started again and again does not keep
+    /// the work of another one that has gone from the rest. Not shorter than settle(). Throws errc::invalid_argument
+    /// when it is negative.
+    partitioner_options& settle_at_most(any_duration t);
     /// assign_in_turn() by default. May be called on any thread that the work runs on, one call at a time.
     partitioner_options& assignment(partition_assignment f) { assignment_ = std::move(f); return *this; }
     /// Of all nodes (open_acl()). Must let the other members read them.
@@ -41,12 +48,14 @@ public:
 
     const std::string& id() const noexcept { return id_; }
     std::chrono::nanoseconds settle() const noexcept { return settle_; }
+    std::chrono::nanoseconds settle_at_most() const noexcept;
     const partition_assignment& assignment() const noexcept { return assignment_; }
     const zkasio::acl& acl() const noexcept { return acl_; }
 
 private:
     std::string id_;
     std::chrono::nanoseconds settle_{std::chrono::seconds(1)};
+    std::optional<std::chrono::nanoseconds> settle_at_most_;
     partition_assignment assignment_ = &assign_in_turn;
     zkasio::acl acl_ = open_acl();
 };

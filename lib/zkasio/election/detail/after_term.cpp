@@ -21,11 +21,28 @@ bool explained_by_loss(const std::exception_ptr& failure) {
     }
 }
 
+// Whether the body would get further with another connection: the leadership goes on, the request is lost.
+bool explained_by_connection(const std::exception_ptr& failure) {
+    try {
+        std::rethrow_exception(failure);
+    } catch (const std::system_error& e) {
+        if (e.code() == condition::cancelled || e.code() == condition::session_ended) return false;
+        const auto* ours = dynamic_cast<const error*>(&e);
+        return e.code() == condition::retryable || e.code() == condition::outcome_unknown ||
+               (ours && ours->outcome_unknown());
+    } catch (...) {
+        return false;
+    }
+}
+
 }  // namespace
 
-after_term decide(const term_end& end, bool requeue) {
-    if (end.failure && !(end.lost() && explained_by_loss(end.failure))) return after_term::fail;
-    return end.lost() || requeue ? after_term::stand_again : after_term::complete;
+after_term decide(const term_end& end, const lead_options& how) {
+    if (end.failure && end.lost() && explained_by_loss(end.failure)) return after_term::stand_again;
+    if (end.failure)
+        return explained_by_connection(end.failure) && !how.fails_with_connection() ? after_term::pause_and_stand_again
+                                                                                    : after_term::fail;
+    return end.lost() || how.requeues() ? after_term::stand_again : after_term::complete;
 }
 
 bool tells_of_loss(const std::exception_ptr& thrown, std::string_view path) {

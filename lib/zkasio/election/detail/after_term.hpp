@@ -1,5 +1,7 @@
 #pragma once
 
+#include <zkasio/election/lead_options.hpp>
+
 #include <exception>
 #include <string_view>
 
@@ -8,20 +10,22 @@ namespace zkasio::election_detail {
 
 /// How a term has ended.
 struct term_end {
-    bool held = true;              ///< we still lead, as far as we know
-    bool resigned = false;         ///< on purpose, by the body
-    std::exception_ptr failure;    ///< what the body has thrown; null: it has returned
+    bool held = true;            ///< we still lead, as far as we know
+    bool resigned = false;       ///< on purpose, by the body
+    std::exception_ptr failure;  ///< what the body has thrown; null: it has returned
+    bool completed = false;      ///< the body had returned before the leadership was lost
 
-    bool lost() const noexcept { return !held && !resigned; }
+    bool lost() const noexcept { return !held && !resigned && !completed; }
 };
 
 enum class after_term {
-    complete,     ///< lead() returns
-    fail,         ///< lead() throws term_end::failure
+    complete,  ///< lead() returns
+    fail,      ///< lead() throws term_end::failure
     stand_again,
+    pause_and_stand_again,
 };
 
-after_term decide(const term_end& end, bool requeue);
+after_term decide(const term_end& end, const lead_options& how);
 
 /// Whether leadership::run() has thrown this because of the loss of that node.
 bool tells_of_loss(const std::exception_ptr& thrown, std::string_view path);

@@ -1,6 +1,8 @@
 #include <zkasio/election/detail/leader_reader.hpp>
 
+#include <zkasio/locks/directory_note.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/task_scope.hpp>
 
 #include <optional>
 #include <utility>
@@ -28,7 +30,11 @@ leader_seen nobody_leads(watch changes) {
     return seen;
 }
 
-enum class node_access { readable, refused, gone };
+enum class node_access {
+    readable,
+    refused,
+    gone
+};
 
 // `seen` is for a readable one.
 asio::awaitable<node_access> read_node(session on, std::string path, leader_seen& seen) {
@@ -44,7 +50,7 @@ asio::awaitable<node_access> read_node(session on, std::string path, leader_seen
     co_return node_access::readable;
 }
 
-// Without a watch: as long as there is a leader, it is its node alone that matters. A candidate that comes later stands
+// Without a watch: as long as there is a leader, who else stands does not matter. A candidate that comes later stands
 // behind it, and an election whose directory goes has lost its leader before.
 asio::awaitable<std::vector<std::string>> candidates_in(session on, std::string path) {
     std::vector<std::string> names;
@@ -55,6 +61,16 @@ asio::awaitable<std::vector<std::string>> candidates_in(session on, std::string 
         if (e.code() != zk_errc::no_node) throw;
     }
     co_return names;
+}
+
+// What the leader has proclaimed stands there, see directory_note. Nothing: the directory has gone.
+asio::awaitable<std::optional<watched<node_data>>> watch_note(session on, std::string path) {
+    try {
+        co_return co_await on.get_and_watch(path);
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
+    }
+    co_return std::nullopt;
 }
 
 // The same with a watch. Of a directory that does not exist only exists() can have one. Nothing: it has come just now.
@@ -84,16 +100,38 @@ asio::awaitable<std::optional<node_stat>> stat_of(session on, std::string path) 
 
 }  // namespace
 
+asio::awaitable<void> until_changed(const leader_seen& seen) {
+    auto race = [&](task_scope& tasks) -> asio::awaitable<void> {
+        tasks.spawn([&]() -> asio::awaitable<void> {
+            co_await seen.changes.changed();
+            tasks.cancel();
+        });
+        if (!seen.note) co_return;
+        tasks.spawn([&]() -> asio::awaitable<void> {
+            co_await seen.note->changed();
+            tasks.cancel();
+        });
+    };
+    co_await with_task_scope(race);
+}
+
 asio::awaitable<leader_seen> read_leader(session on, std::string path, name_scheme names) {
     for (;;) {
         const std::vector<std::string> all = co_await candidates_in(on, path);
         const std::string first = names.first_of(all, path);
         const std::string node = join_path(path, first);
         if (!first.empty()) {
+            std::optional<watched<node_data>> note = co_await watch_note(on, path);
+            if (!note) continue;
             leader_seen seen;
             const node_access access = co_await read_node(on, node, seen);
-            if (access == node_access::readable) co_return std::move(seen);
             if (access == node_access::gone) continue;
+            if (access == node_access::readable) {
+                std::optional<std::string> said = directory_note::parse(note->value.data).proclaimed_by(first);
+                if (said) seen.view.leader->data = std::move(said);
+                seen.note = std::move(note->changes);
+                co_return std::move(seen);
+            }
         }
         // Servers do not tell of a change of a node that we may not read (since CVE-2024-23944): then the directory has
         // to be watched, as when there is nobody.

@@ -7,15 +7,20 @@
 
 #include <asio/awaitable.hpp>
 
+#include <optional>
 #include <string>
 
 namespace zkasio::election_detail {
 
-/// What a server has said of an election, and the watch that fires when it is not true any more.
+/// What a server has said of an election, and the watches of which one fires when it is not true any more.
 struct leader_seen {
     leader_view view;
     watch changes;
+    std::optional<watch> note;  ///< on the data of the directory, where the leader's node was read
 };
+
+/// *Completes when* one of them has fired. *Fails with* what watch::changed() fails with.
+asio::awaitable<void> until_changed(const leader_seen& seen);
 
 /// Who leads, as far as the server of this session knows. leader_info::since is not filled in.
 /// *Fails with* errc::session_expired when the session ends, and else as leader_observer::next(), and with what is

@@ -1,5 +1,7 @@
 #include <zkasio/locks/detail/revocation.hpp>
 
+#include <zkasio/locks/directory_note.hpp>
+#include <zkasio/path.hpp>
 #include <zkasio/wait_as.hpp>
 
 #include <asio/dispatch.hpp>
@@ -15,33 +17,56 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
     explicit state(std::shared_ptr<lock_claim> c)
         : claim(std::move(c)), on(claim->on()), decided(on.make_one_shot_event()) {}
 
-    void read(std::size_t i, const std::string& path) {
+    // Where it is written that the contender `node` is asked to give way.
+    struct place {
+        std::string path;
+        std::string node;
+
+        bool asks(std::string_view data) const {
+            return path == node ? data == revoke_message : directory_note::parse(data).revokes(node_name(node));
+        }
+    };
+
+    // Older versions, and Curator's Revoker, write into the nodes of elections, too.
+    void read_all() {
+        for (const std::string& node : claim->paths()) {
+            places.push_back({node, node});
+            if (is_latch_node(node)) places.push_back({std::string(parent_path(node)), node});
+        }
+        requests.resize(places.size());
+        watches.resize(places.size());
+        while (pauses.size() < places.size()) pauses.push_back(on.make_back_off());
+        for (std::size_t i = 0; i < places.size(); ++i) read(i);
+    }
+
+    void read(std::size_t i) {
         if (over) return;
         // Whoever wants to know keeps this alive; the pending answers do not.
-        requests[i] = std::make_shared<pending_watched_data>(on.start_get_and_watch(path));
-        requests[i]->then([weak = weak_from_this(), i, path] {
-            if (const auto self = weak.lock()) self->answered(i, path);
+        requests[i] = std::make_shared<pending_watched_data>(on.start_get_and_watch(places[i].path));
+        requests[i]->then([weak = weak_from_this(), i] {
+            if (const auto self = weak.lock()) self->answered(i);
         });
     }
 
-    void answered(std::size_t i, const std::string& path) {
+    void answered(std::size_t i) {
+        const std::string& node = places[i].node;  // which is gone when its directory is
         const auto request = std::exchange(requests[i], nullptr);
         if (over || !request) return;
         try {
             watched<node_data> seen = request->get();
-            if (seen.value.data == revoke_message) return decide(nullptr);
+            if (places[i].asks(seen.value.data)) return decide(nullptr);
             pauses.at(i).reset();
             watches[i].emplace(std::move(seen.changes));
-            watches[i]->then([weak = weak_from_this(), i, path](std::error_code, node_change) {
-                if (const auto self = weak.lock()) self->read(i, path);  // which fails when the session is over
+            watches[i]->then([weak = weak_from_this(), i](std::error_code, node_change) {
+                if (const auto self = weak.lock()) self->read(i);  // which fails when the session is over
             });
         } catch (const error& e) {
             if (e.code() == zk_errc::no_node) {
-                claim->hold().lose(loss_reason::node_deleted, path);
-                decide(std::make_exception_ptr(error(errc::lock_lost, "revoke_requested", path, "the node is gone")));
+                claim->hold().lose(loss_reason::node_deleted, node);
+                decide(std::make_exception_ptr(error(errc::lock_lost, "revoke_requested", node, "the node is gone")));
             } else if (e.code() == condition::retryable)
-                pauses.at(i).then(on.get_executor(), [weak = weak_from_this(), i, path] {
-                    if (const auto self = weak.lock()) self->read(i, path);
+                pauses.at(i).then(on.get_executor(), [weak = weak_from_this(), i] {
+                    if (const auto self = weak.lock()) self->read(i);
                 });
             else
                 decide(std::current_exception());
@@ -67,6 +92,7 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
 
     std::shared_ptr<lock_claim> claim;
     session on;
+    std::vector<place> places;  // and of each:
     std::vector<std::shared_ptr<pending_watched_data>> requests;
     std::vector<std::optional<watch>> watches;
     std::vector<back_off> pauses;
@@ -81,13 +107,7 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
 
 revocation_watch::revocation_watch(std::shared_ptr<lock_claim> claim)
     : state_(std::make_shared<state>(std::move(claim))) {
-    asio::dispatch(state_->on.get_executor(), [s = state_] {
-        const std::vector<std::string>& paths = s->claim->paths();
-        s->requests.resize(paths.size());
-        s->watches.resize(paths.size());
-        while (s->pauses.size() < paths.size()) s->pauses.push_back(s->on.make_back_off());
-        for (std::size_t i = 0; i < paths.size(); ++i) s->read(i, paths[i]);
-    });
+    asio::dispatch(state_->on.get_executor(), [s = state_] { s->read_all(); });
 }
 
 revocation_watch::~revocation_watch() {

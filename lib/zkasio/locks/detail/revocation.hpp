@@ -13,7 +13,8 @@ namespace zkasio::lock_detail {
 /// What Curator's Revoker writes into the node of whoever shall give way.
 inline constexpr const char* revoke_message = "__REVOKE__";
 
-/// Watches the nodes of a lock for that, for as long as this lives. When it finds one gone, the lock is lost at once.
+/// Watches for that, for as long as this lives: the nodes of a lock, and in an election, where no node is to be written
+/// to, the data of the directory as well (see directory_note). When it finds a node gone, the lock is lost at once.
 class revocation_watch {
 public:
     explicit revocation_watch(std::shared_ptr<lock_claim> claim);

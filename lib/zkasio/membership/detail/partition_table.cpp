@@ -44,14 +44,15 @@ void partition_table::unsettle() {
     settled_ = false;
 }
 
-std::set<std::string> partition_table::assign(const std::string& path, const std::vector<std::string>& mine) {
+std::set<std::string> partition_table::assign(const std::string& path, const std::vector<std::string>& mine,
+                                              bool settled) {
     std::set<std::string> assigned(mine.begin(), mine.end());
     for (const std::string& name : assigned)
         if (!std::binary_search(partitions_.begin(), partitions_.end(), name))
             throw error(errc::invalid_argument, "partitioner", path,
                         "the assignment has returned '" + name + "', which is no partition");
     const std::lock_guard lock(mutex_);
-    settled_ = true;
+    settled_ = settled;
     assigned_ = assigned;
     return assigned;
 }

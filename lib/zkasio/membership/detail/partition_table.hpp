@@ -30,8 +30,9 @@ public:
 
     /// Members come or go.
     void unsettle();
-    /// Throws errc::invalid_argument for what is no partition. Returns them as a set.
-    std::set<std::string> assign(const std::string& path, const std::vector<std::string>& mine);
+    /// Throws errc::invalid_argument for what is no partition. Returns them as a set. @param settled whether the
+    /// members have been the same for long enough.
+    std::set<std::string> assign(const std::string& path, const std::vector<std::string>& mine, bool settled);
     void add(const std::string& owned);
     void remove(const std::string& owned);
 

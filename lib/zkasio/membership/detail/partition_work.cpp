@@ -4,6 +4,7 @@
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/membership/group.hpp>
+#include <zkasio/log_warning.hpp>
 #include <zkasio/path.hpp>
 
 #include <algorithm>
@@ -63,11 +64,9 @@ asio::awaitable<void> partition_work::work_on(std::string name, std::shared_ptr<
     }
 }
 
-void partition_work::assign(task_scope& tasks, const group_view& view) {
-    std::vector<std::string> members;
-    for (const member_info& member : view.members) members.push_back(member.id);
+void partition_work::assign(task_scope& tasks, const std::vector<std::string>& members, bool settled) {
     const std::set<std::string> mine =
-        table_.assign(path_, options_.assignment()(options_.id(), members, table_.partitions()));
+        table_.assign(path_, options_.assignment()(options_.id(), members, table_.partitions()), settled);
     std::erase_if(tasks_, [&](const auto& task) {
         if (mine.contains(task.first)) return false;
         task.second->given = true;
@@ -82,14 +81,35 @@ void partition_work::assign(task_scope& tasks, const group_view& view) {
     }
 }
 
-// The members, once they have been the same for long enough.
-asio::awaitable<group_view> partition_work::settled(const group_observer& observer, group_view view) {
+// While we are not seen ourselves, we have just lost a session, or come: what is for us is known when we are back, or
+// have been there for a while.
+void partition_work::divide_among(task_scope& tasks, const group_view& view, const member_history& history) {
+    const std::vector<std::string> members = history.members_at_due();
+    const bool settled = history.settled_at_due();
+    if (!settled)
+        log_warning(zk_,
+                    path_ + ": members come and go faster than settle(): divided among the " +
+                        std::to_string(members.size()) + " of " + std::to_string(view.members.size()) +
+                        " that have been there for that long",
+                    {{"path", path_}});
+    const bool seen = std::binary_search(members.begin(), members.end(), options_.id());
+    if (view.current && seen) assign(tasks, members, settled);
+}
+
+asio::awaitable<void> partition_work::divide_until_settled(task_scope& tasks, const group_observer& observer,
+                                                           member_history& history, group_view& view) {
     auto next = [&] { return observer.next(); };
-    for (;;) {
-        const auto end = boot_clock::after(options_.settle());
-        std::optional<group_view> other = co_await run_with_deadline(end, next);
-        if (!other) co_return view;
-        view = std::move(*other);
+    history.see(view, boot_clock::now());
+    for (bool settled = false; !settled;) {
+        std::optional<group_view> other = co_await run_with_deadline(history.due(), next);
+        if (other) {
+            view = std::move(*other);
+            history.see(view, boot_clock::now());
+            continue;
+        }
+        settled = history.settled_at_due();
+        divide_among(tasks, view, history);
+        history.tried();
     }
 }
 
@@ -98,11 +118,10 @@ asio::awaitable<void> partition_work::divide(task_scope& tasks) {
     const group_membership me = co_await party.join(options_.id());
     tasks.spawn(me.ended());
     const group_observer observer = party.observe();
+    member_history history(options_.settle(), options_.settle_at_most());
     group_view view = co_await observer.next();
     for (;;) {
-        view = co_await settled(observer, std::move(view));
-        // While we are not seen ourselves, we have just lost a session: what is for us is known when we are back.
-        if (view.current && view.contains(options_.id())) assign(tasks, view);
+        co_await divide_until_settled(tasks, observer, history, view);
         view = co_await observer.next();
         table_.unsettle();
     }

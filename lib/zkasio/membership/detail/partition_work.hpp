@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/asio_version.hpp>
+#include <zkasio/membership/detail/member_history.hpp>
 #include <zkasio/membership/detail/partition_table.hpp>
 #include <zkasio/membership/group_observer.hpp>
 #include <zkasio/one_shot_event.hpp>
@@ -12,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace zkasio::membership_detail {
 
@@ -34,8 +36,10 @@ private:
         bool given = false;
     };
 
-    asio::awaitable<group_view> settled(const group_observer& observer, group_view view);
-    void assign(task_scope& tasks, const group_view& view);
+    asio::awaitable<void> divide_until_settled(task_scope& tasks, const group_observer& observer,
+                                               member_history& history, group_view& view);
+    void divide_among(task_scope& tasks, const group_view& view, const member_history& history);
+    void assign(task_scope& tasks, const std::vector<std::string>& members, bool settled);
     asio::awaitable<void> work_on(std::string name, std::shared_ptr<const order> until);
     asio::awaitable<void> serve(std::string name, leadership& term);
 

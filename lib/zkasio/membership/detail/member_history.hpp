@@ -1,0 +1,50 @@
+#pragma once
+
+#include <zkasio/clock.hpp>
+#include <zkasio/membership/group_view.hpp>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace zkasio::membership_detail {
+
+/// Says when partitions are to be divided, and among which members: once the members have been the same for `settle`.
+/// When they come and go all the time, at the latest `at_most` after the first change, among those that have been there
+/// for `settle`: a process that crashes again and again is none of them. No input, no output, no waiting.
+class member_history {
+public:
+    using duration = boot_clock::duration;
+    using time_point = boot_clock::time_point;
+
+    /// @param settle not negative. @param at_most one below `settle` counts as that.
+    member_history(duration settle, duration at_most) : settle_(settle), at_most_(std::max(settle, at_most)) {}
+
+    /// Another view.
+    void see(const group_view& view, time_point now);
+
+    /// When to divide, unless there is another view before. time_point::max(): never.
+    time_point due() const;
+    /// Whether at due() the members have been the same for long enough.
+    bool settled_at_due() const;
+    /// The ids of the members among whom to divide at due(), sorted.
+    std::vector<std::string> members_at_due() const;
+
+    /// That was done, or could not be done: unless settled, the next time is up to `at_most` later.
+    void tried();
+
+private:
+    time_point settled_at() const;
+
+    struct member {
+        std::string id;
+        time_point since;
+    };
+    const duration settle_, at_most_;
+    std::map<std::string, member> members_;  // by the node: a member that has gone and come again has another one
+    time_point changed_{}, first_{};         // the last change; the first since the last division
+    bool divided_ = true;                    // nothing has changed since
+};
+
+}  // namespace zkasio::membership_detail

@@ -1,0 +1,74 @@
+#include "support/catch.hpp"
+
+#include <zkasio/membership/detail/member_history.hpp>
+
+#include <string>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::membership_detail;
+using namespace std::chrono_literals;
+
+namespace {
+
+using ids = std::vector<std::string>;
+
+boot_clock::time_point at(std::chrono::seconds t) { return boot_clock::time_point(1000h + t); }
+
+// Of nodes "<node>": the first letter is the id.
+group_view view_of(const ids& nodes) {
+    group_view view;
+    for (const std::string& node : nodes) view.members.push_back({node.substr(0, 1), {}, "/party/" + node});
+    return view;
+}
+
+}  // namespace
+
+TEST_CASE("member history: members that have been the same for long enough", "[partitioner]") {
+    member_history h(10s, 100s);
+    h.see(view_of({"a1"}), at(0s));
+    CHECK(h.due() == at(10s));
+    h.see(view_of({"a1", "b1"}), at(6s));
+    CHECK(h.due() == at(16s));
+    CHECK(h.settled_at_due());
+    CHECK(h.members_at_due() == ids{"a", "b"});
+    h.tried();
+    h.see(view_of({"b1"}), at(500s));  // the first change since: the limit begins with it
+    CHECK(h.due() == at(510s));
+    CHECK(h.members_at_due() == ids{"b"});
+}
+
+TEST_CASE("member history: members that come and go are divided at the limit by those that have stayed",
+          "[partitioner]") {
+    member_history h(10s, 25s);
+    h.see(view_of({"a1", "b1"}), at(0s));
+    h.see(view_of({"a1", "b1", "c1"}), at(9s));
+    h.see(view_of({"a1", "b1", "c2"}), at(18s));  // has gone and come again
+    CHECK(h.due() == at(25s));
+    CHECK_FALSE(h.settled_at_due());
+    CHECK(h.members_at_due() == ids{"a", "b"});
+    h.tried();
+    CHECK(h.due() == at(28s));  // if nothing else happens
+    CHECK(h.settled_at_due());
+    CHECK(h.members_at_due() == ids{"a", "b", "c"});
+    h.see(view_of({"a1", "c2"}), at(27s));
+    h.see(view_of({"a1", "c2", "d1"}), at(36s));
+    h.see(view_of({"a1", "c2"}), at(45s));
+    CHECK(h.due() == at(50s));
+    CHECK_FALSE(h.settled_at_due());
+    CHECK(h.members_at_due() == ids{"a", "c"});
+}
+
+TEST_CASE("member history: times that are never or at once", "[partitioner]") {
+    constexpr auto never = boot_clock::duration::max();
+    member_history for_ever(never, never);
+    for_ever.see(view_of({"a1"}), at(0s));
+    CHECK(for_ever.due() == boot_clock::time_point::max());
+    member_history at_once(0s, 0s), shorter(10s, 1s);
+    at_once.see(view_of({"a1"}), at(0s));
+    CHECK(at_once.due() == at(0s));
+    CHECK(at_once.settled_at_due());
+    shorter.see(view_of({"a1"}), at(0s));
+    CHECK(shorter.due() == at(10s));
+    CHECK(shorter.settled_at_due());
+}
