@@ -88,7 +88,7 @@ TEST_CASE("tree_cache: 200 cuts during 100000 random changes and all readers kno
     fault_proxy proxy(first_server());
     auto body = [&](const test_client& writer) -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
-        const test_client reader(executor, options(proxy.address()).session_timeout(10s));
+        const test_client reader(executor, options(proxy.address()).session_timeout(paced(10s)));
         const std::string dir = co_await fresh_directory(writer, "cache-cuts");
         const tree_cache cache(reader, dir);
         co_await cache.ready();
@@ -127,5 +127,5 @@ TEST_CASE("tree_cache: 200 cuts during 100000 random changes and all readers kno
         CHECK(reader.inside().pending_operations() == 0);
         co_await writer.remove_recursive(dir);
     };
-    with_client_for(200s, options().session_timeout(20s), body);
+    with_client_for(200s, options().session_timeout(paced(20s)), body);
 }

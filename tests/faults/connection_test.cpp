@@ -245,7 +245,7 @@ TEST_CASE("a black-holed first address costs a fraction of the session timeout")
     with_client(options(first_server()), body);  // of TLS, a server's first handshake takes long
     for (int i = 0; i < 4; ++i) {  // the list is shuffled
         // Two thirds of 9 s would be 6 s.
-        with_client(options(servers).session_timeout(9s).connection_timeout(5500ms), body);
+        with_client(options(servers).session_timeout(paced(9s)).connection_timeout(paced(5500ms)), body);
     }
 }
 

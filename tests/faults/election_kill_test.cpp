@@ -106,7 +106,7 @@ asio::awaitable<void> obey(client zk, int commands, noted& all, int process) {
     if (::read(commands, &begin, 1) != 1) ::_exit(0);
     try {
         asio::io_context io;
-        const client zk(io.get_executor(), options(servers).session_timeout(4s).retry(retry_policy::forever()));
+        const client zk(io.get_executor(), options(servers).session_timeout(paced(4s)).retry(retry_policy::forever()));
         asio::co_spawn(io, obey(zk, commands, all, process), [](std::exception_ptr e) {
             if (e) ::_exit(1);
         });
@@ -231,5 +231,5 @@ TEST_CASE(
         }
         co_await until_queued(zk, election_path, 0);
     };
-    with_client_for(400s, options(server.connect_string()).session_timeout(10s), body);
+    with_client_for(400s, options(server.connect_string()).session_timeout(paced(10s)), body);
 }

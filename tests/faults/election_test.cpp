@@ -65,7 +65,8 @@ TEST_CASE("lead: may begin before there is a server and goes on after that was r
         observing.cancel();
         co_await observing.code();
     };
-    with_client_for(120s, options(server.connect_string()).session_timeout(2s).connection_timeout(500ms), body);
+    const client_options o = options(server.connect_string()).session_timeout(paced(2s));
+    with_client_for(120s, client_options(o).connection_timeout(paced(500ms)), body);
 }
 
 TEST_CASE("lead: cancelled twice while the server is down it ends and its node goes when the server is back",
@@ -90,7 +91,7 @@ TEST_CASE("lead: cancelled twice while the server is down it ends and its node g
         const auto left = co_await election.candidates();
         CHECK(left.empty());
     };
-    with_client(options(server.connect_string()).session_timeout(30s), body);
+    with_client(options(server.connect_string()).session_timeout(paced(30s)), body);
 }
 
 // What a server says last is the beginning of a silence.
@@ -102,7 +103,7 @@ TEST_CASE("observer: cut off from the servers it says so within a session timeou
         const std::string dir = co_await fresh_directory(zk, "observer-cut-off");
         const auto executor = co_await asio::this_coro::executor;
         leadership first = co_await leader_election(zk, dir).campaign();
-        const test_client watching(executor, options(proxy.address()).session_timeout(9s));
+        const test_client watching(executor, options(proxy.address()).session_timeout(paced(9s)));
         const auto views = std::make_shared<std::vector<leader_view>>();
         running observing(executor, keep_views(leader_election(watching, dir), views));
         co_await until_last_is(views, leader_state::leader);
@@ -113,7 +114,7 @@ TEST_CASE("observer: cut off from the servers it says so within a session timeou
         if (!silent) proxy.cut_all();
         co_await until_last_is(views, leader_state::unknown);
         const auto took = boot_clock::now() - began;
-        CHECK(took < granted + 1s);
+        CHECK(took < granted + paced(1s));
         CHECK(took > granted / 3 - 100ms);
         co_await first.resign();
         const leadership second = co_await leader_election(zk, dir).campaign();

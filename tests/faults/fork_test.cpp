@@ -46,7 +46,7 @@ asio::awaitable<void> until_ended(pid_t pid) {
 // What the parent has when it forks. On the heap: the child destroys it when it likes.
 struct parent {
     asio::io_context io;
-    std::optional<client> zk{std::in_place, io.get_executor(), options().session_timeout(4s)};
+    std::optional<client> zk{std::in_place, io.get_executor(), options().session_timeout(paced(4s))};
     std::optional<lock_guard> guard;
     std::optional<session> on;
     std::optional<session_loop> loop;

@@ -44,11 +44,11 @@ bool is_connected_to(const test_server& servers, int server, const std::string& 
 }  // namespace
 
 TEST_CASE("killed and started again, while one holds a lock and another waits: both have it in the end") {
-    test_server server(1, testing::server_options().line(long_sessions));
+    test_server server;
     auto body = [&](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "restart");
         const auto executor = co_await asio::this_coro::executor;
-        const test_client other(executor, options(server.connect_string()).session_timeout(40s));
+        const test_client other(executor, options(server.connect_string()).session_timeout(paced(40s)));
         const mutex lock(zk, dir), theirs(other, dir);
         lock_guard holder = co_await lock.acquire();
         taker second(executor, theirs.acquire());
@@ -75,7 +75,7 @@ TEST_CASE("killed and started again, while one holds a lock and another waits: b
         co_await until_queued(zk, dir, 0);
         co_await other.close();
     };
-    with_client(options(server.connect_string()).session_timeout(40s), body);
+    with_client(options(server.connect_string()).session_timeout(paced(40s)), body);
 }
 
 TEST_CASE("a server that is paused: the lease ends before its session does, and held() knows") {
@@ -93,7 +93,7 @@ TEST_CASE("a server that is paused: the lease ends before its session does, and 
         CHECK(boot_clock::now() - stopped_at < s.timeout() + 200ms);
         server.resume();
     };
-    with_client(options(server.connect_string()).session_timeout(3s), body);
+    with_client(options(server.connect_string()).session_timeout(paced(3s)), body);
 }
 
 TEST_CASE("without any server for long enough, the session is presumed lost and nothing waits for ever") {
@@ -111,7 +111,7 @@ TEST_CASE("without any server for long enough, the session is presumed lost and 
         const close_result how = co_await zk.close();
         CHECK(how == close_result::session_left_to_expire);  // the servers will keep it for a while when they are back
     };
-    with_client(options(server.connect_string()).session_timeout(2s), body);
+    with_client(options(server.connect_string()).session_timeout(paced(2s)), body);
 }
 
 TEST_CASE("closing a client whose server hangs takes no longer than it may, and blocks nobody") {
@@ -134,7 +134,7 @@ TEST_CASE("closing a client whose server hangs takes no longer than it may, and 
         const auto began = boot_clock::now();
         const close_result how = co_await zk.close();
         CHECK(how == close_result::session_left_to_expire);
-        CHECK(boot_clock::now() - began < 5s);
+        CHECK(boot_clock::now() - began < paced(5s));
         CHECK(ticks > 40);  // of 400: the loop ran all the time
         const std::error_code c = co_await reading.code();
         CHECK(c == errc::client_closed);
@@ -155,7 +155,7 @@ TEST_CASE("suspension_policy::lose gives a lock up with the connection") {
         CHECK(why == loss_reason::suspended);
         server.start();
     };
-    with_client(options(server.connect_string()).suspension(suspension_policy::lose).session_timeout(20s), body);
+    with_client(options(server.connect_string()).suspension(suspension_policy::lose).session_timeout(paced(20s)), body);
 }
 
 TEST_CASE("an ensemble of three: locks survive the death of the server that one is connected to") {
@@ -189,7 +189,7 @@ TEST_CASE("an ensemble of three: locks survive the death of the server that one 
         const node_data config = co_await zk.get_config();
         CHECK(config.data.find("server.3=127.0.0.3") != std::string::npos);
     };
-    const client_options o = options(servers.connect_string()).session_timeout(15s);
+    const client_options o = options(servers.connect_string()).session_timeout(paced(15s));
     with_client_for(120s, client_options(o).log(connections_into(last)), body);
 }
 
@@ -197,8 +197,10 @@ TEST_CASE(
     "an ensemble of three whose servers die in turn: never more permits of a semaphore than there are, and nobody "
     "waits for ever") {
     test_server servers(3);
-    const auto patient =
-        options(servers.connect_string()).session_timeout(20s).connection_timeout(60s).retry(retry_policy::forever());
+    const auto patient = options(servers.connect_string())
+                             .session_timeout(paced(20s))
+                             .connection_timeout(paced(60s))
+                             .retry(retry_policy::forever());
     auto body = [&](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "semaphore-ensemble");
         const auto executor = co_await asio::this_coro::executor;
@@ -265,5 +267,5 @@ TEST_CASE("the server list can be changed while connected - the session moves") 
         const std::string chroot = co_await message_of(zk.set_servers("a/b"));
         CHECK(chroot.find("the chroot of a client cannot be changed") != std::string::npos);
     };
-    with_client_for(120s, client_options(options(first).session_timeout(15s)).log(connections_into(last)), body);
+    with_client_for(120s, client_options(options(first).session_timeout(paced(15s))).log(connections_into(last)), body);
 }

@@ -16,7 +16,7 @@ using namespace zkasio::test;
 namespace {
 
 const std::string lock_path = "/test-stopped/lock", record = "/test-stopped/record";
-constexpr auto timeout = 4s;
+const std::chrono::milliseconds timeout = paced(4s);
 
 // What the process that is stopped reports with its end: 0, or what it has done wrong.
 enum verdict { right = 0, broken = 1, still_held = 2, committed = 4, wrong_reason = 8 };

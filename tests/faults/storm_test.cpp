@@ -74,8 +74,9 @@ TEST_CASE(
     test_server server;
     fault_proxy proxy(server.endpoint());
     test_loop loop(240s);
-    const test_client zk(loop.executor(), options(proxy.address()).session_timeout(20s).retry(retry_policy::forever()));
-    const test_client observer(loop.executor(), options(server.connect_string()).session_timeout(20s));
+    const client_options patient = options(proxy.address()).session_timeout(paced(20s)).retry(retry_policy::forever());
+    const test_client zk(loop.executor(), patient);
+    const test_client observer(loop.executor(), options(server.connect_string()).session_timeout(paced(20s)));
     constexpr std::size_t waiters = 300;
     long granted = 0;
     std::size_t waiting = 0;

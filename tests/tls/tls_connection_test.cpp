@@ -68,7 +68,7 @@ TEST_CASE("cuts under load, through TLS: every create that is sure to have happe
         CHECK(there.names.size() == made);
         CHECK(zk.stats().connections > 20);
     };
-    with_client_for(200s, site.through().session_timeout(20s).retry(retry_policy::forever()), body);
+    with_client_for(200s, site.through().session_timeout(paced(20s)).retry(retry_policy::forever()), body);
 }
 
 TEST_CASE("through TLS, what has come while the loop stood still for too long counts") {
@@ -85,13 +85,14 @@ TEST_CASE("through TLS, what has come while the loop stood still for too long co
         CHECK_FALSE(code);
         CHECK(zk.stats().connections == 1);
     };
-    with_client(site.through().session_timeout(4s), body);
+    with_client(site.through().session_timeout(paced(4s)), body);
 }
 
 TEST_CASE("events that come together, to a client that asks for nothing, are all told, through TLS") {
     const proxied_site site;
     test_loop loop;
-    const test_client zk(loop.executor(), site.through().session_timeout(10s)), other(loop.executor(), options());
+    const test_client zk(loop.executor(), site.through().session_timeout(paced(10s)));
+    const test_client other(loop.executor(), options());
     auto body = [&]() -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(other, "tls-events");
         constexpr int nodes = 40;
