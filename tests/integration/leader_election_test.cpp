@@ -82,7 +82,8 @@ TEST_CASE("election: when the leader's session expires the next candidate leads 
 
         co_await expire_session(victim);
         const loss_reason why = co_await old.leader().lost();
-        CHECK(why == loss_reason::session_expired);
+        // Servers remove its node before they end its connection.
+        CHECK((why == loss_reason::session_expired || why == loss_reason::node_deleted));
         co_await next.until_elected();
         CHECK_FALSE(old.leads());
         CHECK(next.leader().token() > old.leader().token());

@@ -122,10 +122,11 @@ TEST_CASE("semaphore: a shared count that is raised lets those in who wait") {
         const semaphore s(zk, dir + "/s", permits::counted_by(dir + "/max"));
         lock_guard first = co_await s.acquire();
         taker two(executor, s.acquire(2));
-        co_await until_queued(zk, leases(s), 3);
+        auto watched = [&]() -> asio::awaitable<bool> { co_return watched_below(dir + "/max").size() == 1; };
+        co_await eventually(watched);
         co_await zk.set(dir + "/max", count(2));  // still too few; the next change must be noticed as well
-        auto watched_again = [&]() -> asio::awaitable<bool> { co_return watched_below(dir + "/max").size() == 1; };
-        co_await eventually(watched_again);
+        co_await until_queued(zk, leases(s), 3);
+        co_await eventually(watched);
         CHECK_FALSE(two.has_it());
         co_await zk.set(dir + "/max", count(3));
         co_await two.got();
@@ -158,7 +159,8 @@ TEST_CASE("semaphore: a shared count that is lowered takes nothing away, but giv
 
         // Below what was asked for, and up again.
         taker fourth(executor, s.acquire(2));
-        co_await until_queued(zk, leases(s), 3);
+        auto watched = [&]() -> asio::awaitable<bool> { co_return watched_below(dir + "/max").size() == 1; };
+        co_await eventually(watched);
         co_await zk.set(dir + "/max", count(0));
         co_await zk.set(dir + "/max", count(3));
         co_await fourth.got();

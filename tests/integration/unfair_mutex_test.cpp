@@ -359,7 +359,7 @@ TEST_CASE("unfair_mutex: only one coroutine of a client watches and tries") {
             CHECK(std::count_if(waiting.begin(), waiting.end(), [](const taker& t) { return t.has_it(); }) == 1);
             waiting[i].release();
         }
-        CHECK(requests_of(s) - before < 30 * 3 + 20);
+        CHECK(requests_of(s) - before < 30 * 4 + 20);
         co_await crowd.close();
     };
     with_client(body);

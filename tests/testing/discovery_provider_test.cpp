@@ -21,7 +21,7 @@ namespace {
 
 using ids = std::set<std::string>;
 
-client_options ten_seconds() { return client_options("zk1").session_timeout(10s); }
+client_options sessions_for_providers() { return client_options("zk1").session_timeout(10s); }
 
 void announce(fake_ensemble& ensemble, const std::string& id) {
     service_instance is("orders");
@@ -53,7 +53,7 @@ TEST_CASE("provider: between sessions it picks from what was known, tells once, 
     fake_ensemble ensemble;
     announce(ensemble, "a");
     announce(ensemble, "b");
-    const client zk = ensemble.client(ten_seconds());
+    const client zk = ensemble.client(sessions_for_providers());
     const provider orders(zk, "/base", "orders");
     ensemble.run(orders.ready());
     service_view view = orders.view();
@@ -80,7 +80,7 @@ TEST_CASE("provider: between sessions it picks from what was known, tells once, 
 TEST_CASE("provider: closing it ends what waits, and it shows and picks nothing that is current") {
     fake_ensemble ensemble;
     announce(ensemble, "a");
-    const client zk = ensemble.client(ten_seconds());
+    const client zk = ensemble.client(sessions_for_providers());
     const provider orders(zk, "/base", "orders");
     ensemble.run(orders.ready());
     const service_view view = orders.view();
@@ -113,7 +113,7 @@ TEST_CASE("provider: closing it ends what waits, and it shows and picks nothing 
 TEST_CASE("provider: closing it between two sessions ends it, too") {
     fake_ensemble ensemble;
     announce(ensemble, "a");
-    const client zk = ensemble.client(ten_seconds());
+    const client zk = ensemble.client(sessions_for_providers());
     std::optional<provider> orders(std::in_place, zk, "/base", "orders");
     ensemble.run(orders->ready());
     ensemble.hold_down(zk);
@@ -131,7 +131,7 @@ TEST_CASE("provider: closing it between two sessions ends it, too") {
 TEST_CASE("provider: closing its client between two sessions ends what waits") {
     fake_ensemble ensemble;
     announce(ensemble, "a");
-    const client zk = ensemble.client(ten_seconds());
+    const client zk = ensemble.client(sessions_for_providers());
     const provider orders(zk, "/base", "orders");
     ensemble.run(orders.ready());
     ensemble.hold_down(zk);

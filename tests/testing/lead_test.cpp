@@ -28,7 +28,7 @@ using zkasio::testing::fake_ensemble;
 
 namespace {
 
-client_options ten_seconds() { return client_options("zk1:2181").session_timeout(10s); }
+client_options sessions_of_ten_seconds() { return client_options("zk1:2181").session_timeout(10s); }
 
 asio::awaitable<void> sleep_for(std::chrono::nanoseconds d) {
     asio::steady_timer timer(co_await asio::this_coro::executor, d);
@@ -58,7 +58,7 @@ TEST_CASE("lead: a connection that is lost under a commit of the body ends the t
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
         CAPTURE(seed);
         fake_ensemble ensemble(seed);
-        const client zk = ensemble.client(ten_seconds());
+        const client zk = ensemble.client(sessions_of_ten_seconds());
         ensemble.create("/job");
         const leader_election election(zk, "/election");
         std::vector<fencing_token> terms;
@@ -87,7 +87,7 @@ TEST_CASE("lead: a connection that is lost under a commit of the body ends the t
 
 TEST_CASE("lead: a lost connection ends it where that is asked for", "[testing]") {
     fake_ensemble ensemble;
-    const client zk = ensemble.client(ten_seconds());
+    const client zk = ensemble.client(sessions_of_ten_seconds());
     ensemble.create("/job");
     std::vector<fencing_token> terms;
     const leader_election election(zk, "/election");
@@ -102,7 +102,7 @@ TEST_CASE("lead: a lost connection ends it where that is asked for", "[testing]"
 
 TEST_CASE("lead: terms that end one after another with a lost connection have pauses that grow", "[testing]") {
     fake_ensemble ensemble;
-    const client zk = ensemble.client(ten_seconds());
+    const client zk = ensemble.client(sessions_of_ten_seconds());
     std::vector<double> began;
     auto body = [&](leadership&) -> asio::awaitable<void> {
         began.push_back(static_cast<double>(ensemble.now().count()) / 1e9);
@@ -124,7 +124,7 @@ TEST_CASE("lead: terms that end one after another with a lost connection have pa
 
 TEST_CASE("lead: a body that has returned does not run again when the tenure ends with the leadership", "[testing]") {
     fake_ensemble ensemble;
-    const client zk = ensemble.client(ten_seconds());
+    const client zk = ensemble.client(sessions_of_ten_seconds());
     int runs = 0;
     auto body = [&](leadership&) -> asio::awaitable<int> { co_return ++runs; };
     const leader_election election(zk, "/election");
@@ -148,7 +148,7 @@ TEST_CASE("lead: a body that has returned does not run again when the tenure end
 // hear of that after a write.
 TEST_CASE("election: neither what a leader proclaims nor a request to resign is written into its node", "[testing]") {
     fake_ensemble ensemble;
-    const client zk = ensemble.client(ten_seconds()), other = ensemble.client(ten_seconds());
+    const client zk = ensemble.client(sessions_of_ten_seconds()), other = ensemble.client(sessions_of_ten_seconds());
     ensemble.run([&]() -> asio::awaitable<void> {
         const leader_election election(zk, "/election");
         const leadership leader = co_await election.campaign();
@@ -176,7 +176,7 @@ TEST_CASE("election: neither what a leader proclaims nor a request to resign is 
 
 TEST_CASE("election: a request to resign concerns the candidate that it names and no later one", "[testing]") {
     fake_ensemble ensemble;
-    const client zk = ensemble.client(ten_seconds()), other = ensemble.client(ten_seconds());
+    const client zk = ensemble.client(sessions_of_ten_seconds()), other = ensemble.client(sessions_of_ten_seconds());
     ensemble.run([&]() -> asio::awaitable<void> {
         const leader_election election(zk, "/election"), behind(other, "/election");
         leadership first = co_await election.campaign();
@@ -208,7 +208,7 @@ TEST_CASE("election: a request to resign concerns the candidate that it names an
 
 TEST_CASE("election: what is written by zkasio 0.2 into the leader's node is heard", "[testing]") {
     fake_ensemble ensemble;
-    const client zk = ensemble.client(ten_seconds());
+    const client zk = ensemble.client(sessions_of_ten_seconds());
     ensemble.run([&]() -> asio::awaitable<void> {
         const leader_election election(zk, "/election");
         const leadership leader = co_await election.campaign();
@@ -230,7 +230,7 @@ TEST_CASE("election: a leader that has not waited hears at once that its node wa
     for (const auto after : {0ms, 5ms, 900ms, 3000ms, 7000ms}) {
         CAPTURE(after.count());
         fake_ensemble ensemble;
-        const client zk = ensemble.client(ten_seconds());
+        const client zk = ensemble.client(sessions_of_ten_seconds());
         const leader_election election(zk, "/election");
         ensemble.run([&]() -> asio::awaitable<void> {
             const leadership leader = co_await election.campaign();
@@ -258,7 +258,7 @@ TEST_CASE("election: a leader that has not waited hears at once that its node wa
 
 TEST_CASE("partitioner: a connection that is lost under a commit ends no other partition", "[testing]") {
     fake_ensemble ensemble;
-    const client zk = ensemble.client(ten_seconds());
+    const client zk = ensemble.client(sessions_of_ten_seconds());
     ensemble.create("/job");
     std::map<std::string, int> begun;
     auto body = [&](held_partition& mine) -> asio::awaitable<void> {

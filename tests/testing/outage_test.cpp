@@ -256,9 +256,9 @@ struct outcome {
     bool same_session = false;
 };
 
-class scene {
+class outage_scene {
 public:
-    explicit scene(std::uint64_t seed) : ensemble_(seed) {}
+    explicit outage_scene(std::uint64_t seed) : ensemble_(seed) {}
 
     outcome play(const wait& w, outages when, int throttled = 0) {
         ensemble_.run([&] { return played(w, when, throttled); }, 10h);
@@ -353,11 +353,11 @@ enum class nodes { stay, may_be_deleted };
 
 void check_survives(const wait& w, nodes meanwhile) {
     INFO(w.name);
-    const outcome calm = scene(1).play(w, {});
+    const outcome calm = outage_scene(1).play(w, {});
     REQUIRE(calm.said == "had");
     std::size_t failures = 0;
     const auto check = [&](outages when, std::uint64_t seed) {
-        const outcome is = scene(seed).play(w, when);
+        const outcome is = outage_scene(seed).play(w, when);
         if (is.said == "had" && is.same_session) return;
         INFO("outages after " << when.first << " and " << when.second << " steps, seed " << seed
                               << (when.delete_nodes ? ", nodes are deleted" : ""));
@@ -390,7 +390,7 @@ TEST_CASE("a server that has too much to do for a while does not end a wait", "[
         for (const wait& w : all)
             for (std::uint64_t seed = 1; seed <= 5; ++seed) {
                 INFO(w.name << ", seed " << seed);
-                const outcome is = scene(seed).play(w, {}, 50);
+                const outcome is = outage_scene(seed).play(w, {}, 50);
                 CHECK(is.said == "had");
             }
 }

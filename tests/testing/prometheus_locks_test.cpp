@@ -25,7 +25,7 @@ using testing::fake_ensemble;
 
 namespace {
 
-client_options ten_seconds() { return client_options("zk1").session_timeout(10s); }
+client_options scraped_client() { return client_options("zk1").session_timeout(10s); }
 
 // The numbers of one scrape, "a granted" for a metric of client a with that label; of a histogram: how many.
 class scrape {
@@ -87,7 +87,7 @@ public:
 TEST_CASE("prometheus_collector: scrapes at every step of lock traffic agree with themselves and with what was done") {
     fake_ensemble ensemble;
     prometheus_collector metrics;
-    const client a = ensemble.client(ten_seconds()), b = ensemble.client(ten_seconds());
+    const client a = ensemble.client(scraped_client()), b = ensemble.client(scraped_client());
     metrics.add("a", a);
     metrics.add("b", b);
     int scrapes = 0, wrong = 0, both = 0;
@@ -142,7 +142,7 @@ TEST_CASE("prometheus_collector: scrapes at every step of lock traffic agree wit
 TEST_CASE("prometheus_collector: a lock that is lost is counted under its reason, and held no more") {
     fake_ensemble ensemble;
     prometheus_collector metrics;
-    const client zk = ensemble.client(ten_seconds());
+    const client zk = ensemble.client(scraped_client());
     metrics.add("a", zk);
     auto body = [&]() -> asio::awaitable<void> {
         {
@@ -164,7 +164,7 @@ TEST_CASE("prometheus_collector: a lock that is lost is counted under its reason
 TEST_CASE("span_observer: spans of lock traffic follow each other as the locks do") {
     fake_ensemble ensemble;
     const auto seen = std::make_shared<lock_spans>();
-    const client zk = ensemble.client(ten_seconds().observer(seen));
+    const client zk = ensemble.client(scraped_client().observer(seen));
     int granted = 0, refused = 0;
     std::vector<running> takers;
     for (int i = 0; i < 4; ++i)

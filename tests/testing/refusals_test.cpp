@@ -206,22 +206,22 @@ std::vector<subject> subjects() {
     }));
     all.push_back(
         owned<persistent_node>("a persistent_node", [](const client& zk) { return persistent_node(zk, "/a/mine"); }));
-    all.push_back(locked("a mutex", [](const client& zk) { return mutex(zk, "/a"); }));
-    all.push_back(locked("a shared_mutex", [](const client& zk) { return shared_mutex(zk, "/a"); }));
+    all.push_back(locked("a mutex", [](const client& zk) { return mutex(zk, "/locks"); }));
+    all.push_back(locked("a shared_mutex", [](const client& zk) { return shared_mutex(zk, "/locks"); }));
     all.push_back(locked("an unfair_mutex", [](const client& zk) { return unfair_mutex(zk, "/a/lock"); }));
     all.push_back(
-        locked("a semaphore", [](const client& zk) { return semaphore(zk, "/a", permits::fixed(1)).request(); }));
+        locked("a semaphore", [](const client& zk) { return semaphore(zk, "/locks", permits::fixed(1)).request(); }));
     all.push_back(locked("a multi_mutex",
-                         [](const client& zk) { return multi_mutex(zk).add(mutex(zk, "/a")).add(mutex(zk, "/b")); }));
+                         [](const client& zk) { return multi_mutex(zk).add(mutex(zk, "/locks")).add(mutex(zk, "/more")); }));
     all.push_back({"an election, and those who look at it", nothing,
                    [](refusing_servers& s) {
                        s.begin([&s]() -> asio::awaitable<void> {
-                           const leader_election election(s.zk, "/a");
+                           const leader_election election(s.zk, "/election");
                            auto body = [](leadership&) -> asio::awaitable<void> { co_return; };
                            co_await election.lead(body);
                        });
                        s.begin([&s]() -> asio::awaitable<void> {
-                           const leader_observer observer(s.zk, "/a");
+                           const leader_observer observer(s.zk, "/election");
                            for (;;) co_await observer.next();
                        });
                    },
@@ -229,7 +229,7 @@ std::vector<subject> subjects() {
     all.push_back({"a partitioner", nothing,
                    [](refusing_servers& s) {
                        s.begin([&s]() -> asio::awaitable<void> {
-                           const partitioner work(s.zk, "/a", {"p0", "p1"});
+                           const partitioner work(s.zk, "/work", {"p0", "p1"});
                            co_await work.run(&idle_partition);
                        });
                    },
@@ -237,7 +237,7 @@ std::vector<subject> subjects() {
     all.push_back({"a partitioner that has begun",
                    [](refusing_servers& s) {
                        s.begin([&s]() -> asio::awaitable<void> {
-                           const partitioner work(s.zk, "/a", {"p0", "p1"});
+                           const partitioner work(s.zk, "/work", {"p0", "p1"});
                            co_await work.run(&idle_partition);
                        });
                    },
@@ -248,8 +248,9 @@ std::vector<subject> subjects() {
 }  // namespace
 
 TEST_CASE("refusals: whatever a client is busy with, nothing is repeated without a pause", "[testing][refusals]") {
-    const zk_errc why = GENERATE(zk_errc::throttled, zk_errc::unimplemented, zk_errc::no_auth,
-                                 zk_errc::operation_timeout, zk_errc::connection_loss, zk_errc::system_error);
+    // No server answers with connection_loss or operation_timeout: by these the C library tells of a lost connection.
+    const zk_errc why =
+        GENERATE(zk_errc::throttled, zk_errc::unimplemented, zk_errc::no_auth, zk_errc::system_error);
     CAPTURE(std::error_code(why).message());
     const std::size_t number = subjects().size();
     for (std::size_t i = 0; i < number; ++i) {

@@ -138,7 +138,7 @@ TEST_CASE("core: watches on held nodes leave the users' watches all the room the
     rig r;
     auto body = [&](client zk) -> asio::awaitable<void> {
         const session s = co_await zk.current_session();
-        const std::string long_name(100'000, 'x');
+        const std::string long_name(90'000, 'x');
         std::vector<session_hold> holds;
         for (int i = 0; i < 12; ++i) {
             holds.push_back(s.hold("/" + std::to_string(i) + long_name));

@@ -52,8 +52,9 @@ void request_table::send_watch_removal(const std::string& path, watch_kind kind)
     c.pinned = owner_.current_session();
     submit(std::move(c), [this, path, kind](reply&& r) {
         if (r.code == condition::session_ended) return;
-        if (r.code && r.code != zk_errc::no_watcher && !r.sent) return watches_.left_standing(path, kind);
-        if (watches_.removed(path, kind, !r.sent)) send_watch_removal(path, kind);
+        const bool refused = r.code && r.code != zk_errc::no_watcher && !r.sent;
+        if (refused && !owner_.is_closing()) return watches_.left_standing(path, kind);
+        if (watches_.removed(path, kind, refused || !r.sent)) send_watch_removal(path, kind);
     });
 }
 
@@ -133,6 +134,7 @@ void request_table::forget_queued_removals() {
         auto node = entries_.extract(id);
         const remove_watch_request r = std::get<remove_watch_request>(std::move(*node.mapped().what));
         drop(std::move(node));
+        queue_.drop_again(id);
         if (!confirm_watch_removal(r.path, r.kind)) continue;
         if (link_.is_open()) link_.backend().forget_watch(r.path, r.kind);
         watches_.removed(r.path, r.kind, true);

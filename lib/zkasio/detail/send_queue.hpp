@@ -52,6 +52,8 @@ public:
     void for_each_again(F f) const {
         for (const op_id id : again_) f(id);
     }
+    /// Drops one of lane::again.
+    void drop_again(op_id id) noexcept { again_.erase(id); }
     /// Drops those of lane::normal for which `ended(id)`.
     template <class Ended>
     void sweep(Ended ended) {

@@ -18,4 +18,6 @@ random_engines exchange_random_engines(random_engines by) {
     return {std::exchange(random_engine(), by.names), std::exchange(jitter_engine(), by.jitter)};
 }
 
+std::size_t size_on_the_wire(const request& r) noexcept { return encoded_size(r); }
+
 }  // namespace zkasio::detail

@@ -3,10 +3,12 @@
 #include <zkasio/client.hpp>
 #include <zkasio/client_options.hpp>
 #include <zkasio/detail/link.hpp>
+#include <zkasio/detail/request.hpp>
 #include <zkasio/export.hpp>
 
 #include <asio/any_io_executor.hpp>
 
+#include <cstddef>
 #include <random>
 
 /// What zkasio::testing needs from the inside of the library: a shared one exports these, and nothing else of detail/
@@ -21,5 +23,8 @@ struct random_engines {
 };
 /// This thread draws from these from now on, see random_engine.hpp. Returns those of before.
 ZKASIO_EXPORT random_engines exchange_random_engines(random_engines by);
+
+/// The bytes of a request on the wire, of which servers take so many and no more.
+ZKASIO_EXPORT std::size_t size_on_the_wire(const request& r) noexcept;
 
 }  // namespace zkasio::detail

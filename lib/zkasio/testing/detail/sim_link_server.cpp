@@ -1,5 +1,6 @@
 #include <zkasio/testing/detail/sim_link.hpp>
 
+#include <zkasio/detail/testing_seam.hpp>
 #include <zkasio/path.hpp>
 
 #include <algorithm>
@@ -143,7 +144,7 @@ void sim_link::deliver() {
 void sim_link::apply() {
     packet p = std::move(requests_.front());
     requests_.pop_front();
-    if (const auto* a = std::get_if<asked>(&p); a && encoded_size(a->what) > ensemble_.max_request)
+    if (const auto* a = std::get_if<asked>(&p); a && size_on_the_wire(a->what) > ensemble_.max_request)
         return drop(0, outgoing_.size());
     serve(std::move(p));
 }
