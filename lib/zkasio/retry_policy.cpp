@@ -24,6 +24,9 @@ retry_policy::retry_policy(duration base, duration cap, int attempts, duration l
         throw error(errc::invalid_argument, "retry_policy", {}, "pauses, limits and numbers are not negative");
 }
 
+retry_policy::retry_policy(duration every) noexcept
+    : base_(every), cap_(every), attempts_(no_limit), limit_(for_ever), jitter_(false) {}
+
 retry_policy retry_policy::exponential(duration base, duration cap, int attempts) {
     return {base, cap, attempts, for_ever, true};
 }
@@ -44,7 +47,7 @@ retry_policy::duration retry_policy::pause(int attempt, double random) const {
     const double doubled = static_cast<double>(base_.count()) * static_cast<double>(1ull << std::min(attempt, 40));
     const double capped = std::min(doubled, static_cast<double>(cap_.count()));
     const double factor = jitter_ ? 0.5 + random : 1.0;
-    return std::clamp(duration(static_cast<duration::rep>(capped * factor)), shortest, longest);
+    return std::clamp(duration(static_cast<duration::rep>(capped * factor)), std::min(shortest, base_), longest);
 }
 
 }  // namespace zkasio

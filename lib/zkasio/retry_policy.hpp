@@ -6,6 +6,9 @@
 #include <optional>
 
 namespace zkasio {
+namespace detail {
+struct access;
+}
 
 /// When to try again after a lost connection. Operations that only read are retried by the client's policy;
 /// writes never are, because their outcome is unknown.
@@ -35,6 +38,9 @@ public:
     duration pause(int attempt, double random) const;
 
 private:
+    friend struct detail::access;
+    /// Of a simulation, in which no time passes: as long a pause as it says, also none.
+    explicit retry_policy(duration every) noexcept;
     retry_policy(duration base, duration cap, int attempts, duration limit, bool jitter);
 
     duration base_, cap_;
