@@ -13,9 +13,17 @@ struct inside_cache : cache {
     static tree_view view_of(const cache& c) { return (c.*(&inside_cache::view))(); }
 };
 
-asio::awaitable<void> take_update(const cache_changes* from, std::optional<cache_update>* to) {
+// What a reader was told, and what the server of its client knew at least by then, see sim_ensemble::connected_at():
+// when a late coroutine looks at it, there may be another connection.
+struct taken_update {
+    std::optional<cache_update> what;
+    std::int64_t connected_at = 0;
+};
+
+asio::awaitable<void> take_update(const simulation& in, int client, const cache_changes* from, taken_update* to) {
     cache_update update = co_await from->next();
-    *to = std::move(update);
+    to->what = std::move(update);
+    to->connected_at = in.ensemble.connected_at(client);
 }
 
 template <class Stream, class State>
@@ -96,10 +104,10 @@ void cache_scenario::open_cache(int client) {
         caches_.emplace_back(number, client, plan.remembered, cache_witness(history_, scope, "the view of " + name));
     s_.note("open ", name);
     c.what = plan.make(s_.client_number(client));
-    s_.spawn(await_ready(&c));
+    s_.spawn(s_.user_executor(), await_ready(&c, c.what->ready()));
     for (std::size_t readers = s_.pick(3); readers > 0; --readers) {
         c.readers.emplace_back(c, cache_witness(history_, scope, "a reader of " + name));
-        s_.spawn(read(&c.readers.back()));
+        s_.spawn(s_.user_executor(), read(&c.readers.back(), c.what->changes()));
     }
 }
 
@@ -113,21 +121,21 @@ void cache_scenario::open_stream(int client) {
         f.values.emplace(watch_value(s_.client_number(client), path));
     else
         f.children.emplace(watch_children(s_.client_number(client), path));
-    s_.spawn(read(&f));
+    s_.spawn(s_.user_executor(), read(&f));
 }
 
 // What a coroutine throws that is cancelled now and then, as far as that may be.
 asio::awaitable<std::error_code> cache_scenario::perhaps_cancelled(asio::awaitable<void> what, int percent) {
-    running task(s_.executor(), std::move(what));
+    running task(s_.user_executor(), std::move(what));
     if (s_.chance(percent)) s_.after(s_.pick(30), [task]() mutable { task.cancel(); });
     const std::error_code code = co_await task.code();
     co_return code;
 }
 
-asio::awaitable<void> cache_scenario::await_ready(followed_cache* c) {
+asio::awaitable<void> cache_scenario::await_ready(followed_cache* c, asio::awaitable<void> ready) {
     std::error_code code;
     try {
-        co_await c->what->ready();
+        co_await std::move(ready);
     } catch (const error& e) {
         code = e.code();
     }
@@ -137,17 +145,17 @@ asio::awaitable<void> cache_scenario::await_ready(followed_cache* c) {
     c->ready = true;
 }
 
-asio::awaitable<void> cache_scenario::read(reader* r) {
+asio::awaitable<void> cache_scenario::read(reader* r, cache_changes changes) {
     ++reading_;
-    const cache_changes changes = r->of.what->changes();
     for (;;) {
-        std::optional<cache_update> update;
+        taken_update told;
         r->waits = true;
-        const std::error_code code = co_await perhaps_cancelled(take_update(&changes, &update), 15);
+        const std::error_code code = co_await perhaps_cancelled(take_update(s_, r->of.client, &changes, &told), 15);
         r->waits = false;
+        std::optional<cache_update>& update = told.what;
         if (update) {
             s_.note("a reader of cache ", std::to_string(r->of.number), " hears of ", words_of(*update));
-            r->witness.hears(*update, r->of.remembered, s_.ensemble.connected_at(r->of.client));
+            r->witness.hears(*update, r->of.remembered, told.connected_at);
             r->last = std::move(update);
             if (s_.chance(10)) keep_a_view(*r->last);
             if (s_.chance(20)) co_await s_.pause(s_.pick(60));
@@ -172,7 +180,8 @@ asio::awaitable<void> cache_scenario::read(followed_stream* f) {
         else
             code = co_await perhaps_cancelled(take_state(&*f->children, &children), 15);
         f->waits = false;
-        const std::int64_t connected_at = s_.ensemble.connected_at(f->client);
+        // A state is on its way to a late reader while connections come and go.
+        const std::int64_t connected_at = s_.users_may_be_late() ? 0 : s_.ensemble.connected_at(f->client);
         if (value) {
             f->told.tells(f->path, *value, connected_at);
             f->last = *value ? std::optional((*value)->stat) : std::nullopt;
@@ -220,7 +229,7 @@ void cache_scenario::close_something() {
     const auto open = [](const auto& one) { return !one.closed; };
     if (s_.chance(30)) {
         const auto f = std::find_if(streams_.begin(), streams_.end(), open);
-        if (f != streams_.end()) s_.spawn(close(&*f));
+        if (f != streams_.end()) s_.spawn(s_.user_executor(), close(&*f));
         return;
     }
     auto c = std::find_if(caches_.begin(), caches_.end(), open);
@@ -228,7 +237,7 @@ void cache_scenario::close_something() {
     if (s_.chance(50)) c = std::find_if(std::next(c), caches_.end(), open);
     if (c == caches_.end()) return;
     s_.note("close cache ", std::to_string(c->number));
-    if (s_.chance(60)) return s_.spawn(close(&*c));
+    if (s_.chance(60)) return s_.spawn(s_.user_executor(), close(&*c));
     c->closed = true;
     careless_.insert(c->client);
     --followers_[c->client];
@@ -237,9 +246,9 @@ void cache_scenario::close_something() {
 
 void cache_scenario::close_all() {
     for (followed_cache& c : caches_)
-        if (!c.closed) s_.spawn(close(&c));
+        if (!c.closed) s_.spawn(s_.user_executor(), close(&c));
     for (followed_stream& f : streams_)
-        if (!f.closed) s_.spawn(close(&f));
+        if (!f.closed) s_.spawn(s_.user_executor(), close(&f));
 }
 
 // ----------------------------------------------------------------------------------------------------- checks
@@ -256,7 +265,8 @@ void cache_scenario::check() {
         c.witness.sees(view, s_.ensemble.connected_at(c.client));
         const bool connected = s_.client_number(c.client).state() == session_state::connected;
         if (view.current() && (c.closed || !connected))
-            throw violation("cache " + std::to_string(c.number) + " is current without a connection");
+            throw violation("cache " + std::to_string(c.number) + " is current " +
+                            (c.closed ? "although it was closed" : "without a connection"));
     }
 }
 
@@ -354,6 +364,7 @@ asio::awaitable<void> cache_scenario::trouble(cache_faults f) {
 }
 
 void cache_scenario::begin(const cache_faults& f) {
+    s_.let_users_be_late();
     s_.ensemble.throttled = f.throttled;
     const std::size_t clients = 1 + s_.pick(3);
     for (std::size_t n = 0; n < clients; ++n) s_.add_client();
@@ -363,9 +374,9 @@ void cache_scenario::begin(const cache_faults& f) {
     for (std::size_t followers = 1 + s_.pick(4); followers > 0; --followers) open_something(somebody());
     s_.spawn(working(writer_.work(5 + s_.pick(s_.chance(80) ? 30 : 150))));
     const int writer = somebody(), watcher = somebody();
-    if (s_.chance(60)) s_.spawn(working(writer_.work_as(writer, 1 + s_.pick(15))));
-    if (s_.chance(60)) s_.spawn(working(come_and_go(1 + s_.pick(8))));
-    if (s_.chance(40)) s_.spawn(working(watch_now_and_then(watcher, 1 + s_.pick(8))));
+    if (s_.chance(60)) s_.spawn(s_.user_executor(), working(writer_.work_as(writer, 1 + s_.pick(15))));
+    if (s_.chance(60)) s_.spawn(s_.user_executor(), working(come_and_go(1 + s_.pick(8))));
+    if (s_.chance(40)) s_.spawn(s_.user_executor(), working(watch_now_and_then(watcher, 1 + s_.pick(8))));
     if (f.drops || f.expiries || f.outages || f.stops) s_.spawn(trouble(f));
 }
 
@@ -380,9 +391,7 @@ void cache_scenario::run_at_random(const cache_faults& f) {
     if (f.throttled == 0 && s_.chance(80)) {
         close_all();
     } else {
-        for (followed_cache& c : caches_) c.closed = true;
-        for (followed_stream& one : streams_) one.closed = true;
-        for (int n = 0; n < s_.clients(); ++n) s_.spawn(close_client(n));
+        for (int n = 0; n < s_.clients(); ++n) s_.spawn(s_.user_executor(), close_client(n));
     }
     s_.run();
     if (reading_ > 0) throw violation("a reader has not ended");
@@ -392,6 +401,8 @@ void cache_scenario::run_at_random(const cache_faults& f) {
 
 asio::awaitable<void> cache_scenario::close_client(int n) {
     const client zk = s_.client_number(n);
+    for (followed_cache& c : caches_) c.closed = c.closed || c.client == n;
+    for (followed_stream& f : streams_) f.closed = f.closed || f.client == n;
     co_await zk.close();
 }
 

@@ -83,8 +83,8 @@ private:
     asio::awaitable<void> close_client(int n);
     void left(int client);
 
-    asio::awaitable<void> await_ready(followed_cache* c);
-    asio::awaitable<void> read(reader* r);
+    asio::awaitable<void> await_ready(followed_cache* c, asio::awaitable<void> ready);
+    asio::awaitable<void> read(reader* r, cache_changes changes);
     asio::awaitable<void> read(followed_stream* f);
     asio::awaitable<void> close(followed_cache* c);
     asio::awaitable<void> close(followed_stream* f);

@@ -183,7 +183,7 @@ asio::awaitable<void> election_scenario::lead(int client, std::string id) {
 }
 
 asio::awaitable<void> election_scenario::attempt(std::string id, asio::awaitable<void> what) {
-    running task(s_.executor(), std::move(what));
+    running task(s_.user_executor(), std::move(what));
     const auto cancelled = std::make_shared<bool>(false);
     if (s_.chance(30))
         s_.after(s_.pick(s_.chance(50) ? 12 : 120), [this, task, cancelled, id]() mutable {
@@ -256,18 +256,19 @@ void election_scenario::begin_near_the_highest_number() {
 }
 
 void election_scenario::run_at_random(const faults& f) {
+    s_.let_users_be_late();
     const std::size_t clients = 2 + s_.pick(3);
     for (std::size_t n = 0; n < clients; ++n)
         s_.add_client(f.drops_lose ? suspension_policy::lose : suspension_policy::keep);
     if (s_.chance(25)) begin_near_the_highest_number();
     for (int number = 0, all = 1 + static_cast<int>(s_.pick(3)); number < all; ++number) {
         attentive_.insert(number);
-        observers_.emplace_back(s_.executor(), observe(static_cast<int>(s_.pick(clients)), number));
+        observers_.emplace_back(s_.user_executor(), observe(static_cast<int>(s_.pick(clients)), number));
     }
     const std::size_t candidates = 2 + s_.pick(s_.chance(80) ? 6 : 20), rounds = 1 + s_.pick(4);
     for (std::size_t n = 0; n < candidates; ++n) {
         ++working_;
-        s_.spawn(candidate(static_cast<int>(s_.pick(clients)), rounds));
+        s_.spawn(s_.user_executor(), candidate(static_cast<int>(s_.pick(clients)), rounds));
     }
     if (f.drops || f.expiries || f.operator_deletes || f.directory_deletes || f.containers) s_.spawn(trouble(f));
     s_.run();

@@ -2,6 +2,7 @@
 
 #include <zkasio/path.hpp>
 
+#include <asio/error.hpp>
 #include <asio/this_coro.hpp>
 
 #include <array>
@@ -39,11 +40,15 @@ lock_scenario::~lock_scenario() {
 // ---------------------------------------------------------------------------------------------------- one attempt
 
 // The checker hears of the grant in the same turn as the coroutine that has asked.
-asio::awaitable<void> lock_scenario::ask(lock_scenario& self, client zk, std::string id, plan p, guard_ptr got) {
+asio::awaitable<void> lock_scenario::ask(lock_scenario& self, client zk, std::string id, plan p, guard_ptr got,
+                                         std::shared_ptr<const bool> cancelled) {
     if (p.how_to_cancel == asio::cancellation_type::partial)
         co_await asio::this_coro::reset_cancellation_state(asio::enable_partial_cancellation());
     if (p.how_to_cancel == asio::cancellation_type::total)
         co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+    // That has forgotten a cancellation from before a late coroutine has begun.
+    if (p.how_to_cancel != asio::cancellation_type::terminal && *cancelled)
+        throw error(asio::error::operation_aborted, "acquire");
     const lock_under_test& lock = self.locks_[p.what];
     if (p.patient) {
         lock_guard guard = co_await lock.acquire(zk, id, p.kind);
@@ -108,9 +113,11 @@ void lock_scenario::expect(int client, const std::string& id, std::exception_ptr
 }
 
 void lock_scenario::cancel_later(std::size_t steps, asio::cancellation_type how, const running& what,
-                                 const std::string& id, std::shared_ptr<bool> cancelled) {
-    s.after(steps, [this, how, task = what, cancelled, id]() mutable {
-        if (task.ended()) return;
+                                 const std::string& id, const guard_ptr& got, std::shared_ptr<bool> cancelled) {
+    // What is granted is granted, however late the task ends.
+    s.after(steps, [this, how, task = what, weak = std::weak_ptr(got), cancelled, id]() mutable {
+        const guard_ptr granted = weak.lock();
+        if (task.ended() || (granted && *granted)) return;
         s.note("cancel ", id);
         *cancelled = true;
         watching_->gives_up(id);
@@ -129,9 +136,9 @@ asio::awaitable<void> lock_scenario::asking_and_holding(int number, plan p) {
     std::string id = watching_->asks(number, locks_[p.what], p.kind, p.patient);
     s.note(p.patient ? "acquire " : "try_acquire ", id, p.kind == lock_kind::shared ? " shared" : "");
     const auto got = std::make_shared<std::optional<lock_guard>>();
-    running asking(s.executor(), ask(*this, zk, id, p, got));
     const auto cancelled = std::make_shared<bool>(false);
-    if (p.cancel_after) cancel_later(*p.cancel_after, p.how_to_cancel, asking, id, cancelled);
+    running asking(s.user_executor(), ask(*this, zk, id, p, got, cancelled));
+    if (p.cancel_after) cancel_later(*p.cancel_after, p.how_to_cancel, asking, id, got, cancelled);
     const std::exception_ptr failed = co_await asking.end();
     if (!*got) {
         s.note("not granted ", id);
@@ -141,7 +148,7 @@ asio::awaitable<void> lock_scenario::asking_and_holding(int number, plan p) {
     if (!*got) co_return;
 
     if (p.work) {
-        const running working(s.executor(), work_under(*this, id, p.hold, got));
+        const running working(s.user_executor(), work_under(*this, id, p.hold, got));
         const std::exception_ptr lost = co_await working.end();
         expect(number, id, lost, false);
     } else {
@@ -163,7 +170,7 @@ asio::awaitable<void> lock_scenario::asking_and_holding(int number, plan p) {
         got->reset();
         co_return;
     }
-    running releasing(s.executor(), p.end == ending::in_the_body ? release_in_the_body(got) : release(got));
+    running releasing(s.user_executor(), p.end == ending::in_the_body ? release_in_the_body(got) : release(got));
     if (p.end == ending::not_awaited) co_return;
     if (p.end == ending::cancelled_wait) s.after(s.pick(6), [releasing]() mutable { releasing.cancel(); });
     const std::exception_ptr release_failed = co_await releasing.end();
@@ -187,9 +194,10 @@ asio::awaitable<bool> lock_scenario::go_on_as_reader(int number, std::string& id
     const std::string next = watching_->asks(number, locks_[p.what], lock_kind::shared, true);
     s.note("downgrade ", id, " to ", next);
     id = next;
-    running asking(s.executor(), ask_for_downgrade(*this, s.client_number(number), id, guard, p));
+    running asking(s.user_executor(), ask_for_downgrade(*this, s.client_number(number), id, guard, p));
     const auto cancelled = std::make_shared<bool>(false);
-    if (p.cancel_downgrade_after) cancel_later(*p.cancel_downgrade_after, p.how_to_cancel, asking, id, cancelled);
+    if (p.cancel_downgrade_after)
+        cancel_later(*p.cancel_downgrade_after, p.how_to_cancel, asking, id, guard, cancelled);
     const std::exception_ptr failed = co_await asking.end();
     if (!*guard) {
         s.note("not granted ", id);
@@ -264,6 +272,7 @@ void lock_scenario::delete_directory_of(const std::string& path) {
 }
 
 void lock_scenario::run_at_random(const faults& f) {
+    s.let_users_be_late();
     const std::size_t clients = 2 + s.pick(3);
     for (std::size_t n = 0; n < clients; ++n)
         s.add_client(f.drops_lose ? suspension_policy::lose : suspension_policy::keep);
@@ -273,7 +282,7 @@ void lock_scenario::run_at_random(const faults& f) {
     const std::size_t rounds = 1 + s.pick(4);
     for (std::size_t n = 0; n < workers; ++n) {
         ++working_;
-        s.spawn(worker(static_cast<int>(s.pick(clients)), rounds, f));
+        s.spawn(s.user_executor(), worker(static_cast<int>(s.pick(clients)), rounds, f));
     }
     if (f.drops || f.expiries || f.operator_deletes || f.directory_deletes || f.containers) s.spawn(trouble(f));
     finish();

@@ -105,8 +105,9 @@ private:
     static asio::awaitable<void> ask_for_downgrade(lock_scenario& self, client zk, std::string id, guard_ptr guard,
                                                    plan p);
     void cancel_later(std::size_t steps, asio::cancellation_type how, const running& what, const std::string& id,
-                      std::shared_ptr<bool> cancelled);
-    static asio::awaitable<void> ask(lock_scenario& self, client zk, std::string id, plan p, guard_ptr got);
+                      const guard_ptr& got, std::shared_ptr<bool> cancelled);
+    static asio::awaitable<void> ask(lock_scenario& self, client zk, std::string id, plan p, guard_ptr got,
+                                     std::shared_ptr<const bool> cancelled);
     static asio::awaitable<void> work(lock_scenario& self, std::string id, std::size_t steps);
     static asio::awaitable<void> work_under(lock_scenario& self, std::string id, std::size_t steps, guard_ptr guard);
     static asio::awaitable<void> release(guard_ptr guard);

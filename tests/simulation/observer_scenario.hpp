@@ -57,6 +57,7 @@ private:
     std::vector<std::string> candidates() const;
     truth now() const;
     asio::awaitable<void> elect(std::size_t changes);
+    asio::awaitable<void> ask(observed* o);
     asio::awaitable<void> observe(observed* o);
     void cut_off(int client, bool expiries);
     void tick(std::size_t more, bool expiries);

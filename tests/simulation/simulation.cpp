@@ -10,6 +10,7 @@
 #include <asio/redirect_error.hpp>
 #include <asio/use_awaitable.hpp>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -40,7 +41,7 @@ asio::awaitable<void> close_client(client zk) { co_await zk.close(); }
 
 }  // namespace
 
-simulation::simulation(std::uint64_t seed, logging log) : log_wanted_(log), random_(seed) {
+simulation::simulation(std::uint64_t seed, logging log) : log_wanted_(log), random_(seed), lateness_(~seed) {
     detail::random_engine().seed(seed);
     ensemble.pick = [this](std::size_t below) { return pick(below); };
     if (log == logging::on) ensemble.on_log = [this](std::string line) { write_down(std::move(line)); };
@@ -50,6 +51,8 @@ simulation::simulation(std::uint64_t seed, logging log) : log_wanted_(log), rand
 simulation::~simulation() {
     ensemble.on_commit = [](const sim_txn&) {};
     ensemble.on_log = {};
+    for (user& u : users_) u.handlers->on_posted = [] {};
+    for (user& u : users_) u.handlers->close();
 }
 
 std::size_t simulation::pick(std::size_t below) { return static_cast<std::size_t>(random_() % below); }
@@ -62,9 +65,41 @@ client simulation::add_client(suspension_policy when_suspended) {
     return clients_.back();
 }
 
-void simulation::spawn(asio::awaitable<void> task) {
+void simulation::let_users_be_late() { users_are_late_ = draw(2) == 0; }
+
+asio::any_io_executor simulation::user_executor() {
+    if (!users_are_late_ || draw(4) == 0) return executor();
+    if (users_.empty() || draw(3) > 0) {
+        user& u = users_.emplace_back();
+        u.percent = std::array{10, 50, 100}[draw(3)];
+        u.longest = std::array{3, 20, 100}[draw(3)];
+        u.handlers->on_posted = [this, &u] { run_later(u); };
+    }
+    return late_executor(io_, (draw(3) > 0 ? users_.back() : users_[draw(users_.size())]).handlers);
+}
+
+void simulation::run_later(user& u) {
+    if (std::exchange(u.will_run, true)) return;
+    ++late_;
     clients_run_ = true;
-    asio::co_spawn(io_, std::move(task), [this](std::exception_ptr e) {
+    if (draw(100) < u.percent)
+        after(1 + draw(u.longest), [this, &u] { run_now(u); });
+    else
+        asio::post(io_, [this, &u] { run_now(u); });
+}
+
+// As many handlers as have come by then, or fewer: then the others wait for another turn.
+void simulation::run_now(user& u) {
+    for (std::size_t handlers = 1 + draw(3); handlers > 0 && u.handlers->run_one(); --handlers) {
+    }
+    --late_;
+    u.will_run = false;
+    if (u.handlers->size() > 0) run_later(u);
+}
+
+void simulation::spawn(asio::any_io_executor on, asio::awaitable<void> task) {
+    clients_run_ = true;
+    asio::co_spawn(on, std::move(task), [this](std::exception_ptr e) {
         if (e && !failed_) failed_ = e;
     });
 }
@@ -107,7 +142,7 @@ bool simulation::step() {
     if (++now_ > most_steps) throw violation("it goes on for ever");
     const std::vector<sim_ensemble::step>& steps = possible_;
     ensemble.list_steps(possible_);
-    if (steps.empty()) on_quiet();
+    if (steps.empty() && late_ == 0) on_quiet();
     if (!events_.empty() && (steps.empty() || events_.begin()->first <= now_)) {
         now_ = std::max(now_, events_.begin()->first);
         const auto event = events_.extract(events_.begin());

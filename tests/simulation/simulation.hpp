@@ -2,6 +2,8 @@
 
 #include "simulation/sim_names.hpp"
 
+#include "support/late_executor.hpp"
+
 #include <zkasio/client.hpp>
 #include <zkasio/client_options.hpp>
 
@@ -51,8 +53,16 @@ public:
     detail::core& inside(int n) const { return *cores_[static_cast<std::size_t>(n)]; }
     int clients() const noexcept { return static_cast<int>(cores_.size()); }
 
+    /// From now on half of the seeds have users whose executors are late: while a handler waits there, clients and
+    /// servers go on for a number of steps that is drawn from the seed.
+    void let_users_be_late();
+    bool users_may_be_late() const noexcept { return users_are_late_; }
+    /// For a coroutine of a user: executor(), one of its own, or one that others use, too.
+    asio::any_io_executor user_executor();
+
     /// An exception of it ends run().
-    void spawn(asio::awaitable<void> task);
+    void spawn(asio::awaitable<void> task) { spawn(executor(), std::move(task)); }
+    void spawn(asio::any_io_executor on, asio::awaitable<void> task);
     /// `what` happens when this many steps have been taken, or when there is nothing else to do.
     void after(std::size_t steps, std::function<void()> what);
     asio::awaitable<void> pause(std::size_t steps);
@@ -82,17 +92,29 @@ public:
     sim_ensemble ensemble;
 
 private:
+    // A thread of a user's program that has other work, too.
+    struct user {
+        std::shared_ptr<late_handlers> handlers = std::make_shared<late_handlers>();
+        std::size_t percent = 0, longest = 1;  // so many of its turns are late, by so many steps at most
+        bool will_run = false;
+    };
+    std::size_t draw(std::size_t below) { return static_cast<std::size_t>(lateness_() % below); }
+    void run_later(user& u);
+    void run_now(user& u);
     void nothing_pending();
     void write_down(std::string line);
 
     const logging log_wanted_;
-    std::mt19937_64 random_;
+    std::mt19937_64 random_, lateness_;  // apart: whether users are late changes nothing else that is drawn
     std::vector<sim_ensemble::step> possible_;
     bool clients_run_ = true;  // or something that may let them; what the servers do among themselves does not
     asio::io_context io_;
     std::vector<std::shared_ptr<detail::core>> cores_;
     std::vector<client> clients_;
     std::multimap<std::uint64_t, std::function<void()>> events_;
+    std::deque<user> users_;  // that are late
+    bool users_are_late_ = false;
+    std::size_t late_ = 0;  // users who will run
     std::uint64_t now_ = 0;
     std::deque<std::string> log_;
     std::exception_ptr failed_;

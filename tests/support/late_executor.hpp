@@ -75,9 +75,6 @@ public:
         : context_(&context), handlers_(std::move(handlers)) {}
 
     asio::execution_context& query(asio::execution::context_t) const noexcept { return *context_; }
-    static constexpr asio::execution::blocking_t query(asio::execution::blocking_t) noexcept {
-        return asio::execution::blocking.never;
-    }
     late_executor require(asio::execution::blocking_t::never_t) const noexcept { return *this; }
     template <class F>
     void execute(F&& f) const {
