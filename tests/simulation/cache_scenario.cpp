@@ -226,17 +226,19 @@ asio::awaitable<void> cache_scenario::close(followed_stream* f) {
 
 // One of the caches, at random: closed, or only destroyed, which leaves its watches in the background.
 void cache_scenario::close_something() {
-    const auto open = [](const auto& one) { return !one.closed; };
+    const auto open = [](const auto& one) { return !one.closed && !one.leaving; };
     if (s_.chance(30)) {
         const auto f = std::find_if(streams_.begin(), streams_.end(), open);
-        if (f != streams_.end()) s_.spawn(s_.user_executor(), close(&*f));
-        return;
+        if (f == streams_.end()) return;
+        f->leaving = true;
+        return s_.spawn(s_.user_executor(), close(&*f));
     }
     auto c = std::find_if(caches_.begin(), caches_.end(), open);
     if (c == caches_.end()) return;
     if (s_.chance(50)) c = std::find_if(std::next(c), caches_.end(), open);
     if (c == caches_.end()) return;
     s_.note("close cache ", std::to_string(c->number));
+    c->leaving = true;
     if (s_.chance(60)) return s_.spawn(s_.user_executor(), close(&*c));
     c->closed = true;
     careless_.insert(c->client);
@@ -246,9 +248,9 @@ void cache_scenario::close_something() {
 
 void cache_scenario::close_all() {
     for (followed_cache& c : caches_)
-        if (!c.closed) s_.spawn(s_.user_executor(), close(&c));
+        if (!c.closed && !c.leaving) s_.spawn(s_.user_executor(), close(&c));
     for (followed_stream& f : streams_)
-        if (!f.closed) s_.spawn(s_.user_executor(), close(&f));
+        if (!f.closed && !f.leaving) s_.spawn(s_.user_executor(), close(&f));
 }
 
 // ----------------------------------------------------------------------------------------------------- checks

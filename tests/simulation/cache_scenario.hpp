@@ -57,7 +57,7 @@ private:
         cache_witness witness;  // of its snapshots
         std::shared_ptr<const cache> what;
         std::list<reader> readers;
-        bool ready = false, closed = false;
+        bool ready = false, leaving = false, closed = false;  // leaving: who closes it may be late
     };
     struct followed_stream {
         followed_stream(int c, std::string p, told_history t) : client(c), path(std::move(p)), told(std::move(t)) {}
@@ -67,7 +67,7 @@ private:
         std::optional<value_stream> values;  // one of the two
         std::optional<children_stream> children;
         std::optional<node_stat> last;
-        bool waits = false, any = false, closed = false;
+        bool waits = false, any = false, leaving = false, closed = false;
     };
     struct kept_view {
         tree_view view;
