@@ -1,19 +1,53 @@
 #include <zkasio/locks/detail/joint_claims.hpp>
 
 #include <zkasio/locks/detail/directory.hpp>
+#include <zkasio/locks/detail/lock_queue.hpp>
 #include <zkasio/locks/detail/queue_claim.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/wait_as.hpp>
 
+#include <asio/dispatch.hpp>
 #include <asio/this_coro.hpp>
 
 #include <functional>
+#include <utility>
 
 namespace zkasio::lock_detail {
 namespace {
 
 struct protected_name {
     std::string directory, id;
+};
+
+// G17: from before the transaction until its nodes have their places, no contender of this session follows them.
+class expectation {
+public:
+    expectation(const session& on, lock_spec_ptr spec, std::string prefix)
+        : on_(on), prefix_(std::move(prefix)), queue_(std::make_shared<std::shared_ptr<lock_queue>>()) {
+        asio::dispatch(on_.get_executor(), [on, spec = std::move(spec), prefix = prefix_, queue = queue_] {
+            *queue = lock_queue::of(on, spec);
+            (*queue)->expect_node(prefix);
+        });
+    }
+    expectation(expectation&&) noexcept = default;
+    expectation& operator=(expectation&&) = delete;
+    ~expectation() {
+        if (!queue_) return;
+        try {
+            asio::dispatch(on_.get_executor(), [prefix = prefix_, queue = queue_] {
+                const auto waiting = std::exchange(*queue, nullptr);
+                waiting->stop_expecting_node(prefix);
+                waiting->reconsider();
+            });
+        } catch (...) {
+            // Out of memory: somebody behind a node that is not ours looks again when something else happens.
+        }
+    }
+
+private:
+    session on_;
+    std::string prefix_;
+    std::shared_ptr<std::shared_ptr<lock_queue>> queue_;  // on the strand
 };
 
 // Nodes that a transaction may have created. Whatever happens they are removed, unless they were kept.
@@ -29,7 +63,10 @@ public:
             // Out of memory: the nodes go with the session.
         }
     }
-    void expect(std::string directory, std::string id) { names_.push_back({std::move(directory), std::move(id)}); }
+    void expect(const acquire_request& what, std::string id) {
+        expected_.emplace_back(on_, what.spec, what.spec->names.prefix(id, what.kind));
+        names_.push_back({what.spec->directory, std::move(id)});
+    }
     /// There are none, or they are kept.
     void settled() { names_.clear(); }
 
@@ -38,22 +75,24 @@ public:
 private:
     session on_;
     std::vector<protected_name> names_;
+    std::vector<expectation> expected_;
 };
 
 // Null: try again.
-asio::awaitable<std::unique_ptr<joint_nodes>> create_all(session on, std::vector<acquire_request> requests,
-                                                         back_off& pauses) {
+// @param waits the same session, patient.
+asio::awaitable<std::unique_ptr<joint_nodes>> create_all(session on, session waits,
+                                                         std::vector<acquire_request> requests, back_off& pauses) {
     auto nodes = std::make_unique<joint_nodes>(on);
     transaction steps;
     for (const acquire_request& w : requests) {
         const std::string id = w.spec->names.new_id();
         std::string path = join_path(w.spec->directory, w.spec->names.prefix(id, w.kind));
         steps.create(std::move(path), bytes(w.spec->data), w.spec->node);
-        nodes->expect(w.spec->directory, id);
+        nodes->expect(w, id);
     }
     bool orphan = false, again = false;
     try {
-        for (step_result& r : co_await on.multi(steps)) nodes->paths.push_back(std::move(r.path));
+        for (step_result& r : co_await waits.multi(steps)) nodes->paths.push_back(std::move(r.path));
         pauses.reset();
         co_return nodes;
     } catch (const error& e) {
@@ -64,7 +103,7 @@ asio::awaitable<std::unique_ptr<joint_nodes>> create_all(session on, std::vector
     }
     if (again) co_await pauses.pause();
     if (orphan)
-        for (const acquire_request& w : requests) co_await make_directory(on, w.spec);
+        for (const acquire_request& w : requests) co_await make_directory(waits, w.spec);
     co_return nullptr;
 }
 
@@ -74,8 +113,9 @@ asio::awaitable<joint_claims> contend_for_all(session on, std::vector<acquire_re
     const asio::any_io_executor from = co_await asio::this_coro::executor;
     const session waits = on.patient();
     back_off pauses = on.make_back_off();
+    // Ends before the wait for the queues: of what it expects they know by then.
     std::unique_ptr<joint_nodes> nodes;
-    while (!nodes) nodes = co_await create_all(waits, requests, pauses);
+    while (!nodes) nodes = co_await create_all(on, waits, requests, pauses);
     joint_claims result;
     // A transaction does not tell it, and all have the same.
     const std::optional<node_stat> first = co_await waits.exists(nodes->paths.front());
@@ -92,6 +132,7 @@ asio::awaitable<joint_claims> contend_for_all(session on, std::vector<acquire_re
         places.push_back(std::make_shared<queue_claim>(on, std::move(what), from, nodes->paths[i], result.token));
     }
     nodes->settled();
+    nodes.reset();
     bool refused = false, displaced = false;
     std::function<asio::awaitable<void>()> decide = [&]() -> asio::awaitable<void> {
         for (const auto& place : places) {
