@@ -71,8 +71,8 @@ asio::any_io_executor simulation::user_executor() {
     if (!users_are_late_ || draw(4) == 0) return executor();
     if (users_.empty() || draw(3) > 0) {
         user& u = users_.emplace_back();
-        u.percent = std::array{10, 50, 100}[draw(3)];
-        u.longest = std::array{3, 20, 100}[draw(3)];
+        u.percent = std::array<std::size_t, 3>{10, 50, 100}[draw(3)];
+        u.longest = std::array<std::size_t, 3>{3, 20, 100}[draw(3)];
         u.handlers->on_posted = [this, &u] { run_later(u); };
     }
     return late_executor(io_, (draw(3) > 0 ? users_.back() : users_[draw(users_.size())]).handlers);
