@@ -61,8 +61,8 @@ private:
 /// first heartbeat, up to a quarter of the session timeout late, or by commit(). (A leadership is watched from its
 /// grant on.)
 ///
-/// May be used from any executor; `held()`, `held_until()` from any thread. The
-/// coroutines that it returns take along what they need: it may be moved before they are awaited, and while they run.
+/// May be used from any executor; `held()`, `held_until()` from any thread. The coroutines that it returns take along
+/// what they need: it may be moved before they are awaited, and while they run.
 /// With g++ 12, `c ? co_await a.acquire() : co_await b.acquire()` destroys a guard twice: see coroutine_safety.hpp.
 class ZKASIO_EXPORT lock_guard {
 public:
@@ -102,10 +102,10 @@ public:
     /// is false from then on.
     asio::awaitable<std::vector<step_result>> commit(transaction steps) const;
 
-    /// Runs `body()`, a coroutine, until it ends; when the lock is lost it receives a terminal cancellation, and when
-    /// it has really ended, this throws errc::lock_lost (without running it when the lock is lost already); what the body has thrown is nested in it
-    /// (std::nested_exception), if it is more than a cancellation. The lock is not released. Returns what the body
-    /// returns. *Lifetime* of the body: see kept_body.hpp.
+    /// Runs `body()`, a coroutine, until it ends. When the lock is lost, it gets a terminal cancellation, and when it
+    /// has really ended, this throws errc::lock_lost; what the body has thrown is nested in it (std::nested_exception),
+    /// if it is more than a cancellation. Under a lock that is lost already no body begins. The lock is not released.
+    /// Returns what the body returns. *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
     asio::awaitable<detail::body_value<Body>> run(Body&& body) const {
         return detail::run_kept(std::forward<Body>(body), &run_body, claim_, is_released());
