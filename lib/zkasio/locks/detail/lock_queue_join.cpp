@@ -53,6 +53,10 @@ asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
 // Curator's downgrade takes two steps, and holds both locks in between; this is one.
 void lock_queue::downgrade(const contender_ptr& from, const contender_ptr& to) {
     if (over_) return fail(to, ended_while_held("downgrade", from->path));
+    if (from->now() != stage::owner) {  // G40: another thread has seen it held, and it has been given back since
+        const loss_reason why = from->node_deleted ? loss_reason::node_deleted : from->hold.reason();
+        return fail(to, std::make_exception_ptr(error(errc::lock_lost, "downgrade", from->path, to_string(why))));
+    }
     go_to(to, stage::replacing_writer);
     go_to(from, stage::downgrading);
     on_.run_in_background(replace_writer(shared_from_this(), from, to));
