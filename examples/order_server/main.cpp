@@ -65,8 +65,10 @@ int main(int argc, char** argv) {
     CLI11_PARSE(app, argc, argv);
     try {
         if (how.name.empty()) how.name = random_name();
-        if (how.demo && !asio::ip::make_address(how.address).is_loopback())
-            throw std::runtime_error("--demo is for loopback only, not for " + how.address);
+        asio::error_code no_address;  // a name, which the page of another instance would not know us by
+        const auto address = asio::ip::make_address(how.address, no_address);
+        if (how.demo && (no_address || !address.is_v4() || !address.is_loopback()))
+            throw std::runtime_error("--demo is for an address of loopback, as 127.0.0.1, not for " + how.address);
         return serve(how);
     } catch (const std::exception& e) {
         std::cerr << how.name << ": error: " << e.what() << "\n";

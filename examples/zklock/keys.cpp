@@ -4,10 +4,14 @@
 
 #include <zkasio/task_scope.hpp>
 
-#include <asio/buffer.hpp>
+#include <asio/error.hpp>
+#include <asio/redirect_error.hpp>
 #include <asio/use_awaitable.hpp>
 
+#include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -15,7 +19,8 @@
 
 namespace zklock {
 
-key_reader::key_reader(asio::any_io_executor executor) : executor_(std::move(executor)), continued_(executor_) {
+key_reader::key_reader(asio::any_io_executor executor)
+    : executor_(std::move(executor)), continued_(executor_), look_again_(executor_) {
     const bool in_front = ::isatty(STDIN_FILENO) == 1 && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
     if (!in_front || !output_is_terminal()) return;
     // Opened anew: Asio makes it non-blocking, which the shell's own is not to become.
@@ -26,21 +31,24 @@ key_reader::key_reader(asio::any_io_executor executor) : executor_(std::move(exe
         return;
     }
     terminal_.emplace(executor_, terminal);
+    terminal_->native_non_blocking(true);
     continued_.add(SIGCONT);
     set();
 }
 
 key_reader::~key_reader() {
-    if (terminal_) ::tcsetattr(terminal_->native_handle(), TCSAFLUSH, &before_);  // drops keys that nobody has read
+    // What drops keys that nobody has read; from the background, it would stop us.
+    if (terminal_ && in_front()) ::tcsetattr(terminal_->native_handle(), TCSAFLUSH, &before_);
 }
+
+bool key_reader::in_front() noexcept { return ::tcgetpgrp(terminal_->native_handle()) == ::getpgrp(); }
 
 void key_reader::set() noexcept {
     termios now = before_;
     now.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
     now.c_cc[VMIN] = 1;
     now.c_cc[VTIME] = 0;
-    const int terminal = terminal_->native_handle();
-    if (::tcgetpgrp(terminal) == ::getpgrp()) ::tcsetattr(terminal, TCSADRAIN, &now);
+    if (in_front()) ::tcsetattr(terminal_->native_handle(), TCSADRAIN, &now);
 }
 
 // While we were stopped, the shell has set the terminal as it likes it.
@@ -48,14 +56,33 @@ asio::awaitable<void> key_reader::set_again_when_continued() {
     for (;;) {
         co_await continued_.async_wait(asio::use_awaitable);
         set();
+        look_again_.cancel();
+    }
+}
+
+// A read from the background would stop us. Who is fetched from there while running gets no signal.
+asio::awaitable<char> key_reader::next() {
+    for (;;) {
+        while (!in_front()) {
+            std::error_code woken;
+            look_again_.expires_after(std::chrono::seconds(1));
+            co_await look_again_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+            set();
+        }
+        co_await terminal_->async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+        if (!in_front()) continue;
+        char key = 0;
+        const ssize_t got = ::read(terminal_->native_handle(), &key, 1);
+        if (got == 1) co_return key;
+        if (got == 0) throw std::system_error(asio::error::eof);
+        if (errno != EAGAIN && errno != EINTR) throw std::system_error(errno, std::system_category(), "read a key");
     }
 }
 
 asio::awaitable<void> key_reader::quit() {
     auto body = [this](zkasio::task_scope& tasks) -> asio::awaitable<void> {
         tasks.spawn(set_again_when_continued());
-        for (char key = 0; key != 'q' && key != 'Q';)
-            co_await terminal_->async_read_some(asio::buffer(&key, 1), asio::use_awaitable);
+        for (char key = 0; key != 'q' && key != 'Q';) key = co_await next();
         tasks.cancel();
     };
     co_await zkasio::with_task_scope(body);

@@ -6,6 +6,7 @@
 #include <asio/awaitable.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
 
 #include <optional>
 
@@ -14,9 +15,10 @@
 namespace zklock {
 
 /// Single keys of the terminal, for a command that fills the screen until it is ended: without the Enter key and
-/// without an echo. The destructor sets the terminal as it was. Ctrl-C and Ctrl-Z do what they always do.
+/// without an echo. The destructor sets the terminal as it was. Ctrl-C and Ctrl-Z do what they always do, and while we
+/// run in the background of the terminal, that is left alone.
 ///
-/// Without a terminal for both input and output, or in its background, nothing is read.
+/// Without a terminal for both input and output, or when we begin in its background, nothing is read.
 class key_reader {
 public:
     explicit key_reader(asio::any_io_executor executor);
@@ -31,11 +33,14 @@ public:
 
 private:
     asio::awaitable<void> set_again_when_continued();
+    asio::awaitable<char> next();
+    bool in_front() noexcept;
     void set() noexcept;
 
     asio::any_io_executor executor_;
     std::optional<asio::posix::stream_descriptor> terminal_;
     asio::signal_set continued_;
+    asio::steady_timer look_again_;
     termios before_{};
 };
 

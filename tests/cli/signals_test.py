@@ -180,6 +180,34 @@ class Terminal(support.CliTest):
         self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid)), 0)
         self.assertEqual(self.modes(), termios.ICANON | termios.ECHO)
 
+    def test_what_watches_in_the_background_leaves_the_terminal_alone(self):
+        pid = self.open_shell()
+        self.read_until("shell> ")
+        self.type(f"{support.PROGRAM} locks --watch {self.path}\n")
+        self.read_until("q ends")
+        self.type("\x1a")
+        self.read_until("Stopped")
+        self.type("bg\n")
+        self.read_until(" &")
+        self.type("echo sp\"\"oken\n")  # is read by the shell
+        self.read_until("spoken")
+        self.read_until("q ends")  # it goes on
+        self.type("jobs\n")
+        self.read_until("Running")
+        self.type("fg; echo ba\"\"ck\n")
+        self.read_until("locks --watch")
+        self.eventually(lambda: self.modes() == 0)
+        self.type("q")
+        self.read_until("back")
+        self.type(f"{support.PROGRAM} locks --watch {self.path}\n")
+        self.read_until("q ends")
+        self.type("\x1a")
+        self.read_until("Stopped")
+        self.type("bg; kill -TERM %%; wait %%; echo st\"\"atus $?\n")
+        self.read_until("status 143")
+        self.type("exit 5\n")
+        self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid)), 5)
+
     def test_interrupt_ends_what_watches(self):
         pid = self.open("locks", "--watch", self.path)
         self.read_until("q ends")

@@ -282,6 +282,26 @@ TEST_CASE("election: what a leader proclaims is written into no candidate's node
     with_client(body);
 }
 
+TEST_CASE("election: data of somebody else in its directory are not replaced") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "election-foreign-data");
+        co_await zk.set(dir, "owned by the team of orders");
+        const leader_election election(zk, dir);
+        leadership leader = co_await election.campaign();
+        const std::error_code proclaimed = co_await code_of(leader.proclaim("here"));
+        CHECK(proclaimed == errc::invalid_argument);
+        const std::error_code asked = co_await code_of(revoke(zk, leader.path()));
+        CHECK(asked == errc::invalid_argument);
+        const node_data directory = co_await zk.get(dir);
+        CHECK(directory.data == "owned by the team of orders");
+        co_await zk.set(dir, "");
+        co_await leader.proclaim("here");
+        co_await revoke(zk, leader.path());
+        co_await leader.guard().revoke_requested();
+    };
+    with_client(body);
+}
+
 TEST_CASE("election: a leader's commit is refused once another leads") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "election-commit");

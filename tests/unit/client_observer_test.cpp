@@ -278,6 +278,7 @@ TEST_CASE("printable: bytes that are no UTF-8 are shown, for a terminal may take
     CHECK(printable("a\xc2") == "a\\xc2");
     CHECK(printable("\xc2" "a \xe2\x82 \xff") == "\\xc2a \\xe2\\x82 \\xff");
     CHECK(printable("\xc0\x9b \xe0\x82\x9b") == "\\xc0\\x9b \\xe0\\x82\\x9b");  // overlong
+    CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");  // a surrogate
 }
 
 TEST_CASE("client_observer: a report's time of day") {

@@ -128,6 +128,26 @@ TEST_CASE("a view of a group that follows the changes is the one that a look at 
     }
 }
 
+TEST_CASE("a view of a group follows changes of members that it does not have, or has already") {
+    directory_of_members members;
+    members.set("b", "1");
+    group_view view = members_in(group_names::curator, members.view(), "/g");
+    members.changes.clear();
+    members.set("b", "2");
+    members.set("a", "1");
+    members.set("z", "1");
+    const group_view wanted = members_in(group_names::curator, members.view(), "/g");
+    for (int again = 0; again < 2; ++again) {
+        apply_changes(view, group_names::curator, members.changes, "/g");
+        CHECK(view == wanted);
+    }
+    members.changes.clear();
+    members.set("z", std::nullopt);
+    members.set("a", std::nullopt);
+    for (int again = 0; again < 2; ++again) apply_changes(view, group_names::curator, members.changes, "/g");
+    CHECK(view == members_in(group_names::curator, members.view(), "/g"));
+}
+
 #ifdef ZKASIO_TEST_COUNTS_NEW
 TEST_CASE("a change of one member of very many does not cost a look at all of them") {
     directory_of_members members;

@@ -68,6 +68,9 @@ TEST_CASE("queue names: sequence numbers", "[queue]") {
     CHECK(sequence("lock-lock-0000000007") == 7);
     CHECK(sequence("lock-0000000001-lock-0000000007") == 7);
     CHECK(sequence_of("__READ__0000000003", "__READ__") == 3);
+    CHECK(sequence_of("x--0000000005", "-") == 5);  // eleven characters are one of -1000000000 and below
+    CHECK(sequence_of("x---000000005", "-") == -5);
+    CHECK(sequence_of("x--1000000000", "") == -1'000'000'000);
 
     for (const char* name :
          {"", "lock-", "lock-1", "lock-000000001", "lock-000000000x", "lock-0000000001x", "lock-x0000000001",

@@ -17,7 +17,8 @@ std::int32_t next_code_point(std::string_view s, std::size_t& i) noexcept {
         c = (c << 6) | (next & 0x3f);
     }
     const bool overlong = (more == 2 && c < 0x800) || (more == 3 && c < 0x10000);
-    return overlong || c > 0x10ffff ? -1 : c;
+    const bool surrogate = c >= 0xd800 && c <= 0xdfff;
+    return overlong || surrogate || c > 0x10ffff ? -1 : c;
 }
 
 }  // namespace zkasio::detail

@@ -24,7 +24,7 @@ asio::awaitable<std::optional<node_data>> read_directory(session on, std::string
 // A step on the directory: what it says of others stays, unless it was said by a leader.
 transaction proclaimed_in(const std::string& directory, const node_data& now, std::string_view leader,
                           const std::string& data) {
-    directory_note note = directory_note::parse(now.data);
+    directory_note note = directory_note::parse_to_write(now.data, "proclaim", directory);
     note.leader = leader;
     note.proclaimed = data;
     transaction steps;

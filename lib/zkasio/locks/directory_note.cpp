@@ -1,5 +1,6 @@
 #include <zkasio/locks/directory_note.hpp>
 
+#include <zkasio/error.hpp>
 #include <zkasio/locks/detail/queue_names.hpp>
 #include <zkasio/path.hpp>
 
@@ -26,6 +27,14 @@ directory_note directory_note::parse(std::string_view data) {
     }
     if (!note.leader.empty()) note.proclaimed = data;
     return note;
+}
+
+directory_note directory_note::parse_to_write(std::string_view data, std::string_view operation,
+                                              const std::string& path) {
+    if (!data.empty() && !data.starts_with(first_line))
+        throw error(errc::invalid_argument, operation, path,
+                    "the directory of the election has data of somebody else, which would be lost: clear them");
+    return parse(data);
 }
 
 std::string directory_note::text() const {

@@ -31,6 +31,9 @@ struct ZKASIO_EXPORT directory_note {
 
     /// Data that are no note, of Curator for one, say nothing.
     static directory_note parse(std::string_view data);
+    /// The same, to be written again. *Throws* errc::invalid_argument of data that are no note, and not empty either:
+    /// whose they are, nobody knows.
+    static directory_note parse_to_write(std::string_view data, std::string_view operation, const std::string& path);
     std::string text() const;
 
     /// What the contender has proclaimed; nothing when it has not.

@@ -169,7 +169,7 @@ namespace {
 // written to the directory in between.
 asio::awaitable<bool> revoke_in_directory(client zk, std::string directory, std::string name) {
     const node_data found = co_await zk.get(directory);
-    directory_note note = directory_note::parse(found.data);
+    directory_note note = directory_note::parse_to_write(found.data, "revoke", directory);
     const node_children there = co_await zk.children(directory);  // behind it: whom the note names has come before that
     const auto is_gone = [&](const std::string& contender) {
         return std::find(there.names.begin(), there.names.end(), contender) == there.names.end();

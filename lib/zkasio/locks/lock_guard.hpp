@@ -148,6 +148,7 @@ private:
 /// Curator's Revoker does. A leader, or a candidate of an election with the names of Curator's LeaderLatch
 /// (name_scheme::curator_latch()), is asked by a line in the data of the directory instead, see directory_note: after a
 /// write into its node a LeaderLatch behind it would never lead. It takes the permission to write what is written to.
+/// *Fails with* errc::invalid_argument when the data of that directory are somebody else's.
 /// @param path of the node, see contenders(). That it is gone is no error.
 ZKASIO_EXPORT asio::awaitable<void> revoke(client zk, std::string path);
 

@@ -332,6 +332,8 @@ public final class CuratorPeer {
     public static void main(String[] args) throws Exception {
         CuratorFramework zk = CuratorFrameworkFactory.builder()
                 .connectString(args[0]).sessionTimeoutMs(10000).connectionTimeoutMs(10000)
+                // By default the address of this machine, which not every one can find out.
+                .defaultData("10.0.0.1".getBytes(StandardCharsets.UTF_8))
                 .retryPolicy(new ExponentialBackoffRetry(100, 5)).build();
         zk.start();
         if (!zk.blockUntilConnected(30, TimeUnit.SECONDS))

@@ -27,9 +27,8 @@ std::shared_ptr<lock_queue> lock_queue::of(const session& on, const lock_spec_pt
 
 void lock_queue::enter(const contender_ptr& c, const asio::any_io_executor& from) {
     if (over_) return fail(c, ended("acquire", directory()));
-    const auto any = [](const contender&) { return true; };
     const bool waits = waits_for_body(c->asked.kind);
-    const bool excluded = waits || (c->asked.join_readers ? order_.any_owner_excludes(c->asked.kind, any)
+    const bool excluded = waits || (c->asked.join_readers ? order_.any_owner_excludes(c->asked.kind)
                                                           : order_.excludes(c->asked.kind));
     if (c->asked.when_contended == if_contended::give_up && excluded) return refuse(c);
     if (waits_for_itself(c->asked.kind, from))

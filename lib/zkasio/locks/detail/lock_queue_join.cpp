@@ -36,7 +36,8 @@ asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
         if (no_directory) co_return false;
         const auto ordered = names().in_order(std::move(found.names));
         if (ordered.empty() || ordered.front().kind == lock_kind::exclusive) co_return false;
-        if (waits_for_body(lock_kind::shared)) co_return false;  // G40
+        // G31, G40: that of ours which excludes it has lost its node, whether that was noticed or not.
+        if (waits_for_body(lock_kind::shared) || order_.any_owner_excludes(lock_kind::shared)) co_return false;
 
         const auto node = co_await create_node_at(c, ordered.front().name, beside_or_instead::beside);
         if (!node) continue;

@@ -19,7 +19,7 @@ struct numbered_name {
     std::int32_t sequence = 0;
 };
 
-// Servers write the number as %010d: ten characters, or eleven of a large negative one. It is looked for from the end,
+// Servers write the number as %010d: ten characters, or eleven of one below -999999999. It is looked for from the end,
 // since a marker may itself consist of digits or '-'.
 std::optional<numbered_name> split(std::string_view name, std::string_view marker) noexcept {
     for (const std::size_t length : {std::size_t{11}, std::size_t{10}}) {
@@ -29,7 +29,9 @@ std::optional<numbered_name> split(std::string_view name, std::string_view marke
         if (!name.substr(0, name.size() - length).ends_with(marker)) continue;
         std::int32_t value = 0;
         const auto [end, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-        if (ec == std::errc() && end == digits.data() + digits.size()) return numbered_name{digits, value};
+        if (ec != std::errc() || end != digits.data() + digits.size()) continue;
+        if (length == 11 && value >= -999'999'999) continue;  // the '-' is the marker's
+        return numbered_name{digits, value};
     }
     return std::nullopt;
 }

@@ -81,18 +81,18 @@ bool apply_changes(group_view& view, group_names names, const std::vector<node_d
         if (before == after) continue;
         is_other = true;
         std::vector<member_info>& members = view.members;
+        const auto is_there = [&](auto at) { return at != members.end() && at->path == change.path; };
         if (before) {
             const auto at = std::lower_bound(members.begin(), members.end(), *before, &is_before);
             const bool keeps_its_place = after && after->id == before->id;
-            if (keeps_its_place) {
-                *at = std::move(*after);
-                continue;
-            }
-            members.erase(at);
+            if (is_there(at) && !keeps_its_place) members.erase(at);
         }
         if (after) {
             const auto at = std::lower_bound(members.begin(), members.end(), *after, &is_before);
-            members.insert(at, std::move(*after));
+            if (is_there(at))
+                *at = std::move(*after);
+            else
+                members.insert(at, std::move(*after));
         }
     }
     return is_other;
