@@ -9,7 +9,7 @@ import signal
 
 import support
 
-TIMEOUT = ["--session-timeout", "4s"]
+TIMEOUT = ["--session-timeout", f"{support.paced_ms(4000)}ms"]
 
 
 class Loss(support.CliTest):

@@ -13,6 +13,9 @@ import threading
 import time
 import unittest
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from pace import paced_ms
+
 PROGRAM = os.environ.get("ZKLOCK", "zklock")
 SERVERS = os.environ.get("ZKASIO_TEST_SERVERS", "")
 PATIENCE = 60  # seconds; longer than anything here takes, on a machine that is busy

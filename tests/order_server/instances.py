@@ -9,11 +9,15 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 import unittest
 import uuid
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from pace import paced_ms
 
 LONG = 60_000  # milliseconds: nothing that waits so long ends by itself within a test
 
@@ -79,7 +83,7 @@ class Instance:
 
     def start(self):
         options = {"connect": os.environ.get("ZKASIO_TEST_SERVERS", ""), "root": self.test.root,
-                   "store": self.test.store, "name": self.name, "port": self.port, "session-timeout": 4000,
+                   "store": self.test.store, "name": self.name, "port": self.port, "session-timeout": paced_ms(4000),
                    "bank-time": 50, "settle-every": LONG, **self.options}
         command = [os.environ["ZKASIO_ORDER_SERVER"]]
         for key, value in options.items():

@@ -79,6 +79,7 @@ private:
     }
     std::optional<detail::reply> serve(const detail::set_request& s) {
         if (!there || there->path != s.path) return refusal(zk_errc::no_node);
+        if (s.version != any_version && s.version != there->version) return refusal(zk_errc::bad_version);
         there->data = s.data;
         ++there->version;
         return stat();

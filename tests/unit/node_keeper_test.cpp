@@ -314,6 +314,46 @@ TEST_CASE("node keeper: data that come while others are being written are writte
     r.run(body);
 }
 
+TEST_CASE("node keeper: data are not written into what another client has put in the place of the node") {
+    for (const std::int32_t version : {5, 0}) {
+        kept_node r;
+        auto body = [&](client zk) -> asio::awaitable<void> {
+            const persistent_node node(zk, "/node", "ours");
+            co_await node.created();
+            bool replace = true;
+            r.instead = [&](const request& q) -> std::optional<reply> {
+                if (!is<set_request>(q) || !std::exchange(replace, false)) return std::nullopt;
+                r.put(99);
+                r.there->version = version;
+                return std::nullopt;
+            };
+            running waiting(r.loop.executor(), set_on(node, "new"));
+            co_await until_it_is(node, state_of_node::taken);
+            if (version != 0) CHECK(r.there->data == "theirs");
+            co_await node.leave();
+            const std::error_code told = co_await waiting.code();
+            CHECK(told == errc::client_closed);
+            CHECK(r.there->owner == 99);
+        };
+        r.run(body);
+    }
+}
+
+TEST_CASE("node keeper: data are written although others write to the node at the same time") {
+    kept_node r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const persistent_node node(zk, "/node", "ours");
+        co_await node.created();
+        int writes = 0;
+        r.instead = refusing<set_request>(zk_errc::bad_version, writes, 3);
+        co_await node.set_data("new");
+        CHECK(writes == 4);
+        CHECK(r.there->data == "new");
+        co_await node.leave();
+    };
+    r.run(body);
+}
+
 TEST_CASE("node keeper: data that nobody has written when it leaves are told so") {
     kept_node r;
     auto body = [&](client zk) -> asio::awaitable<void> {

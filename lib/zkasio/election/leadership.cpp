@@ -50,8 +50,8 @@ asio::awaitable<void> proclaimed(claim_ptr claim, bool resigned, std::string dat
         co_return;
     }
     const std::string node = claim->paths().front(), directory(parent_path(node));
-    bool written = false;
-    while (!written) {
+    back_off pauses = claim->on().make_back_off();
+    for (bool written = false; !written;) {
         const std::optional<node_data> now = co_await read_directory(claim->on(), directory);
         transaction steps;
         if (now)
@@ -59,6 +59,7 @@ asio::awaitable<void> proclaimed(claim_ptr claim, bool resigned, std::string dat
         else
             steps.check(directory);
         written = co_await commit_version(claim, std::move(steps), directory);
+        if (!written) co_await pauses.pause();
     }
 }
 

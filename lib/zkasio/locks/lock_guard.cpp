@@ -197,8 +197,12 @@ asio::awaitable<void> revoke(client zk, std::string path) {
         }
         const std::string directory(parent_path(path)), name(node_name(path));
         co_await zk.sync(directory);  // a server that lags behind may not know the contender yet
-        bool written = false;
-        while (!written) written = co_await revoke_in_directory(zk, directory, name);
+        back_off pauses = zk.make_back_off();
+        bool written = co_await revoke_in_directory(zk, directory, name);
+        while (!written) {
+            co_await pauses.pause();
+            written = co_await revoke_in_directory(zk, directory, name);
+        }
     } catch (const error& e) {
         if (e.code() != zk_errc::no_node) throw;
         gone = e.code();

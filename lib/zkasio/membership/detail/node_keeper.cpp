@@ -157,21 +157,29 @@ asio::awaitable<void> node_keeper::wait_for_parent(std::shared_ptr<node_keeper> 
     co_await wish.run_until(pause);
 }
 
-asio::awaitable<void> node_keeper::write(std::shared_ptr<node_keeper> self, session on, node_stat seen) {
+// Only the node that was seen: another client may have put one in its place, which is to be looked at first.
+asio::awaitable<void> node_keeper::write(std::shared_ptr<node_keeper> self, session on, one_shot_event wish,
+                                         node_stat seen) {
     node_board::wished_data data = self->board_->data();
-    bool may_not_write = false;
+    bool is_other = false;
     self->written_at_ = boot_clock::now();
     try {
-        const node_stat now = co_await on.set(self->node_path_, data.data);
-        self->stands(now, std::move(data));
+        const node_stat now = co_await on.set(self->node_path_, data.data, seen.version);
+        if (now.czxid == seen.czxid) self->stands(now, std::move(data));
         co_return;
     } catch (const error& e) {
-        if (e.code() == zk_errc::no_node || self->refuses_data(e, data)) co_return;
-        may_not_write = e.code() == zk_errc::no_auth && seen.ephemeral_owner == on.id();
-        if (!may_not_write) throw;
+        is_other = e.code() == zk_errc::bad_version;
+        if (e.code() == zk_errc::no_node || (!is_other && self->refuses_data(e, data))) co_return;
+        const bool may_not_write = e.code() == zk_errc::no_auth && seen.ephemeral_owner == on.id();
+        if (!is_other && !may_not_write) throw;
     }
-    // Our session has created it, with data of ours: there is nothing else that it should have.
-    self->stands(seen, std::move(data));
+    if (is_other) {
+        auto pause = [&] { return self->pauses_->pause(); };
+        co_await wish.run_until(pause);
+    } else {
+        // Our session has created it, with data of ours: there is nothing else that it should have.
+        self->stands(seen, std::move(data));
+    }
 }
 
 // Looks at the node, acts, or waits until something changes. True: it is to be created. If the outcome of a create is
@@ -196,7 +204,7 @@ asio::awaitable<bool> node_keeper::look(std::shared_ptr<node_keeper> self, sessi
             // Until that has succeeded, too, a node of ours is to be removed when we leave.
             if (seen.value->czxid != self->created_by_ && is_ours(*seen.value, self->facts(on)))
                 self->outcome_unknown_ = true;
-            co_await write(self, on, *seen.value);
+            co_await write(self, on, wish, *seen.value);
             co_return false;
         case node_step::wait_until_gone:
             self->forget_node();
@@ -267,6 +275,7 @@ asio::awaitable<void> node_keeper::remove(std::shared_ptr<node_keeper> self, ses
 // Only the node that was seen, as far as a version can tell. With an unknown outcome the whole of it is to be done
 // again: meanwhile ours may have gone, and another one stand there.
 asio::awaitable<void> node_keeper::remove_seen(session on, std::string path, node_facts known) {
+    back_off pauses = on.make_back_off();
     for (;;) {
         // A create whose answer was lost may have been applied, and this server not have heard of it.
         co_await on.sync(path);
@@ -279,6 +288,7 @@ asio::awaitable<void> node_keeper::remove_seen(session on, std::string path, nod
             if (e.code() == zk_errc::no_node || e.code() == zk_errc::not_empty) co_return;
             if (e.code() != zk_errc::bad_version) throw;
         }
+        co_await pauses.pause();
     }
 }
 

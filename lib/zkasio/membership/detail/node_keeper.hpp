@@ -40,7 +40,8 @@ private:
     static asio::awaitable<void> create(std::shared_ptr<node_keeper> self, session on, one_shot_event wish);
     static asio::awaitable<bool> find_lost(std::shared_ptr<node_keeper> self, session on);
     static asio::awaitable<void> wait_for_parent(std::shared_ptr<node_keeper> self, session on, one_shot_event wish);
-    static asio::awaitable<void> write(std::shared_ptr<node_keeper> self, session on, node_stat seen);
+    static asio::awaitable<void> write(std::shared_ptr<node_keeper> self, session on, one_shot_event wish,
+                                       node_stat seen);
     static asio::awaitable<bool> look(std::shared_ptr<node_keeper> self, session on, one_shot_event wish);
     static asio::awaitable<void> touch(std::shared_ptr<node_keeper> self, session on, one_shot_event wish);
     static asio::awaitable<void> remove_former(std::shared_ptr<node_keeper> self, session on, std::int32_t version);
