@@ -110,6 +110,7 @@ void queue_checker::committed(const sim_txn& txn) {
             n.fenced = txn.ends_session || (txn.session == 0 && (first(n) || owns(n)));
             n.deleted = txn.session == 0 && !n.fenced;
             if (n.fenced && txn.session == 0) fence_successors(n);
+            if (n.deleted) fence_behind_lost_owner(n);
         }
     }
     if (!txn.ends_session) return;
@@ -123,14 +124,22 @@ void queue_checker::told_removed(int client, const std::string& path, std::int64
 }
 
 // An owner that has not learned yet that its node is gone hands over what it does not have any more, to somebody who
-// may have no node either: that one learns of it from the answer.
+// may have no node either: that one learns of it from the answer. Those of its client in between may have left by then.
 void queue_checker::fence_successors(const node& owner) {
     std::map<std::int64_t, node*> behind;
     for (auto& [path, n] : nodes_)
         if (before(owner, n)) behind.emplace(n.place, &n);
     for (auto& [place, n] : behind) {
-        if (n->alive) break;
+        if (n->alive && n->owner != owner.owner) break;
         if (n->deleted && n->owner == owner.owner) n->fenced = true;
+    }
+}
+
+// The same when the owner's node went first.
+void queue_checker::fence_behind_lost_owner(const node& successor) {
+    for (const auto& [path, n] : nodes_) {
+        const bool lost_its_node = n.fenced && !n.alive && attempts_.at(n.attempt).now != attempt::state::gone;
+        if (lost_its_node && n.owner == successor.owner && before(n, successor)) fence_successors(n);
     }
 }
 

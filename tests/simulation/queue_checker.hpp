@@ -66,6 +66,7 @@ private:
     bool first(const node& n) const;
     bool owns(const node& n) const;
     void fence_successors(const node& owner);
+    void fence_behind_lost_owner(const node& successor);
     bool behind_deleted(const attempt& waiter) const;
     void check_exclusion(const std::string& id, const attempt& a) const;
     void check_order(const std::string& path, const node& n) const;
