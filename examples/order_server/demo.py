@@ -103,6 +103,8 @@ async def guest(order, balancer):
     while status is None:
         pay = f"/orders/{order}/pay?deadline_ms={PATIENCE_MS}"
         status, _ = await ask(balancer.choose(), "POST", pay, limit=8)
+        if status is None:
+            await asyncio.sleep(0.3)
 
 
 async def table(name, guests, pause, balancer):

@@ -23,6 +23,7 @@ const char* reason_of(int status) noexcept {
         case 409: return "Conflict";
         case 413: return "Content Too Large";
         case 422: return "Unprocessable Content";
+        case 501: return "Not Implemented";
         case 503: return "Service Unavailable";
         default: return "Internal Server Error";
     }
@@ -44,6 +45,9 @@ reply reply_to(std::exception_ptr failed) {
 
 restinio::request_handling_status_t answering_router::operator()(restinio::request_handle_t r) const {
     try {
+        // RESTinio hands such a connection over to the handler, and sets no limits to it any more.
+        if (r->header().connection() == restinio::http_connection_header_t::upgrade)
+            return send(r, failure(501, "there is no other protocol here"));
         if (r->body().size() > longest_body) return send(r, failure(413, "that is too much for an order"));
         return (*router_)(r);
     } catch (const std::exception& e) {

@@ -113,13 +113,13 @@ const char* type_of(std::string_view name) noexcept {
     return "text/javascript; charset=utf-8";
 }
 
-restinio::request_handling_status_t send_file(const request_handle_t& to, const page_file& file) {
+restinio::request_handling_status_t send_file(const request_handle_t& to, const page_file& file, const options& how) {
     auto response = to->create_response();
     response.append_header(restinio::http_field::content_type, type_of(file.name));
     response.append_header(restinio::http_field::cache_control, "no-cache");
     // Nothing but its own files; and, for the demo, the other instances.
     response.append_header("Content-Security-Policy",
-                           "default-src 'self'; connect-src 'self' http://127.0.0.1:*; frame-ancestors 'none'");
+                           "default-src 'self'; connect-src 'self' http://" + how.address + ":*; frame-ancestors 'none'");
     return response.set_body(std::string(file.content)).done();
 }
 
@@ -141,7 +141,7 @@ void add_page_routes(http_router& to, handlers& with) {
     for (const page_file& file : page_files()) {
         const std::string path = file.name == "index.html" ? "/" : "/" + std::string(file.name);
         to.http_get(path, [&file, &with](const request_handle_t& r, const auto&) {
-            return is_by_another_name(r, with.how) ? send_elsewhere(r, with.how) : send_file(r, file);
+            return is_by_another_name(r, with.how) ? send_elsewhere(r, with.how) : send_file(r, file, with.how);
         });
     }
     const auto nodes = std::make_shared<shared_nodes>(with);

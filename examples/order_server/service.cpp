@@ -92,13 +92,15 @@ asio::awaitable<void> service::announce() {
 }
 
 asio::awaitable<void> service::run() {
+    // To the very end: the second signal of a Ctrl-C that reaches all of a group changes nothing.
+    asio::signal_set signals(co_await asio::this_coro::executor, SIGINT, SIGTERM);
     server_.open_sync();
     std::cerr << how_.name + ": http://" + how_.address + ":" + std::to_string(how_.port) + "/\n";
     auto all = [&](zkasio::task_scope& tasks) -> asio::awaitable<void> {
         tasks.spawn(announce());
         tasks.spawn(run_settlement({zk_, how_.root + "/leader", how_.root + "/book", how_.name, store_, pool_,
                                     how_.settle_every}));
-        co_await until_told_to_stop();
+        co_await signals.async_wait(asio::use_awaitable);
         announced_ = false;  // not ready any more
         tasks.cancel();
     };
@@ -107,11 +109,6 @@ asio::awaitable<void> service::run() {
     co_await requests_to_end();
     co_await zk_.close();
     pool_.join();
-}
-
-asio::awaitable<void> service::until_told_to_stop() {
-    asio::signal_set signals(co_await asio::this_coro::executor, SIGINT, SIGTERM);
-    co_await signals.async_wait(asio::use_awaitable);
 }
 
 asio::awaitable<void> service::requests_to_end() {

@@ -31,7 +31,6 @@ public:
     asio::awaitable<void> run();
 
 private:
-    asio::awaitable<void> until_told_to_stop();
     asio::awaitable<void> requests_to_end();
     asio::awaitable<void> announce();
     std::unique_ptr<answering_router> make_router();

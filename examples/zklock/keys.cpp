@@ -20,7 +20,7 @@
 namespace zklock {
 
 key_reader::key_reader(asio::any_io_executor executor)
-    : executor_(std::move(executor)), continued_(executor_), look_again_(executor_) {
+    : executor_(std::move(executor)), continued_(executor_), stopped_(executor_), look_again_(executor_) {
     const bool in_front = ::isatty(STDIN_FILENO) == 1 && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
     if (!in_front || !output_is_terminal()) return;
     // Opened anew: Asio makes it non-blocking, which the shell's own is not to become.
@@ -33,12 +33,17 @@ key_reader::key_reader(asio::any_io_executor executor)
     terminal_.emplace(executor_, terminal);
     terminal_->native_non_blocking(true);
     continued_.add(SIGCONT);
+    stopped_.add(SIGTSTP);
     set();
 }
 
 key_reader::~key_reader() {
-    // What drops keys that nobody has read; from the background, it would stop us.
-    if (terminal_ && in_front()) ::tcsetattr(terminal_->native_handle(), TCSAFLUSH, &before_);
+    if (terminal_) set_as_before();
+}
+
+// What drops keys that nobody has read; from the background, it would stop us.
+void key_reader::set_as_before() noexcept {
+    if (in_front()) ::tcsetattr(terminal_->native_handle(), TCSAFLUSH, &before_);
 }
 
 bool key_reader::in_front() noexcept { return ::tcgetpgrp(terminal_->native_handle()) == ::getpgrp(); }
@@ -57,6 +62,15 @@ asio::awaitable<void> key_reader::set_again_when_continued() {
         co_await continued_.async_wait(asio::use_awaitable);
         set();
         look_again_.cancel();
+    }
+}
+
+// Not every shell sets the terminal when we are stopped.
+asio::awaitable<void> key_reader::set_as_before_when_stopped() {
+    for (;;) {
+        co_await stopped_.async_wait(asio::use_awaitable);
+        set_as_before();
+        ::raise(SIGSTOP);
     }
 }
 
@@ -82,6 +96,7 @@ asio::awaitable<char> key_reader::next() {
 asio::awaitable<void> key_reader::quit() {
     auto body = [this](zkasio::task_scope& tasks) -> asio::awaitable<void> {
         tasks.spawn(set_again_when_continued());
+        tasks.spawn(set_as_before_when_stopped());
         for (char key = 0; key != 'q' && key != 'Q';) key = co_await next();
         tasks.cancel();
     };

@@ -33,13 +33,15 @@ public:
 
 private:
     asio::awaitable<void> set_again_when_continued();
+    asio::awaitable<void> set_as_before_when_stopped();
     asio::awaitable<char> next();
     bool in_front() noexcept;
     void set() noexcept;
+    void set_as_before() noexcept;
 
     asio::any_io_executor executor_;
     std::optional<asio::posix::stream_descriptor> terminal_;
-    asio::signal_set continued_;
+    asio::signal_set continued_, stopped_;
     asio::steady_timer look_again_;
     termios before_{};
 };

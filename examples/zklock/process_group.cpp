@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -69,15 +70,18 @@ bool process_group::runs() {
     };
     if (known_ != 0 && runs_in_group(stat_of(known_))) return true;
     known_ = 0;
-    bool zombies = false;
+    std::set<pid_t> zombies;
     const bool found = any_process([&](pid_t pid) {
         const std::optional<process_stat> s = stat_of(pid);
         if (runs_in_group(s)) known_ = pid;
-        zombies = zombies || (s && s->group == id_);
+        if (s && s->group == id_ && s->ended) zombies.insert(pid);
         return known_ != 0;
     });
+    if (found) zombies.clear();
+    const bool seen_before = zombies == zombies_;
+    zombies_ = std::move(zombies);
     // No sign of its processes: they are hidden from us (no /proc, or one mounted with hidepid). kill() knows.
-    return found || !zombies;
+    return found || zombies_.empty() || !seen_before;
 }
 
 }  // namespace zklock

@@ -6,6 +6,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/log_record.hpp>
+#include <zkasio/path.hpp>
 #include <zkasio/task_scope.hpp>
 
 #include <asio/co_spawn.hpp>
@@ -56,8 +57,11 @@ std::string hint_of(const zkasio::error& e) {
     const std::string path = e.path().empty() ? "PATH" : e.path();
     if (e.code() == zkasio::zk_errc::no_node && e.hint().find("parents()") != std::string::npos)
         return "the parent does not exist: create it, or say --parents";
-    if (e.code() == zkasio::zk_errc::no_auth)
-        return "the ACL does not allow it to us: see `zklock acl " + path + "` and --auth-file";
+    if (e.code() == zkasio::zk_errc::no_auth) {
+        const bool parents = e.operation() == "create" || e.operation() == "remove";  // is for the parent to allow
+        const std::string node = parents ? std::string(zkasio::parent_path(path)) : path;
+        return "the ACL of " + node + " does not allow it to us: see `zklock acl " + node + "` and --auth-file";
+    }
     if (e.code() == zkasio::zk_errc::invalid_acl)
         return "an unknown scheme, a malformed id, or creator and auth: without --auth-file";
     return e.hint();

@@ -109,7 +109,9 @@ class CutOff(Loss):
         self.assertEqual(p.end(), 122)
 
     def test_term_comes_before_the_end_of_the_lease(self):
-        p = self.start("run", *TIMEOUT, "--on-loss", "term", self.path, "--", "sh", "-c",
+        # A fifth of the session timeout is what a slow machine has from SIGTERM to SIGKILL.
+        long = ["--session-timeout", "15s"]
+        p = self.start("run", *long, "--on-loss", "term", self.path, "--", "sh", "-c",
                        "trap 'echo tidying up; exit 4' TERM; echo held by $$; read line",
                        environment={"ZK_HOSTS": self.way.servers})
         command = int(p.line().removeprefix("held by "))

@@ -64,6 +64,9 @@ class Nodes(support.CliTest):
         _, _, err = self.zklock("get", self.path + "/closed")
         self.assertIn(f"zklock acl {self.path}/closed", err)
         self.assertNotIn("()", err)
+        self.zklock("create", "--acl", "world:anyone:ra", self.path + "/fixed")  # where nothing may be created
+        _, _, err = self.zklock("create", self.path + "/fixed/x")
+        self.assertIn(f"`zklock acl {self.path}/fixed`", err)
 
     def test_rm(self):
         self.zklock("create", self.path + "/below")

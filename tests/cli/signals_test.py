@@ -215,6 +215,18 @@ class Terminal(support.CliTest):
         self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid)), -signal.SIGINT)
         self.assertEqual(self.modes(), termios.ICANON | termios.ECHO)
 
+    def test_a_stop_leaves_the_terminal_as_it_was(self):
+        pid = self.open("locks", "--watch", self.path)
+        self.read_until("q ends")
+        self.assertEqual(self.modes(), 0)
+        os.kill(pid, signal.SIGTSTP)  # as Ctrl-Z; nobody else sets the terminal
+        self.assertTrue(os.WIFSTOPPED(self.wait(pid, os.WUNTRACED)))
+        self.assertEqual(self.modes(), termios.ICANON | termios.ECHO)
+        os.kill(pid, signal.SIGCONT)
+        self.eventually(lambda: self.modes() == 0)
+        self.type("q")
+        self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid)), 0)
+
     def test_q_ends_what_watches_after_a_pause(self):
         pid = self.open("locks", "--watch", self.path)
         self.read_until("q ends")

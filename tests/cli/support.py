@@ -53,10 +53,13 @@ class Process:
 
     def error_line(self, containing=""):
         """The next line of the standard error that contains this."""
-        while True:
-            line = self._line(self.process.stderr)
-            if containing in line:
-                return line
+        said = []
+        while not said or containing not in said[-1]:
+            try:
+                said.append(self._line(self.process.stderr))
+            except AssertionError as e:
+                raise AssertionError(f"{e}; before that: {said}") from None
+        return said[-1]
 
     def say(self, text=""):
         self.process.stdin.write(text.encode() + b"\n")

@@ -42,6 +42,28 @@ TEST_CASE("watches fire on data, creation, removal and children") {
     with_client(body);
 }
 
+// Since CVE-2024-23944; Debian's 3.8.0 has the cure.
+TEST_CASE("a watch tells nothing of a node that its client may not read") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "watches-acl");
+        const test_client other(co_await asio::this_coro::executor, options());
+        const auto closed = co_await other.exists_and_watch(dir + "/closed");
+        const auto open = co_await other.exists_and_watch(dir + "/open");
+        bool told = false;
+        closed.changes.then([&](std::error_code why, node_change) { told = !why; });
+        create_options how;
+        how.acl(acl(1, acl_entry(permission::admin, anyone())));
+        co_await zk.create(dir + "/closed", "", how);
+        co_await zk.create(dir + "/open");
+        const watch_event event = co_await open.changes.changed();
+        CHECK(event.what == node_change::created);
+        CHECK_FALSE(told);
+        co_await zk.set_acl(dir + "/closed", open_acl());
+        co_await other.close();
+    };
+    with_client(body);
+}
+
 TEST_CASE("watch on configuration data that fires again and again") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "config");

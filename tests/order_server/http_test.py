@@ -76,7 +76,7 @@ class Http(OrderServerTest):
                      "GET /orders HTTP/1.1\r\nHost: x\r\nCookie: ", "GET /"):
             with socket.create_connection(("127.0.0.1", a.port), timeout=60) as s:
                 sent = 0
-                with self.assertRaises(OSError):
+                with self.assertRaises((ConnectionResetError, BrokenPipeError)):
                     s.sendall(head.encode())
                     while sent < 100_000_000:
                         sent += s.send(b"x" * 65_536)
@@ -326,6 +326,30 @@ class Http(OrderServerTest):
         self.assertEqual(self.instance("b", port=a.port).process.wait(60), 1)
         self.assertEqual(self.instance("c", store="/nowhere/orders").process.wait(60), 1)
         self.assertEqual(a.ask("GET", "/readyz")[0], 200)
+
+    def test_who_asks_for_another_protocol_is_refused(self):
+        a = self.instance("a").ready()
+        for path in ("/live", "/orders"):
+            status, _ = a.ask("GET", path, headers={"Connection": "Upgrade", "Upgrade": "websocket"})
+            self.assertEqual(status, 501, path)  # RESTinio sets no limits to such a connection
+
+    def test_a_payment_is_brought_to_its_end_although_it_is_told_twice_to_stop(self):
+        a = self.instance("a", **{"bank-time": 1500}).ready()
+        a.ask("PUT", "/orders/o", {"item": "tea"})
+        paying = a.pay("o", LONG)
+        self.at_the_bank("o")
+        a.signal(signal.SIGINT)
+        eventually(lambda: self.refuses(a), of="it has begun to end")
+        a.signal(signal.SIGTERM)  # a demo that Ctrl-C ends says so as well
+        self.assertEqual(a.process.wait(60), 0)
+        paying.join(60)
+
+    def refuses(self, instance):
+        try:
+            socket.create_connection(("127.0.0.1", instance.port), timeout=60).close()
+            return False
+        except ConnectionRefusedError:
+            return True
 
     def test_it_ends_in_order(self):
         a = self.instance("a", **{"bank-time": LONG}).ready()

@@ -162,9 +162,9 @@ class Page(OrderServerTest):
         port = free_port(2)
         program = os.path.join(os.environ["ZKASIO_ORDER_SERVER_SOURCES"], "demo.py")
         demo = subprocess.Popen([sys.executable, program, "--server", os.environ["ZKASIO_ORDER_SERVER"], "--connect",
-                                 os.environ["ZKASIO_TEST_SERVERS"], "--root", self.root, "--port", str(port)])
-        self.addCleanup(lambda: demo.poll() is None and demo.kill())
-        self.addCleanup(demo.terminate)
+                                 os.environ["ZKASIO_TEST_SERVERS"], "--root", self.root, "--port", str(port)],
+                                start_new_session=True)
+        self.addCleanup(lambda: demo.poll() is None and os.killpg(demo.pid, signal.SIGKILL))
         eventually(lambda: self.browser.open(f"http://127.0.0.1:{port}/") is None, of="it answers")
         eventually(lambda: self.browser.run("return document.querySelectorAll('#instances > li').length") == 2,
                    of="the page shows both")
@@ -181,7 +181,7 @@ class Page(OrderServerTest):
         self.button("a", "resume")
         self.in_the_log("a has a new session")
         pids = [int(self.card(n, "pid")) for n in "ab"]
-        demo.send_signal(signal.SIGTERM)
+        os.killpg(demo.pid, signal.SIGINT)  # as Ctrl-C: the servers get it, and a SIGTERM of the demo's as well
         self.assertEqual(demo.wait(60), 0)
         self.assertEqual([p for p in pids if os.path.exists(f"/proc/{p}")], [])
         eventually(lambda: not self.nodes(""), of="no node is left")

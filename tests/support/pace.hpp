@@ -5,7 +5,8 @@
 namespace zkasio::test {
 
 /// How many times slower than an idle machine this one is, between 1 and 3: the one place that knows. Measured once for
-/// each process (sanitizers, the load of the machine), or $ZKASIO_TEST_PACE. 1 where time is virtual, see surroundings.
+/// each process (sanitizers, the load of the machine), and at least $ZKASIO_TEST_PACE. 1 where time is virtual, see
+/// surroundings.
 double pace();
 
 /// A time that a slow machine may use up, stretched to this one: a session timeout, or the patience of a wait. Not for

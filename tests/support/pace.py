@@ -4,10 +4,8 @@ import os
 
 
 def pace():
-    given = os.environ.get("ZKASIO_TEST_PACE")
-    if given:
-        return max(1.0, float(given))
-    return min(3.0, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
+    given = float(os.environ.get("ZKASIO_TEST_PACE") or 1)
+    return max(given, min(3.0, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))))
 
 
 def paced_ms(on_an_idle_machine):

@@ -160,6 +160,41 @@ TEST_CASE("fake ensemble: which nodes are watched, and how much was asked", "[te
     auto a = ensemble.run(zk.exists_and_watch("/a"));
     CHECK(ensemble.requests(zk) == before + 2);
     CHECK(ensemble.watched_paths() == std::vector<std::string>{"/a", "/b"});
+    ensemble.expire(zk);
+    ensemble.run_for(1min);
+    ensemble.run(zk.connected());
+    CHECK(ensemble.requests(zk) >= before + 2);  // in all sessions
+}
+
+TEST_CASE("fake ensemble: an ACL names addresses one by one, or whole networks", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client();
+    const auto created_with = [&](const std::string& id) {
+        std::error_code code;
+        const auto create = [&]() -> asio::awaitable<void> {
+            create_options how;
+            how.acl(acl(1, acl_entry(permission::all, ip_address(id))));
+            code = co_await code_of(zk.create("/by/" + id.substr(0, id.find('/')), "", how));
+        };
+        ensemble.run(create());
+        return code;
+    };
+    ensemble.create("/by");
+    for (const char* id : {"nonsense", "127.0.0", "127.0.0.0/33", "127.0.0.0/x"}) {
+        INFO(id);
+        CHECK(created_with(id) == zk_errc::invalid_acl);
+    }
+    for (const auto& [id, may_read] : std::vector<std::pair<std::string, bool>>{
+             {"127.0.0.1", true}, {"127.0.0.2", false}, {"127.1.0.0/8", true}, {"10.0.0.0/8", false}}) {
+        INFO(id);
+        REQUIRE_FALSE(created_with(id));
+        std::error_code code;
+        const auto get = [&]() -> asio::awaitable<void> {
+            code = co_await code_of(zk.get("/by/" + id.substr(0, id.find('/'))));
+        };
+        ensemble.run(get());
+        CHECK(code == (may_read ? std::error_code() : zk_errc::no_auth));
+    }
 }
 
 TEST_CASE("fake ensemble: it runs dry when nothing is left, or says what is", "[testing]") {

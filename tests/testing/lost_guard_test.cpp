@@ -576,6 +576,32 @@ TEST_CASE("a multi_mutex that is lost leaves its owner's other guard of one of i
     }
 }
 
+TEST_CASE("the body of a lost multi_mutex keeps a lock that its owner has twice until it has ended", "[testing][lost]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(scene::as_wanted(suspension_policy::keep));
+    const mutex a(zk, "/locks/a"), b(zk, "/locks/b");
+    const auto me = acquire_options().owner(lock_owner());
+    multi_mutex both(zk);
+    both.add(a, me).add(b);
+    lock_guard outer = ensemble.run(a.acquire(me), soon);
+    const lock_guard lost = ensemble.run(both.acquire(), soon);
+    const stubborn_body stubborn(zk);
+    const auto under = [&]() -> asio::awaitable<void> { return stubborn.run(); };
+    const auto run = [&]() -> asio::awaitable<void> { co_await lost.run(under); };
+    const task working(ensemble, run());
+    ensemble.run(stubborn.begun.wait(), soon);
+    ensemble.remove(lost.paths().back());
+    CHECK(ensemble.run(lost.lost(), soon) == loss_reason::node_deleted);
+    ensemble.run(outer.release(), soon);
+    const auto next = std::make_shared<std::optional<lock_guard>>();
+    const task waiting(ensemble, acquire_into(boxed(a), next));
+    ensemble.run_for(20s);
+    CHECK_FALSE(*next);
+    stubborn.may_end.fire();
+    ensemble.run_for(5s);
+    CHECK(*next);
+}
+
 TEST_CASE("of permits that were given one by one only the one whose node is deleted is lost", "[testing][lost]") {
     scene s(ways[0]);
     const semaphore ours(s.first, "/pool", permits::fixed(3)), theirs(s.second, "/pool", permits::fixed(3));

@@ -350,6 +350,28 @@ TEST_CASE("persistent node: with a time to live it stands while its keeper lives
     CHECK_FALSE(ensemble.exists(path));
 }
 
+TEST_CASE("persistent node: data that are refused do not keep it from touching a node with a time to live",
+          "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(a_minute());
+    persistent_node_options options;
+    options.mode(create_mode::persistent_ttl).ttl(5min);
+    const persistent_node node(zk, "/dir/node", "ours", options);
+    ensemble.run(node.created());
+    const std::int64_t czxid = ensemble.stat("/dir/node")->czxid;
+    const auto set_too_much = [&]() -> asio::awaitable<void> {
+        const std::error_code refused = co_await test::code_of(node.set_data(std::string(2'000'000, 'x')));
+        CHECK(refused == errc::too_large);
+    };
+    for (int i = 0; i < 20; ++i) {
+        ensemble.run_for(100s);
+        ensemble.run(set_too_much());
+    }
+    REQUIRE(ensemble.stat("/dir/node"));
+    CHECK(ensemble.stat("/dir/node")->czxid == czxid);
+    ensemble.run(node.leave());
+}
+
 TEST_CASE("persistent node: one that has taken over a node with a time to live keeps it, too", "[testing]") {
     fake_ensemble ensemble;
     const client zk = ensemble.client(a_minute());

@@ -261,6 +261,23 @@ TEST_CASE("tree_sync: a credential while the refused node is being read is not m
     CHECK(f.data("/r/a/b") == "/r/a/b");
 }
 
+TEST_CASE("tree_sync: a credential while the stat of a refused node is being read is not missed (C7)") {
+    const std::string secret = GENERATE("/r", "/r/a");
+    tree_scope without_children;  // no listing comes that would look again
+    without_children.depth = secret == "/r" ? 0 : 1;
+    following f("/r", without_children);
+    f.servers.stat_needs_permission = true;
+    const int steps = GENERATE(range(0, 16));
+    for (const char* path : {"/r", "/r/a"}) f.servers.create(path, path);
+    f.servers.forbid(secret, true);
+    f.servers.connect();
+    for (int i = 0; i < steps; ++i) (void)(f.servers.send(1) || f.servers.serve() || f.servers.hear());
+    f.servers.authenticate();
+    f.sync.authenticated();
+    f.settle();
+    CHECK(f.data(secret) == secret);
+}
+
 TEST_CASE("tree_sync: a root whose ACL is opened during a cut is shown (C7)") {
     following f;
     f.servers.stat_needs_permission = GENERATE(false, true);

@@ -13,7 +13,7 @@ public:
     /// How many changes are remembered at most for readers that are behind, see cache_update::look_again (1024). At
     /// least 1. What all readers of changes() have read is not remembered, nor anything when there is none.
     Options& remembered_changes(std::size_t n) { remembered_ = n; return self(); }
-    /// How many bytes these changes may have, most of which are former data of nodes (16 MiB).
+    /// How many bytes these changes may have, most of which are data of nodes before and after them (16 MiB).
     Options& remembered_bytes(std::size_t n) { bytes_ = n; return self(); }
     /// How many reads may be under way at a time (256). At least 1.
     Options& reads_at_a_time(std::size_t n) { reads_ = n; return self(); }

@@ -45,10 +45,8 @@ asio::awaitable<bool> commit_version(claim_ptr claim, transaction steps, std::st
 
 asio::awaitable<void> proclaimed(claim_ptr claim, bool resigned, std::string data) {
     const bool leads = !resigned && claim->hold().held();
-    if (!leads) {
-        co_await lock_detail::commit_under(claim, resigned, transaction(), "proclaim");  // which says why not
-        co_return;
-    }
+    // Which says why not; unless a heartbeat has just been answered.
+    if (!leads) co_await lock_detail::commit_under(claim, resigned, transaction(), "proclaim");
     const std::string node = claim->paths().front(), directory(parent_path(node));
     back_off pauses = claim->on().make_back_off();
     for (bool written = false; !written;) {

@@ -30,21 +30,37 @@ public:
     std::int64_t token() const noexcept override { return all_->claim->token(); }
     std::optional<std::int32_t> sequence() const noexcept override { return all_->claim->sequence(); }
     bool proves() const noexcept override { return all_->claim->proves(); }
-    void body_begins(asio::any_io_executor e) override { all_->claim->body_begins(std::move(e)); }
-    void body_ends(asio::any_io_executor e) noexcept override { all_->claim->body_ends(std::move(e)); }
+    void body_begins(asio::any_io_executor e) override {
+        {
+            const std::lock_guard lock(all_->mutex);
+            ++bodies_;
+        }
+        all_->claim->body_begins(std::move(e));
+    }
+    void body_ends(asio::any_io_executor e) noexcept override {
+        all_->claim->body_ends(std::move(e));
+        bool was_waited_for = false;
+        {
+            const std::lock_guard lock(all_->mutex);
+            was_waited_for = --bodies_ == 0 && lost_;
+        }
+        if (was_waited_for) give_up();
+    }
 
-    // The others of this owner may have the lock for a reason of their own.
+    // The others of this owner may have the lock for a reason of their own. Then the bodies of this one keep it, too.
     void lose(loss_reason why) noexcept override {
+        bool is_last = false;
         {
             const std::lock_guard lock(all_->mutex);
             if (given_up_) return;
-            if (all_->guards > 1) {
-                given_up_ = true;
-                --all_->guards;
-                return;
-            }
+            is_last = all_->guards == 1;
+            lost_ = !is_last;
+            if (lost_ && bodies_ > 0) return;
         }
-        all_->claim->lose(why);
+        if (is_last)
+            all_->claim->lose(why);
+        else
+            give_up();
     }
 
     void give_up() noexcept override {
@@ -66,7 +82,9 @@ public:
 
 private:
     std::shared_ptr<counted> all_;
-    bool given_up_ = false, last_ = false;  // guarded by the mutex; last_ does not change after give_up()
+    // Guarded by the mutex; last_ does not change after give_up().
+    bool given_up_ = false, last_ = false, lost_ = false;
+    int bodies_ = 0;
 };
 
 }  // namespace

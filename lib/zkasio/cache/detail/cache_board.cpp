@@ -10,10 +10,13 @@ namespace zkasio::cache_detail {
 
 namespace {
 
-// What a change keeps in memory: the state after it is one that the tree has, or the state before a later change.
+// What a change keeps in memory at most: the state after it may be the tree's, or the state before a later change, and
+// need not be, since a change of the node's children copies it.
 std::size_t cost(const tree_delta& change) noexcept {
-    const std::size_t former_data = change.before ? change.before->data.size() : 0;
-    return sizeof(tree_delta) + sizeof(node_value) + change.path.size() + former_data;
+    std::size_t data = 0;
+    for (const value_ptr& value : {change.before, change.after})
+        if (value) data += value->data.size();
+    return sizeof(tree_delta) + 2 * sizeof(node_value) + change.path.size() + data;
 }
 
 }  // namespace

@@ -49,9 +49,10 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
     }
 
     void answered(std::size_t i) {
+        if (over) return;  // nobody is interested any more, and nothing is left
         const std::string& node = places[i].node;  // which is gone when its directory is
         const auto request = std::exchange(requests[i], nullptr);
-        if (over || !request) return;
+        if (!request) return;
         try {
             watched<node_data> seen = request->get();
             if (places[i].asks(seen.value.data)) return decide(nullptr);

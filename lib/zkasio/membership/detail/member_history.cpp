@@ -29,11 +29,10 @@ time_point member_history::settled_at() const { return later(changed_, settle_);
 
 time_point member_history::due() const { return std::min(settled_at(), later(first_, at_most_)); }
 
-bool member_history::settled_at_due() const { return due() == settled_at(); }
+bool member_history::settled_at(time_point now) const { return now >= settled_at(); }
 
-std::vector<std::string> member_history::members_at_due() const {
-    const time_point now = due();
-    const bool all = settled_at_due();
+std::vector<std::string> member_history::members_at(time_point now) const {
+    const bool all = settled_at(now);
     std::vector<std::string> ids;
     for (const auto& [path, m] : members_)
         if (all || later(m.since, settle_) <= now) ids.push_back(m.id);
@@ -41,9 +40,9 @@ std::vector<std::string> member_history::members_at_due() const {
     return ids;
 }
 
-void member_history::tried() {
-    divided_ = settled_at_due();
-    first_ = due();
+void member_history::tried(time_point now) {
+    divided_ = settled_at(now);
+    first_ = now;
 }
 
 }  // namespace zkasio::membership_detail

@@ -26,13 +26,14 @@ public:
 
     /// When to divide, unless there is another view before. time_point::max(): never.
     time_point due() const;
-    /// Whether at due() the members have been the same for long enough.
-    bool settled_at_due() const;
-    /// The ids of the members among whom to divide at due(), sorted.
-    std::vector<std::string> members_at_due() const;
+    /// Whether by then the members have been the same for long enough.
+    bool settled_at(time_point now) const;
+    /// The ids of the members among whom to divide then, sorted.
+    std::vector<std::string> members_at(time_point now) const;
 
     /// That was done, or could not be done: unless settled, the next time is up to `at_most` later.
-    void tried();
+    /// @param now not before due()
+    void tried(time_point now);
 
 private:
     time_point settled_at() const;

@@ -116,10 +116,11 @@ asio::awaitable<void> node_keeper::create(std::shared_ptr<node_keeper> self, ses
     const std::string path = self->path_to_create();
     const create_options how = self->how_to_create();
     bool parent_is_gone = false;
-    self->written_at_ = boot_clock::now();
+    const auto asked_at = boot_clock::now();
     try {
         const created made = co_await on.create(path, data.data, how);
         self->node_path_ = made.path;
+        self->written_at_ = asked_at;
         self->stands(made.stat, std::move(data));
         co_return;
     } catch (const error& e) {
@@ -162,10 +163,12 @@ asio::awaitable<void> node_keeper::write(std::shared_ptr<node_keeper> self, sess
                                          node_stat seen) {
     node_board::wished_data data = self->board_->data();
     bool is_other = false;
-    self->written_at_ = boot_clock::now();
+    const auto asked_at = boot_clock::now();
     try {
         const node_stat now = co_await on.set(self->node_path_, data.data, seen.version);
-        if (now.czxid == seen.czxid) self->stands(now, std::move(data));
+        if (now.czxid != seen.czxid) co_return;
+        self->written_at_ = asked_at;
+        self->stands(now, std::move(data));
         co_return;
     } catch (const error& e) {
         is_other = e.code() == zk_errc::bad_version;

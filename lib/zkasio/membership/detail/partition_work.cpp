@@ -83,9 +83,10 @@ void partition_work::assign(task_scope& tasks, const std::vector<std::string>& m
 
 // While we are not seen ourselves, we have just lost a session, or come: what is for us is known when we are back, or
 // have been there for a while.
-void partition_work::divide_among(task_scope& tasks, const group_view& view, const member_history& history) {
-    const std::vector<std::string> members = history.members_at_due();
-    const bool settled = history.settled_at_due();
+void partition_work::divide_among(task_scope& tasks, const group_view& view, const member_history& history,
+                                  boot_clock::time_point now) {
+    const std::vector<std::string> members = history.members_at(now);
+    const bool settled = history.settled_at(now);
     if (!settled)
         log_warning(zk_,
                     path_ + ": members come and go faster than settle(): divided among the " +
@@ -107,9 +108,10 @@ asio::awaitable<void> partition_work::divide_until_settled(task_scope& tasks, co
             history.see(view, boot_clock::now());
             continue;
         }
-        settled = history.settled_at_due();
-        divide_among(tasks, view, history);
-        history.tried();
+        const auto now = std::max(history.due(), boot_clock::now());
+        settled = history.settled_at(now);
+        divide_among(tasks, view, history, now);
+        history.tried(now);
     }
 }
 

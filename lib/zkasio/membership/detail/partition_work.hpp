@@ -38,7 +38,8 @@ private:
 
     asio::awaitable<void> divide_until_settled(task_scope& tasks, const group_observer& observer,
                                                member_history& history, group_view& view);
-    void divide_among(task_scope& tasks, const group_view& view, const member_history& history);
+    void divide_among(task_scope& tasks, const group_view& view, const member_history& history,
+                      boot_clock::time_point now);
     void assign(task_scope& tasks, const std::vector<std::string>& members, bool settled);
     asio::awaitable<void> work_on(std::string name, std::shared_ptr<const order> until);
     asio::awaitable<void> serve(std::string name, leadership& term);

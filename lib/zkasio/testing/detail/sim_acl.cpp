@@ -1,5 +1,7 @@
 #include <zkasio/testing/detail/sim_acl.hpp>
 
+#include <asio/ip/network_v4.hpp>
+
 #include <algorithm>
 #include <string>
 
@@ -8,10 +10,25 @@ namespace {
 
 bool is_authenticated(const acl_id& one) { return one.scheme() != "ip"; }
 
+// "10.0.0.1", which is a network of one address, or "10.0.0.0/8".
+std::optional<asio::ip::network_v4> network_of(const std::string& id) {
+    asio::error_code failed;
+    const bool one = id.find('/') == std::string::npos;
+    const asio::ip::network_v4 network = asio::ip::make_network_v4(one ? id + "/32" : id, failed);
+    if (failed) return std::nullopt;
+    return network.canonical();
+}
+
 bool is_valid(const acl_id& one) {
     if (one.scheme() == "world") return one.id() == "anyone";
     if (one.scheme() == "digest") return std::count(one.id().begin(), one.id().end(), ':') == 1;
-    return one.scheme() == "ip" && !one.id().empty();
+    return one.scheme() == "ip" && network_of(one.id());
+}
+
+bool covers(const acl_id& entry, const acl_id& who) {
+    if (entry.scheme() != "ip" || who.scheme() != "ip") return entry == who;
+    const auto network = network_of(entry.id()), address = network_of(who.id());
+    return network && address && (*network == *address || address->is_subnet_of(*network));
 }
 
 }  // namespace
@@ -20,7 +37,8 @@ bool permits(const acl& entries, permission wanted, const identities& who) {
     if (entries.empty() || wanted == permission::none) return true;
     return std::any_of(entries.begin(), entries.end(), [&](const acl_entry& e) {
         if ((e.granted() & wanted) == permission::none) return false;
-        return e.who() == anyone() || std::find(who.begin(), who.end(), e.who()) != who.end();
+        if (e.who() == anyone()) return true;
+        return std::any_of(who.begin(), who.end(), [&](const acl_id& one) { return covers(e.who(), one); });
     });
 }
 

@@ -192,8 +192,8 @@ std::vector<std::string> sim_ensemble::watched_paths() const {
 }
 
 std::size_t sim_ensemble::requests_served(int client) const {
-    const sim_link* l = link_of(client);
-    return l ? l->served() : 0;
+    const auto it = served_.find(client);
+    return it == served_.end() ? 0 : it->second;
 }
 
 std::chrono::milliseconds sim_ensemble::granted_timeout(int client) const {

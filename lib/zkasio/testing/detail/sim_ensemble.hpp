@@ -112,7 +112,7 @@ public:
     std::size_t watches_of(int client) const;
     std::string watched(int client) const;
     std::vector<std::string> watched_paths() const;  ///< by any client; sorted, each once
-    /// Of this client, by its connections so far: what it asked for and was carried out.
+    /// Of this client, in all its sessions: what it asked for and was carried out.
     std::size_t requests_served(int client) const;
     /// How long the client's session may be without a connection. 0: it has none.
     std::chrono::milliseconds granted_timeout(int client) const;
@@ -148,6 +148,7 @@ private:
     std::vector<sim_txn> log_;  // number i has zxid i + 1
     std::map<std::int64_t, std::chrono::milliseconds> sessions_;  // that live
     std::vector<sim_link*> links_;
+    std::map<int, std::size_t> served_;  // requests, by client
     std::map<std::string, std::error_code> refused_;
     std::set<int> stopped_, silent_, cut_off_;  // clients
 };

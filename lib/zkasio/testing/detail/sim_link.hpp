@@ -42,7 +42,6 @@ public:
     std::int64_t session() const noexcept { return attached_ ? server_session_ : session_; }
     bool attached() const noexcept { return attached_; }
     std::size_t watches() const noexcept { return armed_.size(); }
-    std::size_t served() const noexcept { return served_; }
     void list_watched(std::set<std::string>& paths) const {
         for (const watch_key& key : armed_) paths.insert(key.first);
     }
@@ -131,7 +130,7 @@ private:
     void restore(const set_watches& w);
     void fire(const sim_change& c);
     void fire(detail::node_event e, const std::string& path, std::int64_t czxid,
-              std::initializer_list<detail::watch_kind> kinds);
+              std::initializer_list<detail::watch_kind> kinds, const acl& entries = acl());
 
     sim_ensemble& ensemble_;
     const int client_;
@@ -160,7 +159,6 @@ private:
     std::deque<arrival> outgoing_;
     std::set<watch_key> armed_;
     identities who_;
-    std::size_t served_ = 0;
     sim_tree view_;           // as this server has it
     std::int64_t known_ = 0;  // of the ensemble's log
     std::int64_t connected_at_ = 0;  // what was known when the connection began

@@ -167,7 +167,7 @@ void sim_link::drop(std::size_t applied, std::size_t delivered) {
 void sim_link::serve(packet p) {
     if (const auto* w = std::get_if<set_watches>(&p)) return restore(*w);
     if (auto* a = std::get_if<asked>(&p)) {
-        ++served_;
+        ++ensemble_.served_[client_];
         if (const auto* auth = std::get_if<add_auth_request>(&a->what); auth && !auth->known && !authenticate(*auth))
             return;
         reply r = serve(a->what);
@@ -202,22 +202,27 @@ void sim_link::fire(const sim_change& c) {
     if (armed_.empty()) return;
     const std::string parent(parent_path(c.path));
     const std::int64_t czxid = c.node.stat.czxid;
+    const acl& of_node = c.node.acl;
     switch (c.what) {
-        case sim_change::kind::data_set: fire(node_event::data_changed, c.path, czxid, {watch_kind::data}); return;
+        case sim_change::kind::data_set:
+            fire(node_event::data_changed, c.path, czxid, {watch_kind::data}, of_node);
+            return;
         case sim_change::kind::acl_set: return;  // no watch tells of that
-        case sim_change::kind::created: fire(node_event::created, c.path, czxid, {watch_kind::data}); break;
+        case sim_change::kind::created: fire(node_event::created, c.path, czxid, {watch_kind::data}, of_node); break;
         case sim_change::kind::removed:
-            fire(node_event::removed, c.path, czxid, {watch_kind::data, watch_kind::children});
+            fire(node_event::removed, c.path, czxid, {watch_kind::data, watch_kind::children}, of_node);
             break;
     }
-    fire(node_event::children_changed, parent, 0, {watch_kind::children});
+    const sim_node* above = view_.find(parent);
+    fire(node_event::children_changed, parent, 0, {watch_kind::children}, above ? above->acl : acl());
 }
 
+// Of a node that the client may not read it is not told (since CVE-2024-23944), and the watch is used up all the same.
 void sim_link::fire(node_event e, const std::string& path, std::int64_t czxid,
-                    std::initializer_list<watch_kind> kinds) {
+                    std::initializer_list<watch_kind> kinds, const acl& entries) {
     bool armed = false;
     for (const watch_kind kind : kinds) armed = armed_.erase({path, kind}) > 0 || armed;
-    if (armed) outgoing_.emplace_back(event{e, path, czxid});
+    if (armed && permits(entries, permission::read, who_)) outgoing_.emplace_back(event{e, path, czxid});
 }
 
 reply sim_link::serve(const request& r) {
