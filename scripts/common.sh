@@ -75,17 +75,19 @@ build() { # PRESET [TARGET...]
     cmake --build "$root/build/$preset" ${1:+--target "$@"}
 }
 
-# Builds in the background, in what time the tests of others leave, and keeps quiet. Each one gives way to those that
-# began before it. That it has failed is said by until_built.
+# Builds in the background, in what time the tests of others leave, and keeps quiet. That it has failed is said by
+# until_built.
 declare -A built_ahead=()
 build_ahead() { # PRESET [TARGET...]
-    local preset=$1
+    local preset=$1 before=${last_ahead:-}
     shift
     configure "$preset"
-    # Not by cmake, which does not end ninja when it is ended.
-    nice -n $((13 + 3 * ${#built_ahead[@]})) ninja -C "$root/build/$preset" \
-        -j $((($(nproc) + 1) / 2)) "$@" > "$work/build-$preset.log" 2>&1 &
-    built_ahead[$preset]=$!
+    # One after another, since the first is needed first. Not by cmake, which does not end ninja when it is ended.
+    {
+        [ -z "$before" ] || tail --pid="$before" -f /dev/null
+        exec nice -n 13 ninja -C "$root/build/$preset" -j "$(nproc)" "$@"
+    } > "$work/build-$preset.log" 2>&1 &
+    built_ahead[$preset]=$! last_ahead=$!
 }
 until_built() { # PRESET
     say "building ($1)"
