@@ -41,7 +41,7 @@ key_reader::~key_reader() {
     if (terminal_) set_as_before();
 }
 
-// What drops keys that nobody has read; from the background, it would stop us.
+// Drops keys that nobody has read. From the background it would stop us.
 void key_reader::set_as_before() noexcept {
     if (in_front()) ::tcsetattr(terminal_->native_handle(), TCSAFLUSH, &before_);
 }
@@ -74,7 +74,7 @@ asio::awaitable<void> key_reader::set_as_before_when_stopped() {
     }
 }
 
-// A read from the background would stop us. Who is fetched from there while running gets no signal.
+// A read from the background would stop us. A command that runs there and is fetched gets no signal.
 asio::awaitable<char> key_reader::next() {
     for (;;) {
         while (!in_front()) {

@@ -58,8 +58,8 @@ public:
     /// observers of zkasio 0.2 and older do, too. (This one tells what those leaders proclaim.)
     /// *Completes when* the servers have it. *Fails with* errc::lock_lost when we do not lead any more, and nothing is
     /// written; errc::lock_released when we have resigned; zk_errc::no_auth when the directory is another's, who does
-    /// not let us write; errc::invalid_argument when its data are somebody else's; else as commit(). When error::outcome_unknown(), it does no harm to proclaim the same once
-    /// more.
+    /// not let us write; errc::invalid_argument when its data are somebody else's; else as commit(). When
+    /// error::outcome_unknown(), it does no harm to proclaim the same once more.
     asio::awaitable<void> proclaim(bytes data) const;
 
     /// Runs `body()`, a coroutine, for as long as we lead. See lock_guard::run(): when the leadership is lost, the body
