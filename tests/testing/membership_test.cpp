@@ -372,6 +372,29 @@ TEST_CASE("persistent node: data that are refused do not keep it from touching a
     ensemble.run(node.leave());
 }
 
+TEST_CASE("persistent node: the pauses between its writes begin anew once it stands", "[testing]") {
+    fake_ensemble ensemble;
+    int conflicts = 0;
+    ensemble.on_step([&](std::string_view step) {
+        if (conflicts == 0 || step.find("apply 0: set /dir/node") == step.npos) return;
+        --conflicts;
+        ensemble.set("/dir/node", "theirs");  // just before it
+    });
+    const client zk = ensemble.client(a_minute());
+    const persistent_node node(zk, "/dir/node", "ours");
+    ensemble.run(node.created());
+    const auto time_of_write = [&](int others) {
+        conflicts = others;
+        const auto began = ensemble.now();
+        ensemble.run(node.set_data("new"));
+        CHECK(ensemble.data("/dir/node") == "new");
+        return ensemble.now() - began;
+    };
+    CHECK(time_of_write(10) > 5s);
+    CHECK(time_of_write(2) < 500ms);  // the first is repeated at once: there are new data
+    ensemble.run(node.leave());
+}
+
 TEST_CASE("persistent node: one that has taken over a node with a time to live keeps it, too", "[testing]") {
     fake_ensemble ensemble;
     const client zk = ensemble.client(a_minute());
