@@ -78,6 +78,8 @@ public:
     client_options(std::string servers) : servers_(std::move(servers)) {}
     client_options(const char* servers) : servers_(servers) {}
 
+    // Times are positive, and no longer than a day: `client`'s constructor throws for others.
+
     /// What to ask the servers for (10 s), at least 100 ms; they may grant less or more, see `session::timeout()`.
     client_options& session_timeout(duration d) { session_timeout_ = d; return *this; }
     /// The servers' tickTime, when it is known (0: it is not). Locks then stand more of a slow link: a write renews a

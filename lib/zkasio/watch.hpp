@@ -27,7 +27,9 @@ struct watch_event {
 
 /// A one-shot watch on a node, as it was returned together with what was read.
 ///
-/// Every change after the read that returned it makes it fire, also a change that happens while the connection is lost.
+/// Every change after the read that returned it makes it fire, also a change that happens while the connection is lost;
+/// but none while the ACL of the node does not let this client read it, after which it never fires on this connection
+/// (servers since CVE-2024-23944).
 /// Watches of one node share one watch of the server; it is removed there when the last of them is destroyed.
 /// Move-only. One that was made without arguments, or moved from, answers errc::invalid_argument, and its path() is
 /// empty.

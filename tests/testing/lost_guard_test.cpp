@@ -13,7 +13,9 @@
 #include <zkasio/transaction.hpp>
 
 #include <asio/co_spawn.hpp>
+#include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -195,6 +197,35 @@ TEST_CASE("a lost guard that its owner keeps keeps nobody out", "[testing][lost]
         CHECK(kept.reason() == s.way.reason);
         CHECK(s.ensemble.run(kept.lost(), soon) == s.way.reason);
     });
+}
+
+TEST_CASE("a client that writes all the time hears within a quarter of the session timeout that its node is gone",
+          "[testing][lost]") {
+    for (const auto pause : {50ms, 500ms, 1100ms, 2400ms}) {
+        fake_ensemble ensemble;
+        const client zk = ensemble.client(scene::as_wanted(suspension_policy::keep));
+        ensemble.run(zk.create("/counter"));
+        bool stop = false;
+        const auto write = [&]() -> asio::awaitable<void> {
+            asio::steady_timer timer(ensemble.context());
+            while (!stop) {
+                timer.expires_after(pause);
+                co_await timer.async_wait(asio::use_awaitable);
+                co_await zk.set("/counter", "1");
+            }
+        };
+        const task writing(ensemble, write());
+        const lock_guard guard = ensemble.run(mutex(zk, "/locks/a").acquire(), soon);
+        const auto granted = ensemble.now();
+        ensemble.run_for(10ms);
+        ensemble.remove(guard.path());
+        CHECK(ensemble.run(guard.lost(), soon) == loss_reason::node_deleted);
+        INFO(pause.count() << " ms");
+        CHECK(ensemble.now() - granted <= 2600ms);
+        stop = true;
+        ensemble.run_for(5s);
+        CHECK(writing.ended());
+    }
 }
 
 TEST_CASE("a lost guard may be assigned the next one", "[testing][lost]") {

@@ -350,6 +350,22 @@ TEST_CASE("persistent node: with a time to live it stands while its keeper lives
     CHECK_FALSE(ensemble.exists(path));
 }
 
+TEST_CASE("persistent node: one with a time to live that it may neither read nor write is made again", "[testing]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(a_minute());
+    persistent_node_options options;
+    options.mode(create_mode::persistent_ttl).ttl(5min).acl(acl(1, acl_entry(permission::remove, anyone())));
+    const persistent_node node(zk, "/dir/node", "ours", options);
+    ensemble.run(node.created());
+    int stood = 0;
+    for (int i = 0; i < 120; ++i) {
+        ensemble.run_for(1min);
+        stood += ensemble.exists("/dir/node");
+    }
+    CHECK(stood > 60);
+    ensemble.run(node.leave());
+}
+
 TEST_CASE("persistent node: data that are refused do not keep it from touching a node with a time to live",
           "[testing]") {
     fake_ensemble ensemble;

@@ -31,7 +31,8 @@ public:
     /// False: there is a node, and its ACL does not let us read it. Then there are no data and no children, and what
     /// stat() says may be old or all zero. The cache reads the node again after client::add_auth(), with each
     /// connection, and when the children of its parent change: a change of the node or of its ACL may be noticed only
-    /// then. So may an ACL that comes to forbid what was read already: it is not shown any more from then.
+    /// then. An ACL that comes to forbid what was read already is noticed with the next connection only: until then
+    /// servers tell of no change of that node either, see docs/limits.md.
     bool readable() const noexcept;
 
     /// The same state of the same node: nobody has written to it, or made it anew. (Not the same list of children.)

@@ -258,6 +258,7 @@ hold_keeper::time_point hold_keeper::due(time_point now) const {
     if (s.holds.empty()) return due;
     due = std::min(due, s.lease.end() > now ? s.lease.end() : now + 1s);
     if (link_.connected() && !s.heartbeat_under_way) due = std::min(due, heartbeat_due(now));
+    if (link_.connected() && !s.to_watch.empty()) due = std::min(due, s.to_watch.begin()->first);
     // The timer's clock stops while the machine is suspended, the lease's does not: look often enough.
     return std::min(due, now + std::max<clock::duration>(s.lease.session_timeout() / 8, 50ms));
 }

@@ -12,7 +12,8 @@ class ZKASIO_EXPORT lead_options {
 public:
     lead_options() {}
     /// When the body has ended by itself, stand again, behind all who stand already, instead of completing. (Curator's
-    /// LeaderSelector::autoRequeue(). Here it concerns that case only: after a loss lead() always stands again.)
+    /// LeaderSelector::autoRequeue(). Here it concerns that case only: after a loss lead() always stands again.) How
+    /// often that happens with a body that ends at once, minimum_tenure() bounds.
     lead_options& requeue() { requeue_ = true; return *this; }
     /// Once elected, do not resign before so much time has passed, even if the body ends earlier by itself: a body with
     /// nothing to do does not make the leadership go round all candidates in a flurry. None by default. A body that

@@ -23,8 +23,9 @@ namespace zkasio {
 class multi_mutex_options {
 public:
     multi_mutex_options() {}
-    /// Never queue for a lock before the ones in front of it are ours, also where all are mutexes. To be set when
-    /// somebody holds one of them while he waits for another that comes behind it in the order of paths.
+    /// Never queue for a lock before the ones in front of it are ours, also where all are mutexes. To be set, on every
+    /// multi_mutex of these locks, when somebody holds one of them while he waits for another that comes behind it in
+    /// the order of paths: those that have it and those that do not may wait for each other for ever.
     multi_mutex_options& one_after_another() { one_by_one_ = true; return *this; }
     bool takes_one_after_another() const noexcept { return one_by_one_; }
 

@@ -189,7 +189,7 @@ asio::awaitable<void> node_keeper::write(std::shared_ptr<node_keeper> self, sess
 // not known, this comes behind a sync(): when the node that is seen then is not ours, there is none of ours.
 asio::awaitable<bool> node_keeper::look(std::shared_ptr<node_keeper> self, session on, one_shot_event wish) {
     const watched<std::optional<node_stat>> seen = co_await on.exists_and_watch(self->node_path_);
-    bool is_to_be_touched = false;
+    bool may_lapse = false;
     switch (next_step(seen.value, self->facts(on))) {
         case node_step::create:
             self->forget_node();
@@ -215,18 +215,22 @@ asio::awaitable<bool> node_keeper::look(std::shared_ptr<node_keeper> self, sessi
             break;
         case node_step::stay:
             self->board_->tell(persistent_node_state::standing, self->node_path_);
-            is_to_be_touched = self->is_to_be_touched();
+            may_lapse = has_ttl(self->options_.mode());
             break;
     }
     auto changed = [wish](std::error_code, node_change) { wish.fire(); };
     seen.changes.then(changed);
     auto until_wished = [&] { return wish.wait(); };
-    if (!is_to_be_touched) {
+    if (!may_lapse) {
         co_await wish.wait();
         co_return false;
     }
     const bool wished = co_await run_with_deadline(self->next_touch(), until_wished);
-    if (!wished) co_await touch(self, on, wish);
+    if (wished) co_return false;
+    if (self->may_write_)
+        co_await touch(self, on, wish);
+    else
+        self->written_at_ = boot_clock::now();  // it is looked for again: of a node that we may not read no watch tells
     co_return false;
 }
 

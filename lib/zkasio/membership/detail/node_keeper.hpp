@@ -59,7 +59,6 @@ private:
     void create_failed(const error& e, bool was_unknown) noexcept;
     void stands(const node_stat& node, node_board::wished_data data);
     bool refuses_data(const error& why, const node_board::wished_data& data) const;
-    bool is_to_be_touched() const noexcept { return has_ttl(options_.mode()) && may_write_; }
     boot_clock::time_point next_touch() const noexcept;
 
     const std::shared_ptr<node_board> board_;

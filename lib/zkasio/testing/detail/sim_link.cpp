@@ -118,6 +118,13 @@ void sim_link::forget_watch(const std::string& path_inside, watch_kind kind) {
             std::erase_if(w->watches, [&](const auto& one) { return one.first == watch_key(path, kind); });
 }
 
+// As the C library's.
+backend_traits sim_link::traits() const {
+    backend_traits t;
+    t.watched_path_bytes = 900'000;
+    return t;
+}
+
 bool sim_link::send_goodbye() {
     if (state_ != state::connected || !attached_) return false;
     requests_.emplace_back(goodbye{});

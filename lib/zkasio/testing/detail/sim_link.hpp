@@ -33,6 +33,7 @@ public:
     std::chrono::milliseconds session_timeout() const override { return timeout_; }
     std::string last_failure() const override { return "connection reset"; }
     std::string current_server() const override { return "simulated:2181"; }
+    detail::backend_traits traits() const override;
     bool send_goodbye() override;
     detail::goodbye_result answer_to_goodbye() override;
     void close() override;
