@@ -32,7 +32,8 @@ std::string printed_number(const int& number) { return std::to_string(number); }
 template <class Operation>
 asio::awaitable<bool> lets_others_run(Operation& begin) {
     const auto ran = std::make_shared<bool>(false);
-    asio::post(co_await asio::this_coro::executor, [ran] { *ran = true; });
+    const auto executor = co_await asio::this_coro::executor;
+    asio::post(executor, [ran] { *ran = true; });
     for (int i = 0; i < 1000 && !*ran; ++i) co_await begin();
     co_return *ran;
 }
