@@ -143,9 +143,9 @@ TEST_CASE("multi_mutex: directories are deleted under those who wait, again and 
         const auto executor = co_await asio::this_coro::executor;
         std::vector<test_client> clients;
         for (int i = 0; i < 3; ++i) clients.emplace_back(executor, options());
-        int served = 0;
+        int served = 0, met = 0;
         auto task = [&](client c) -> asio::awaitable<void> {
-            for (int round = 0; round < 5; ++round) {
+            for (int round = 0; round < 5 || met == 0; ++round) {
                 const lock_guard guard = co_await two(c, dir).acquire();
                 co_await turns(20);
                 ++served;
@@ -153,20 +153,18 @@ TEST_CASE("multi_mutex: directories are deleted under those who wait, again and 
         };
         std::vector<running> tasks;
         for (int i = 0; i < 9; ++i) tasks.emplace_back(executor, task(clients[static_cast<std::size_t>(i % 3)]));
-        int met = 0;
-        for (int i = 0; i < 12 || (met == 0 && served < 45); ++i) {  // the clients may not be connected yet
+        for (int i = 0; i < 12 || met == 0; ++i) {
             co_await turns(30);
             const std::string which = dir + (i % 2 ? "/a" : "/b");
             const std::vector<std::string> there = co_await children_of(zk, which);
             const std::error_code code = co_await code_of(zk.remove_recursive(which));
             met += there.size() > 1 && !code;
         }
-        CHECK(met > 0);
         for (const running& t : tasks) {
             const std::exception_ptr e = co_await t.end();
             CHECK_FALSE(e);
         }
-        CHECK(served == 45);
+        CHECK(served >= 45);
         co_await until_free(zk, dir);
         for (const test_client& c : clients) co_await c.close();
     };

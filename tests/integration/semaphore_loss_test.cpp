@@ -68,10 +68,10 @@ TEST_CASE("semaphore: its directory is deleted under those who wait, again and a
         const auto executor = co_await asio::this_coro::executor;
         std::vector<test_client> clients;
         for (int i = 0; i < 3; ++i) clients.emplace_back(executor, options().session_timeout(paced(4s)));
-        int served = 0;
+        int served = 0, met = 0;
         auto task = [&](client c, bool each) -> asio::awaitable<void> {
             const semaphore s(c, dir + "/s", permits::fixed(2));
-            for (int round = 0; round < 4; ++round) {
+            for (int round = 0; round < 4 || met == 0; ++round) {
                 std::vector<lock_guard> guards;
                 if (each)
                     guards = co_await s.acquire_each(2);
@@ -84,20 +84,18 @@ TEST_CASE("semaphore: its directory is deleted under those who wait, again and a
         std::vector<running> tasks;
         for (int i = 0; i < 6; ++i)
             tasks.emplace_back(executor, task(clients[static_cast<std::size_t>(i % 3)], i == 0));
-        int met = 0;
-        for (int i = 0; i < 15 || (met == 0 && served < 24); ++i) {  // the clients may not be connected yet
+        for (int i = 0; i < 15 || met == 0; ++i) {
             co_await turns(20);
             const char* which[] = {"/s/leases", "/s", "/s/locks"};
             const std::vector<std::string> there = co_await children_of(zk, dir + which[i % 3]);
             const std::error_code code = co_await code_of(zk.remove_recursive(dir + which[i % 3]));
             met += !there.empty() && !code;
         }
-        CHECK(met > 0);
         for (const running& t : tasks) {
             const std::exception_ptr e = co_await t.end();
             CHECK_FALSE(e);
         }
-        CHECK(served == 24);
+        CHECK(served >= 24);
         co_await until_free(zk, semaphore(zk, dir + "/s", permits::fixed(2)));
         for (const test_client& c : clients) co_await c.close();
     };

@@ -228,6 +228,22 @@ TEST_CASE("a client that writes all the time hears within a quarter of the sessi
     }
 }
 
+TEST_CASE("a lock that is held for long is watched again as soon as there is a connection", "[testing][lost]") {
+    fake_ensemble ensemble;
+    const client zk = ensemble.client(scene::as_wanted(suspension_policy::keep));
+    const lock_guard guard = ensemble.run(mutex(zk, "/locks/a").acquire(), soon);
+    ensemble.run_for(20s);
+    const std::vector<std::string> ours{guard.path()};
+    REQUIRE(ensemble.watched_paths() == ours);
+    for (int i = 0; i < 3; ++i) {
+        ensemble.cut(zk);
+        ensemble.run_for(100ms);
+        CHECK(ensemble.watched_paths() == ours);
+        ensemble.run_for(5s);
+    }
+    CHECK(guard.held());
+}
+
 TEST_CASE("a lost guard may be assigned the next one", "[testing][lost]") {
     for_each_loss([](scene& s, const kind_of_lock& kind) {
         const lock_ptr ours = kind.lost(s.first);
@@ -623,6 +639,8 @@ TEST_CASE("the body of a lost multi_mutex keeps a lock that its owner has twice 
     ensemble.run(stubborn.begun.wait(), soon);
     ensemble.remove(lost.paths().back());
     CHECK(ensemble.run(lost.lost(), soon) == loss_reason::node_deleted);
+    ensemble.run_for(1s);
+    CHECK(outer.held());
     ensemble.run(outer.release(), soon);
     const auto next = std::make_shared<std::optional<lock_guard>>();
     const task waiting(ensemble, acquire_into(boxed(a), next));

@@ -352,6 +352,7 @@ TEST_CASE("persistent node: with a time to live it stands while its keeper lives
 
 TEST_CASE("persistent node: one with a time to live that it may neither read nor write is made again", "[testing]") {
     fake_ensemble ensemble;
+    ensemble.create("/dir");
     const client zk = ensemble.client(a_minute());
     persistent_node_options options;
     options.mode(create_mode::persistent_ttl).ttl(5min).acl(acl(1, acl_entry(permission::remove, anyone())));

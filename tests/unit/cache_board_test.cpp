@@ -118,6 +118,19 @@ TEST_CASE("cache board: for a reader that is too far behind nothing is kept, by 
     CHECK(r.board->kept() == 0);
 }
 
+TEST_CASE("cache board: a reader to whom the oldest change that is kept is news misses nothing") {
+    board_rig r(10);
+    cache_board::position slow, quick;
+    read(*r.board, slow);
+    read(*r.board, quick);
+    r.change("1");
+    CHECK(read(*r.board, quick) == 1);
+    r.change_often(10);
+    CHECK(read(*r.board, quick) == 10);
+    CHECK_FALSE(read(*r.board, slow));
+    CHECK(r.board->kept() == 0);
+}
+
 TEST_CASE("cache board: a change that is larger than the limit is told to nobody, who then looks again") {
     board_rig r(1024, 5000);
     cache_board::position reader;

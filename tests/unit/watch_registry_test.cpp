@@ -126,6 +126,17 @@ TEST_CASE("watch registry: the budget is given back in every way that a watch en
     CHECK_FALSE(r.begin("/", watch_kind::data));
 }
 
+TEST_CASE("watch registry: the budget is given back when a connection ends before an answer", "[watch_registry]") {
+    watch_registry r;
+    r.set_budget(10);
+    for (int i = 0; i < 100; ++i) {
+        REQUIRE(r.begin("/a", watch_kind::data));
+        CHECK(r.end_connection().empty());
+        CHECK_FALSE(r.finish("/a", watch_kind::data, false, nullptr));
+        CHECK(r.size() == 0);
+    }
+}
+
 TEST_CASE("watch registry: the chroot is in every path that a reconnect carries", "[watch_registry]") {
     watch_registry r(100'000);
     r.set_budget(900'000);
