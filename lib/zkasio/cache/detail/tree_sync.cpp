@@ -214,7 +214,8 @@ void tree_sync::answered(node_read what, const std::string& path, std::error_cod
         }
         first_look_ = false;
         if (again && is_known(what, path)) {  // C2
-            if (tree_node* const node = tree_.find(path); node && what != node_read::children) node->data_refused = false;
+            tree_node* const node = tree_.find(path);
+            if (node && what != node_read::children) node->data_refused = false;
             ask(what, path);
         }
     } else if (!state || *state == read_state::none) {

@@ -145,6 +145,12 @@ asio::awaitable<bool> node_keeper::find_lost(std::shared_ptr<node_keeper> self, 
     co_return true;
 }
 
+// Before the next attempt, unless something else is wished meanwhile.
+asio::awaitable<void> node_keeper::pause_unless(std::shared_ptr<node_keeper> self, one_shot_event wish) {
+    auto pause = [&] { return self->pauses_->pause(); };
+    co_await wish.run_until(pause);
+}
+
 // Creating the parents has not helped. Without a chroot it never will: then its end says so.
 asio::awaitable<void> node_keeper::wait_for_parent(std::shared_ptr<node_keeper> self, session on,
                                                    one_shot_event wish) {
@@ -154,8 +160,7 @@ asio::awaitable<void> node_keeper::wait_for_parent(std::shared_ptr<node_keeper> 
     } catch (const error& e) {
         if (e.code() != zk_errc::no_auth) throw;  // servers from 3.8.4 on: it exists, and may not be read
     }
-    auto pause = [&] { return self->pauses_->pause(); };
-    co_await wish.run_until(pause);
+    co_await pause_unless(self, wish);
 }
 
 // Only the node that was seen: another client may have put one in its place, which is to be looked at first.
@@ -177,8 +182,7 @@ asio::awaitable<void> node_keeper::write(std::shared_ptr<node_keeper> self, sess
         if (!is_other && !may_not_write) throw;
     }
     if (is_other) {
-        auto pause = [&] { return self->pauses_->pause(); };
-        co_await wish.run_until(pause);
+        co_await pause_unless(self, wish);
     } else {
         // Our session has created it, with data of ours: there is nothing else that it should have.
         self->stands(seen, std::move(data));
@@ -261,8 +265,7 @@ asio::awaitable<void> node_keeper::touch(std::shared_ptr<node_keeper> self, sess
         if (e.code() != condition::retryable && !e.outcome_unknown()) throw;
     }
     // The node stands as before; there is time for another attempt.
-    auto pause = [&] { return self->pauses_->pause(); };
-    co_await wish.run_until(pause);
+    co_await pause_unless(self, wish);
 }
 
 // Only if it is the node that was seen, as far as a version can tell.

@@ -39,6 +39,7 @@ private:
     static asio::awaitable<void> run(std::shared_ptr<node_keeper> self, session on);
     static asio::awaitable<void> create(std::shared_ptr<node_keeper> self, session on, one_shot_event wish);
     static asio::awaitable<bool> find_lost(std::shared_ptr<node_keeper> self, session on);
+    static asio::awaitable<void> pause_unless(std::shared_ptr<node_keeper> self, one_shot_event wish);
     static asio::awaitable<void> wait_for_parent(std::shared_ptr<node_keeper> self, session on, one_shot_event wish);
     static asio::awaitable<void> write(std::shared_ptr<node_keeper> self, session on, one_shot_event wish,
                                        node_stat seen);
