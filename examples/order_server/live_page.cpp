@@ -118,8 +118,9 @@ restinio::request_handling_status_t send_file(const request_handle_t& to, const 
     response.append_header(restinio::http_field::content_type, type_of(file.name));
     response.append_header(restinio::http_field::cache_control, "no-cache");
     // Nothing but its own files; and, for the demo, the other instances.
+    const std::string others = "http://" + how.address + ":*";
     response.append_header("Content-Security-Policy",
-                           "default-src 'self'; connect-src 'self' http://" + how.address + ":*; frame-ancestors 'none'");
+                           "default-src 'self'; connect-src 'self' " + others + "; frame-ancestors 'none'");
     return response.set_body(std::string(file.content)).done();
 }
 

@@ -59,10 +59,11 @@ public:
     /// The first of our owners; null when there is none.
     contender_ptr first_owner() const;
     std::vector<contender_ptr> waiting() const;
-    /// Whether one of our owners excludes a newcomer, and `claim(owner)` holds for it.
+    /// Whether one of our owners excludes a newcomer.
     bool any_owner_excludes(lock_kind newcomer) const {
         return any_owner_excludes(newcomer, [](const contender&) { return true; });
     }
+    /// The same, and `claim(owner)` holds for it.
     template <class Claim>
     bool any_owner_excludes(lock_kind newcomer, Claim claim) const {
         if (newcomer == lock_kind::shared && exclusive_owners_ == 0) return false;
