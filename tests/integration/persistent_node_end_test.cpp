@@ -307,7 +307,12 @@ TEST_CASE("persistent node: a sequential one that outlives sessions is found in 
         fault_proxy proxy(first_server());
         proxy.plan_connections([&in_reach](std::size_t n) {
             fault_proxy::plan plan;
-            if (!in_reach) plan.cut_replies_after = n == 0 ? 45 : 0;
+            if (n == 0) {
+                plan.cut_replies_after = 45;
+            } else if (!in_reach) {
+                // Nothing reaches the server: a reconnection in between would end the thief's connection.
+                plan.cut_requests_after = 0;
+            }
             return plan;
         });
         const test_client cut(executor, options(proxy.address()));
