@@ -95,7 +95,9 @@ TEST_CASE("json: a number that its type does not hold is refused and not cut") {
     for (const char* text : {"-1", "4294967296", "-1.0"}) refuses<unsigned>(text);
     refuses<std::uint8_t>("256");
     refuses<std::int64_t>("9223372036854775808");
-    refuses<std::int64_t>("9223372036854775808.0");
+    for (const char* text : {"9223372036854775808.0", "9007199254740993.0", "-9.007199254740993e15", "1e18"})
+        refuses<std::int64_t>(text);
+    refuses<std::uint64_t>("9007199254740993.0");
     refuses<std::uint64_t>("-1");
     refuses<std::uint64_t>("18446744073709551616");
     for (const char* text : {"9007199254740993", "-9007199254740993", "12345678901234567890123", "true"})
@@ -116,7 +118,8 @@ TEST_CASE("json: what a type holds is taken, however it is written") {
     for (const char* text : {"0.1", "1e300", "1e-300", "9007199254740992", "100000000000000000000", "-0.0", "3"})
         takes<double>(text);
     for (const char* text : {"0.1", "16777216", "3.4e38", "0", "1e-30"}) takes<float>(text);
-    takes<std::int64_t>("9223372036854775807");
+    for (const char* text : {"9223372036854775807", "9007199254740991.0", "-9.007199254740991e15"})
+        takes<std::int64_t>(text);
     takes<std::int64_t>("-9223372036854775808");
     takes<std::uint64_t>("18446744073709551615");
     takes<std::set<int>>("[3,1,2]");

@@ -39,9 +39,9 @@ inline bool is_same_number(const nlohmann::json& was, const nlohmann::json& is) 
     if (was.is_number_integer()) return compare(was.get<std::int64_t>());
     const double value = was.get<double>();
     if (!is.is_number_float()) {
-        const bool is_integral = std::trunc(value) == value;
-        const double limit = std::ldexp(1.0, is.is_number_unsigned() ? 64 : 63);
-        if (!is_integral || value < -limit || value >= limit) return false;
+        // Above 2^53 a double need not be the decimal of the text: 9007199254740993.0 is read as ...992.
+        const double exact = std::ldexp(1.0, std::numeric_limits<double>::digits);
+        if (std::trunc(value) != value || std::abs(value) >= exact) return false;
         if (is.is_number_unsigned()) return value >= 0 && static_cast<std::uint64_t>(value) == is.get<std::uint64_t>();
         return static_cast<std::int64_t>(value) == is.get<std::int64_t>();
     }
