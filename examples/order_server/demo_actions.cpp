@@ -4,7 +4,8 @@
 
 #include <zkasio/create_options.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/retry_until_certain.hpp>
+#include <zkasio/recipe/retry_until_certain.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/awaitable.hpp>
 
@@ -84,7 +85,7 @@ asio::awaitable<void> make_page_known(zkasio::client zk, const options& how) {
     zkasio::create_options with_parents;
     with_parents.parents(zkasio::missing_parents::create_persistent);
     auto write = [&]() -> asio::awaitable<void> { co_await zk.create_or_set(path, "", with_parents); };
-    co_await zkasio::retry_until_certain(zk.make_back_off(), write);
+    co_await zkasio::retry_until_certain(zkasio::toolbox(zk).make_back_off(), write);
 }
 
 void add_demo_routes(http_router& to, handlers& with) {

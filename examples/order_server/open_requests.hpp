@@ -44,8 +44,8 @@ private:
 
 /// The connections, and the requests of each that are being answered. RESTinio tells it when a connection is closed:
 /// whoever has asked is gone, and so their requests are cancelled. (It notices while it reads. So the server lets
-/// RESTinio read on while a request is answered, by max_pipelined_requests(2); a client that pipelines more than that is
-/// noticed later.)
+/// RESTinio read on while a request is answered, by max_pipelined_requests(2); a client that pipelines more than that
+/// is noticed later.)
 class open_requests {
 public:
     explicit open_requests(asio::any_io_executor executor) : executor_(std::move(executor)) {}

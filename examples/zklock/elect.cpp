@@ -10,6 +10,7 @@
 #include <zkasio/election/leader_election_options.hpp>
 #include <zkasio/election/leadership.hpp>
 #include <zkasio/error.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <string>
 #include <utility>
@@ -26,7 +27,7 @@ zkasio::leader_election election_of(const session& s, const run_options& o) {
 
 // Until we lead. While there is no server it tries again: a candidate is a daemon.
 asio::awaitable<zkasio::leadership> campaign(zkasio::leader_election election, session s) {
-    zkasio::back_off pauses = s.zk.make_back_off();
+    zkasio::back_off pauses = zkasio::toolbox(s.zk).make_back_off();
     for (;;) {
         try {
             co_return co_await election.campaign(patiently(s));

@@ -8,8 +8,9 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/pending.hpp>
+#include <zkasio/recipe/pending.hpp>
 #include <zkasio/printable.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/watch.hpp>
 
 #include <algorithm>
@@ -40,7 +41,7 @@ asio::awaitable<std::vector<child>> children_with_stats(zkasio::client zk, std::
         const std::size_t end = std::min(begin + window, found.names.size());
         std::vector<zkasio::pending_data> reads;
         for (std::size_t i = begin; i < end; ++i)
-            reads.push_back(zk.start_exists(zkasio::join_path(path, found.names[i])));
+            reads.push_back(zkasio::toolbox(zk).start_exists(zkasio::join_path(path, found.names[i])));
         for (std::size_t i = begin; i < end; ++i) {
             try {
                 const zkasio::node_data node = co_await reads[i - begin].result();

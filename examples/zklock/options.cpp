@@ -327,11 +327,12 @@ std::size_t distance(std::string_view a, std::string_view b) {
 // Which command may be meant: by its name in flock, etcdctl, zkCli.sh and shells, or by one with a typing error in it.
 std::string meant_by(const CLI::App& app, const std::string& word) {
     static const std::map<std::string, std::string> elsewhere{
-        {"lock", "run"},     {"exec", "run"},       {"campaign", "elect"}, {"lead", "elect"},     {"unlock", "break"},
-        {"who", "locks"},    {"status", "locks"},   {"put", "set"},        {"write", "set"},      {"read", "get"},
-        {"cat", "get"},      {"del", "rm"},         {"delete", "rm"},      {"remove", "rm"},      {"rmr", "rm -r"},
-        {"deleteall", "rm -r"},    {"list", "ls"},        {"mkdir", "create"},   {"touch", "create"},   {"getAcl", "acl"},
-        {"setAcl", "acl --set"}, {"check", "doctor"}, {"help", "--help"},  {"version", "--version"}};
+        {"lock", "run"},         {"exec", "run"},     {"campaign", "elect"}, {"lead", "elect"},
+        {"unlock", "break"},     {"who", "locks"},    {"status", "locks"},   {"put", "set"},
+        {"write", "set"},        {"read", "get"},     {"cat", "get"},        {"del", "rm"},
+        {"delete", "rm"},        {"remove", "rm"},    {"rmr", "rm -r"},      {"deleteall", "rm -r"},
+        {"list", "ls"},          {"mkdir", "create"}, {"touch", "create"},   {"getAcl", "acl"},
+        {"setAcl", "acl --set"}, {"check", "doctor"}, {"help", "--help"},    {"version", "--version"}};
     if (const auto found = elsewhere.find(word); found != elsewhere.end()) return found->second;
     for (const CLI::App* const sub : app.get_subcommands([](const CLI::App*) { return true; }))
         if (distance(word, sub->get_name()) <= (word.size() > 3 ? 2U : 1U)) return sub->get_name();

@@ -1,6 +1,6 @@
 #include <zkasio/acl.hpp>
 
-#include <zkasio/detail/sha1.hpp>
+#include <zkasio/detail/base/sha1.hpp>
 
 namespace zkasio {
 

@@ -1,7 +1,7 @@
 #include <zkasio/back_off.hpp>
 
-#include <zkasio/detail/core.hpp>
-#include <zkasio/detail/random_engine.hpp>
+#include <zkasio/detail/base/random_engine.hpp>
+#include <zkasio/detail/client/core.hpp>
 
 #include <asio/post.hpp>
 #include <asio/this_coro.hpp>

@@ -21,7 +21,7 @@ struct access;
 
 /// The pauses between the attempts of something that is tried until it succeeds, is certain, or the session is over:
 /// those of the client's retry_policy, see retry_policy::pause(). For writers of recipes; from
-/// operations::make_back_off(). Move-only; for one who tries.
+/// toolbox::make_back_off(). Move-only; for one who tries.
 class ZKASIO_EXPORT back_off {
 public:
     back_off(back_off&&) noexcept = default;

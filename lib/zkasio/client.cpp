@@ -1,13 +1,15 @@
 #include <zkasio/client.hpp>
 
+#include <zkasio/back_off.hpp>
 #include <zkasio/client_stats.hpp>
-#include <zkasio/detail/access.hpp>
-#include <zkasio/detail/await.hpp>
-#include <zkasio/detail/throw_error.hpp>
-#include <zkasio/detail/validate.hpp>
-#include <zkasio/wait_as.hpp>
+#include <zkasio/detail/handles/access.hpp>
+#include <zkasio/detail/client/await.hpp>
+#include <zkasio/detail/handles/throw_error.hpp>
+#include <zkasio/detail/handles/until_connected.hpp>
+#include <zkasio/detail/requests/validate.hpp>
 
 #include <asio/post.hpp>
+#include <asio/use_awaitable.hpp>
 
 namespace zkasio {
 
@@ -55,20 +57,13 @@ session client::session_now() const {
 // What the members return may be awaited when the handle is gone: hence coroutines that have what they need.
 namespace {
 
-asio::awaitable<void> until_connected(core_ptr c, std::string operation, std::string path) {
-    if (there(c, operation, path)->state() == session_state::connected) co_return;
-    reply r;
-    co_await wait_connected(c, r);
-    throw_if_failed(r, operation, path.empty() ? c->server_names() : path);
-}
-
 // Servers look at the credentials of the options behind the handshake, and refuse them when a session is there already.
 asio::awaitable<void> until_known(core_ptr c) {
     back_off pauses = access::make<back_off>(there(c, "connect"));
     for (;;) {
         co_await until_connected(c, "connect", std::string());
         if (c->options().auth().empty()) {
-            co_await yield_turn();
+            co_await asio::post(asio::use_awaitable);
             co_return;
         }
         command look(exists_request{"/"});
@@ -85,14 +80,9 @@ asio::awaitable<void> until_known(core_ptr c) {
     }
 }
 
-asio::awaitable<session> connected_session(core_ptr c, std::string operation, std::string path) {
-    co_await until_connected(c, std::move(operation), std::move(path));
-    co_return access::make<session>(c, c->current_session_record());
-}
-
 asio::awaitable<session> next_session(core_ptr c) {
     session now = co_await connected_session(c, "connect", std::string());
-    co_await yield_turn();
+    co_await asio::post(asio::use_awaitable);
     co_return now;
 }
 
@@ -160,12 +150,6 @@ asio::awaitable<close_result> closed(core_ptr c) {
 
 asio::awaitable<void> client::connected() const { return until_known(core_); }
 asio::awaitable<session> client::current_session() const { return next_session(core_); }
-asio::awaitable<void> client::connected(std::string operation, std::string path) const {
-    return until_connected(core_, std::move(operation), std::move(path));
-}
-asio::awaitable<session> client::current_session(std::string operation, std::string path) const {
-    return connected_session(core_, std::move(operation), std::move(path));
-}
 asio::awaitable<session_credentials> client::credentials() const { return read_credentials(core_); }
 asio::awaitable<session_event> session_events::next() const { return next_event(core_, subscription_); }
 asio::awaitable<void> client::add_auth(std::string scheme, bytes credential) const {

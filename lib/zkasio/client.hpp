@@ -26,9 +26,6 @@ class event_subscription;
 struct access;
 }
 
-class node_feed;
-class node_feed_listener;
-
 /// The session's events, one after another, from the moment of `client::events()` on (its first tells the state at that
 /// moment). Keeps the latest 256 for a slow reader. One coroutine at a time.
 class ZKASIO_EXPORT session_events {
@@ -87,10 +84,6 @@ public:
     /// As connected(), and returns the session.
     asio::awaitable<session> current_session() const;
 
-    /// For writers of recipes: the same, and errors speak of this operation on this path.
-    asio::awaitable<void> connected(std::string operation, std::string path) const;
-    asio::awaitable<session> current_session(std::string operation, std::string path) const;
-
     /// What this client has done so far, in numbers. From any thread, at any time.
     client_stats stats() const;
 
@@ -107,11 +100,6 @@ public:
     std::shared_ptr<const void> keep_open() const noexcept { return last_handle_; }
 
     session_events events() const;
-
-    /// For writers of recipes: `to` is told of changes of `root` and of everything below it that it watches, see
-    /// node_feed.hpp; of a connection that stands, in a later turn. To be called on the strand. Throws
-    /// errc::invalid_path.
-    node_feed feed(std::string root, const std::shared_ptr<node_feed_listener>& to) const;
 
     /// Proves who we are, on this connection and on every later one. When the connection is lost before the answer has
     /// come, this waits for another one for as long as the session lives.

@@ -2,7 +2,7 @@
 
 #include <zkasio/clock.hpp>
 #include <zkasio/export.hpp>
-#include <zkasio/locks/lock_kind.hpp>
+#include <zkasio/lock_kind.hpp>
 #include <zkasio/loss_reason.hpp>
 #include <zkasio/session_event.hpp>
 

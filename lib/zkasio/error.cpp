@@ -1,6 +1,6 @@
 #include <zkasio/error.hpp>
 
-#include <zkasio/detail/cancellation.hpp>
+#include <zkasio/detail/base/cancellation.hpp>
 #include <zkasio/printable.hpp>
 
 #include <asio/error.hpp>
@@ -174,6 +174,23 @@ void throw_with_body_failure(error e, std::exception_ptr body) {
         std::rethrow_exception(std::move(body));
     } catch (...) {
         std::throw_with_nested(std::move(e));
+    }
+}
+
+void rethrow_as(std::string_view operation, std::string_view path) {
+    try {
+        throw;
+    } catch (const error& e) {
+        throw error(e.code(), operation, path);
+    }
+}
+
+void rethrow_step_as(std::string_view operation, std::string_view path) {
+    try {
+        throw;
+    } catch (const error& e) {
+        if (e.path() != path) throw;
+        throw error(e.code(), operation, path, e.hint(), e.outcome_unknown());
     }
 }
 

@@ -115,6 +115,15 @@ private:
 /// for std::rethrow_if_nested() to find. @param body null: it has ended by itself.
 [[noreturn]] ZKASIO_EXPORT void throw_with_body_failure(error e, std::exception_ptr body);
 
+/// In a catch block around a wait that knows neither who waits nor for what: throws the same error with these. For
+/// writers of recipes.
+[[noreturn]] ZKASIO_EXPORT void rethrow_as(std::string_view operation, std::string_view path);
+
+/// In a catch block of an operation on `path` that consists of several: throws the same error, with its hint and its
+/// outcome_unknown(), under the name of this operation. An error that speaks of another path passes as it is. For
+/// writers of recipes.
+[[noreturn]] ZKASIO_EXPORT void rethrow_step_as(std::string_view operation, std::string_view path);
+
 }  // namespace zkasio
 
 template <>

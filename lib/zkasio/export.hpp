@@ -1,5 +1,5 @@
 #pragma once
 
 /// Marks the classes and functions of the public API that are defined in the library. Everything else is hidden: a
-/// shared libzkasio exports nothing of detail/, except detail/testing_seam.hpp.
+/// shared libzkasio exports nothing of detail/, except detail/handles/testing_seam.hpp.
 #define ZKASIO_EXPORT [[gnu::visibility("default")]]

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <zkasio/export.hpp>
-
 #include <string_view>
 
 namespace zkasio {
@@ -18,6 +16,18 @@ enum class loss_reason {
     forked,           ///< this is a child process: its parent goes on holding it
 };
 
-ZKASIO_EXPORT std::string_view to_string(loss_reason r) noexcept;
+constexpr std::string_view to_string(loss_reason r) noexcept {
+    switch (r) {
+        case loss_reason::none: return "held";
+        case loss_reason::released: return "released";
+        case loss_reason::session_expired: return "session expired";
+        case loss_reason::lease_ended: return "lease ended";
+        case loss_reason::node_deleted: return "node deleted";
+        case loss_reason::suspended: return "connection lost";
+        case loss_reason::closed: return "client closed";
+        case loss_reason::forked: return "held by the parent process";
+    }
+    return "unknown";
+}
 
 }  // namespace zkasio

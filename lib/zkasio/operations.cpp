@@ -1,14 +1,13 @@
 #include <zkasio/operations.hpp>
 
-#include <zkasio/detail/access.hpp>
-#include <zkasio/detail/node_search.hpp>
-#include <zkasio/detail/operations_impl.hpp>
-#include <zkasio/detail/random_engine.hpp>
-#include <zkasio/detail/results.hpp>
-#include <zkasio/detail/throw_error.hpp>
-#include <zkasio/detail/validate.hpp>
+#include <zkasio/detail/handles/access.hpp>
+#include <zkasio/detail/base/random_engine.hpp>
+#include <zkasio/detail/handles/node_search.hpp>
+#include <zkasio/detail/handles/operations_impl.hpp>
+#include <zkasio/detail/handles/results.hpp>
+#include <zkasio/detail/handles/throw_error.hpp>
+#include <zkasio/detail/requests/validate.hpp>
 
-#include <asio/dispatch.hpp>
 #include <asio/redirect_error.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
@@ -175,41 +174,6 @@ asio::awaitable<watched<node_data>> operations::config_and_watch() const {
     return impl::ask_and_watch(*this, get_config_request{true}, &take_data);
 }
 
-pending_create operations::start_create(std::string path, bytes data, create_options options) const {
-    command c = impl::prepared(*this, make_create(path, std::move(data).take(), options));
-    return access::make<pending_create>(core_, impl::start(*this, std::move(c)), "create", std::move(path));
-}
-pending_children operations::start_children(std::string path) const {
-    command c = impl::prepared(*this, children_request{path});
-    return access::make<pending_children>(core_, impl::start(*this, std::move(c)), "children", std::move(path));
-}
-pending_data operations::start_get(std::string path) const {
-    command c = impl::prepared(*this, get_request{path});
-    return access::make<pending_data>(core_, impl::start(*this, std::move(c)), "get", std::move(path));
-}
-pending_data operations::start_exists(std::string path) const {
-    command c = impl::prepared(*this, exists_request{path});
-    return access::make<pending_data>(core_, impl::start(*this, std::move(c)), "exists", std::move(path));
-}
-pending_watched_data operations::start_get_and_watch(std::string path) const {
-    command c = impl::prepared(*this, get_request{path, true});
-    const watch_ptr w = c.watch = watch_by(c.what);
-    return access::make<pending_watched_data>(core_, impl::start(*this, std::move(c)), w, std::move(path));
-}
-
-pending_removal operations::ensure_removed(std::string path, std::vector<std::string> must_exist) const {
-    request what = remove_request{path, any_version};
-    if (!must_exist.empty()) {
-        multi_request m;
-        for (std::string& node : must_exist) m.ops.emplace_back(check_op{std::move(node), any_version});
-        m.ops.emplace_back(remove_request{path, any_version});
-        what = std::move(m);
-    }
-    command c = impl::prepared(*this, std::move(what));
-    return access::make<pending_removal>(
-        core_, impl::start(*this, std::move(c), request_table::repeat::until_certain), "remove", std::move(path));
-}
-
 // ------------------------------------------------------------------------------------------------- several of them
 
 asio::awaitable<created> operations::create(std::string path, bytes data, create_options options) const {
@@ -229,11 +193,6 @@ asio::awaitable<void> operations::remove_recursive(std::string path) const {
 asio::awaitable<std::vector<step_result>> operations::multi(transaction steps) const {
     return impl::multi(*this, {}, std::move(steps), "multi");
 }
-asio::awaitable<std::vector<step_result>> operations::multi_behind(std::vector<std::string> checked, transaction steps,
-                                                                   std::string operation) const {
-    return impl::multi(*this, std::move(checked), std::move(steps), std::move(operation));
-}
-
 asio::awaitable<std::vector<step_result>> operations::impl::multi(operations on, std::vector<std::string> checked,
                                                                   transaction steps, std::string operation) {
     there(on.core_, operation);
@@ -246,55 +205,6 @@ asio::awaitable<std::vector<step_result>> operations::impl::multi(operations on,
     reply r;
     co_await perform(on.core_, c, r);
     co_return take_results(std::move(r), all, operation, checked.size());
-}
-
-asio::awaitable<std::optional<created>> operations::find_protected(std::string parent,
-                                                                   std::string protection_id) const {
-    return impl::find_protected(*this, std::move(parent), std::move(protection_id));
-}
-asio::awaitable<std::multimap<std::string, std::string>> operations::find_all_protected(
-    std::string parent, std::vector<std::string> ids) const {
-    return impl::find_all_protected(*this, std::move(parent), std::move(ids));
-}
-
-// ------------------------------------------------------------------------------------------- for writers of recipes
-
-one_shot_event operations::make_one_shot_event() const {
-    return access::make<one_shot_event>(there(core_, "make_one_shot_event"));
-}
-
-namespace {
-
-template <class Report>
-void tell(const core_ptr& core, const Report& r) noexcept {
-    if (!core) return;
-    if (core->strand().running_in_this_thread()) return core->telemetry().lock(r);  // most often; without a copy
-    try {
-        asio::dispatch(core->strand(), [core, r] { core->telemetry().lock(r); });
-    } catch (...) {
-        // Out of memory: it is not told.
-    }
-}
-
-}  // namespace
-
-void operations::report(const lock_wait_report& r) const noexcept { tell(core_, r); }
-void operations::report(const lock_hold_report& r) const noexcept { tell(core_, r); }
-bool operations::observed() const noexcept { return core_ && core_->observed(); }
-
-void operations::ensure_protected_removed(std::string parent, std::string protection_id) const {
-    run_in_background(impl::remove_protected(*this, std::move(parent), std::move(protection_id)));
-}
-
-back_off operations::make_back_off() const { return access::make<back_off>(there(core_, "make_back_off")); }
-
-std::shared_ptr<const void> operations::begin_background_work() const {
-    return there(core_, "begin_background_work")->begin_work();
-}
-
-void operations::run_in_background(asio::awaitable<void> task) const {
-    there(core_, "run_in_background");
-    on_strand(core_, [core = core_, task = std::move(task)]() mutable { core->run_in_background(std::move(task)); });
 }
 
 }  // namespace zkasio

@@ -2,13 +2,10 @@
 
 #include <zkasio/acl.hpp>
 #include <zkasio/asio_version.hpp>
-#include <zkasio/back_off.hpp>
 #include <zkasio/bytes.hpp>
 #include <zkasio/create_options.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/export.hpp>
-#include <zkasio/one_shot_event.hpp>
-#include <zkasio/pending.hpp>
 #include <zkasio/transaction.hpp>
 #include <zkasio/types.hpp>
 #include <zkasio/watch.hpp>
@@ -16,16 +13,12 @@
 #include <asio/awaitable.hpp>
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace zkasio {
-
-struct lock_wait_report;
-struct lock_hold_report;
 
 namespace detail {
 class core;
@@ -59,7 +52,7 @@ struct session_record;
 /// /zookeeper/quota. A request (path, data and ACL together) is at most 1 MiB - 1 KiB long, a server's limit.
 class ZKASIO_EXPORT operations {
 public:
-    static constexpr std::size_t max_request = 1024 * 1024 - 1024;  ///< bytes
+    static constexpr std::size_t max_request = max_request_bytes;
 
     asio::awaitable<created> create(std::string path, bytes data = bytes(),
                                     create_options options = create_options()) const;
@@ -121,62 +114,6 @@ public:
     asio::awaitable<node_data> reconfigure(std::string joining, std::string leaving, std::string members = {},
                                            std::int64_t from_version = -1) const;
 
-    // ------------------------------------------------------------------------------------ for writers of recipes
-
-    /// Starts a create (without parents and protection) and does not wait for it. Throws at once for bad arguments.
-    pending_create start_create(std::string path, bytes data, create_options options) const;
-    pending_children start_children(std::string path) const;
-    pending_data start_get(std::string path) const;
-    /// Its stat, without data; from 3.8.4 and 3.9.2 on servers want the permission to read the node, before that none.
-    /// That the node does not exist is an error: zk_errc::no_node.
-    pending_data start_exists(std::string path) const;
-    pending_watched_data start_get_and_watch(std::string path) const;
-
-    /// Removes a node and does not give up until that is certain, or the session is over: it is sent again whenever
-    /// its outcome is unknown. Goes on when nobody waits for it. That the node is gone already is no error.
-    /// @param must_exist other nodes that have to exist when that happens. If one does not, nothing is removed, and the
-    /// result is zk_errc::no_node with the path of the missing one.
-    pending_removal ensure_removed(std::string path, std::vector<std::string> must_exist = {}) const;
-
-    /// See one_shot_event.
-    one_shot_event make_one_shot_event() const;
-
-    /// A recipe has news for client_observer and client::stats(). From any thread.
-    void report(const lock_wait_report& r) const noexcept;
-    void report(const lock_hold_report& r) const noexcept;
-    /// Whether somebody looks at more of a report than its numbers: else it needs no path.
-    bool observed() const noexcept;
-
-    /// Whatever is tried again when it has failed with condition::retryable pauses before that.
-    back_off make_back_off() const;
-
-    /// A task that goes on by itself, on the client's strand. Cancelled by client::close(), which waits for it.
-    void run_in_background(asio::awaitable<void> task) const;
-
-    /// For what tidies up without a task: client::idle() waits until this is gone. To be called on the client's strand;
-    /// may be destroyed on any thread.
-    std::shared_ptr<const void> begin_background_work() const;
-
-    /// Looks for the node that a protected create may have left behind: a child of `parent` whose name contains
-    /// `protection_id`. Of several only the first in sequence stays. If this session does not own it, it is removed,
-    /// and nothing is returned. Retried until it is certain, or the session is over.
-    /// @param protection_id of 8 characters or more: a shorter one might be part of anybody's name.
-    asio::awaitable<std::optional<created>> find_protected(std::string parent, std::string protection_id) const;
-
-    /// Removes, in the background, whatever node a create with this id has left or will leave, by find_protected(): for
-    /// who gives up while the outcome of that create is not known. What fails is logged, and goes with the session.
-    void ensure_protected_removed(std::string parent, std::string protection_id) const;
-
-    /// find_protected() for many ids at once, without looking at the nodes: the names of the children that carry them,
-    /// by id. All who look into one directory at a time share listings, whichever of the two they call.
-    asio::awaitable<std::multimap<std::string, std::string>> find_all_protected(std::string parent,
-                                                                                std::vector<std::string> ids) const;
-
-    /// As multi(), behind checks that the nodes `checked` exist. Messages name `operation`, and count from the first of
-    /// `steps`.
-    asio::awaitable<std::vector<step_result>> multi_behind(std::vector<std::string> checked, transaction steps,
-                                                           std::string operation) const;
-
 protected:
     operations(std::shared_ptr<detail::core> core, std::shared_ptr<detail::session_record> record)
         : core_(std::move(core)), session_(std::move(record)) {}
@@ -186,6 +123,7 @@ protected:
     bool patient_ = false;                             // see session::patient()
 
 private:
+    friend class toolbox;
     struct impl;
 };
 

@@ -1,6 +1,6 @@
 #include <zkasio/printable.hpp>
 
-#include <zkasio/detail/utf8.hpp>
+#include <zkasio/detail/base/utf8.hpp>
 
 #include <cstddef>
 #include <cstdint>

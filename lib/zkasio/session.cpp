@@ -1,11 +1,11 @@
 #include <zkasio/session.hpp>
 
-#include <zkasio/detail/access.hpp>
-#include <zkasio/detail/await.hpp>
-#include <zkasio/detail/run_cancellable.hpp>
-#include <zkasio/detail/stop_when.hpp>
-#include <zkasio/detail/throw_error.hpp>
-#include <zkasio/detail/validate.hpp>
+#include <zkasio/detail/handles/access.hpp>
+#include <zkasio/detail/base/run_cancellable.hpp>
+#include <zkasio/detail/client/await.hpp>
+#include <zkasio/detail/client/stop_when.hpp>
+#include <zkasio/detail/handles/throw_error.hpp>
+#include <zkasio/detail/requests/validate.hpp>
 
 #include <algorithm>
 
@@ -215,24 +215,6 @@ session session::patient() const {
     session same = *this;
     same.patient_ = true;
     return same;
-}
-
-std::shared_ptr<session_local> session::local(const std::string& key,
-                                            const std::function<std::shared_ptr<session_local>()>& make) const {
-    detail::there(core_, "local");
-    auto& locals = session_->locals;
-    if (const auto it = locals.find(key); it != locals.end()) {
-        auto found = it->second.lock();
-        if (!found) it->second = found = make();
-        return found;
-    }
-    if (locals.size() > 2 * session_->locals_swept + 16) {
-        std::erase_if(locals, [](const auto& p) { return p.second.expired(); });
-        session_->locals_swept = locals.size();
-    }
-    auto made = make();
-    locals.emplace(key, made);
-    return made;
 }
 
 }  // namespace zkasio

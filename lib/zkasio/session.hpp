@@ -6,7 +6,6 @@
 #include <zkasio/kept_body.hpp>
 #include <zkasio/loss_reason.hpp>
 #include <zkasio/operations.hpp>
-#include <zkasio/session_local.hpp>
 
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
@@ -135,11 +134,6 @@ public:
     /// (its outcome is unknown, or the server has too much to do), and so does a request of start_...(): see
     /// retry_until_certain(). Before the first connection of the session, requests wait as those of any operation.
     session patient() const;
-
-    /// What goes by the name `key` in this session; made by `make`, which does not call this, when there is none. On
-    /// the strand only.
-    std::shared_ptr<session_local> local(const std::string& key,
-                                         const std::function<std::shared_ptr<session_local>()>& make) const;
 
 private:
     friend struct detail::access;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <zkasio/export.hpp>
-
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -18,7 +16,17 @@ enum class session_state {
     closed,       ///< final
 };
 
-ZKASIO_EXPORT std::string_view to_string(session_state s) noexcept;
+constexpr std::string_view to_string(session_state s) noexcept {
+    switch (s) {
+        case session_state::connecting: return "connecting";
+        case session_state::connected: return "connected";
+        case session_state::suspended: return "suspended";
+        case session_state::expired: return "expired";
+        case session_state::auth_failed: return "auth_failed";
+        case session_state::closed: return "closed";
+    }
+    return "unknown";
+}
 
 struct session_event {
     session_state state = session_state::connecting;

@@ -7,7 +7,7 @@
 namespace zkasio {
 
 /// What a recipe keeps once for each session: a queue of its own waiters, say, which all objects that name the same
-/// lock share. Lives on the client's strand and as long as somebody else holds it, see session::local().
+/// lock share. Lives on the client's strand and as long as somebody else holds it, see toolbox::local().
 class ZKASIO_EXPORT session_local {
 public:
     virtual ~session_local() = default;

@@ -1,7 +1,7 @@
 #include <zkasio/task_scope.hpp>
 
-#include <zkasio/detail/cancellation.hpp>
-#include <zkasio/detail/run_cancellable.hpp>
+#include <zkasio/detail/base/cancellation.hpp>
+#include <zkasio/detail/base/run_cancellable.hpp>
 #include <zkasio/error.hpp>
 
 #include <asio/associated_cancellation_slot.hpp>

@@ -2,7 +2,7 @@
 #include <zkasio/timeout.hpp>
 
 #include <zkasio/deadline.hpp>
-#include <zkasio/detail/run_cancellable.hpp>
+#include <zkasio/detail/base/run_cancellable.hpp>
 
 #include <asio/error.hpp>
 #include <asio/steady_timer.hpp>

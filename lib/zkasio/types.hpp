@@ -1,11 +1,15 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace zkasio {
+
+/// The largest request that a server accepts (jute.maxbuffer): path, data and ACL together, in bytes.
+inline constexpr std::size_t max_request_bytes = 1024 * 1024 - 1024;
 
 /// What a server knows about a node. Times are the server's clock, in milliseconds since 1970.
 struct node_stat {
@@ -23,6 +27,9 @@ struct node_stat {
 
     friend bool operator==(const node_stat&, const node_stat&) = default;
 };
+
+/// What a watch tells of its node.
+enum class node_change { created, removed, data_changed, children_changed };
 
 /// A version that matches every version, for `set` and `remove`.
 inline constexpr std::int32_t any_version = -1;

@@ -1,6 +1,6 @@
 #include <zkasio/watch.hpp>
 
-#include <zkasio/detail/await.hpp>
+#include <zkasio/detail/client/await.hpp>
 
 namespace zkasio {
 

@@ -2,6 +2,7 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/export.hpp>
+#include <zkasio/types.hpp>
 
 #include <asio/awaitable.hpp>
 
@@ -17,8 +18,6 @@ class core;
 struct access;
 struct watch_state;
 }  // namespace detail
-
-enum class node_change { created, removed, data_changed, children_changed };
 
 struct watch_event {
     node_change what = node_change::data_changed;

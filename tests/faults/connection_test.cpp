@@ -4,6 +4,7 @@
 #include "support/test_client.hpp"
 
 #include <zkasio/locks/mutex.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/post.hpp>
 
@@ -119,7 +120,7 @@ TEST_CASE("cut at every byte: a protected create exists exactly once") {
             const node_children all = co_await watcher.children(dir);
             INFO("cut after " << n);
             CHECK(all.names == std::vector<std::string>{path.substr(dir.size() + 1)});
-            const pending_removal gone = zk.ensure_removed(path);
+            const pending_removal gone = toolbox(zk).ensure_removed(path);
             co_await gone.result();
         }
         co_await zk.close();

@@ -2,7 +2,7 @@
 
 #include "support/catch.hpp"
 
-#include <zkasio/detail/backend.hpp>
+#include <zkasio/detail/seam/backend.hpp>
 
 #include <asio/buffer.hpp>
 #include <asio/io_context.hpp>

@@ -13,7 +13,7 @@
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
-#include <zkasio/node_follower.hpp>
+#include <zkasio/recipe/node_follower.hpp>
 
 using namespace zkasio;
 using namespace zkasio::test;

@@ -1,6 +1,8 @@
 #include "integration/discovery_steps.hpp"
 #include "support/lock_checks.hpp"
 
+#include <zkasio/recipe/toolbox.hpp>
+
 #include <atomic>
 #include <functional>
 #include <stdexcept>
@@ -38,7 +40,8 @@ TEST_CASE("provider: a thousand instances come and go while threads pick", "[rea
             std::vector<pending_create> creating;
             for (int i = 0; i < 100; ++i) {
                 const service_instance is = instance_of("orders", std::to_string(batch * 100 + i));
-                creating.push_back(zk.start_create(dir + "/orders/" + is.id(), is.to_json(), create_options()));
+                creating.push_back(
+                    toolbox(zk).start_create(dir + "/orders/" + is.id(), is.to_json(), create_options()));
             }
             for (const pending_create& p : creating) co_await p.result();
         }
@@ -47,7 +50,7 @@ TEST_CASE("provider: a thousand instances come and go while threads pick", "[rea
         for (int i = 0; i < 1000; i += 100) {
             std::vector<pending_removal> removing;
             for (int j = i; j < i + 100; ++j)
-                removing.push_back(zk.ensure_removed(dir + "/orders/" + std::to_string(j)));
+                removing.push_back(toolbox(zk).ensure_removed(dir + "/orders/" + std::to_string(j)));
             for (const pending_removal& p : removing) co_await p.result();
         }
         co_await until_ids(orders, set_of("stays"));

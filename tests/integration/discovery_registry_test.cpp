@@ -5,6 +5,7 @@
 
 #include <zkasio/discovery/provider.hpp>
 #include <zkasio/discovery/registry.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <functional>
 #include <string>
@@ -217,7 +218,7 @@ TEST_CASE("registry: a thousand instances are listed") {
         std::vector<pending_create> creating;
         for (int i = 0; i < 1000; ++i) {
             const service_instance is = with_id(std::to_string(i));
-            creating.push_back(zk.start_create(dir + "/orders/" + is.id(), is.to_json(), create_options()));
+            creating.push_back(toolbox(zk).start_create(dir + "/orders/" + is.id(), is.to_json(), create_options()));
         }
         for (const pending_create& p : creating) co_await p.result();
         const service_view all = co_await registry(zk, dir).instances("orders");

@@ -1,6 +1,8 @@
 #include "integration/election_steps.hpp"
 #include "support/fault_proxy.hpp"
 
+#include <zkasio/recipe/toolbox.hpp>
+
 #include <stdexcept>
 
 using namespace zkasio;
@@ -223,7 +225,7 @@ TEST_CASE("lead: a tenure ends with the leadership and with a cancellation and n
         int terms = 0;
         auto work = [&](leadership& leader) -> asio::awaitable<int> {
             const int term = ++terms;
-            if (term == 1) zk.ensure_removed(leader.path());
+            if (term == 1) toolbox(zk).ensure_removed(leader.path());
             co_return term;
         };
         int value = 0;

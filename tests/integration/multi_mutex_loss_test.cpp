@@ -3,6 +3,7 @@
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
 #include <functional>
@@ -204,7 +205,7 @@ TEST_CASE("multi_mutex: whoever loses a lock of any kind while it waits for the 
             co_await until_queued(zk, dir + "/z", 2);
             const std::vector<std::string> ours = co_await children_of(zk, nodes);
             REQUIRE(ours.size() == 1);
-            const pending_removal gone = zk.ensure_removed(nodes + "/" + ours[0]);
+            const pending_removal gone = toolbox(zk).ensure_removed(nodes + "/" + ours[0]);
             lock_guard theirs = co_await take_first();
             co_await gone.result();
             co_await until_queued(zk, dir + "/z", 1);  // who does not have the first lock does not wait for the second
@@ -239,7 +240,8 @@ TEST_CASE("multi_mutex: a lock that is lost while try_acquire is at the next is 
         const std::string dir = co_await fresh_directory(zk, "multi-try-lost");
         const auto executor = co_await asio::this_coro::executor;
         const test_client trying(executor, options().session_timeout(paced(4s)));
-        const slow_lock slow{mutex(trying, dir + "/z"), std::make_shared<bool>(false), trying.make_one_shot_event()};
+        const slow_lock slow{mutex(trying, dir + "/z"), std::make_shared<bool>(false),
+                             toolbox(trying).make_one_shot_event()};
         multi_mutex both(trying);
         both.add(mutex(trying, dir + "/a")).add(slow);
         auto attempt = [&]() -> asio::awaitable<void> { co_await both.try_acquire(); };
@@ -266,7 +268,7 @@ TEST_CASE("multi_mutex: a node that a commit finds gone is named, and the guard 
             for (const char* name : {"/a", "/b", "/c"}) all.add(mutex(zk, dir + name), acquire_options().owner(me));
             lock_guard guard = co_await all.acquire();
             lock_guard same = co_await mutex(zk, dir + "/b").acquire(acquire_options().owner(me));
-            const pending_removal gone = zk.ensure_removed(guard.paths()[i]);
+            const pending_removal gone = toolbox(zk).ensure_removed(guard.paths()[i]);
             transaction late;
             late.create(dir + "/late");
             const std::string text = co_await message_of(guard.commit(late));
@@ -302,7 +304,7 @@ TEST_CASE("multi_mutex: commit checks every node") {
             const std::string nonsense = co_await message_of(guard.commit(bad));
             CHECK(nonsense.starts_with("commit (step 1) no/path: invalid path"));
             // Sent together: we cannot have noticed.
-            const pending_removal gone = zk.ensure_removed(guard.paths()[i]);
+            const pending_removal gone = toolbox(zk).ensure_removed(guard.paths()[i]);
             transaction late;
             late.create(dir + "/late");
             const std::error_code c = co_await code_of(guard.commit(late));

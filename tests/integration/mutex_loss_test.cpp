@@ -3,6 +3,7 @@
 #include "support/test_client.hpp"
 
 #include <zkasio/locks/mutex.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <poll.h>
 
@@ -147,7 +148,7 @@ TEST_CASE("the server itself refuses the commit of a lock that is gone") {
         CHECK(guard.held());
 
         // The deletion and the commit are sent together: we cannot have noticed.
-        const pending_removal gone = zk.ensure_removed(guard.path());
+        const pending_removal gone = toolbox(zk).ensure_removed(guard.path());
         transaction late;
         late.create(dir + "/late");
         const std::error_code c = co_await code_of(guard.commit(late));
@@ -189,7 +190,7 @@ TEST_CASE("what a body throws whose lock is lost is nested in the error that say
         CHECK(nested == "mine");
         // A commit that was refused, and nobody caught it.
         auto committing = [&](lock_guard& guard) -> asio::awaitable<void> {
-            const pending_removal gone = zk.ensure_removed(guard.path());
+            const pending_removal gone = toolbox(zk).ensure_removed(guard.path());
             transaction late;
             late.create(dir + "-late");
             co_await guard.commit(late);
@@ -217,7 +218,7 @@ TEST_CASE("after a commit that was refused because the node is gone the lock is 
         const lock_owner me;
         const lock_guard guard = co_await lock.acquire(acquire_options().owner(me));
         const lock_guard same = co_await lock.acquire(acquire_options().owner(me));
-        const pending_removal gone = zk.ensure_removed(guard.path());  // sent together with the commit
+        const pending_removal gone = toolbox(zk).ensure_removed(guard.path());  // sent together with the commit
         transaction late;
         late.create(dir + "/late");
         const std::error_code c = co_await code_of(guard.commit(late));
@@ -272,7 +273,7 @@ TEST_CASE("a process that stands still for longer than its lease knows it at onc
         const mutex lock(zk, dir + "/lock");
         const lock_guard guard = co_await lock.acquire();
         // An answer is on its way and waits in the socket meanwhile: it must not count.
-        const pending_create mark = zk.start_create(dir + "/mark", "", create_options());
+        const pending_create mark = toolbox(zk).start_create(dir + "/mark", "", create_options());
         CHECK(guard.held());
         const auto until = guard.held_until();
         while (boot_clock::now() < until + 1500ms) ::poll(nullptr, 0, 50);  // as SIGSTOP does

@@ -1,7 +1,7 @@
 #include "support/lock_checks.hpp"
 #include "support/test_client.hpp"
 
-#include <zkasio/node_follower.hpp>
+#include <zkasio/recipe/node_follower.hpp>
 #include <zkasio/timeout.hpp>
 
 #include <asio/co_spawn.hpp>

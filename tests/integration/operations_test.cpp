@@ -1,7 +1,8 @@
 #include "support/test_client.hpp"
 
-#include <zkasio/detail/node_search.hpp>
+#include <zkasio/detail/handles/node_search.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <cstddef>
 #include <set>
@@ -203,7 +204,7 @@ TEST_CASE("the owners that servers give to nodes: a session, nobody, or a specia
             create_options as = *o;
             as.protection();
             const created made = co_await zk.create(dir + "/n-", "", as);
-            const auto found = co_await s.find_protected(dir, std::string(node_name(made.path)).substr(3, 36));
+            const auto found = co_await toolbox(s).find_protected(dir, std::string(node_name(made.path)).substr(3, 36));
             REQUIRE(found);
             CHECK(found->path == made.path);
             const auto there = co_await zk.exists(made.path);
@@ -225,16 +226,16 @@ TEST_CASE("a protected create is found again by its id") {
 
         const session s = co_await zk.current_session();
         const std::string id = name.substr(3, 36);
-        const auto found = co_await s.find_protected(dir, id);
+        const auto found = co_await toolbox(s).find_protected(dir, id);
         REQUIRE(found);
         CHECK(found->path == made.path);
-        const auto nothing = co_await s.find_protected(dir, new_protection_id());
+        const auto nothing = co_await toolbox(s).find_protected(dir, new_protection_id());
         CHECK_FALSE(nothing);
 
         // A node of another session is never ours (CURATOR-604): it is removed instead.
         const test_client other(co_await asio::this_coro::executor, options());
         const session theirs = co_await other.current_session();
-        const auto not_ours = co_await theirs.find_protected(dir, id);
+        const auto not_ours = co_await toolbox(theirs).find_protected(dir, id);
         CHECK_FALSE(not_ours);
         auto removed = [&]() -> asio::awaitable<bool> {
             const auto there = co_await zk.exists(made.path);
@@ -263,15 +264,15 @@ TEST_CASE("sync, and the configuration of the ensemble", "[real-server]") {
 TEST_CASE("requests that are started together are answered together, in order") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "pending");
-        const pending_create made = zk.start_create(dir + "/a", "x", create_options());
-        const pending_children list = zk.start_children(dir);
-        const pending_removal gone = zk.ensure_removed(dir + "/a");
+        const pending_create made = toolbox(zk).start_create(dir + "/a", "x", create_options());
+        const pending_children list = toolbox(zk).start_children(dir);
+        const pending_removal gone = toolbox(zk).ensure_removed(dir + "/a");
         const node_children seen = co_await list.result();
         CHECK(seen.names == std::vector<std::string>{"a"});
         const created a = co_await made.result();
         CHECK(a.path == dir + "/a");
         co_await gone.result();
-        const pending_removal again = zk.ensure_removed(dir + "/a");
+        const pending_removal again = toolbox(zk).ensure_removed(dir + "/a");
         co_await again.result();  // gone already: no error
     };
     with_client(body);

@@ -5,6 +5,7 @@
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>
 #include <zkasio/task_scope.hpp>
 
@@ -25,10 +26,11 @@ task all(client zk, mutex m, shared_mutex rw, semaphore permits, unfair_mutex fl
     // What stats() returns needs no header of its own.
     if (zk.stats().watches > 0) co_return;
     // An ACL of one's own, in the expression.
-    co_await zk.set_acl(s, acl_of(acl_entry(permission::all, digest_user(s, s)), acl_entry{permission::read, anyone()}));
+    co_await zk.set_acl(s,
+                        acl_of(acl_entry(permission::all, digest_user(s, s)), acl_entry{permission::read, anyone()}));
     co_await zk.create(s, "", create_options().acl(acl_of({permission::all, anyone()})));
     const session_hold hold = zk.session_now().hold("");
-    const one_shot_event stop = zk.make_one_shot_event();
+    const one_shot_event stop = toolbox(zk).make_one_shot_event();
     const auto soon = boot_clock::now() + std::chrono::seconds(1);
 
     // Nothing to destroy.

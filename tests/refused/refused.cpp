@@ -6,6 +6,7 @@
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>
 #include <zkasio/task_scope.hpp>
 
@@ -20,7 +21,7 @@ task all(client zk, mutex m, shared_mutex rw, semaphore permits, unfair_mutex fl
          lock_owner owner) {
     const std::string s;
     const session_hold hold = zk.session_now().hold("");
-    const one_shot_event stop = zk.make_one_shot_event();
+    const one_shot_event stop = toolbox(zk).make_one_shot_event();
     const auto soon = boot_clock::now() + std::chrono::seconds(1);
     const auto any = lock_kind::shared;
 

@@ -2,8 +2,8 @@
 
 #include "simulation/sim_names.hpp"
 
+#include <zkasio/lock_kind.hpp>
 #include <zkasio/locks/lock_guard.hpp>
-#include <zkasio/locks/lock_kind.hpp>
 
 #include <optional>
 #include <string>

@@ -18,8 +18,9 @@ namespace zkasio::test {
 /// Never more is held than there is; a grant is everything that was asked for; nobody holds what he was told to be
 /// lost; nobody waits unless somebody holds who stands, maybe through others who wait, in the way; nothing is left
 /// behind, also of those who know of their loss and keep the guard; and nobody is given what a body of its client still
-/// runs under, although it was lost. Who has lost a node and will only know from a heartbeat may stand in the way, too, until then. Who is handed
-/// something by one who had lost it, and could not know, may believe to hold it until the servers have answered.
+/// runs under, although it was lost. Who has lost a node and will only know from a heartbeat may stand in the way, too,
+/// until then. Who is handed something by one who had lost it, and could not know, may believe to hold it until the
+/// servers have answered.
 class holdings_checker final : public checker {
 public:
     holdings_checker(const sim_ensemble& ensemble, std::map<std::string, int> there_is)

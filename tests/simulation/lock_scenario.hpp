@@ -5,8 +5,8 @@
 
 #include "support/test_client.hpp"
 
+#include <zkasio/lock_kind.hpp>
 #include <zkasio/locks/lock_guard.hpp>
-#include <zkasio/locks/lock_kind.hpp>
 
 #include <functional>
 #include <memory>

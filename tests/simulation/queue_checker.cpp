@@ -158,7 +158,8 @@ void queue_checker::check_order(const std::string& path, const node& n) const {
         if (other_path == path || !blocks(other, n)) continue;
         const attempt& a = attempts_.at(other.attempt);
         // A session's removals come before whatever it does next; another session has to see that the node is gone. A
-        // try_acquire may have been refused, and its coroutine be late; if it was granted, both hold: check_exclusion().
+        // try_acquire may have been refused, and its coroutine be late; if it was granted, both hold:
+        // check_exclusion().
         const bool refused = a.now == attempt::state::asking && !a.patient;
         const bool leaving = other.owner == n.owner && (a.now == attempt::state::gone || a.has_lost() || refused ||
                                                         (a.now == attempt::state::holding && a.path != other_path));

@@ -5,7 +5,7 @@
 #include "support/test_server.hpp"
 #include "support/transport.hpp"
 
-#include <zkasio/detail/core.hpp>
+#include <zkasio/detail/client/core.hpp>
 #include <zkasio/testing/waits.hpp>
 
 #include <algorithm>

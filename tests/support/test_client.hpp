@@ -8,7 +8,7 @@
 #include "support/transport.hpp"
 
 #include <zkasio/client.hpp>
-#include <zkasio/detail/core.hpp>
+#include <zkasio/detail/client/core.hpp>
 
 #include <asio/awaitable.hpp>
 #include <asio/co_spawn.hpp>

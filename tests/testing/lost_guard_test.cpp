@@ -8,7 +8,8 @@
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
-#include <zkasio/one_shot_event.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 #include <zkasio/transaction.hpp>
 
@@ -130,7 +131,8 @@ struct scene {
 
 /// A body that says when it has begun, and ends when it is told to, whatever has been cancelled.
 struct stubborn_body {
-    explicit stubborn_body(const client& zk) : begun(zk.make_one_shot_event()), may_end(zk.make_one_shot_event()) {}
+    explicit stubborn_body(const client& zk)
+        : begun(toolbox(zk).make_one_shot_event()), may_end(toolbox(zk).make_one_shot_event()) {}
 
     asio::awaitable<void> run() const {
         co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
@@ -554,7 +556,7 @@ TEST_CASE("a body under a lost guard that acquires the lock again is told that i
         INFO(way.name);
         scene s(way);
         const mutex lock(s.first, "/locks/a");
-        const one_shot_event may_go_on = s.first.make_one_shot_event();
+        const one_shot_event may_go_on = toolbox(s.first).make_one_shot_event();
         std::error_code again;
         const lock_guard guard = s.take(lock);
         const auto under = [&]() -> asio::awaitable<void> {
@@ -623,7 +625,8 @@ TEST_CASE("a multi_mutex that is lost leaves its owner's other guard of one of i
     }
 }
 
-TEST_CASE("the body of a lost multi_mutex keeps a lock that its owner has twice until it has ended", "[testing][lost]") {
+TEST_CASE("the body of a lost multi_mutex keeps a lock that its owner has twice until it has ended",
+          "[testing][lost]") {
     fake_ensemble ensemble;
     const client zk = ensemble.client(scene::as_wanted(suspension_policy::keep));
     const mutex a(zk, "/locks/a"), b(zk, "/locks/b");

@@ -18,7 +18,8 @@
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
 #include <zkasio/membership/persistent_node.hpp>
-#include <zkasio/node_follower.hpp>
+#include <zkasio/recipe/node_follower.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
 #include <asio/co_spawn.hpp>
@@ -181,11 +182,12 @@ std::vector<subject> subjects() {
              s.begin([&s]() -> asio::awaitable<void> { co_await s.zk.get_acl("/a"); });
              s.begin([&s]() -> asio::awaitable<void> { co_await s.zk.get_config(); });
              s.begin([&s]() -> asio::awaitable<void> { co_await s.zk.add_auth("digest", "a:b"); });
-             s.begin([&s]() -> asio::awaitable<void> { co_await s.zk.find_protected("/a", new_protection_id()); });
+             s.begin(
+                 [&s]() -> asio::awaitable<void> { co_await toolbox(s.zk).find_protected("/a", new_protection_id()); });
              s.begin([&s]() -> asio::awaitable<void> {
                  const watched<node_data> seen = co_await s.zk.get_and_watch("/a");
              });
-             s.zk.ensure_removed("/a/b");
+             toolbox(s.zk).ensure_removed("/a/b");
          },
          nothing});
     all.push_back(owned<tree_cache>("a tree_cache", [](const client& zk) { return tree_cache(zk, "/a"); }));
@@ -211,8 +213,9 @@ std::vector<subject> subjects() {
     all.push_back(locked("an unfair_mutex", [](const client& zk) { return unfair_mutex(zk, "/a/lock"); }));
     all.push_back(
         locked("a semaphore", [](const client& zk) { return semaphore(zk, "/locks", permits::fixed(1)).request(); }));
-    all.push_back(locked("a multi_mutex",
-                         [](const client& zk) { return multi_mutex(zk).add(mutex(zk, "/locks")).add(mutex(zk, "/more")); }));
+    all.push_back(locked("a multi_mutex", [](const client& zk) {
+        return multi_mutex(zk).add(mutex(zk, "/locks")).add(mutex(zk, "/more"));
+    }));
     all.push_back({"an election, and those who look at it", nothing,
                    [](refusing_servers& s) {
                        s.begin([&s]() -> asio::awaitable<void> {

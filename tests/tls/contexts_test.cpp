@@ -6,7 +6,7 @@
 #include "tls/refusal.hpp"
 #include "tls/tls_terminator.hpp"
 
-#include <zkasio/detail/owned_descriptor.hpp>
+#include <zkasio/detail/base/owned_descriptor.hpp>
 #include <zkasio/tls/detail/context_of_files.hpp>
 #include <zkasio/tls/tls_options.hpp>
 

@@ -5,7 +5,7 @@
 #include "tls/certificates.hpp"
 #include "tls/tls_terminator.hpp"
 
-#include <zkasio/detail/owned_descriptor.hpp>
+#include <zkasio/detail/base/owned_descriptor.hpp>
 #include <zkasio/tls/detail/tls_channel.hpp>
 #include <zkasio/tls/tls_options.hpp>
 

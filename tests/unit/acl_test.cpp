@@ -1,7 +1,7 @@
 #include "support/catch.hpp"
 
 #include <zkasio/acl.hpp>
-#include <zkasio/detail/sha1.hpp>
+#include <zkasio/detail/base/sha1.hpp>
 
 #include <cstdint>
 #include <string>

@@ -8,6 +8,7 @@
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>
 
 using namespace zkasio;
@@ -36,9 +37,9 @@ TEST_CASE("what is wrong with the arguments of an operation is told through the 
         co_await refuses("exists_and_watch", zk.exists_and_watch(bad), refused);
         co_await refuses("children_and_watch", zk.children_and_watch(bad), refused);
         co_await refuses("reconfigure", zk.reconfigure("", ""));
-        co_await refuses("find_protected", zk.find_protected(bad, "id"), refused);
+        co_await refuses("find_protected", toolbox(zk).find_protected(bad, "id"), refused);
         const std::vector<std::string> ids(1, "id");
-        co_await refuses("find_all_protected", zk.find_all_protected(bad, ids), refused);
+        co_await refuses("find_all_protected", toolbox(zk).find_all_protected(bad, ids), refused);
         co_await refuses("add_auth", zk.add_auth("", ""));
         co_await refuses("set_servers", zk.set_servers("host:0"));
 

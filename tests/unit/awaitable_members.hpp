@@ -37,7 +37,7 @@ inline std::vector<std::string> public_awaitable_members(const std::string& room
     std::vector<std::string> found;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "lib/zkasio" / room)) {
         const std::filesystem::path& path = entry.path();
-        if (path.extension() != ".hpp" || path.parent_path().filename() == "detail") continue;
+        if (path.extension() != ".hpp" || path.string().find("/detail/") != std::string::npos) continue;
         const std::string text = without_protected(read_file(path));
         for (std::sregex_iterator m(text.begin(), text.end(), declaration), end; m != end; ++m)
             found.push_back(path.filename().string() + ' ' + (*m)[1].str());

@@ -1,6 +1,6 @@
 #include "support/test_client.hpp"
 
-#include <zkasio/detail/background_work.hpp>
+#include <zkasio/detail/requests/background_work.hpp>
 
 #include <optional>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "unit/rig.hpp"
 
-#include <zkasio/change_event.hpp>
+#include <zkasio/recipe/change_event.hpp>
 
 #include <memory>
 #include <mutex>

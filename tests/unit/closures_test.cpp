@@ -5,6 +5,7 @@
 #include <zkasio/deadline.hpp>
 #include <zkasio/locks/acquire_options.hpp>
 #include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 using namespace zkasio;
 using namespace zkasio::test;
@@ -56,7 +57,7 @@ TEST_CASE("a named body is referred to and a moved one is destroyed once", "[clo
         const session s = co_await zk.current_session();
         const session_hold hold = s.hold("");
         co_await hold.confirmed();
-        const one_shot_event stop = zk.make_one_shot_event();
+        const one_shot_event stop = toolbox(zk).make_one_shot_event();
         const auto later = boot_clock::now() + 1h;
         lock_guard guard = guard_on(s);
         traced t;
@@ -116,7 +117,7 @@ TEST_CASE("an empty body is refused, through the awaitable", "[closures]") {
     auto body = [&](client zk) -> asio::awaitable<void> {
         const session s = co_await zk.current_session();
         const session_hold hold = s.hold("/node");
-        const one_shot_event stop = zk.make_one_shot_event();
+        const one_shot_event stop = toolbox(zk).make_one_shot_event();
         const lock_guard guard = guard_on(s);
         const std::function<asio::awaitable<void>()> empty;
         const std::function<asio::awaitable<void>(session)> no_session;

@@ -1,6 +1,6 @@
 #include "support/catch.hpp"
 
-#include <zkasio/detail/connection_pacing.hpp>
+#include <zkasio/detail/connection/connection_pacing.hpp>
 
 #include <chrono>
 

@@ -2,6 +2,8 @@
 
 #include "unit/error_of.hpp"
 
+#include <zkasio/recipe/toolbox.hpp>
+
 using namespace zkasio;
 using namespace zkasio::detail;
 using namespace zkasio::test;
@@ -57,7 +59,7 @@ TEST_CASE("core: a credential waits until the socket is writable, and what is be
         auto on_the_clients_strand = [&]() -> asio::awaitable<void> {
             co_await zk.connected();
             const running adding(zk.get_executor(), zk.add_auth("digest", "user:password"));
-            const pending_children listing = zk.start_children("/a");
+            const pending_children listing = toolbox(zk).start_children("/a");
             co_await listing.result();
             const std::error_code code = co_await adding.code();
             CHECK(code == std::error_code());
@@ -77,7 +79,7 @@ TEST_CASE("core: a refused credential ends the session, and is not presented aga
             if (std::holds_alternative<add_auth_request>(q)) r.server.refuse_auth();
             return std::nullopt;
         };
-        const pending_children under_way = zk.start_children("/a");
+        const pending_children under_way = toolbox(zk).start_children("/a");
         std::optional<error> e;
         try {
             co_await zk.add_auth("bad", "secret");
@@ -129,7 +131,7 @@ TEST_CASE("core: a credential of the options that is refused is final", "[core][
     rig r(rig::quick().auth("bad", "x"));
     r.server.silent = true;
     auto body = [&](client zk) -> asio::awaitable<void> {
-        const pending_children queued = zk.start_children("/a");
+        const pending_children queued = toolbox(zk).start_children("/a");
         session_events events = zk.events();
         co_await r.server.until([&] { return !r.server.opened.empty(); });
         r.server.refuse_auth();

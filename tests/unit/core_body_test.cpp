@@ -4,6 +4,7 @@
 #include "unit/rig.hpp"
 
 #include <zkasio/deadline.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/use_awaitable.hpp>
 
@@ -41,7 +42,7 @@ TEST_CASE("core: what runs a body passes on every type of cancellation that its 
     auto body = [&](client zk) -> asio::awaitable<void> {
         const session s = co_await zk.current_session();
         const session_hold hold = s.hold("/a");
-        const one_shot_event never = zk.make_one_shot_event();
+        const one_shot_event never = toolbox(zk).make_one_shot_event();
         const auto seen = std::make_shared<cancellation_type>();
         std::function<asio::awaitable<void>()> work = [&] { return until_cancelled(seen); };
         std::function<asio::awaitable<void>(session)> with = [&](session) { return until_cancelled(seen); };

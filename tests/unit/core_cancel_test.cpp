@@ -3,6 +3,8 @@
 
 #include "unit/error_of.hpp"
 
+#include <zkasio/recipe/toolbox.hpp>
+
 #include <asio/post.hpp>
 
 #include <functional>
@@ -35,7 +37,7 @@ TEST_CASE("core: cancelled before it was sent, a request is never sent", "[core]
     auto body = [&](client zk) -> asio::awaitable<void> {
         std::optional<error> failed;
         running one(r.loop.executor(), try_to_set(zk, "/a", failed));
-        const pending_children other = zk.start_children("/b");
+        const pending_children other = toolbox(zk).start_children("/b");
         co_await r.server.until([&] { return !r.server.log.empty(); });
         one.cancel();
         co_await one.end();

@@ -1,6 +1,8 @@
 #include "support/texts.hpp"
 #include "unit/rig.hpp"
 
+#include <zkasio/recipe/toolbox.hpp>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -116,7 +118,7 @@ TEST_CASE("core: what is under way when closing begins may finish", "[core][clos
     rig r(rig::quick().close_timeout(10s));
     r.server.answer = [](const request&) { return std::nullopt; };
     auto body = [&](client zk) -> asio::awaitable<void> {
-        const pending_children under_way = zk.start_children("/a");
+        const pending_children under_way = toolbox(zk).start_children("/a");
         co_await r.server.until([&] { return r.server.requests.size() == 1; });
         std::vector<close_result> results;
         const running closing(r.loop.executor(), close(zk, results));
@@ -137,7 +139,7 @@ TEST_CASE("core: what was asked for in the turn in which closing begins is not s
     auto body = [&](client zk) -> asio::awaitable<void> {
         auto on_the_clients_strand = [&]() -> asio::awaitable<void> {
             co_await zk.connected();
-            const pending_children too_late = zk.start_children("/a");
+            const pending_children too_late = toolbox(zk).start_children("/a");
             co_await zk.close();
             const std::error_code code = co_await code_of(too_late.result());
             CHECK(code == errc::client_closed);
@@ -152,7 +154,7 @@ TEST_CASE("core: what is not answered in time fails", "[core][close]") {
     rig r(rig::quick().close_timeout(30ms));
     r.server.answer = [](const request&) { return std::nullopt; };
     auto body = [&](client zk) -> asio::awaitable<void> {
-        const pending_children under_way = zk.start_children("/a");
+        const pending_children under_way = toolbox(zk).start_children("/a");
         co_await r.server.until([&] { return r.server.requests.size() == 1; });
         const auto began = boot_clock::now();
         const close_result how = co_await zk.close();
@@ -168,7 +170,7 @@ TEST_CASE("core: the connection is lost while closing waits", "[core][close]") {
     rig r(rig::quick().close_timeout(10s));
     r.server.answer = [](const request&) { return std::nullopt; };
     auto body = [&](client zk) -> asio::awaitable<void> {
-        const pending_removal removal = zk.ensure_removed("/a");
+        const pending_removal removal = toolbox(zk).ensure_removed("/a");
         co_await r.server.until([&] { return r.server.requests.size() == 1; });
         std::vector<close_result> results;
         const running closing(r.loop.executor(), close(zk, results));
@@ -188,7 +190,7 @@ TEST_CASE("core: the session expires while closing waits", "[core][close]") {
     rig r(rig::quick().close_timeout(10s));
     r.server.answer = [](const request&) { return std::nullopt; };
     auto body = [&](client zk) -> asio::awaitable<void> {
-        const pending_children under_way = zk.start_children("/a");
+        const pending_children under_way = toolbox(zk).start_children("/a");
         co_await r.server.until([&] { return r.server.requests.size() == 1; });
         std::vector<close_result> results;
         const running closing(r.loop.executor(), close(zk, results));
@@ -243,7 +245,7 @@ TEST_CASE("core: the last answer comes in the turn in which closing begins", "[c
         close_result how = close_result::session_left_to_expire;
         auto on_the_clients_strand = [&]() -> asio::awaitable<void> {
             co_await zk.connected();
-            const pending_children first = zk.start_children("/a"), second = zk.start_children("/b");
+            const pending_children first = toolbox(zk).start_children("/a"), second = toolbox(zk).start_children("/b");
             co_await r.server.until([&] { return r.server.requests.size() == 2; });
             for (const auto& q : r.server.requests) r.server.reply_to(q.id);
             co_await first.result();

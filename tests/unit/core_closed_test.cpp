@@ -1,6 +1,8 @@
 #include "support/texts.hpp"
 #include "unit/rig.hpp"
 
+#include <zkasio/recipe/toolbox.hpp>
+
 #include <asio/redirect_error.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
@@ -40,7 +42,7 @@ TEST_CASE("core: closing ends all that waits", "[core][close]") {
         r.server.drop();
         co_await r.server.until([&] { return zk.state() == session_state::suspended; });
         const running getting(r.loop.executor(), get(zk, "/queued")), connecting(r.loop.executor(), connect(zk));
-        const pending_removal removal = zk.ensure_removed("/b");
+        const pending_removal removal = toolbox(zk).ensure_removed("/b");
         co_await r.server.until([&] { return r.core->pending_operations() == 4; });
 
         co_await zk.close();
@@ -71,14 +73,14 @@ TEST_CASE("core: after closing everything fails at once", "[core][close]") {
         const std::error_code connected = co_await code_of(zk.connected());
         const std::error_code auth = co_await code_of(zk.add_auth("digest", "a:b"));
         const std::error_code change = co_await code_of(seen.changes.changed());
-        const pending_removal removal = zk.ensure_removed("/a");
+        const pending_removal removal = toolbox(zk).ensure_removed("/a");
         const std::error_code removed = co_await code_of(removal.result());
         for (const std::error_code& code : {get, pinned, connected, auth, change, removed})
             CHECK(code == errc::client_closed);
         const session_hold hold = s.hold("/a");
         const loss_reason why = co_await hold.lost();
         CHECK(why == loss_reason::closed);
-        zk.run_in_background(connect(zk));  // never begins
+        toolbox(zk).run_in_background(connect(zk));  // never begins
         const close_result again = co_await zk.close();
         CHECK(again == close_result::confirmed);
         CHECK(r.server.texts() == texts{"get /a"});
@@ -117,7 +119,7 @@ TEST_CASE("core: background tasks are cancelled, and waited for", "[core][close]
     bool ended = false;
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await zk.connected();
-        zk.run_in_background(take_leave_slowly(r.server, ended));
+        toolbox(zk).run_in_background(take_leave_slowly(r.server, ended));
         co_await zk.sync();
         const close_result how = co_await zk.close();
         CHECK(how == close_result::confirmed);
@@ -132,7 +134,7 @@ TEST_CASE("core: a background task that fails is logged", "[core][close]") {
     rig r(rig::quick().log([&](std::string_view line) { lines.emplace_back(line); }));
     r.server.answer = [](const request&) { return refusal(zk_errc::no_auth); };
     auto body = [&](client zk) -> asio::awaitable<void> {
-        zk.run_in_background(get(zk, "/a"));
+        toolbox(zk).run_in_background(get(zk, "/a"));
         co_await r.server.until(
             [&] { return !lines.empty() && lines.back().starts_with("in the background: get /a: no permission"); });
     };
@@ -182,7 +184,7 @@ TEST_CASE("core: the context is destroyed under everything that waits", "[core][
         asio::co_spawn(io, watch(zk), ignore);
         asio::co_spawn(io, hold(zk), ignore);
         asio::co_spawn(io, write(zk), ignore);
-        const pending_removal removal = zk.ensure_removed("/b");
+        const pending_removal removal = toolbox(zk).ensure_removed("/b");
         while (server.requests.size() < 3 || !server.watched("/a")) io.run_one_for(1s);
     }
     CHECK(core_left.expired());

@@ -3,6 +3,8 @@
 #include "unit/error_of.hpp"
 #include "unit/rig.hpp"
 
+#include <zkasio/recipe/toolbox.hpp>
+
 #include <asio/co_spawn.hpp>
 #include <asio/post.hpp>
 #include <asio/use_awaitable.hpp>
@@ -106,7 +108,7 @@ TEST_CASE("core: what is logged is told between the core's own turns, and may us
         ++told;
         if (!has(line, "suspended") || !zk_of_sink) return;
         CHECK(zk_of_sink->state() != session_state::connecting);
-        zk_of_sink->start_children("/from the sink");
+        toolbox(*zk_of_sink).start_children("/from the sink");
         zk_of_sink.reset();
     }));
     auto body = [&](client zk) -> asio::awaitable<void> {
@@ -128,7 +130,7 @@ TEST_CASE("core: what a log sink or a callback throws ends nothing", "[core][ses
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await zk.connected();
         asio::post(zk.get_executor(),
-                   [zk] { zk.start_children("/a").then([] { throw std::runtime_error("thrown by then"); }); });
+                   [zk] { toolbox(zk).start_children("/a").then([] { throw std::runtime_error("thrown by then"); }); });
         co_await r.server.until(
             [&] { return !lines.empty() && lines.back() == "a callback has thrown: thrown by then"; });
         co_await zk.get("/b");
@@ -152,7 +154,7 @@ TEST_CASE("core: what a callback throws that is called at once is logged, too", 
         co_await first.ended();
         std::function<asio::awaitable<void>()> on_strand = [&]() -> asio::awaitable<void> {
             seen.changes.then([](std::error_code, node_change) { throw std::runtime_error("watch"); });
-            first.start_children("/a").then([] { throw std::runtime_error("pending"); });
+            toolbox(first).start_children("/a").then([] { throw std::runtime_error("pending"); });
             first.hold("/a").on_lost([](loss_reason) { throw std::runtime_error("hold"); });
             co_return;
         };

@@ -3,6 +3,8 @@
 
 #include "unit/error_of.hpp"
 
+#include <zkasio/recipe/toolbox.hpp>
+
 #include <asio/co_spawn.hpp>
 #include <asio/use_awaitable.hpp>
 
@@ -125,17 +127,17 @@ TEST_CASE("core: a send that fails is told at once, and what comes behind it is 
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await zk.connected();
         r.server.send_fails = true;
-        const pending_children first = zk.start_children("/a");
+        const pending_children first = toolbox(zk).start_children("/a");
         co_await r.server.until([&] { return r.server.requests.size() == 1; });
         CHECK(zk.state() == session_state::suspended);
-        const pending_children second = zk.start_children("/b");
+        const pending_children second = toolbox(zk).start_children("/b");
         const std::error_code lost = co_await code_of(first.result());
         CHECK(lost == zk_errc::connection_loss);
         co_await second.result();
         r.server.send_fails = true;
         auto on_the_clients_strand = [&]() -> asio::awaitable<void> {  // all of this leaves together
-            const pending_children c = zk.start_children("/c"), d = zk.start_children("/d"),
-                                   e = zk.start_children("/e");
+            const pending_children c = toolbox(zk).start_children("/c"), d = toolbox(zk).start_children("/d"),
+                                   e = toolbox(zk).start_children("/e");
             const running authenticating(zk.get_executor(), zk.add_auth("digest", "a:b"));
             auto seen = co_await zk.children_and_watch("/f");
             const std::error_code of_c = co_await code_of(c.result());
@@ -177,7 +179,7 @@ TEST_CASE("core: an event loop that stands still is told from one that has nothi
         r.server.answer = [](const request&) { return std::nullopt; };
         r.server.tick = 350ms;
         std::vector<pending_children> hanging;
-        for (int i = 0; i < 1001; ++i) hanging.push_back(zk.start_children("/a"));
+        for (int i = 0; i < 1001; ++i) hanging.push_back(toolbox(zk).start_children("/a"));
         co_await r.server.until([&] { return r.server.requests.size() == 1000; });
         co_await next_turns(r.server);
         if (blocked) std::this_thread::sleep_for(1300ms);

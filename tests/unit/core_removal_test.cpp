@@ -3,6 +3,8 @@
 
 #include "unit/error_of.hpp"
 
+#include <zkasio/recipe/toolbox.hpp>
+
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -30,7 +32,7 @@ TEST_CASE("core: a removal is sent again until its outcome is certain", "[core][
     r.server.answer = removals_end_with({lost(), lost(zk_errc::operation_timeout), lost(zk_errc::runtime_inconsistency),
                                          lost(zk_errc::system_error), refusal(zk_errc::throttled)});
     auto body = [&](client zk) -> asio::awaitable<void> {
-        const pending_removal removal = zk.ensure_removed("/a");
+        const pending_removal removal = toolbox(zk).ensure_removed("/a");
         co_await removal.result();
         CHECK(r.server.count("remove /a") == 6);
     };
@@ -41,7 +43,7 @@ TEST_CASE("core: that the node is gone already ends a removal well", "[core][rem
     rig r;
     r.server.answer = removals_end_with({lost(), refusal(zk_errc::no_node)});
     auto body = [&](client zk) -> asio::awaitable<void> {
-        const pending_removal removal = zk.ensure_removed("/a");
+        const pending_removal removal = toolbox(zk).ensure_removed("/a");
         co_await removal.result();
         CHECK(r.server.count("remove /a") == 2);
         // For an ordinary one it is an error.
@@ -58,7 +60,7 @@ TEST_CASE("core: a definite answer ends a removal", "[core][removal]") {
     rig r;
     r.server.answer = removals_end_with({refusal(answer)});
     auto body = [&](client zk) -> asio::awaitable<void> {
-        const pending_removal removal = zk.ensure_removed("/a");
+        const pending_removal removal = toolbox(zk).ensure_removed("/a");
         const std::error_code code = co_await code_of(removal.result());
         CHECK(code == answer);
         CHECK(r.server.count("remove /a") == 1);
@@ -78,8 +80,8 @@ TEST_CASE("core: a removal goes on over reconnects, and waits for them as long a
     };
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await zk.connected();
-        zk.ensure_removed("/a");  // nobody waits for it
-        const pending_removal removal = zk.ensure_removed("/b");
+        toolbox(zk).ensure_removed("/a");  // nobody waits for it
+        const pending_removal removal = toolbox(zk).ensure_removed("/b");
         co_await r.server.until([&] { return zk.state() == session_state::suspended; });
         const std::error_code other = co_await code_of(zk.get("/c"));
         CHECK(other == errc::not_connected);
@@ -98,7 +100,8 @@ TEST_CASE("core: a removal ends with its session", "[core][removal]") {
     r.server.answer = [](const request&) { return std::nullopt; };
     auto body = [&](client zk) -> asio::awaitable<void> {
         const session first = co_await zk.current_session();
-        const pending_removal of_session = first.ensure_removed("/a"), of_client = zk.ensure_removed("/b");
+        const pending_removal of_session = toolbox(first).ensure_removed("/a"),
+                              of_client = toolbox(zk).ensure_removed("/b");
         co_await r.server.until([&] { return r.server.requests.size() == 2; });
         r.server.expire();
         for (const pending_removal* p : {&of_session, &of_client}) {
@@ -106,7 +109,7 @@ TEST_CASE("core: a removal ends with its session", "[core][removal]") {
             CHECK(code == errc::session_expired);
         }
         co_await zk.connected();
-        const pending_removal late = first.ensure_removed("/c");
+        const pending_removal late = toolbox(first).ensure_removed("/c");
         const std::error_code code = co_await code_of(late.result());
         CHECK(code == errc::session_expired);
         CHECK(r.server.requests.size() == 2);
@@ -124,7 +127,7 @@ TEST_CASE("core: a removal under way keeps its place among later requests", "[co
     };
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await zk.connected();
-        const pending_removal removal = zk.ensure_removed("/a");
+        const pending_removal removal = toolbox(zk).ensure_removed("/a");
         co_await r.server.until([&] { return zk.state() == session_state::suspended; });
         co_await zk.get("/b");
         CHECK(r.server.texts() == texts{"remove /a", "remove /a", "get /b"});
@@ -145,17 +148,17 @@ TEST_CASE("core: what was asked of a request that was only started", "[core][rem
     auto body = [&](client zk) -> asio::awaitable<void> {
         create_options sequential;
         sequential.mode(create_mode::ephemeral_sequential);
-        const pending_create creating = zk.start_create("/a/n-", "data", sequential);
-        const pending_children listing = zk.start_children("/a");
+        const pending_create creating = toolbox(zk).start_create("/a/n-", "data", sequential);
+        const pending_children listing = toolbox(zk).start_children("/a");
         co_await creating.answered();
         const created node = co_await creating.result();
         CHECK(node.path == "/a/n-0000000003");
         CHECK(node.stat.czxid == 17);
         const node_children found = co_await listing.result();
         CHECK(found.names == texts{"x", "y"});
-        CHECK(code_thrown_by([&] { zk.start_create("bad", "", sequential); }) == errc::invalid_path);
-        CHECK(code_thrown_by([&] { zk.start_children(""); }) == errc::invalid_path);
-        CHECK(code_thrown_by([&] { zk.ensure_removed("/"); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { toolbox(zk).start_create("bad", "", sequential); }) == errc::invalid_path);
+        CHECK(code_thrown_by([&] { toolbox(zk).start_children(""); }) == errc::invalid_path);
+        CHECK(code_thrown_by([&] { toolbox(zk).ensure_removed("/"); }) == errc::invalid_argument);
     };
     r.run(body);
 }
@@ -166,7 +169,7 @@ TEST_CASE("core: a removal that a server refuses, for having too much to do, is 
     rig r(rig::quick().retry(retry_policy::n_times(1, pause)));
     r.server.answer = removals_end_with({refusal(zk_errc::throttled), refusal(zk_errc::throttled)});
     auto body = [&](client zk) -> asio::awaitable<void> {
-        const pending_removal removal = zk.ensure_removed("/a");
+        const pending_removal removal = toolbox(zk).ensure_removed("/a");
         co_await r.server.until([&] { return r.server.requests.size() == 1; });
         co_await zk.get("/b");  // others do not wait for that
         CHECK(r.server.texts() == texts{"remove /a", "get /b"});
@@ -186,7 +189,7 @@ TEST_CASE("core: no more requests are under way than a server takes, also of tho
     auto body = [&](client zk) -> asio::awaitable<void> {
         const session s = co_await zk.current_session();
         std::vector<pending_removal> removals;
-        for (int i = 0; i < 2500; ++i) removals.push_back(zk.ensure_removed("/a" + std::to_string(i)));
+        for (int i = 0; i < 2500; ++i) removals.push_back(toolbox(zk).ensure_removed("/a" + std::to_string(i)));
         co_await r.server.until([&] { return r.server.requests.size() >= 1000; });
         co_await next_turns(r.server);
         CHECK(r.server.requests.size() == 1000);
@@ -217,7 +220,7 @@ TEST_CASE("core: that a node may not be removed is logged, also when nobody asks
     rig r(rig::quick().log([&](std::string_view line) { lines.emplace_back(line); }));
     r.server.answer = removals_end_with({refusal(zk_errc::no_auth)});
     auto body = [&](client zk) -> asio::awaitable<void> {
-        zk.ensure_removed("/a");
+        toolbox(zk).ensure_removed("/a");
         co_await r.server.until([&] { return r.server.requests.size() == 1; });
         co_await zk.get("/b");
         CHECK(std::count(lines.begin(), lines.end(), "remove /a: no permission") == 1);
@@ -230,7 +233,7 @@ TEST_CASE("core: a create that was only started can be taken back before it is s
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await zk.connected();
         auto on_the_clients_strand = [&]() -> asio::awaitable<void> {
-            const pending_create creating = zk.start_create("/a", "", create_options());
+            const pending_create creating = toolbox(zk).start_create("/a", "", create_options());
             CHECK(creating.withdraw());
             CHECK_FALSE(creating.withdraw());
             std::optional<error> failed;
@@ -242,7 +245,7 @@ TEST_CASE("core: a create that was only started can be taken back before it is s
             REQUIRE(failed);
             CHECK(failed->code() == condition::cancelled);
             CHECK_FALSE(failed->outcome_unknown());
-            const pending_create sent = zk.start_create("/b", "", create_options());
+            const pending_create sent = toolbox(zk).start_create("/b", "", create_options());
             co_await r.server.until([&] { return r.server.count("create /b") == 1; });
             CHECK_FALSE(sent.withdraw());
             co_await sent.result();

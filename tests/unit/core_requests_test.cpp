@@ -3,6 +3,8 @@
 
 #include "unit/error_of.hpp"
 
+#include <zkasio/recipe/toolbox.hpp>
+
 #include <asio/strand.hpp>
 
 #include <algorithm>
@@ -68,8 +70,8 @@ TEST_CASE("core: what one turn starts leaves in one batch", "[core]") {
         auto on_the_clients_strand = [&]() -> asio::awaitable<void> {
             co_await zk.connected();
             r.server.log.clear();
-            const pending_children a = zk.start_children("/a"), b = zk.start_children("/b");
-            const pending_removal c = zk.ensure_removed("/c");
+            const pending_children a = toolbox(zk).start_children("/a"), b = toolbox(zk).start_children("/b");
+            const pending_removal c = toolbox(zk).ensure_removed("/c");
             co_await c.result();
             CHECK(r.server.log == texts{"begin", "children /a", "children /b", "remove /c", "end"});
             co_await a.result();
@@ -87,7 +89,7 @@ TEST_CASE("core: answers may come in any order, each to its own", "[core]") {
     rig r;
     r.server.answer = [](const request&) { return std::nullopt; };
     auto body = [&](client zk) -> asio::awaitable<void> {
-        const pending_children a = zk.start_children("/a"), b = zk.start_children("/b");
+        const pending_children a = toolbox(zk).start_children("/a"), b = toolbox(zk).start_children("/b");
         co_await r.server.until([&] { return r.server.requests.size() == 2; });
         reply first, second;
         first.children = {"first"};
@@ -129,8 +131,8 @@ TEST_CASE("core: a request that the backend refuses fails at once, unsent", "[co
         CHECK(e->code() == zk_errc::bad_arguments);
         CHECK_FALSE(e->outcome_unknown());
         // It does not take the rest of its batch along.
-        const pending_children good = zk.start_children("/a"), bad = zk.start_children("/bad"),
-                               other = zk.start_children("/b");
+        const pending_children good = toolbox(zk).start_children("/a"), bad = toolbox(zk).start_children("/bad"),
+                               other = toolbox(zk).start_children("/b");
         co_await good.result();
         co_await other.result();
         const std::error_code code = co_await code_of(bad.result());

@@ -2,6 +2,8 @@
 
 #include "support/test_client.hpp"
 
+#include <zkasio/recipe/toolbox.hpp>
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -162,7 +164,7 @@ TEST_CASE("seam: what has arrived is read also when a request comes before the t
     auto body = [&]() -> asio::awaitable<void> {
         const client zk = client_over(core);
         co_await zk.connected();
-        const pending_children listing = zk.start_children("/a");
+        const pending_children listing = toolbox(zk).start_children("/a");
         calls.clear();
         // The program is busy, for longer than the backend waits.
         for (const auto until = boot_clock::now() + 20ms; boot_clock::now() < until;) {
@@ -209,7 +211,7 @@ TEST_CASE("seam: a batch is ended although a request in it was refused", "[core]
     auto body = [&]() -> asio::awaitable<void> {
         const client zk = client_over(core);
         co_await zk.connected();
-        const pending_children a = zk.start_children("/a"), b = zk.start_children("/b");
+        const pending_children a = toolbox(zk).start_children("/a"), b = toolbox(zk).start_children("/b");
         for (const pending_children* p : {&a, &b}) {
             const std::error_code code = co_await code_of(p->result());
             CHECK(code == errc::session_expired);

@@ -3,6 +3,8 @@
 
 #include "unit/error_of.hpp"
 
+#include <zkasio/recipe/toolbox.hpp>
+
 #include <asio/dispatch.hpp>
 #include <asio/post.hpp>
 
@@ -91,7 +93,7 @@ TEST_CASE("core: expiry ends everything of the session, and a new one is opened"
         all.emplace_back(r.loop.executor(), set(first, "/pinned"));
         all.emplace_back(r.loop.executor(), change(std::move(seen.changes)));
         all.emplace_back(r.loop.executor(), wait_for_end(first));
-        const pending_removal removal = zk.ensure_removed("/b");
+        const pending_removal removal = toolbox(zk).ensure_removed("/b");
         co_await r.server.until([&] { return r.server.requests.size() == 5; });
         r.server.expire();
         const loss_reason why = co_await hold.lost();
@@ -139,10 +141,10 @@ TEST_CASE("core: what is asked for while a session ends goes to the next one", "
         const session_hold hold = first.hold("/a");
         co_await hold.confirmed();
         const auto lost = [&](loss_reason) {
-            unpinned = zk.start_children("/x");
+            unpinned = toolbox(zk).start_children("/x");
             next = zk.session_now();
-            pinned = next->start_create("/y", "", create_options());
-            first.start_children("/z").then([] {});
+            pinned = toolbox(*next).start_create("/y", "", create_options());
+            toolbox(first).start_children("/z").then([] {});
         };
         asio::dispatch(zk.get_executor(), [&] { hold.on_lost(lost); });
         r.server.expire();

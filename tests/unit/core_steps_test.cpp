@@ -1,5 +1,7 @@
 #include "unit/rig.hpp"
 
+#include <zkasio/recipe/toolbox.hpp>
+
 #include <functional>
 #include <optional>
 #include <string>
@@ -56,8 +58,8 @@ asio::awaitable<void> use_session(client zk, tally& t) {
     const auto executor = co_await asio::this_coro::executor;
     session_hold hold = s->hold("/a");
     const running losing(executor, step(lost(hold), t)), ending(executor, step(s->ended(), t));
-    const pending_children listing = s->start_children("/");
-    const pending_removal removal = s->ensure_removed("/a");
+    const pending_children listing = toolbox(*s).start_children("/");
+    const pending_removal removal = toolbox(*s).ensure_removed("/a");
     co_await step(s->get_acl("/a"), t);
     co_await step(listing.result(), t);
     co_await step(removal.result(), t);

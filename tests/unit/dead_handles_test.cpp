@@ -4,6 +4,7 @@
 #include "unit/error_of.hpp"
 #include "unit/rig.hpp"
 
+#include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>
 
 #include <algorithm>
@@ -75,8 +76,6 @@ TEST_CASE("operations may be awaited when what they were called on is gone", "[d
             co_await when_dead("operations.hpp remove", on, [](ops& o) { return o.remove("/a"); });
             co_await when_dead("operations.hpp remove_recursive", on, [](ops& o) { return o.remove_recursive("/a"); });
             co_await when_dead("operations.hpp multi", on, [](ops& o) { return o.multi(transaction().check("/a")); });
-            co_await when_dead("operations.hpp multi_behind", on,
-                               [](ops& o) { return o.multi_behind({}, transaction().check("/a"), "x"); });
             co_await when_dead("operations.hpp sync", on, [](ops& o) { return o.sync(); });
             co_await when_dead("operations.hpp get_acl", on, [](ops& o) { return o.get_acl("/a"); });
             co_await when_dead("operations.hpp set_acl", on, [](ops& o) { return o.set_acl("/a", open_acl()); });
@@ -87,11 +86,17 @@ TEST_CASE("operations may be awaited when what they were called on is gone", "[d
             co_await when_dead("operations.hpp get_config", on, [](ops& o) { return o.get_config(); });
             co_await when_dead("operations.hpp config_and_watch", on, [](ops& o) { return o.config_and_watch(); });
             co_await when_dead("operations.hpp reconfigure", on, [](ops& o) { return o.reconfigure("4", ""); });
-            co_await when_dead("operations.hpp find_protected", on,
-                               [](ops& o) { return o.find_protected("/a", "dead-handle"); });
+            const toolbox tools(on);
+            co_await when_dead("toolbox.hpp connected", tools, [](toolbox& t) { return t.connected("get", "/a"); });
+            co_await when_dead("toolbox.hpp current_session", tools,
+                               [](toolbox& t) { return t.current_session("get", "/a"); });
+            co_await when_dead("toolbox.hpp multi_behind", tools,
+                               [](toolbox& t) { return t.multi_behind({}, transaction().check("/a"), "x"); });
+            co_await when_dead("toolbox.hpp find_protected", tools,
+                               [](toolbox& t) { return t.find_protected("/a", "dead-handle"); });
             const std::vector<std::string> ids(2, "dead-handle");
-            co_await when_dead("operations.hpp find_all_protected", on,
-                               [&](ops& o) { return o.find_all_protected("/a", ids); });
+            co_await when_dead("toolbox.hpp find_all_protected", tools,
+                               [&](toolbox& t) { return t.find_all_protected("/a", ids); });
         };
         co_await try_all(zk);
         co_await try_all(zk.session_now());
@@ -120,21 +125,23 @@ TEST_CASE("what sessions and holds return may be awaited when they are gone", "[
 TEST_CASE("what watches, one-shots and pending requests return may be awaited when they are gone", "[dead]") {
     rig r;
     auto body = [&](client zk) -> asio::awaitable<void> {
-        one_shot_event fired = zk.make_one_shot_event();
+        one_shot_event fired = toolbox(zk).make_one_shot_event();
         fired.fire();
         co_await when_dead("one_shot_event.hpp wait", fired, [](one_shot_event& o) { return o.wait(); });
-        co_await when_dead("one_shot_event.hpp run_until", zk.make_one_shot_event(),
+        co_await when_dead("one_shot_event.hpp run_until", toolbox(zk).make_one_shot_event(),
                            [](one_shot_event& o) { return o.run_until(nothing); });
 
-        co_await when_dead("back_off.hpp pause", zk.make_back_off(), [](back_off& b) { return b.pause(); });
+        co_await when_dead("back_off.hpp pause", toolbox(zk).make_back_off(), [](back_off& b) { return b.pause(); });
 
-        co_await when_dead("pending.hpp answered", zk.start_get("/a"), [](pending& p) { return p.answered(); });
-        co_await when_dead("pending.hpp result", zk.start_create("/a", "", create_options()),
+        co_await when_dead("pending.hpp answered", toolbox(zk).start_get("/a"),
+                           [](pending& p) { return p.answered(); });
+        co_await when_dead("pending.hpp result", toolbox(zk).start_create("/a", "", create_options()),
                            [](pending_create& p) { return p.result(); });
-        co_await when_dead("pending.hpp result", zk.start_children("/a"),
+        co_await when_dead("pending.hpp result", toolbox(zk).start_children("/a"),
                            [](pending_children& p) { return p.result(); });
-        co_await when_dead("pending.hpp result", zk.start_get("/a"), [](pending_data& p) { return p.result(); });
-        co_await when_dead("pending.hpp result", zk.ensure_removed("/a"),
+        co_await when_dead("pending.hpp result", toolbox(zk).start_get("/a"),
+                           [](pending_data& p) { return p.result(); });
+        co_await when_dead("pending.hpp result", toolbox(zk).ensure_removed("/a"),
                            [](pending_removal& p) { return p.result(); });
 
         auto seen = co_await zk.get_and_watch("/a");

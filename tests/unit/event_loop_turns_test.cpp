@@ -8,7 +8,7 @@
 #include <zkasio/discovery/provider.hpp>
 #include <zkasio/membership/group_observer.hpp>
 #include <zkasio/membership/persistent_node.hpp>
-#include <zkasio/node_follower.hpp>
+#include <zkasio/recipe/node_follower.hpp>
 
 #include <asio/post.hpp>
 #include <asio/this_coro.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <zkasio/detail/backend.hpp>
-#include <zkasio/detail/core.hpp>
+#include <zkasio/detail/client/core.hpp>
+#include <zkasio/detail/seam/backend.hpp>
 
 #include <asio/awaitable.hpp>
 #include <asio/steady_timer.hpp>

@@ -1,7 +1,7 @@
 #include "support/catch.hpp"
 
-#include <zkasio/detail/follow_rules.hpp>
 #include <zkasio/error.hpp>
+#include <zkasio/recipe/detail/follow_rules.hpp>
 
 #include <optional>
 

@@ -59,7 +59,8 @@ TEST_CASE("grant rules: each is cited where it is carried out, and no other", "[
 
 TEST_CASE("grant rules: the tests that are said to fail without them exist", "[queue]") {
     std::string tests;
-    for (const char* level : {"unit", "simulation", "integration", "testing"}) tests += texts_below(checkout / "tests" / level);
+    for (const char* level : {"unit", "simulation", "integration", "testing"})
+        tests += texts_below(checkout / "tests" / level);
     const auto named = matches(rules(), "\"([^\"]+)\"");
     CHECK(named.size() > 20);
     for (const std::string& name : named) {

@@ -4,6 +4,7 @@
 
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <optional>
 #include <string>
@@ -65,7 +66,7 @@ TEST_CASE("idle: at once when nothing goes on", "[idle]") {
     rig r;
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await zk.connected();
-        const pending_removal removal = zk.ensure_removed("/a");
+        const pending_removal removal = toolbox(zk).ensure_removed("/a");
         co_await removal.result();
         co_await zk.idle();
     };
@@ -77,9 +78,9 @@ TEST_CASE("idle: waits for a removal that nobody awaits, across reconnects, and 
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await zk.connected();
         r.server.answer = [](const request&) { return std::optional<reply>(); };
-        zk.ensure_removed("/a");
+        toolbox(zk).ensure_removed("/a");
         const running all(zk.get_executor(), zk.idle());
-        zk.ensure_removed("/later");
+        toolbox(zk).ensure_removed("/later");
         co_await r.server.until([&] { return r.server.count("remove /later") == 1; });
         r.server.drop();
         co_await r.server.until([&] { return r.server.count("remove /later") == 2; });
@@ -156,8 +157,8 @@ TEST_CASE("idle: waits for tasks in the background", "[idle]") {
     rig r;
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await zk.connected();
-        const one_shot_event may_end = zk.make_one_shot_event();
-        zk.run_in_background(may_end.wait());
+        const one_shot_event may_end = toolbox(zk).make_one_shot_event();
+        toolbox(zk).run_in_background(may_end.wait());
         const running all(zk.get_executor(), zk.idle());
         co_await next_turns(r.server);
         CHECK_FALSE(all.ended());
@@ -173,7 +174,7 @@ TEST_CASE("idle: ends with the client, and when it is cancelled", "[idle]") {
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await zk.connected();
         r.server.answer = [](const request&) { return std::optional<reply>(); };
-        zk.ensure_removed("/a");
+        toolbox(zk).ensure_removed("/a");
         running one(zk.get_executor(), zk.idle());
         const running other(zk.get_executor(), zk.idle());
         co_await next_turns(r.server);

@@ -6,6 +6,7 @@
 
 #include <zkasio/deadline.hpp>
 #include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <memory>
 #include <string>
@@ -119,7 +120,7 @@ TEST_CASE("bodies: none is copied and what it returns is returned", "[bodies]") 
         const session s = co_await zk.current_session();
         const session_hold hold = s.hold("");
         co_await hold.confirmed();
-        const one_shot_event stop = zk.make_one_shot_event();
+        const one_shot_event stop = toolbox(zk).make_one_shot_event();
         const auto later = boot_clock::now() + 1h;
         const lock_guard guard = guard_on(s);
         co_await keeps_bodies("hold.run", [&](auto&& f) { return hold.run(std::forward<decltype(f)>(f)); });
@@ -161,7 +162,7 @@ TEST_CASE("bodies: one that was moved in lives until it has ended and no longer"
 TEST_CASE("bodies: one that is stopped has no value and one that ends all the same has one", "[bodies]") {
     rig r;
     auto body = [&](client zk) -> asio::awaitable<void> {
-        const one_shot_event stop = zk.make_one_shot_event();
+        const one_shot_event stop = toolbox(zk).make_one_shot_event();
         stop.fire();
         const std::optional<int> stopped = co_await stop.run_until(seven_unless_cancelled);
         CHECK_FALSE(stopped);
@@ -184,7 +185,7 @@ TEST_CASE("bodies: one that returns a value and is empty is refused with words",
     rig r;
     auto body = [&](client zk) -> asio::awaitable<void> {
         const session s = co_await zk.current_session();
-        const one_shot_event stop = zk.make_one_shot_event();
+        const one_shot_event stop = toolbox(zk).make_one_shot_event();
         const std::function<asio::awaitable<int>(lock_guard&)> no_lock;
         const std::function<asio::awaitable<int>()> no_body;
         asio::awaitable<int> (*no_function)() = nullptr;

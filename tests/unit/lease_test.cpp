@@ -1,7 +1,7 @@
 #include "support/catch.hpp"
 #include "unit/lease_times.hpp"
 
-#include <zkasio/detail/lease.hpp>
+#include <zkasio/detail/session/lease.hpp>
 
 #include <algorithm>
 #include <chrono>

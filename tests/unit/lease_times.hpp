@@ -1,6 +1,6 @@
 #pragma once
 
-#include <zkasio/detail/lease.hpp>
+#include <zkasio/detail/session/lease.hpp>
 
 #include <chrono>
 

@@ -4,7 +4,7 @@
 #include "unit/granted_lock.hpp"
 #include "unit/rig.hpp"
 
-#include <zkasio/detail/statistics.hpp>
+#include <zkasio/detail/telemetry/statistics.hpp>
 #include <zkasio/locks/detail/lock_reports.hpp>
 
 #include <memory>

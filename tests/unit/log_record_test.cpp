@@ -1,6 +1,8 @@
 #include "unit/error_of.hpp"
 #include "unit/rig.hpp"
 
+#include <zkasio/recipe/toolbox.hpp>
+
 #include <string>
 #include <vector>
 
@@ -58,7 +60,7 @@ TEST_CASE("log_record: what fails in the background is a warning that names the 
     rig r(rig::quick().log([&](const log_record& record) { said.push_back(record); }, log_level::warning));
     r.server.answer = [](const request&) { return refusal(zk_errc::no_auth); };
     auto body = [&](client zk) -> asio::awaitable<void> {
-        zk.ensure_removed("/a");
+        toolbox(zk).ensure_removed("/a");
         co_await zk.idle();
     };
     r.run(body);

@@ -2,7 +2,7 @@
 
 #include "support/trompeloeil.hpp"
 
-#include <zkasio/detail/backend.hpp>
+#include <zkasio/detail/seam/backend.hpp>
 
 namespace zkasio::test {
 

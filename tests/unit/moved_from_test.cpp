@@ -3,8 +3,6 @@
 #include "unit/rig.hpp"
 
 #include <zkasio/election/leader_election.hpp>
-#include <zkasio/membership/group.hpp>
-#include <zkasio/membership/partitioner.hpp>
 #include <zkasio/locks/detail/nodes_claim.hpp>
 #include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
@@ -12,6 +10,9 @@
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/membership/group.hpp>
+#include <zkasio/membership/partitioner.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>
 
 using namespace zkasio;
@@ -75,15 +76,15 @@ asio::awaitable<void> refuses_all(operations o) {
     co_await refuses("get_config", o.get_config());
     co_await refuses("config_and_watch", o.config_and_watch());
     co_await refuses("reconfigure", o.reconfigure("4", ""));
-    co_await refuses("find_protected", o.find_protected("/a", "id"));
-    CHECK(code_thrown_by([&] { o.start_create("/a", "", create_options()); }) == errc::invalid_argument);
-    CHECK(code_thrown_by([&] { o.start_children("/a"); }) == errc::invalid_argument);
-    CHECK(code_thrown_by([&] { o.start_get("/a"); }) == errc::invalid_argument);
-    CHECK(code_thrown_by([&] { o.start_get_and_watch("/a"); }) == errc::invalid_argument);
-    CHECK(code_thrown_by([&] { o.ensure_removed("/a"); }) == errc::invalid_argument);
-    CHECK(code_thrown_by([&] { o.ensure_protected_removed("/a", "long enough"); }) == errc::invalid_argument);
-    CHECK(code_thrown_by([&] { o.make_one_shot_event(); }) == errc::invalid_argument);
-    CHECK(code_thrown_by([&] { o.run_in_background(nothing()); }) == errc::invalid_argument);
+    co_await refuses("find_protected", toolbox(o).find_protected("/a", "id"));
+    CHECK(code_thrown_by([&] { toolbox(o).start_create("/a", "", create_options()); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { toolbox(o).start_children("/a"); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { toolbox(o).start_get("/a"); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { toolbox(o).start_get_and_watch("/a"); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { toolbox(o).ensure_removed("/a"); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { toolbox(o).ensure_protected_removed("/a", "long enough"); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { toolbox(o).make_one_shot_event(); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { toolbox(o).run_in_background(nothing()); }) == errc::invalid_argument);
 }
 
 }  // namespace
@@ -118,7 +119,7 @@ TEST_CASE("a client and a session that were moved from refuse everything", "[mov
         CHECK(s.leased_until() == boot_clock::time_point());
         CHECK(code_thrown_by([&] { s.hold("/a"); }) == errc::invalid_argument);
         CHECK(code_thrown_by([&] { s.get_executor(); }) == errc::invalid_argument);
-        CHECK(code_thrown_by([&] { s.local("", nullptr); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { toolbox(s).local("", nullptr); }) == errc::invalid_argument);
 
         session_events events = zk.events();
         const session_events others = std::move(events);
@@ -178,17 +179,17 @@ TEST_CASE("watches, one-shots and pending requests that were moved from refuse e
         CHECK(code_thrown_by([&] { seen.changes.then([](std::error_code, node_change) {}); }) ==
               errc::invalid_argument);
 
-        one_shot_event o = zk.make_one_shot_event();
+        one_shot_event o = toolbox(zk).make_one_shot_event();
         const one_shot_event same = std::move(o);
         o.fire();
         co_await refuses("wait", o.wait());
         co_await refuses("run_until", o.run_until(nothing));
 
-        auto creating = zk.start_create("/a", "", create_options());
-        auto listing = zk.start_children("/a");
-        auto reading = zk.start_get("/a");
-        auto watching = zk.start_get_and_watch("/a");
-        auto removing = zk.ensure_removed("/a");
+        auto creating = toolbox(zk).start_create("/a", "", create_options());
+        auto listing = toolbox(zk).start_children("/a");
+        auto reading = toolbox(zk).start_get("/a");
+        auto watching = toolbox(zk).start_get_and_watch("/a");
+        auto removing = toolbox(zk).ensure_removed("/a");
         const auto creating2 = std::move(creating);
         const auto listing2 = std::move(listing);
         const auto reading2 = std::move(reading);

@@ -1,6 +1,6 @@
 #include "support/test_client.hpp"
 
-#include <zkasio/detail/name_resolver.hpp>
+#include <zkasio/detail/connection/name_resolver.hpp>
 
 #include <memory>
 #include <string>

@@ -2,7 +2,8 @@
 #include "unit/error_of.hpp"
 #include "unit/rig.hpp"
 
-#include <zkasio/node_feed.hpp>
+#include <zkasio/recipe/node_feed.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>
 #include <asio/post.hpp>
@@ -73,7 +74,7 @@ struct feed_rig : rig {
     // Everything about a feed happens on the strand.
     asio::awaitable<void> begin(client zk, std::string root = "/a") {
         co_await asio::dispatch(zk.get_executor(), asio::use_awaitable);
-        feed.emplace(zk.feed(std::move(root), notes));
+        feed.emplace(toolbox(zk).feed(std::move(root), notes));
         co_await asio::post(loop.executor(), asio::use_awaitable);
         co_await server.until([&] { return notes->has("connected"); });
     }
@@ -222,7 +223,7 @@ TEST_CASE("node_feed: the session ends and the client is closed", "[feed]") {
         CHECK(r.notes->told.back() == "closed: client closed");
         const auto late = std::make_shared<note_taker>();
         co_await asio::dispatch(zk.get_executor(), asio::use_awaitable);
-        const node_feed refused = zk.feed("/a", late);
+        const node_feed refused = toolbox(zk).feed("/a", late);
         CHECK(late->told.empty());  // not before feed() has returned
         for (int i = 0; i < 3; ++i) co_await asio::post(zk.get_executor(), asio::use_awaitable);
         REQUIRE(late->told.size() == 1);
@@ -409,7 +410,7 @@ TEST_CASE("node_feed: bad paths and one that was moved from and a listener that 
         co_await zk.connected();
         r.notes->throws = true;
         co_await r.begin(zk);
-        CHECK(code_thrown_by([&] { static_cast<void>(zk.feed("a", r.notes)); }) == errc::invalid_path);
+        CHECK(code_thrown_by([&] { static_cast<void>(toolbox(zk).feed("a", r.notes)); }) == errc::invalid_path);
         const node_feed other = std::move(*r.feed);
         CHECK(code_thrown_by([&] { r.feed->read(node_read::data, "/a"); }) == errc::invalid_argument);
         CHECK(code_thrown_by([&] { r.feed->leave(node_read::data, "/a"); }) == errc::invalid_argument);

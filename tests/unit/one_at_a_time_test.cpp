@@ -1,6 +1,6 @@
 #include "unit/error_of.hpp"
 
-#include <zkasio/one_at_a_time.hpp>
+#include <zkasio/recipe/one_at_a_time.hpp>
 
 #include <string>
 

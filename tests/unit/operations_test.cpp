@@ -1,6 +1,7 @@
 #include "unit/fake_tree.hpp"
 #include "unit/rig.hpp"
 
+#include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
 #include <functional>
@@ -21,9 +22,9 @@ TEST_CASE("operations: a protection id that anybody's name may contain is refuse
         co_await zk.connected();
         for (const char* id : {"", "a", "1234567"}) {
             const std::vector<std::string> ids{new_protection_id(), id};
-            const std::error_code one = co_await code_of(zk.find_protected("/d", id));
+            const std::error_code one = co_await code_of(toolbox(zk).find_protected("/d", id));
             CHECK(one == errc::invalid_argument);
-            const std::error_code all = co_await code_of(zk.find_all_protected("/d", ids));
+            const std::error_code all = co_await code_of(toolbox(zk).find_all_protected("/d", ids));
             CHECK(all == errc::invalid_argument);
         }
         CHECK(r.server.requests.empty());
@@ -43,11 +44,11 @@ TEST_CASE("operations: all who look for the same node at one time find it", "[op
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await zk.connected();
         std::function<asio::awaitable<void>()> one = [&]() -> asio::awaitable<void> {
-            const std::optional<created> node = co_await zk.find_protected("/d", id);
+            const std::optional<created> node = co_await toolbox(zk).find_protected("/d", id);
             if (node) found.push_back(node->path);
         };
         std::function<asio::awaitable<void>()> all = [&]() -> asio::awaitable<void> {
-            const auto names = co_await zk.find_all_protected("/d", twice);
+            const auto names = co_await toolbox(zk).find_all_protected("/d", twice);
             for (const auto& [of, name] : names) found.push_back("/d/" + name);
         };
         const running first(r.loop.executor(), one()), second(r.loop.executor(), all()),

@@ -2,7 +2,7 @@
 
 #include "support/test_client.hpp"
 
-#include <zkasio/detail/request_table.hpp>
+#include <zkasio/detail/requests/request_table.hpp>
 
 #include <functional>
 #include <memory>
@@ -125,6 +125,7 @@ private:
     std::error_code refusal(const detail::session_record*) const override { return refused; }
     bool session_lives() const override { return lives; }
     const detail::session_record_ptr& current_session() const override { return session; }
+    std::int64_t id_of(const detail::session_record& s) const noexcept override { return s.session_id; }
     bool is_closing() const override { return closing; }
     void request_waits() override { ++waiting_told; }
     void request_answered(const detail::request&, const detail::reply&, boot_clock::time_point,

@@ -1,5 +1,7 @@
 #include "unit/rig.hpp"
 
+#include <zkasio/recipe/toolbox.hpp>
+
 using namespace zkasio;
 using namespace zkasio::detail;
 using namespace zkasio::test;
@@ -50,7 +52,7 @@ TEST_CASE("a patient session: what was queued when the connection went waits on"
         };
         // More than may be under way.
         std::vector<pending_data> reads;
-        for (int i = 0; i < 1000; ++i) reads.push_back(plain.patient().start_get("/b"));
+        for (int i = 0; i < 1000; ++i) reads.push_back(toolbox(plain.patient()).start_get("/b"));
         const running write(r.loop.executor(), create(plain.patient()));
         co_await r.server.until([&] { return r.server.count("get /b") == 1000; });
         CHECK(r.server.count("create /a") == 0);

@@ -3,7 +3,8 @@
 #include "unit/error_of.hpp"
 #include "unit/rig.hpp"
 
-#include <zkasio/pending.hpp>
+#include <zkasio/recipe/pending.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>
 #include <asio/use_awaitable.hpp>
@@ -36,8 +37,8 @@ TEST_CASE("pending: whoever looks at an answer gets all of it, however often it 
     r.server.answer = [](const request&) { return with_data_and_children(); };
     auto body = [](client zk) -> asio::awaitable<void> {
         co_await zk.connected();
-        const pending_data data = zk.start_get("/a"), same_data = data;
-        const pending_children children = zk.start_children("/a"), same_children = children;
+        const pending_data data = toolbox(zk).start_get("/a"), same_data = data;
+        const pending_children children = toolbox(zk).start_children("/a"), same_children = children;
         const node_data first = co_await data.result(), second = co_await same_data.result();
         CHECK(first.data == "hello");
         CHECK(second.data == "hello");
@@ -55,7 +56,7 @@ TEST_CASE("pending: a watched answer that was taken is refused, and not an empty
     r.server.answer = [](const request&) { return with_data_and_children(); };
     auto body = [](client zk) -> asio::awaitable<void> {
         co_await zk.connected();
-        pending_watched_data asked = zk.start_get_and_watch("/a");
+        pending_watched_data asked = toolbox(zk).start_get_and_watch("/a");
         co_await asked.answered();
         const watched<node_data> taken = asked.get();
         CHECK(taken.value.data == "hello");
@@ -71,9 +72,9 @@ TEST_CASE("pending: then() of one that is destroyed is called, and its watch is 
         co_await asio::dispatch(zk.get_executor(), asio::use_awaitable);
         std::string called;
         {
-            const pending_watched_data watched = zk.start_get_and_watch("/a");
+            const pending_watched_data watched = toolbox(zk).start_get_and_watch("/a");
             watched.then([&] { called += "watched "; });
-            const pending_data plain = zk.start_get("/b");
+            const pending_data plain = toolbox(zk).start_get("/b");
             plain.then([&] { called += "plain "; });
         }
         co_await zk.sync();
@@ -90,7 +91,7 @@ TEST_CASE("pending: each then() and each on_lost() is called, in order", "[pendi
         const session on = co_await zk.current_session();
         co_await asio::dispatch(zk.get_executor(), asio::use_awaitable);
         std::string called;
-        const pending_data asked = zk.start_get("/a");
+        const pending_data asked = toolbox(zk).start_get("/a");
         for (const char* which : {"1", "2", "3"}) asked.then([&called, which] { called += which; });
         co_await asked.answered();
         CHECK(called == "123");
@@ -123,7 +124,7 @@ TEST_CASE("pending: a then() that throws does not keep the next from being calle
         co_await zk.connected();
         co_await asio::dispatch(zk.get_executor(), asio::use_awaitable);
         bool called = false;
-        const pending_data asked = zk.start_get("/a");
+        const pending_data asked = toolbox(zk).start_get("/a");
         asked.then([] { throw std::runtime_error("the first"); });
         asked.then([&] { called = true; });
         co_await asked.answered();

@@ -3,8 +3,8 @@
 #include "support/catch.hpp"
 #include "unit/counting_new.hpp"
 
-#include <zkasio/detail/report_feed.hpp>
-#include <zkasio/detail/statistics.hpp>
+#include <zkasio/detail/telemetry/report_feed.hpp>
+#include <zkasio/detail/telemetry/statistics.hpp>
 
 #include <asio/io_context.hpp>
 #include <asio/thread_pool.hpp>

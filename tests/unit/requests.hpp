@@ -1,6 +1,6 @@
 #pragma once
 
-#include <zkasio/detail/backend.hpp>
+#include <zkasio/detail/seam/backend.hpp>
 
 #include <cstdint>
 #include <string>

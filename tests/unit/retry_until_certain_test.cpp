@@ -1,7 +1,8 @@
 #include "unit/error_of.hpp"
 #include "unit/rig.hpp"
 
-#include <zkasio/retry_until_certain.hpp>
+#include <zkasio/recipe/retry_until_certain.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <functional>
 
@@ -28,11 +29,11 @@ TEST_CASE("retry until certain: what may succeed is tried again, and its value r
         int calls = 0;
         auto read = [&]() -> asio::awaitable<std::string> {
             ++calls;
-            const pending_data asked = zk.start_get("/a");  // which does not repeat anything by itself
+            const pending_data asked = toolbox(zk).start_get("/a");  // which does not repeat anything by itself
             const node_data got = co_await asked.result();
             co_return got.data;
         };
-        const std::string text = co_await retry_until_certain(zk.make_back_off(), read);
+        const std::string text = co_await retry_until_certain(toolbox(zk).make_back_off(), read);
         CHECK(text == "seven");
         CHECK(calls == 4);
     };
@@ -46,11 +47,11 @@ TEST_CASE("retry until certain: what fails for good is told at once, and an empt
     };
     auto body = [&](client zk) -> asio::awaitable<void> {
         auto read = [&]() -> asio::awaitable<void> { co_await zk.get("/a"); };
-        const std::error_code code = co_await code_of(retry_until_certain(zk.make_back_off(), read));
+        const std::error_code code = co_await code_of(retry_until_certain(toolbox(zk).make_back_off(), read));
         CHECK(code == zk_errc::no_auth);
         CHECK(r.server.count("get /a") == 1);
         const std::function<asio::awaitable<void>()> empty;
-        const std::string text = co_await message_of(retry_until_certain(zk.make_back_off(), empty));
+        const std::string text = co_await message_of(retry_until_certain(toolbox(zk).make_back_off(), empty));
         CHECK(text == "retry_until_certain: invalid argument (the operation is empty)");
     };
     r.run(body);
@@ -65,7 +66,9 @@ TEST_CASE("retry until certain: a cancellation ends the pause", "[retry]") {
             throw error(zk_errc::throttled, "get", "/a");
             co_return;
         };
-        auto task = [&]() -> asio::awaitable<void> { co_await retry_until_certain(zk.make_back_off(), fails); };
+        auto task = [&]() -> asio::awaitable<void> {
+            co_await retry_until_certain(toolbox(zk).make_back_off(), fails);
+        };
         running retrying(r.loop.executor(), task());
         while (!tried) co_await next_turns(r.server);
         retrying.cancel();
@@ -83,7 +86,7 @@ TEST_CASE("retry until certain: that there is no connection is no end", "[retry]
             if (++calls < 3) throw error(errc::not_connected, "get", "/a");
             co_return;
         };
-        co_await retry_until_certain(zk.make_back_off(), unconnected);
+        co_await retry_until_certain(toolbox(zk).make_back_off(), unconnected);
         CHECK(calls == 3);
     };
     r.run(body);

@@ -4,12 +4,13 @@
 #include "unit/fake_tree.hpp"
 #include "unit/rig.hpp"
 
-#include <zkasio/detail/watch_registry.hpp>
+#include <zkasio/detail/requests/watch_registry.hpp>
 #include <zkasio/locks/detail/lock_queue.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
 #include <ctime>
@@ -91,8 +92,8 @@ TEST_CASE("scaling: requests while there is no connection, and many removals tha
             r.server.drop();
             co_await r.server.until([&] { return zk.state() == session_state::suspended; });
             took = co_await on_strand_of(zk, [&] {
-                for (std::size_t i = 0; i < n; ++i) zk.ensure_removed("/a");
-                for (std::size_t i = 0; i < n; ++i) zk.start_get("/b");
+                for (std::size_t i = 0; i < n; ++i) toolbox(zk).ensure_removed("/a");
+                for (std::size_t i = 0; i < n; ++i) toolbox(zk).start_get("/b");
             });
         };
         r.run(body);
@@ -108,7 +109,7 @@ TEST_CASE("scaling: removals whose answers are lost", "[scaling]") {
         double took = 0;
         auto body = [&](client zk) -> asio::awaitable<void> {
             co_await zk.connected();
-            for (std::size_t i = 0; i < n; ++i) zk.ensure_removed("/a");
+            for (std::size_t i = 0; i < n; ++i) toolbox(zk).ensure_removed("/a");
             co_await r.server.until([&] { return !r.server.requests.empty(); });
             r.server.reachable = false;
             const double began = processor_seconds();

@@ -1,6 +1,6 @@
 #include "support/catch.hpp"
 
-#include <zkasio/detail/send_queue.hpp>
+#include <zkasio/detail/requests/send_queue.hpp>
 
 #include <chrono>
 #include <vector>

@@ -1,7 +1,7 @@
 #include "unit/error_of.hpp"
 
-#include <zkasio/detail/server_address.hpp>
-#include <zkasio/detail/server_list.hpp>
+#include <zkasio/detail/connection/server_list.hpp>
+#include <zkasio/detail/seam/server_address.hpp>
 
 #include <string>
 #include <string_view>

@@ -2,6 +2,8 @@
 #include "unit/error_of.hpp"
 #include "unit/loop_bench.hpp"
 
+#include <zkasio/recipe/toolbox.hpp>
+
 #include <asio/io_context.hpp>
 #include <asio/redirect_error.hpp>
 
@@ -145,7 +147,7 @@ TEST_CASE("session loop: may be stopped from any thread", "[session_loop]") {
 TEST_CASE("session loop: stopped completes when the body has really ended", "[session_loop]") {
     loop_bench r;
     auto body = [&](client zk) -> asio::awaitable<void> {
-        const one_shot_event may_end = zk.make_one_shot_event();
+        const one_shot_event may_end = toolbox(zk).make_one_shot_event();
         session_loop loop = run_in_each_session(zk, r.noted(ends_slowly(may_end)));
         co_await r.until_seen(1);
         co_await zk.idle();  // a loop that goes on does not count
@@ -177,7 +179,7 @@ TEST_CASE("session loop: stopped completes when the body has really ended", "[se
 TEST_CASE("session loop: the next session waits for a body that is slow to end", "[session_loop]") {
     loop_bench r;
     auto body = [&](client zk) -> asio::awaitable<void> {
-        const one_shot_event may_end = zk.make_one_shot_event();
+        const one_shot_event may_end = toolbox(zk).make_one_shot_event();
         session_loop loop = run_in_each_session(zk, r.noted(ends_slowly(may_end)));
         co_await r.until_seen(1);
         r.server.expire();

@@ -18,7 +18,8 @@
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
-#include <zkasio/node_follower.hpp>
+#include <zkasio/recipe/node_follower.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>
 #include <zkasio/task_scope.hpp>
 #include <zkasio/timeout.hpp>
@@ -96,8 +97,6 @@ void list_operations(token_list& all) {
     all.compiles<operations>("operations.hpp remove", [](auto& o) { return o.remove("/a"); });
     all.compiles<operations>("operations.hpp remove_recursive", [](auto& o) { return o.remove_recursive("/a"); });
     all.compiles<operations>("operations.hpp multi", [](auto& o) { return o.multi(transaction()); });
-    all.compiles<operations>("operations.hpp multi_behind",
-                             [](auto& o) { return o.multi_behind({}, transaction(), ""); });
     all.compiles<operations>("operations.hpp sync", [](auto& o) { return o.sync(); });
     all.compiles<operations>("operations.hpp get_acl", [](auto& o) { return o.get_acl("/a"); });
     all.compiles<operations>("operations.hpp set_acl", [](auto& o) { return o.set_acl("/a", open_acl()); });
@@ -107,9 +106,11 @@ void list_operations(token_list& all) {
     all.compiles<operations>("operations.hpp get_config", [](auto& o) { return o.get_config(); });
     all.compiles<operations>("operations.hpp config_and_watch", [](auto& o) { return o.config_and_watch(); });
     all.compiles<operations>("operations.hpp reconfigure", [](auto& o) { return o.reconfigure("", ""); });
-    all.compiles<operations>("operations.hpp find_protected", [](auto& o) { return o.find_protected("/a", ""); });
-    all.compiles<operations>("operations.hpp find_all_protected",
-                             [](auto& o) { return o.find_all_protected("/a", {}); });
+    all.compiles<toolbox>("toolbox.hpp connected", [](auto& t) { return t.connected("", ""); });
+    all.compiles<toolbox>("toolbox.hpp current_session", [](auto& t) { return t.current_session("", ""); });
+    all.compiles<toolbox>("toolbox.hpp multi_behind", [](auto& t) { return t.multi_behind({}, transaction(), ""); });
+    all.compiles<toolbox>("toolbox.hpp find_protected", [](auto& t) { return t.find_protected("/a", ""); });
+    all.compiles<toolbox>("toolbox.hpp find_all_protected", [](auto& t) { return t.find_all_protected("/a", {}); });
 }
 
 // What lockable and shared_mutex have in common.

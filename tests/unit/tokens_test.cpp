@@ -4,6 +4,7 @@
 #include "unit/task_scope_steps.hpp"
 
 #include <zkasio/locks/mutex.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/detached.hpp>
 #include <asio/experimental/as_tuple.hpp>
@@ -91,7 +92,7 @@ TEST_CASE("tokens: use_future from a thread outside of the loop", "[tokens]") {
         std::error_code refused, refused_watch;
     } got;
     auto body = [&](client zk) -> asio::awaitable<void> {
-        const one_shot_event done = zk.make_one_shot_event();
+        const one_shot_event done = toolbox(zk).make_one_shot_event();
         const auto loop = r.loop.executor();
         const auto outside = std::async(std::launch::async, [&] {
             got.read = asio::co_spawn(loop, zk.get("/a"), asio::use_future).get();
@@ -254,7 +255,7 @@ TEST_CASE("tokens: and fails as soon as one operation does and or when both have
     r.server.answer = only_node_a;
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await zk.connected();
-        const one_shot_event never = zk.make_one_shot_event();
+        const one_shot_event never = toolbox(zk).make_one_shot_event();
         co_await expect_code(zk.current_session() && zk.get("/none"), zk_errc::no_node);
         // The left one is cancelled because of the right one, and it is the left one's exception that Asio keeps.
         const std::error_code left = co_await first_code_of_both(never.wait() && zk.get("/none"));
@@ -288,7 +289,7 @@ TEST_CASE("tokens: make_parallel_group of deferred operations", "[tokens]") {
         CHECK(code_from(e3) == zk_errc::no_node);
         CHECK(seen.changes.path().empty());
 
-        const one_shot_event never = zk.make_one_shot_event();
+        const one_shot_event never = toolbox(zk).make_one_shot_event();
         auto race = asio::experimental::make_parallel_group(asio::co_spawn(loop, never.wait(), deferred),
                                                             asio::co_spawn(loop, zk.get("/a"), deferred));
         const auto [ended, cancelled, no_error, first] =

@@ -2,9 +2,9 @@
 
 #include "support/catch.hpp"
 
-#include <zkasio/detail/owned_descriptor.hpp>
-#include <zkasio/detail/secure_channel.hpp>
-#include <zkasio/detail/tunnel.hpp>
+#include <zkasio/detail/base/owned_descriptor.hpp>
+#include <zkasio/detail/connection/tunnel.hpp>
+#include <zkasio/detail/seam/secure_channel.hpp>
 
 #include <arpa/inet.h>
 #include <fcntl.h>

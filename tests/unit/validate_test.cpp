@@ -1,7 +1,7 @@
 #include "unit/error_of.hpp"
 #include "unit/requests.hpp"
 
-#include <zkasio/detail/validate.hpp>
+#include <zkasio/detail/requests/validate.hpp>
 #include <zkasio/operations.hpp>
 
 #include <functional>

@@ -1,7 +1,7 @@
 #include "support/test_client.hpp"
 
-#include <zkasio/detail/event_feed.hpp>
-#include <zkasio/detail/wait_table.hpp>
+#include <zkasio/detail/requests/wait_table.hpp>
+#include <zkasio/detail/session/event_feed.hpp>
 
 #include <memory>
 #include <optional>

@@ -2,7 +2,7 @@
 
 #include "support/catch.hpp"
 
-#include <zkasio/detail/watch_registry.hpp>
+#include <zkasio/detail/requests/watch_registry.hpp>
 
 #include <algorithm>
 #include <memory>

@@ -4,7 +4,8 @@
 #include <zkasio/config/detail/failure_of.hpp>
 #include <zkasio/config/detail/state_after.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/wait_as.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/recipe/wait_as.hpp>
 
 #include <stdexcept>
 #include <utility>
@@ -149,7 +150,7 @@ asio::awaitable<std::int32_t> set_config(core_ptr core, std::function<std::strin
 
 asio::awaitable<std::int32_t> update_config(
     core_ptr core, std::function<std::string(std::optional<std::string_view> text)> change, create_options how) {
-    back_off pauses = present(core)->on().make_back_off();
+    back_off pauses = toolbox(present(core)->on()).make_back_off();
     for (;;) {
         const std::optional<node_data> before = co_await read(core->on(), core->path());
         std::optional<std::string_view> text;

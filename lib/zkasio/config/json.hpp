@@ -2,7 +2,7 @@
 
 #include <zkasio/config/config_format.hpp>
 #include <zkasio/config/json_round_trip.hpp>
-#include <zkasio/parse_json.hpp>
+#include <zkasio/config/parse_json.hpp>
 
 #include <nlohmann/json.hpp>
 

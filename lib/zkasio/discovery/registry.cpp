@@ -4,6 +4,7 @@
 #include <zkasio/discovery/detail/service_path.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -88,7 +89,7 @@ asio::awaitable<service_view> listed(client zk, std::string base, std::string na
     for (std::size_t begin = 0; begin < nodes.size(); begin += at_a_time) {
         const std::size_t end = std::min(nodes.size(), begin + at_a_time);
         std::vector<pending_data> asked;
-        for (std::size_t i = begin; i < end; ++i) asked.push_back(zk.start_get(join_path(path, nodes[i])));
+        for (std::size_t i = begin; i < end; ++i) asked.push_back(toolbox(zk).start_get(join_path(path, nodes[i])));
         for (std::size_t i = begin; i < end; ++i) {
             co_await asked[i - begin].answered();
             add(all, nodes[i], asked[i - begin]);

@@ -2,7 +2,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/operations.hpp>
-#include <zkasio/parse_json.hpp>
+#include <zkasio/config/parse_json.hpp>
 
 #include <nlohmann/json.hpp>
 

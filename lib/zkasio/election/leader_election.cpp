@@ -1,10 +1,11 @@
 #include <zkasio/election/leader_election.hpp>
 
 #include <zkasio/election/detail/after_term.hpp>
-#include <zkasio/log_warning.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/retry_until_certain.hpp>
-#include <zkasio/wait_as.hpp>
+#include <zkasio/recipe/log_warning.hpp>
+#include <zkasio/recipe/retry_until_certain.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>
 #include <asio/steady_timer.hpp>
@@ -134,7 +135,7 @@ asio::awaitable<void> wait_until(boot_clock::time_point end) {
 
 asio::awaitable<leadership> stand(client zk, mutex queue) {
     auto campaign = [&] { return elected(queue, acquire_options()); };
-    co_return co_await retry_until_certain(zk.make_back_off(), campaign);
+    co_return co_await retry_until_certain(toolbox(zk).make_back_off(), campaign);
 }
 
 void warn_of(const std::exception_ptr& failure, const client& zk, const std::string& path) {
@@ -176,7 +177,7 @@ asio::awaitable<term_end> serve(leadership& leader, const lead_body& body, std::
 
 asio::awaitable<void> lead(lead_body body, client zk, mutex queue, lead_options how) {
     if (!body) throw error(errc::invalid_argument, "lead", queue.path(), "the body is empty");
-    back_off pauses = zk.make_back_off();
+    back_off pauses = toolbox(zk).make_back_off();
     for (;;) {
         leadership leader = co_await stand(zk, queue);
         const boot_clock::time_point began = boot_clock::now();

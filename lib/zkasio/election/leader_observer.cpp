@@ -3,8 +3,9 @@
 #include <zkasio/clock.hpp>
 #include <zkasio/deadline.hpp>
 #include <zkasio/election/detail/leader_reader.hpp>
-#include <zkasio/one_at_a_time.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/one_at_a_time.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/task_scope.hpp>
 
 #include <optional>
@@ -58,7 +59,7 @@ void leader_observer::state::keep(leader_seen found) {
 }
 
 asio::awaitable<void> leader_observer::state::read(std::shared_ptr<state> self) {
-    const session on = co_await self->zk.current_session("observe", self->path);
+    const session on = co_await toolbox(self->zk).current_session("observe", self->path);
     if (on.id() != self->synced_session) {
         // The server of a new session may lag behind that of the old one, and show an older leader.
         co_await on.sync(self->path);
@@ -70,7 +71,7 @@ asio::awaitable<void> leader_observer::state::read(std::shared_ptr<state> self) 
 
 // Until `seen` is something else than what was told last.
 asio::awaitable<void> leader_observer::state::until_news(std::shared_ptr<state> self) {
-    back_off pauses = self->zk.make_back_off();
+    back_off pauses = toolbox(self->zk).make_back_off();
     for (;;) {
         bool failed = false;
         try {

@@ -3,6 +3,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/locks/directory_note.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <optional>
 
@@ -48,7 +49,7 @@ asio::awaitable<void> proclaimed(claim_ptr claim, bool resigned, std::string dat
     // Which says why not; unless a heartbeat has just been answered.
     if (!leads) co_await lock_detail::commit_under(claim, resigned, transaction(), "proclaim");
     const std::string node = claim->paths().front(), directory(parent_path(node));
-    back_off pauses = claim->on().make_back_off();
+    back_off pauses = toolbox(claim->on()).make_back_off();
     for (bool written = false; !written;) {
         const std::optional<node_data> now = co_await read_directory(claim->on(), directory);
         transaction steps;

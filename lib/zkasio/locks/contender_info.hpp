@@ -2,7 +2,7 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
-#include <zkasio/locks/lock_kind.hpp>
+#include <zkasio/lock_kind.hpp>
 
 #include <asio/awaitable.hpp>
 

@@ -2,7 +2,7 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/loss_reason.hpp>
-#include <zkasio/one_shot_event.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/session.hpp>
 
 #include <asio/any_io_executor.hpp>
@@ -31,7 +31,7 @@ inline std::string_view why_not_held(loss_reason why) noexcept {
 ///
 /// A claim whose hold() is lost while its session lives gives its nodes back by itself, in the background, and does not
 /// wait for give_up(): the owner may keep the lost guard for as long as it likes (session_hold::on_lost(),
-/// operations::ensure_removed()).
+/// toolbox::ensure_removed()).
 ///
 /// All members may be called from any thread.
 class lock_claim {

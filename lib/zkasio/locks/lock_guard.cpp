@@ -4,6 +4,7 @@
 #include <zkasio/locks/detail/revocation.hpp>
 #include <zkasio/locks/directory_note.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/this_coro.hpp>
 
@@ -140,7 +141,7 @@ asio::awaitable<std::vector<step_result>> lock_detail::commit_under(claim_ptr cl
     if (!claim->hold().held())
         throw error(errc::lock_lost, operation, lost_path(claim), lock_detail::why_not_held(claim->hold().reason()));
     try {
-        co_return co_await claim->on().multi_behind(ours, std::move(steps), operation);
+        co_return co_await toolbox(claim->on()).multi_behind(ours, std::move(steps), operation);
     } catch (const error& e) {
         const bool node_gone =
             e.code() == zk_errc::no_node && std::find(ours.begin(), ours.end(), e.path()) != ours.end();
@@ -197,7 +198,7 @@ asio::awaitable<void> revoke(client zk, std::string path) {
         }
         const std::string directory(parent_path(path)), name(node_name(path));
         co_await zk.sync(directory);  // a server that lags behind may not know the contender yet
-        back_off pauses = zk.make_back_off();
+        back_off pauses = toolbox(zk).make_back_off();
         bool written = co_await revoke_in_directory(zk, directory, name);
         while (!written) {
             co_await pauses.pause();

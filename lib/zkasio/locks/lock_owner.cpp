@@ -1,5 +1,7 @@
 #include <zkasio/locks/lock_owner.hpp>
 
+#include <zkasio/recipe/toolbox.hpp>
+
 #include <functional>
 #include <map>
 #include <mutex>
@@ -155,7 +157,7 @@ asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::take(std::shared_ptr<st
                                                               std::string path, lock_kind kind, others when_acquiring,
                                                               acquire_function acquire) {
     if (!self) throw error(errc::invalid_argument, "acquire", path, "this lock_owner was moved from");
-    const auto done = std::make_shared<const one_shot_event>(zk.make_one_shot_event());
+    const auto done = std::make_shared<const one_shot_event>(toolbox(zk).make_one_shot_event());
     std::shared_ptr<const one_shot_event> first;
     for (;;) {
         {

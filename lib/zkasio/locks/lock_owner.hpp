@@ -4,8 +4,8 @@
 #include <zkasio/client.hpp>
 #include <zkasio/coroutine_safety.hpp>
 #include <zkasio/export.hpp>
+#include <zkasio/lock_kind.hpp>
 #include <zkasio/locks/lock_claim.hpp>
-#include <zkasio/locks/lock_kind.hpp>
 
 #include <asio/awaitable.hpp>
 

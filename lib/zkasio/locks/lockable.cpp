@@ -2,6 +2,7 @@
 
 #include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/timed.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 namespace zkasio {
 
@@ -18,7 +19,7 @@ asio::awaitable<std::optional<lock_guard>> survive_expiry(client zk, std::string
         } catch (const error& e) {
             if (e.code() != errc::session_expired) throw;
         }
-        co_await zk.connected("acquire", path);
+        co_await toolbox(zk).connected("acquire", path);
     }
 }
 

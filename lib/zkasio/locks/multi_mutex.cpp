@@ -3,6 +3,7 @@
 #include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/joint_claims.hpp>
 #include <zkasio/locks/detail/when_lost.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>
 
@@ -84,7 +85,7 @@ asio::awaitable<std::string> while_held(std::vector<std::shared_ptr<lock_claim>>
                                         std::function<asio::awaitable<void>()> acquire) {
     const session on = held.front()->on();
     const auto all = std::make_shared<const session_hold>(hold_of(held));
-    const one_shot_event lost = on.make_one_shot_event();
+    const one_shot_event lost = toolbox(on).make_one_shot_event();
     asio::dispatch(on.get_executor(), [all, lost] {
         if (all->reason() != loss_reason::none) return lost.fire();
         all->on_lost([lost](loss_reason) { lost.fire(); });
@@ -226,7 +227,7 @@ asio::awaitable<multi_mutex::taken> multi_mutex::take_one_by_one(multi_mutex sel
 asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, acquire_options how, bool wait) {
     refuse_owner(how, self.path(), "the owner of a lock is given to add()");
     if (self.members_.empty()) throw error(errc::invalid_argument, "multi_mutex", {}, "there are no locks in it");
-    const session on = co_await self.on().current_session("acquire", self.path());
+    const session on = co_await toolbox(self.on()).current_session("acquire", self.path());
     for (;;) {
         asio::awaitable<taken> attempt =
             self.together() ? take_together(self, on, wait) : take_one_by_one(self, on, wait);

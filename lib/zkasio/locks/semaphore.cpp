@@ -8,6 +8,7 @@
 #include <zkasio/locks/detail/owned_node.hpp>
 #include <zkasio/locks/detail/unfinished_permits.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>
 
@@ -53,7 +54,7 @@ int count_in(const std::string& data, const std::string& path) {
 // Fires when `changes` tells of one, for as long as somebody keeps that. `told` is set first, unless it is null.
 one_shot_event fired_by(const session& on, const std::shared_ptr<watch>& changes,
                         std::shared_ptr<std::atomic<bool>> told = nullptr) {
-    const one_shot_event changed = on.make_one_shot_event();
+    const one_shot_event changed = toolbox(on).make_one_shot_event();
     auto tell = [changed, told = std::move(told)](std::error_code, node_change) {
         if (told) told->store(true);
         changed.fire();
@@ -184,7 +185,7 @@ asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::s
                                                               if_contended when_contended, const lock_claim& turn) {
     const std::string directory = join_path(path, "leases");
     limit most(on, max);
-    back_off pauses = on.make_back_off();
+    back_off pauses = toolbox(on).make_back_off();
     for (;;) {
         // Without a node for so long: there may never be as many permits.
         for (int permitted = co_await most.read(); permitted < n; permitted = co_await most.read()) {

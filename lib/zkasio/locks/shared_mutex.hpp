@@ -4,8 +4,8 @@
 #include <zkasio/client.hpp>
 #include <zkasio/clock.hpp>
 #include <zkasio/export.hpp>
+#include <zkasio/lock_kind.hpp>
 #include <zkasio/locks/contender_info.hpp>
-#include <zkasio/locks/lock_kind.hpp>
 #include <zkasio/locks/lock_options.hpp>
 #include <zkasio/locks/lockable.hpp>
 

@@ -7,8 +7,9 @@
 #include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/detail/running_bodies.hpp>
 #include <zkasio/locks/detail/when_lost.hpp>
-#include <zkasio/retry_until_certain.hpp>
-#include <zkasio/wait_as.hpp>
+#include <zkasio/recipe/retry_until_certain.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/recipe/wait_as.hpp>
 
 #include <asio/dispatch.hpp>
 #include <asio/steady_timer.hpp>
@@ -43,7 +44,7 @@ asio::awaitable<void> remove_ours(session on, std::string path, std::int64_t czx
         if (there && there->czxid == czxid) co_await on.remove(path);
     };
     try {
-        co_await retry_until_certain(on.make_back_off(), attempt);
+        co_await retry_until_certain(toolbox(on).make_back_off(), attempt);
     } catch (const error& e) {
         if (e.code() != zk_errc::no_node) throw;
     }
@@ -104,7 +105,7 @@ private:
               token(czxid),
               local(std::move(l)),
               report(on, paths.front(), czxid, asked),
-              done(on.make_one_shot_event()) {}
+              done(toolbox(on).make_one_shot_event()) {}
 
         template <class F>
         void on_strand(F f) noexcept {
@@ -125,7 +126,7 @@ private:
             self->report.end(self->hold.reason());
             self->on_strand([](state& s) { s.let_next_try(); });
             try {
-                self->on.run_in_background(remove(self));
+                toolbox(self->on).run_in_background(remove(self));
             } catch (...) {
                 // Out of memory: the node goes with the session.
             }
@@ -179,7 +180,7 @@ public:
     ~attempt() {
         if (!uncertain_) return;
         try {
-            on_.run_in_background(clean_up(on_, path_, local_));
+            toolbox(on_).run_in_background(clean_up(on_, path_, local_));
         } catch (...) {
             // Out of memory: the node goes with the session.
         }
@@ -189,7 +190,7 @@ public:
     asio::awaitable<std::optional<std::int64_t>> create(unfair_mutex_options options) {
         create_options how;
         how.mode(create_mode::ephemeral).acl(options.acl()).parents(missing_parents::create_container);
-        zkasio::back_off pauses = on_.make_back_off();
+        zkasio::back_off pauses = toolbox(on_).make_back_off();
         std::optional<std::int64_t> czxid;
         for (bool again = true; again;) {
             bool lost = false;
@@ -221,7 +222,7 @@ private:
         };
         std::optional<node_stat> there;
         try {
-            there = co_await retry_until_certain(on.make_back_off(), look);
+            there = co_await retry_until_certain(toolbox(on).make_back_off(), look);
         } catch (const error& e) {
             if (e.code() != zk_errc::no_node) throw;
         }
@@ -272,7 +273,7 @@ asio::awaitable<std::shared_ptr<lock_claim>> contend_for_node(session on, std::s
 asio::awaitable<std::optional<lock_guard>> take(client zk, std::string path, unfair_mutex_options options,
                                                 acquire_options how, if_contended when_contended) {
     refuse_owner(how, path, "an unfair_mutex knows no lock_owner: use mutex");
-    const session on = co_await zk.current_session("acquire", path);
+    const session on = co_await toolbox(zk).current_session("acquire", path);
     for (;;) {
         const std::shared_ptr<lock_claim> claim = co_await contend_for_node(on, path, options, when_contended);
         bool over = !claim;

@@ -3,8 +3,7 @@
 #include <zkasio/cache/children_cache.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/membership/detail/member_names.hpp>
-#include <zkasio/one_at_a_time.hpp>
-#include <zkasio/wait_as.hpp>
+#include <zkasio/recipe/one_at_a_time.hpp>
 
 #include <memory>
 #include <optional>

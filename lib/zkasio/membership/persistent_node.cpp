@@ -3,6 +3,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/membership/detail/node_keeper.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>
 
 #include <algorithm>
@@ -72,7 +73,7 @@ public:
     void leave() {
         if (left_.exchange(true)) return;
         board_->ask_to_leave();
-        board_->events().run_in_background(leave_in_background(std::move(loop_), std::move(keeper_)));
+        toolbox(board_->events()).run_in_background(leave_in_background(std::move(loop_), std::move(keeper_)));
     }
 
     const board_ptr& board() const noexcept { return board_; }

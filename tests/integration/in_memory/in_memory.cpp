@@ -1,12 +1,13 @@
 // Linked with the tests of tests/integration, this file lets them run over a fake_ensemble: the same tests then show
-// that the kit which users test with does what a real server does, and need no time where a real server makes them wait.
+// that the kit which users test with does what a real server does, and need no time where a real server makes them
+// wait.
 
 #include "support/catch.hpp"
 #include "support/surroundings.hpp"
 #include "support/test_server.hpp"
 
-#include <zkasio/detail/access.hpp>
-#include <zkasio/detail/core.hpp>
+#include <zkasio/detail/handles/access.hpp>
+#include <zkasio/detail/client/core.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 #include <zkasio/cache/detail/cache_board.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/wait_as.hpp>
+#include <zkasio/recipe/wait_as.hpp>
 
 #include <exception>
 #include <utility>

@@ -3,10 +3,10 @@
 #include <zkasio/cache/cache_changes.hpp>
 #include <zkasio/cache/detail/snapshot.hpp>
 #include <zkasio/cache/detail/tree_sync.hpp>
-#include <zkasio/change_event.hpp>
 #include <zkasio/client.hpp>
-#include <zkasio/one_at_a_time.hpp>
-#include <zkasio/one_shot_event.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/change_event.hpp>
+#include <zkasio/recipe/one_at_a_time.hpp>
 
 #include <asio/awaitable.hpp>
 

@@ -1,6 +1,7 @@
 #include <zkasio/cache/detail/cache_engine.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>
 #include <asio/post.hpp>
@@ -16,15 +17,15 @@ cache_engine::cache_engine(const client& zk, std::string root, tree_scope scope,
       root_(std::make_shared<const std::string>(root)),
       most_reads_(most_reads),
       board_(std::move(board)),
-      stopped_(zk.make_one_shot_event()),
+      stopped_(toolbox(zk).make_one_shot_event()),
       sync_(std::move(root), std::move(scope)),
-      pauses_(zk.make_back_off()) {}
+      pauses_(toolbox(zk).make_back_off()) {}
 
 void cache_engine::begin(client zk) {
     asio::dispatch(strand_, [self = shared_from_this(), zk = std::move(zk)] {
         if (self->stopping_) return;
         try {
-            self->feed_ = zk.feed(*self->root_, self);
+            self->feed_ = toolbox(zk).feed(*self->root_, self);
         } catch (const error& e) {
             self->board_->close(e.code());
         }
@@ -162,7 +163,7 @@ void cache_engine::stop_now() {
     if (std::exchange(stopping_, true)) return;
     board_->close(errc::client_closed, "this cache was closed");
     if (!up_) return end();
-    work_ = on_.begin_background_work();
+    work_ = toolbox(on_).begin_background_work();
     sync_.for_each_watch([this](node_read what, const std::string& path) { to_leave_.emplace_back(what, path); });
     sync_ = tree_sync(*root_, tree_scope());  // from now on it watches nothing
     leaving_ = true;
@@ -172,7 +173,7 @@ void cache_engine::stop_now() {
 
 // Servers answer in order: calls `next` when all that was sent before has been answered.
 void cache_engine::when_answered(void (cache_engine::*next)()) {
-    const pending_data fence = on_.start_exists("/");
+    const pending_data fence = toolbox(on_).start_exists("/");
     fence.then([self = shared_from_this(), next, chain = chain_] {
         // Else the connection has gone, and with it the watches; or what was left before the end is on its way still.
         if (self->leaving_ && self->chain_ == chain) (*self.*next)();
@@ -196,7 +197,7 @@ void cache_engine::end() {
     to_leave_.clear();
     feed_ = node_feed();
     work_.reset();
-    pauses_ = on_.make_back_off();  // a pause that is waited for would keep the loop running
+    pauses_ = toolbox(on_).make_back_off();  // a pause that is waited for would keep the loop running
     stopped_.fire();
 }
 

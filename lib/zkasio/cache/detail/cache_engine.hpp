@@ -4,8 +4,8 @@
 #include <zkasio/cache/detail/cache_board.hpp>
 #include <zkasio/cache/detail/tree_sync.hpp>
 #include <zkasio/client.hpp>
-#include <zkasio/node_feed.hpp>
-#include <zkasio/one_shot_event.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/node_feed.hpp>
 
 #include <asio/any_io_executor.hpp>
 
@@ -76,7 +76,7 @@ private:
     bool leaving_ = false;                                     // some of them are on their way
     std::size_t chain_ = 0;                                    // of fences: the one that counts
     bool stopping_ = false;
-    std::shared_ptr<const void> work_;  // while it stops: see operations::begin_background_work()
+    std::shared_ptr<const void> work_;  // while it stops: see toolbox::begin_background_work()
 };
 
 }  // namespace zkasio::cache_detail

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <zkasio/client.hpp>
-#include <zkasio/node_follower.hpp>
-#include <zkasio/one_at_a_time.hpp>
+#include <zkasio/recipe/node_follower.hpp>
+#include <zkasio/recipe/one_at_a_time.hpp>
 
 #include <asio/awaitable.hpp>
 

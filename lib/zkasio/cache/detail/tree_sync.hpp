@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/cache/detail/tree_store.hpp>
-#include <zkasio/node_feed.hpp>
+#include <zkasio/recipe/node_feed.hpp>
 
 #include <cstddef>
 #include <deque>

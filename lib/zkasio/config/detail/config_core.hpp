@@ -1,10 +1,10 @@
 #pragma once
 
-#include <zkasio/change_event.hpp>
 #include <zkasio/config/config_core.hpp>
-#include <zkasio/node_follower.hpp>
-#include <zkasio/one_at_a_time.hpp>
-#include <zkasio/one_shot_event.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/change_event.hpp>
+#include <zkasio/recipe/node_follower.hpp>
+#include <zkasio/recipe/one_at_a_time.hpp>
 
 #include <cstdint>
 #include <memory>

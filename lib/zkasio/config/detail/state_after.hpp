@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/config/config_core.hpp>
-#include <zkasio/node_follower.hpp>
+#include <zkasio/recipe/node_follower.hpp>
 
 #include <memory>
 #include <string>

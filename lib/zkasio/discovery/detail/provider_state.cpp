@@ -2,7 +2,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/wait_as.hpp>
+#include <zkasio/recipe/wait_as.hpp>
 
 #include <chrono>
 #include <exception>

@@ -1,14 +1,14 @@
 #pragma once
 
 #include <zkasio/cache/children_cache.hpp>
-#include <zkasio/change_event.hpp>
 #include <zkasio/client.hpp>
 #include <zkasio/discovery/detail/listing.hpp>
 #include <zkasio/discovery/detail/pick_pool.hpp>
 #include <zkasio/discovery/detail/published.hpp>
 #include <zkasio/discovery/detail/roster.hpp>
 #include <zkasio/discovery/provider.hpp>
-#include <zkasio/one_shot_event.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/change_event.hpp>
 
 #include <asio/awaitable.hpp>
 

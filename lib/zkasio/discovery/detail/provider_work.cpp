@@ -1,6 +1,7 @@
 #include <zkasio/discovery/detail/provider_work.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <exception>
 #include <system_error>
@@ -47,7 +48,7 @@ provider_work::provider_work(const client& zk, const std::string& path, provider
 provider_work::~provider_work() {
     state_->end(nullptr);
     try {
-        state_->events().run_in_background(closed_in_background(close()));
+        toolbox(state_->events()).run_in_background(closed_in_background(close()));
     } catch (const std::exception&) {
     }
     loop_->stop();

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <zkasio/locks/if_contended.hpp>
+#include <zkasio/lock_kind.hpp>
 #include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/detail/loss_report.hpp>
 #include <zkasio/locks/detail/observation.hpp>
-#include <zkasio/locks/lock_kind.hpp>
+#include <zkasio/locks/if_contended.hpp>
 
 #include <memory>
 #include <utility>

@@ -3,7 +3,8 @@
 #include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/queue_claim.hpp>
 #include <zkasio/locks/lock_guard.hpp>
-#include <zkasio/wait_as.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/this_coro.hpp>
 
@@ -54,7 +55,7 @@ std::shared_ptr<queue_claim> place_now(const client& zk, const acquire_request& 
 }
 
 asio::awaitable<void> connected(const client& zk, const acquire_request& what) {
-    return zk.connected("acquire", directory_of(what));
+    return toolbox(zk).connected("acquire", directory_of(what));
 }
 
 // Its frame is small, too: Asio gives the memory to whoever waits next.

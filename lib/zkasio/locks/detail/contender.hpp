@@ -5,8 +5,9 @@
 #include <zkasio/locks/detail/contender_stage.hpp>
 #include <zkasio/locks/detail/queue_key.hpp>
 #include <zkasio/locks/detail/running_bodies.hpp>
-#include <zkasio/one_shot_event.hpp>
-#include <zkasio/pending.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/pending.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session.hpp>
 
 #include <cassert>
@@ -27,7 +28,7 @@ using contender_ptr = std::shared_ptr<contender>;
 /// A contender of our session: it wants the lock, waits for it, or has it. Lives on the client's strand. The thread of
 /// its coroutine may look at `outcome`, `failed`, `path`, `czxid` and `hold` once `decided` has fired.
 struct contender {
-    contender(const session& on, acquire_request w) : asked(std::move(w)), decided(on.make_one_shot_event()) {}
+    contender(const session& on, acquire_request w) : asked(std::move(w)), decided(toolbox(on).make_one_shot_event()) {}
 
     stage now() const noexcept { return now_; }
     /// The only place where the stage changes. Test builds (without NDEBUG) end the process when the machine that

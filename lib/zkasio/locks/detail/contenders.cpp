@@ -1,6 +1,7 @@
 #include <zkasio/locks/detail/contenders.hpp>
 
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
 
@@ -31,7 +32,8 @@ asio::awaitable<std::vector<contender_info>> contenders(client zk, std::string d
     for (std::size_t begin = 0; begin < ordered.size(); begin += window) {
         const std::size_t end = std::min(ordered.size(), begin + window);
         std::vector<pending_data> reads;
-        for (std::size_t i = begin; i < end; ++i) reads.push_back(zk.start_get(join_path(directory, ordered[i].name)));
+        for (std::size_t i = begin; i < end; ++i)
+            reads.push_back(toolbox(zk).start_get(join_path(directory, ordered[i].name)));
         for (std::size_t i = begin; i < end; ++i) {
             node_data node;
             bool gone = false, again = false;

@@ -1,7 +1,8 @@
 #include <zkasio/locks/detail/directory.hpp>
 
 #include <zkasio/path.hpp>
-#include <zkasio/retry_until_certain.hpp>
+#include <zkasio/recipe/retry_until_certain.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 namespace zkasio::lock_detail {
 
@@ -28,7 +29,7 @@ asio::awaitable<void> make_directory(session on, std::string path, acl entries, 
         .parents(stays ? missing_parents::create_persistent : missing_parents::create_container)
         .acl(std::move(entries));
     auto create = [&] { return on.create_unless_exists(path, bytes(), options); };
-    co_await retry_until_certain(on.make_back_off(), create);
+    co_await retry_until_certain(toolbox(on).make_back_off(), create);
 }
 
 asio::awaitable<void> make_directory(session on, lock_spec_ptr of) {

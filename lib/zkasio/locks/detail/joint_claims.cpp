@@ -4,7 +4,8 @@
 #include <zkasio/locks/detail/lock_queue.hpp>
 #include <zkasio/locks/detail/queue_claim.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/wait_as.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>
 #include <asio/this_coro.hpp>
@@ -58,7 +59,7 @@ public:
     joint_nodes& operator=(const joint_nodes&) = delete;
     ~joint_nodes() {
         try {
-            for (const protected_name& n : names_) on_.ensure_protected_removed(n.directory, n.id);
+            for (const protected_name& n : names_) toolbox(on_).ensure_protected_removed(n.directory, n.id);
         } catch (...) {
             // Out of memory: the nodes go with the session.
         }
@@ -112,7 +113,7 @@ asio::awaitable<std::unique_ptr<joint_nodes>> create_all(session on, session wai
 asio::awaitable<joint_claims> contend_for_all(session on, std::vector<acquire_request> requests) {
     const asio::any_io_executor from = co_await asio::this_coro::executor;
     const session waits = on.patient();
-    back_off pauses = on.make_back_off();
+    back_off pauses = toolbox(on).make_back_off();
     // Ends before the wait for the queues: of what it expects they know by then.
     std::unique_ptr<joint_nodes> nodes;
     while (!nodes) nodes = co_await create_all(on, waits, requests, pauses);
@@ -124,7 +125,7 @@ asio::awaitable<joint_claims> contend_for_all(session on, std::vector<acquire_re
         co_return result;
     }
     result.token = first->czxid;
-    const auto lost = std::make_shared<loss_report>(on.make_one_shot_event());
+    const auto lost = std::make_shared<loss_report>(toolbox(on).make_one_shot_event());
     std::vector<std::shared_ptr<queue_claim>> places;
     for (std::size_t i = 0; i < requests.size(); ++i) {
         acquire_request what = requests[i];

@@ -2,7 +2,8 @@
 
 #include <zkasio/locks/detail/running_bodies.hpp>
 #include <zkasio/locks/lock_claim.hpp>
-#include <zkasio/wait_as.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>
 
@@ -10,7 +11,7 @@ namespace zkasio::lock_detail {
 
 struct local_mutex::claim::state {
     state(const session& on, std::string p)
-        : path(std::move(p)), free(on.make_one_shot_event()), placed(on.make_one_shot_event()) {}
+        : path(std::move(p)), free(toolbox(on).make_one_shot_event()), placed(toolbox(on).make_one_shot_event()) {}
     std::string path;
     one_shot_event free;
     one_shot_event placed;            // queued
@@ -26,7 +27,7 @@ local_mutex::claim::claim(session on, std::string path, asio::any_io_executor fr
     : on_(std::move(on)), state_(std::make_shared<state>(on_, std::move(path))) {
     asio::dispatch(on_.get_executor(), [on = on_, s = state_, from = std::move(from)] {
         s->of = std::static_pointer_cast<local_mutex>(
-            on.local("local mutex " + s->path, [] { return std::make_shared<local_mutex>(); }));
+            toolbox(on).local("local mutex " + s->path, [] { return std::make_shared<local_mutex>(); }));
         auto& queue = s->of->queue_;
         // The one in front owns the mutex: the others neither have bodies, nor are they leaving.
         const state* owner = queue.empty() || queue.front()->leaving ? nullptr : queue.front();

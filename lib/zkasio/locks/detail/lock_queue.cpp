@@ -4,6 +4,7 @@
 #include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <utility>
 
@@ -11,6 +12,7 @@ namespace zkasio::lock_detail {
 
 lock_queue::lock_queue(session on, lock_spec_ptr lock)
     : on_(std::move(on)),
+      tools_(on_),
       lock_(std::move(lock)),
       order_(lock_->names),
       creation_(*this),
@@ -20,7 +22,7 @@ lock_queue::lock_queue(session on, lock_spec_ptr lock)
 
 std::shared_ptr<lock_queue> lock_queue::of(const session& on, const lock_spec_ptr& lock) {
     const auto make = [&] { return std::make_shared<lock_queue>(on.patient(), lock); };
-    return std::static_pointer_cast<lock_queue>(on.local(lock->key, make));
+    return std::static_pointer_cast<lock_queue>(toolbox(on).local(lock->key, make));
 }
 
 // ----------------------------------------------------------------------------------------------------- entering
@@ -35,7 +37,7 @@ void lock_queue::enter(const contender_ptr& c, const asio::any_io_executor& from
         return fail(c, std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory(), holds_it_already)));
     if (!c->asked.join_readers || waits) return creation_.begin(c);
     go_to(c, stage::joining);
-    on_.run_in_background(join_readers(shared_from_this(), c));
+    tools_.run_in_background(join_readers(shared_from_this(), c));
 }
 
 void lock_queue::adopt(const contender_ptr& c, const std::string& path, std::int64_t czxid,
@@ -43,7 +45,7 @@ void lock_queue::adopt(const contender_ptr& c, const std::string& path, std::int
     c->path = path;
     if (over_) return fail(c, ended("acquire", directory()));
     if (waits_for_itself(c->asked.kind, from)) {
-        on_.ensure_removed(path);
+        tools_.ensure_removed(path);
         return fail(c, std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory(), holds_it_already)));
     }
     c->asked_at = order_.hear_of_create();
@@ -72,7 +74,7 @@ void lock_queue::entered(const contender_ptr& c, const created& node) {
     } catch (...) {  // a server that does not number as it should
         c->path.clear();
         fail(c, std::current_exception());
-        on_.ensure_removed(node.path);
+        tools_.ensure_removed(node.path);
         return;
     }
     if (has_given_up(c->now())) {  // G37

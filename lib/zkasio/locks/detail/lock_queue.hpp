@@ -9,6 +9,7 @@
 #include <zkasio/locks/detail/queue_listing.hpp>
 #include <zkasio/locks/detail/queue_order.hpp>
 #include <zkasio/locks/detail/shared_node.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/session_local.hpp>
 
@@ -62,6 +63,7 @@ public:
 
     // --------------------------------------------------------------------------------------------- for its parts
     const session& on() const noexcept { return on_; }
+    const toolbox& tools() const noexcept { return tools_; }
     const std::string& directory() const noexcept { return lock_->directory; }
     const queue_names& names() const noexcept { return lock_->names; }
     queue_order& order() noexcept { return order_; }
@@ -143,6 +145,7 @@ private:
     std::exception_ptr ended_while_held(std::string_view operation, const std::string& path) const;
 
     session on_;
+    toolbox tools_;  // of on_
     lock_spec_ptr lock_;  // of the contender that came first: all have its directory and its names
     queue_order order_;
     std::error_code over_;

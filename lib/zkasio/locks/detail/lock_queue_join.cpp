@@ -60,7 +60,7 @@ void lock_queue::downgrade(const contender_ptr& from, const contender_ptr& to) {
     }
     go_to(to, stage::replacing_writer);
     go_to(from, stage::downgrading);
-    on_.run_in_background(replace_writer(shared_from_this(), from, to));
+    tools_.run_in_background(replace_writer(shared_from_this(), from, to));
 }
 
 asio::awaitable<void> lock_queue::replace_writer(std::shared_ptr<lock_queue> self, contender_ptr from,

@@ -27,7 +27,7 @@ void lock_queue::leave(const contender_ptr& c) {
     c->hold.end(true);
     const bool downgrades = was == stage::downgrading && !over_;  // G34
     const stage next = downgrades ? stage::downgrading_abandoned : after_giving_up(was);
-    if (next != stage::left) c->depart().work = on_.begin_background_work();
+    if (next != stage::left) c->depart().work = tools_.begin_background_work();
     go_to(c, next);
     if (downgrades) return;
     if (over_) return c->tell_gone();
@@ -53,7 +53,7 @@ void lock_queue::give_back(const contender_ptr& c) {
     if (c->now() != stage::owner || why == loss_reason::none) return;
     if (const auto& lost = c->asked.lost) lost->tell(c->path);
     if (over_ || !lost_in_session(why) || (c->asked.keeps_place && why != loss_reason::node_deleted)) return;
-    c->depart().work = on_.begin_background_work();
+    c->depart().work = tools_.begin_background_work();
     if (c->bodies.any()) unfinished_.push_back(c);
     go_to(c, stage::left);
     release(c);
@@ -77,7 +77,7 @@ void lock_queue::release(const contender_ptr& c) {
     const std::vector<contender_ptr> successors = grant_to_successors();
     if (!successors.empty()) {
         contender::departure& departure = c->depart();
-        if (!departure.work) departure.work = on_.begin_background_work();  // for more than one removal, see G24
+        if (!departure.work) departure.work = tools_.begin_background_work();  // for more than one removal, see G24
         departure.successors.assign(successors.begin(), successors.end());
     }
     remove(c, successors);
@@ -120,7 +120,7 @@ void lock_queue::remove(const contender_ptr& c, const std::vector<contender_ptr>
     must_exist.reserve(successors.size());
     for (const contender_ptr& s : successors) must_exist.push_back(s->path);
     try {
-        const pending_removal removal = on_.ensure_removed(c->path, std::move(must_exist));
+        const pending_removal removal = tools_.ensure_removed(c->path, std::move(must_exist));
         removal.then(
             [self = shared_from_this(), c, removal, successors] { self->removal_answered(c, removal, successors); });
     } catch (...) {  // out of memory: the node goes with the session

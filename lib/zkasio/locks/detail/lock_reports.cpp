@@ -1,5 +1,7 @@
 #include <zkasio/locks/detail/lock_reports.hpp>
 
+#include <zkasio/recipe/toolbox.hpp>
+
 #include <exception>
 #include <system_error>
 #include <utility>
@@ -22,11 +24,11 @@ std::error_code code_of(const std::exception_ptr& failed) noexcept {
 template <class Report>
 void send(const operations& on, Report& r, const std::string& lock) noexcept {
     try {
-        if (on.observed()) r.path = lock;
+        if (toolbox(on).has_observer()) r.path = lock;
     } catch (...) {
         // Out of memory: without its path.
     }
-    on.report(r);
+    toolbox(on).report(r);
 }
 
 loss_reason loss_of(loss_reason how) noexcept { return how == loss_reason::released ? loss_reason::none : how; }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <zkasio/one_shot_event.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 
 #include <string>
 #include <utility>

@@ -16,11 +16,11 @@ void lost_creates::add(const contender_ptr& c, std::string id) {
     lost l{c, std::move(id)};
     queue_.expect_node(prefix_of(l));  // G17
     waiting_.push_back(std::move(l));
-    if (!std::exchange(searching_, true)) queue_.on().run_in_background(search(queue_.shared_from_this()));
+    if (!std::exchange(searching_, true)) queue_.tools().run_in_background(search(queue_.shared_from_this()));
 }
 
 asio::awaitable<void> lost_creates::search(std::shared_ptr<lock_queue> keeps_this_alive) {
-    back_off pauses = keeps_this_alive->on().make_back_off();
+    back_off pauses = keeps_this_alive->tools().make_back_off();
     while (!waiting_.empty()) {
         // All that are lost in one turn of the strand belong together.
         co_await asio::post(keeps_this_alive->on().get_executor(), asio::use_awaitable);
@@ -41,7 +41,7 @@ asio::awaitable<bool> lost_creates::search_once() {
     std::multimap<std::string, std::string> names;
     std::exception_ptr failed;
     try {
-        names = co_await queue_.on().find_all_protected(queue_.directory(), std::move(ids));
+        names = co_await queue_.tools().find_all_protected(queue_.directory(), std::move(ids));
     } catch (...) {
         failed = std::current_exception();
     }
@@ -92,7 +92,7 @@ std::vector<lost_creates::look> lost_creates::look_at_found(const std::vector<lo
             continue;
         }
         if (l.who->now() != stage::creation_found) queue_.go_to(l.who, stage::creation_found);
-        looks.emplace_back(l, queue_.on().start_exists(node.path));
+        looks.emplace_back(l, queue_.tools().start_exists(node.path));
     }
     return looks;
 }
@@ -108,7 +108,7 @@ void lost_creates::found(const lost& l, const created& node) {
 void lost_creates::not_found(const lost& l, const std::exception_ptr& failed) {
     const contender_ptr& c = l.who;
     queue_.stop_expecting_node(prefix_of(l));
-    if (failed && !queue_.over() && !c->path.empty()) queue_.on().ensure_removed(c->path);  // G37
+    if (failed && !queue_.over() && !c->path.empty()) queue_.tools().ensure_removed(c->path);  // G37
     c->path.clear();
     queue_.creation().go_on(c, queue_.over() ? queue_.ended("acquire", queue_.directory()) : copy_of(failed));
     queue_.reconsider();  // whoever has seen the node in a listing, and did not follow it, looks again

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/locks/detail/contender.hpp>
-#include <zkasio/pending.hpp>
+#include <zkasio/recipe/pending.hpp>
 #include <zkasio/types.hpp>
 
 #include <asio/awaitable.hpp>

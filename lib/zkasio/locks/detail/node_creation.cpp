@@ -11,7 +11,7 @@
 
 namespace zkasio::lock_detail {
 
-node_creation::node_creation(lock_queue& queue) : queue_(queue), pauses_(queue.on().make_back_off()), lost_(queue) {}
+node_creation::node_creation(lock_queue& queue) : queue_(queue), pauses_(queue.tools().make_back_off()), lost_(queue) {}
 
 void node_creation::begin(const contender_ptr& c) {
     // G32: should somebody have deleted that reader's node, and the directory, then its watch tells before the create
@@ -27,7 +27,7 @@ void node_creation::begin(const contender_ptr& c) {
         c->creating->id = queue_.names().new_id();  // never used twice: a search for the old one may be under way
         std::string path = join_path(queue_.directory(), queue_.names().prefix(c->creating->id, c->asked.kind));
         const lock_spec& spec = *c->asked.spec;
-        c->creating->request.emplace(queue_.on().start_create(std::move(path), bytes(spec.data), spec.node));
+        c->creating->request.emplace(queue_.tools().start_create(std::move(path), bytes(spec.data), spec.node));
     } catch (...) {
         c->creating.reset();
         return queue_.fail(c, std::current_exception());
@@ -80,7 +80,7 @@ void node_creation::after_making_directory(const contender_ptr& c) {
     queue_.order().forget();  // G6: without a directory there is no queue
     without_directory_.push_back(c);
     if (!std::exchange(making_directory_, true))
-        queue_.on().run_in_background(make_directory_for_all(queue_.shared_from_this(), c->asked.spec));
+        queue_.tools().run_in_background(make_directory_for_all(queue_.shared_from_this(), c->asked.spec));
 }
 
 asio::awaitable<void> node_creation::make_directory_for_all(std::shared_ptr<lock_queue> keeps_this_alive,

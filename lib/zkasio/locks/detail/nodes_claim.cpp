@@ -5,6 +5,7 @@
 #include <zkasio/locks/detail/unfinished_permits.hpp>
 #include <zkasio/locks/detail/when_lost.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>
 
@@ -23,7 +24,7 @@ struct nodes_claim::state {
         if (std::exchange(removed, true)) return;
         report.end(hold.reason());
         try {
-            for (const std::string& path : paths) removals.push_back(on.ensure_removed(path));
+            for (const std::string& path : paths) removals.push_back(toolbox(on).ensure_removed(path));
         } catch (...) {
             // Out of memory: the nodes go with the session.
         }

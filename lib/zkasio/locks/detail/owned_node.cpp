@@ -1,6 +1,7 @@
 #include <zkasio/locks/detail/owned_node.hpp>
 
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 namespace zkasio::lock_detail {
 namespace {
@@ -16,11 +17,11 @@ asio::awaitable<void> withdraw(session on, pending_create creating, std::string 
         unknown = true;
     }
     if (unknown) {
-        const std::optional<created> left = co_await on.find_protected(directory, id);
+        const std::optional<created> left = co_await toolbox(on).find_protected(directory, id);
         if (!left) co_return;
         node = *left;
     }
-    const pending_removal removal = on.ensure_removed(node.path);
+    const pending_removal removal = toolbox(on).ensure_removed(node.path);
     co_await removal.answered();  // until then there is work in the background, see client::idle()
 }
 
@@ -30,8 +31,8 @@ owned_node::owned_node(session on, std::string directory, const std::string& nam
     : on_(std::move(on)), directory_(std::move(directory)), id_(new_protection_id()) {
     create_options options;
     options.mode(create_mode::ephemeral_sequential).acl(std::move(entries));
-    creating_.emplace(
-        on_.start_create(join_path(directory_, protection_prefix(id_) + name), bytes(std::move(data)), options));
+    creating_.emplace(toolbox(on_).start_create(join_path(directory_, protection_prefix(id_) + name),
+                                                bytes(std::move(data)), options));
 }
 
 owned_node::owned_node(owned_node&& other) noexcept
@@ -44,9 +45,9 @@ owned_node::owned_node(owned_node&& other) noexcept
 owned_node::~owned_node() {
     try {
         if (!node_.path.empty())
-            on_.ensure_removed(node_.path);
+            toolbox(on_).ensure_removed(node_.path);
         else if (creating_)
-            on_.run_in_background(withdraw(on_, std::move(*creating_), directory_, id_));
+            toolbox(on_).run_in_background(withdraw(on_, std::move(*creating_), directory_, id_));
     } catch (...) {
         // Out of memory: the node goes with the session.
     }
@@ -64,7 +65,7 @@ asio::awaitable<bool> owned_node::created() {
         }
     }
     if (lost) {
-        const std::optional<zkasio::created> found = co_await on_.find_protected(directory_, id_);
+        const std::optional<zkasio::created> found = co_await toolbox(on_).find_protected(directory_, id_);
         if (found) node_ = *found;
     }
     creating_.reset();

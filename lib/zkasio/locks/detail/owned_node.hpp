@@ -1,5 +1,6 @@
 #pragma once
 
+#include <zkasio/recipe/pending.hpp>
 #include <zkasio/session.hpp>
 
 #include <asio/awaitable.hpp>

@@ -32,7 +32,7 @@ void call(lock_queue& queue, observation& observed, const queue_position& positi
         const std::lock_guard lock(observed.telling);
         if (!observed.over) observed.tell(position);
     } catch (...) {
-        queue.on().run_in_background(observer_failed(queue.directory(), std::current_exception()));  // which logs it
+        queue.tools().run_in_background(observer_failed(queue.directory(), std::current_exception()));  // which logs it
     }
 }
 

@@ -8,7 +8,7 @@
 
 namespace zkasio::lock_detail {
 
-predecessor_watch::predecessor_watch(lock_queue& queue) : queue_(queue), pauses_(queue.on().make_back_off()) {}
+predecessor_watch::predecessor_watch(lock_queue& queue) : queue_(queue), pauses_(queue.tools().make_back_off()) {}
 
 void predecessor_watch::follow(const std::string& name) {
     if (name_ == name) return;
@@ -17,7 +17,7 @@ void predecessor_watch::follow(const std::string& name) {
     const std::uint64_t round = ++round_;
     // get, and not exists: it leaves no watch behind on a node that is gone (CURATOR-107).
     const std::string path = join_path(queue_.directory(), name);
-    request_ = std::make_shared<pending_watched_data>(queue_.on().start_get_and_watch(path));
+    request_ = std::make_shared<pending_watched_data>(queue_.tools().start_get_and_watch(path));
     const std::weak_ptr<pending_watched_data> asked = request_;
     request_->then([this, weak = queue_.weak_from_this(), asked, round] {
         const auto alive = weak.lock();

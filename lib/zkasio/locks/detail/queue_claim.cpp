@@ -2,7 +2,8 @@
 
 #include <zkasio/locks/detail/lock_queue.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/wait_as.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>
 
@@ -51,7 +52,7 @@ void queue_claim::give_up() noexcept {
         std::optional<one_shot_event> gone;
         if (!paths_.empty()) {
             who_->hold.end(true);  // held() is false from here on
-            gone = on_.make_one_shot_event();
+            gone = toolbox(on_).make_one_shot_event();
             gone_ = std::make_unique<const one_shot_event>(*gone);
         }
         asio::dispatch(on_.get_executor(), [who = who_, gone = std::move(gone)] {

@@ -7,12 +7,12 @@
 
 namespace zkasio::lock_detail {
 
-queue_listing::queue_listing(lock_queue& queue) : queue_(queue), pauses_(queue.on().make_back_off()) {}
+queue_listing::queue_listing(lock_queue& queue) : queue_(queue), pauses_(queue.tools().make_back_off()) {}
 
 void queue_listing::ask() {
     if (std::exchange(under_way_, true)) return;
     const std::uint64_t number = queue_.order().begin_listing();
-    const pending_children listing = queue_.on().start_children(queue_.directory());
+    const pending_children listing = queue_.tools().start_children(queue_.directory());
     listing.then([this, alive = queue_.shared_from_this(), listing, number] { answered(listing, number); });
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/back_off.hpp>
-#include <zkasio/pending.hpp>
+#include <zkasio/recipe/pending.hpp>
 
 #include <cstdint>
 

@@ -6,12 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace zkasio {
-
-std::string_view to_string(lock_kind k) noexcept { return k == lock_kind::exclusive ? "exclusive" : "shared"; }
-
-namespace lock_detail {
-
+namespace zkasio::lock_detail {
 namespace {
 
 struct numbered_name {
@@ -105,5 +100,4 @@ std::vector<queue_names::contender_name> queue_names::in_order(std::vector<std::
     return result;
 }
 
-}  // namespace lock_detail
-}  // namespace zkasio
+}  // namespace zkasio::lock_detail

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <zkasio/locks/lock_kind.hpp>
+#include <zkasio/lock_kind.hpp>
 #include <zkasio/locks/name_scheme.hpp>
 
 #include <cstdint>

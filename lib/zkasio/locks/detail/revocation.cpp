@@ -2,7 +2,8 @@
 
 #include <zkasio/locks/directory_note.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/wait_as.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/recipe/wait_as.hpp>
 
 #include <asio/dispatch.hpp>
 #include <asio/steady_timer.hpp>
@@ -15,7 +16,7 @@ namespace zkasio::lock_detail {
 // Lives on the strand.
 struct revocation_watch::state : std::enable_shared_from_this<state> {
     explicit state(std::shared_ptr<lock_claim> c)
-        : claim(std::move(c)), on(claim->on()), decided(on.make_one_shot_event()) {}
+        : claim(std::move(c)), on(claim->on()), decided(toolbox(on).make_one_shot_event()) {}
 
     // Where it is written that the contender `node` is asked to give way.
     struct place {
@@ -35,14 +36,14 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
         }
         requests.resize(places.size());
         watches.resize(places.size());
-        while (pauses.size() < places.size()) pauses.push_back(on.make_back_off());
+        while (pauses.size() < places.size()) pauses.push_back(toolbox(on).make_back_off());
         for (std::size_t i = 0; i < places.size(); ++i) read(i);
     }
 
     void read(std::size_t i) {
         if (over) return;
         // Whoever wants to know keeps this alive; the pending answers do not.
-        requests[i] = std::make_shared<pending_watched_data>(on.start_get_and_watch(places[i].path));
+        requests[i] = std::make_shared<pending_watched_data>(toolbox(on).start_get_and_watch(places[i].path));
         requests[i]->then([weak = weak_from_this(), i] {
             if (const auto self = weak.lock()) self->answered(i);
         });
@@ -134,7 +135,7 @@ asio::awaitable<void> revocation_watch::asked() const { return until_asked(state
 bool revocation_watch::stopped() const noexcept { return state_->stopped; }
 
 one_shot_event revocation_watch::stop_after(std::chrono::nanoseconds grace) const {
-    one_shot_event stop = state_->on.make_one_shot_event();
+    one_shot_event stop = toolbox(state_->on).make_one_shot_event();
     asio::dispatch(state_->on.get_executor(), [s = state_, stop, grace] {
         s->stop = stop;
         s->grace = grace;

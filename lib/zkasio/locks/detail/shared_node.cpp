@@ -1,6 +1,7 @@
 #include <zkasio/locks/detail/shared_node.hpp>
 
-#include <zkasio/retry_until_certain.hpp>
+#include <zkasio/recipe/retry_until_certain.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <utility>
 
@@ -23,7 +24,7 @@ asio::awaitable<std::optional<node_stat>> find(session on, std::string directory
         if (sync_first) co_await on.sync(directory);  // a server that lags behind does not show it yet
         co_return co_await on.exists(path);
     };
-    co_return co_await retry_until_certain(on.make_back_off(), look);
+    co_return co_await retry_until_certain(toolbox(on).make_back_off(), look);
 }
 
 }  // namespace
@@ -31,7 +32,7 @@ asio::awaitable<std::optional<node_stat>> find(session on, std::string directory
 asio::awaitable<std::optional<created>> create_shared_node(session on, lock_spec_ptr as, std::string path,
                                                            std::string holder, beside_or_instead how) {
     const transaction steps = steps_of(*as, path, holder, how);
-    back_off pauses = on.make_back_off();
+    back_off pauses = toolbox(on).make_back_off();
     for (;;) {
         std::error_code failed;
         try {

@@ -1,6 +1,7 @@
 #include <zkasio/locks/detail/timed.hpp>
 
 #include <zkasio/deadline.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 namespace zkasio::lock_detail {
 
@@ -23,7 +24,7 @@ asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string
     std::optional<lock_guard> guard;
     bool had_connection = false;
     std::function<asio::awaitable<void>()> body = [&]() -> asio::awaitable<void> {
-        co_await zk.connected(operation, path);
+        co_await toolbox(zk).connected(operation, path);
         had_connection = true;
         guard = co_await attempt(if_contended::wait);
     };

@@ -1,6 +1,7 @@
 #include <zkasio/locks/detail/unfinished_permits.hpp>
 
-#include <zkasio/wait_as.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/recipe/wait_as.hpp>
 
 #include <asio/dispatch.hpp>
 
@@ -10,17 +11,17 @@ namespace zkasio::lock_detail {
 
 std::shared_ptr<unfinished_permits> unfinished_permits::of(const session& on, const std::string& directory) {
     const auto make = [&] { return std::make_shared<unfinished_permits>(on); };
-    return std::static_pointer_cast<unfinished_permits>(on.local("unfinished permits " + directory, make));
+    return std::static_pointer_cast<unfinished_permits>(toolbox(on).local("unfinished permits " + directory, make));
 }
 
 void unfinished_permits::subtract(std::size_t n) {
     count_ -= n;
-    std::exchange(fewer_, on_.make_one_shot_event()).fire();
+    std::exchange(fewer_, toolbox(on_).make_one_shot_event()).fire();
 }
 
 asio::awaitable<unfinished_permits::reading> unfinished_permits::now(session on, std::string directory) {
     const auto found = std::make_shared<std::optional<reading>>();
-    const one_shot_event done = on.make_one_shot_event();
+    const one_shot_event done = toolbox(on).make_one_shot_event();
     asio::dispatch(on.get_executor(), [on, directory, found, done] {
         const auto all = of(on, directory);
         found->emplace(all->count_, all->fewer_);

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <zkasio/one_shot_event.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/session_local.hpp>
 
@@ -18,7 +19,7 @@ namespace zkasio::lock_detail {
 /// count for this session's requests only: other clients may have them. On the strand, but for now().
 class unfinished_permits final : public session_local {
 public:
-    explicit unfinished_permits(session on) : on_(std::move(on)), fewer_(on_.make_one_shot_event()) {}
+    explicit unfinished_permits(session on) : on_(std::move(on)), fewer_(toolbox(on_).make_one_shot_event()) {}
 
     static std::shared_ptr<unfinished_permits> of(const session& on, const std::string& directory);
     void add(std::size_t n) { count_ += n; }

@@ -1,7 +1,8 @@
 #include <zkasio/membership/detail/node_board.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/wait_as.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/recipe/wait_as.hpp>
 
 #include <algorithm>
 #include <system_error>
@@ -15,7 +16,7 @@ node_board::node_board(const operations& events, std::string path, std::string d
       path_(std::move(path)),
       largest_(largest),
       data_(std::move(data)),
-      wish_(events_.make_one_shot_event()),
+      wish_(toolbox(events_).make_one_shot_event()),
       change_(events_) {}
 
 // ------------------------------------------------------------------------------------------------------ wishes
@@ -26,7 +27,7 @@ bool node_board::leaving() const {
 }
 
 one_shot_event node_board::next_wish() {
-    one_shot_event next = events_.make_one_shot_event();
+    one_shot_event next = toolbox(events_).make_one_shot_event();
     const std::lock_guard lock(mutex_);
     wish_ = next;
     return next;
@@ -150,7 +151,7 @@ std::shared_ptr<data_request> node_board::ask_for_data(std::string data) {
     if (data.size() > largest_)
         throw error(errc::too_large, "set_data", path_,
                     std::to_string(data.size()) + " bytes, and there is room for " + std::to_string(largest_));
-    const auto request = std::make_shared<data_request>(events_.make_one_shot_event());
+    const auto request = std::make_shared<data_request>(toolbox(events_).make_one_shot_event());
     std::unique_lock lock(mutex_);
     check_alive();
     requests_.push_back(request);

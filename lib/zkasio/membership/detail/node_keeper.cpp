@@ -2,7 +2,8 @@
 
 #include <zkasio/deadline.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/retry_until_certain.hpp>
+#include <zkasio/recipe/retry_until_certain.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -24,7 +25,7 @@ void node_keeper::begin(const session& on) {
     running_ = true;
     if (on.id() == last_.id()) return;
     claim_.reset();
-    pauses_.emplace(on.make_back_off());
+    pauses_.emplace(toolbox(on).make_back_off());
     // What a session has owned goes with it, if not at once: one that was given up with no server in reach may live on.
     if (is_ephemeral(options_.mode())) {
         constexpr std::size_t most = 16;
@@ -137,7 +138,7 @@ asio::awaitable<void> node_keeper::create(std::shared_ptr<node_keeper> self, ses
 // The node of a create whose answer was lost. It may have other data than it should by now.
 asio::awaitable<bool> node_keeper::find_lost(std::shared_ptr<node_keeper> self, session on) {
     const std::optional<created> found =
-        co_await on.find_protected(std::string(parent_path(self->board_->path())), self->lost_id_);
+        co_await toolbox(on).find_protected(std::string(parent_path(self->board_->path())), self->lost_id_);
     self->lost_id_.clear();
     if (!found) co_return false;
     self->node_path_ = found->path;
@@ -154,7 +155,7 @@ asio::awaitable<void> node_keeper::pause_unless(std::shared_ptr<node_keeper> sel
 // Creating the parents has not helped. Without a chroot it never will: then its end says so.
 asio::awaitable<void> node_keeper::wait_for_parent(std::shared_ptr<node_keeper> self, session on,
                                                    one_shot_event wish) {
-    const pending_data root = on.start_exists("/");
+    const pending_data root = toolbox(on).start_exists("/");
     try {
         co_await root.result();
     } catch (const error& e) {
@@ -285,7 +286,7 @@ asio::awaitable<void> node_keeper::remove(std::shared_ptr<node_keeper> self, ses
 // Only the node that was seen, as far as a version can tell. With an unknown outcome the whole of it is to be done
 // again: meanwhile ours may have gone, and another one stand there.
 asio::awaitable<void> node_keeper::remove_seen(session on, std::string path, node_facts known) {
-    back_off pauses = on.make_back_off();
+    back_off pauses = toolbox(on).make_back_off();
     for (;;) {
         // A create whose answer was lost may have been applied, and this server not have heard of it.
         co_await on.sync(path);
@@ -305,7 +306,7 @@ asio::awaitable<void> node_keeper::remove_seen(session on, std::string path, nod
 // In the background: the keeper has failed.
 asio::awaitable<void> node_keeper::remove_left(session on, std::string path, node_facts known) {
     auto removed = [&] { return remove_seen(on, path, known); };
-    co_await retry_until_certain(on.make_back_off(), removed);
+    co_await retry_until_certain(toolbox(on).make_back_off(), removed);
 }
 
 asio::awaitable<void> node_keeper::run(std::shared_ptr<node_keeper> self, session on) {
@@ -379,9 +380,9 @@ void node_keeper::end(const std::exception_ptr& why) {
         // Whatever it was that went wrong, a node that nobody keeps must not stand.
         if (is_ephemeral(options_.mode()) && may_still_stand(why)) {
             if (!lost_id_.empty())
-                last_.ensure_protected_removed(std::string(parent_path(board_->path())), lost_id_);
+                toolbox(last_).ensure_protected_removed(std::string(parent_path(board_->path())), lost_id_);
             else if (may_stand())
-                last_.run_in_background(remove_left(last_, node_path_, facts(last_)));
+                toolbox(last_).run_in_background(remove_left(last_, node_path_, facts(last_)));
         }
     } catch (...) {
         failed = std::current_exception();

@@ -4,8 +4,9 @@
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/membership/group.hpp>
-#include <zkasio/log_warning.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/log_warning.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -47,7 +48,7 @@ private:
 asio::awaitable<void> partition_work::serve(std::string name, leadership& term) {
     held_partition mine(name, term);
     const owned_entry entry(table_, name);
-    const one_shot_event never = zk_.make_one_shot_event();
+    const one_shot_event never = toolbox(zk_).make_one_shot_event();
     auto work = [&] { return body_(mine); };
     co_await never.run_until(work);
     co_await term.lost();
@@ -75,7 +76,7 @@ void partition_work::assign(task_scope& tasks, const std::vector<std::string>& m
     });
     for (const std::string& name : mine) {
         if (tasks_.contains(name)) continue;
-        const auto until = std::make_shared<order>(zk_.make_one_shot_event());
+        const auto until = std::make_shared<order>(toolbox(zk_).make_one_shot_event());
         tasks_.emplace(name, until);
         tasks.spawn(work_on(name, until));
     }

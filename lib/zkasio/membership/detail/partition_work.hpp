@@ -4,7 +4,7 @@
 #include <zkasio/membership/detail/member_history.hpp>
 #include <zkasio/membership/detail/partition_table.hpp>
 #include <zkasio/membership/group_observer.hpp>
-#include <zkasio/one_shot_event.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/task_scope.hpp>
 
 #include <asio/awaitable.hpp>

@@ -1,6 +1,6 @@
 #include <zkasio/testing/detail/driver.hpp>
 
-#include <zkasio/detail/access.hpp>
+#include <zkasio/detail/handles/access.hpp>
 
 #include <asio/bind_cancellation_slot.hpp>
 #include <asio/cancellation_signal.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/client.hpp>
-#include <zkasio/detail/testing_seam.hpp>
+#include <zkasio/detail/handles/testing_seam.hpp>
 #include <zkasio/testing/detail/sim_ensemble.hpp>
 #include <zkasio/testing/detail/virtual_clock.hpp>
 

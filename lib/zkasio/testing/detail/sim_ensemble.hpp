@@ -2,7 +2,7 @@
 
 #include <zkasio/testing/detail/sim_tree.hpp>
 
-#include <zkasio/detail/link.hpp>
+#include <zkasio/detail/connection/link.hpp>
 
 #include <chrono>
 #include <cstddef>

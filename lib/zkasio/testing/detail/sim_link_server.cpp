@@ -1,6 +1,6 @@
 #include <zkasio/testing/detail/sim_link.hpp>
 
-#include <zkasio/detail/testing_seam.hpp>
+#include <zkasio/detail/handles/testing_seam.hpp>
 #include <zkasio/path.hpp>
 
 #include <algorithm>

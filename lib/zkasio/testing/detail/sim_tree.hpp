@@ -1,6 +1,6 @@
 #pragma once
 
-#include <zkasio/detail/backend.hpp>
+#include <zkasio/detail/seam/backend.hpp>
 #include <zkasio/testing/detail/sim_acl.hpp>
 
 #include <chrono>

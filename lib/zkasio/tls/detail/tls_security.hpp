@@ -1,6 +1,6 @@
 #pragma once
 
-#include <zkasio/detail/secure_channel.hpp>
+#include <zkasio/detail/seam/secure_channel.hpp>
 #include <zkasio/tls/tls_options.hpp>
 
 #include <memory>

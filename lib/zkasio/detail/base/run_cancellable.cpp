@@ -1,0 +1,88 @@
+#include <zkasio/detail/base/run_cancellable.hpp>
+
+#include <zkasio/detail/base/cancellation.hpp>
+
+#include <asio/associated_cancellation_slot.hpp>
+#include <asio/associated_executor.hpp>
+#include <asio/bind_cancellation_slot.hpp>
+#include <asio/co_spawn.hpp>
+#include <asio/error.hpp>
+#include <asio/post.hpp>
+#include <asio/prefer.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
+
+#include <system_error>
+#include <typeinfo>
+
+namespace zkasio::detail {
+
+void body_run::cancel(const std::shared_ptr<body_run>& run, asio::cancellation_type how) {
+    asio::post(run->strand, [run, how] { run->cancel_now(how); });
+}
+
+void body_run::cancel_now(asio::cancellation_type how) {
+    if (ended) return;
+    cancelled = true;
+    signal.emit(how);
+}
+
+namespace {
+
+asio::strand<asio::any_io_executor> strand_over(const asio::any_io_executor& caller, body_strand where) {
+    using strand = asio::strand<asio::any_io_executor>;
+    // target() of Asio 1.22 does not look at the type.
+    if (where == body_strand::callers && caller.target_type() == typeid(strand)) return *caller.target<strand>();
+    return asio::make_strand(caller);
+}
+
+// co_spawn lets terminal cancellation through and nothing else. Which types count has been decided in the caller's
+// coroutine; the body is to see all of them. What has arrived before is forgotten by the reset, and asked for
+// afterwards.
+asio::awaitable<void> begin(std::shared_ptr<body_run> run, std::function<asio::awaitable<void>()> body) {
+    co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+    if (run->cancelled) throw std::system_error(asio::error::operation_aborted);
+    std::exception_ptr failed;
+    try {
+        co_await body();
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    if (failed) std::rethrow_exception(run->cancelled ? single_cancellation(std::move(failed)) : failed);
+}
+
+}  // namespace
+
+asio::awaitable<void> run_cancellable(std::function<asio::awaitable<void>()> body, arm_function arm,
+                                      body_strand where) {
+    const auto executor = co_await asio::this_coro::executor;
+    const auto run = std::make_shared<body_run>(strand_over(executor, where));
+
+    auto initiate = [&](auto handler) {
+        // The caller's signal may live longer than the execution context, which the strand must not.
+        if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
+            slot.assign([weak = std::weak_ptr<body_run>(run)](asio::cancellation_type how) {
+                if (const auto running = weak.lock()) body_run::cancel(running, how);
+            });
+
+        const auto disarm = std::make_shared<disarm_function>();
+        auto resume_on = asio::get_associated_executor(handler);
+        auto done =
+            [run, disarm, handler = std::move(handler),
+             work = asio::prefer(resume_on, asio::execution::outstanding_work.tracked)](std::exception_ptr e) mutable {
+                run->ended = true;
+                if (*disarm) (*disarm)();
+                asio::post(work, [handler = std::move(handler), e]() mutable { std::move(handler)(e); });
+            };
+        asio::post(run->strand,
+                   [run, disarm, body = std::move(body), arm = std::move(arm), done = std::move(done)]() mutable {
+                       *disarm = arm(run);
+                       asio::co_spawn(run->strand, begin(run, std::move(body)),
+                                      asio::bind_cancellation_slot(run->signal.slot(), std::move(done)));
+                   });
+    };
+    co_await asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr)>(initiate,
+                                                                                           asio::use_awaitable);
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <zkasio/detail/base/fork_mark.hpp>
+
+#include <asio/execution_context.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace zkasio::detail {
+
+/// In which process a context's reactor was made: after fork(), the child shares it with the parent until the child
+/// calls `notify_fork(fork_child)`. Asked and changed in turns of the context.
+using reactor_mark = std::shared_ptr<fork_mark>;
+
+/// Tells clients what happens to their execution context.
+///
+/// Its destruction: a client keeps the coroutines that wait for it, and they keep the client. Whoever destroys the
+/// context with all of that pending does not want to leak it. And `notify_fork(fork_child)`.
+class shutdown_service : public asio::execution_context::service {
+public:
+    using key_type = shutdown_service;
+    static inline asio::execution_context::id id;
+
+    struct member {
+        std::function<void()> let_go, forked;
+    };
+
+    explicit shutdown_service(asio::execution_context& context) : service(context) {}
+
+    void add(const void* who, member m) {
+        const std::lock_guard lock(mutex_);
+        members_[who] = std::move(m);
+    }
+    void remove(const void* who) {
+        const std::lock_guard lock(mutex_);
+        members_.erase(who);
+    }
+    const reactor_mark& reactor() const noexcept { return reactor_; }
+
+private:
+    void shutdown() noexcept override {
+        std::map<const void*, member> members;
+        {
+            const std::lock_guard lock(mutex_);
+            members.swap(members_);
+        }
+        for (const auto& [who, m] : members) m.let_go();
+    }
+
+    void notify_fork(asio::execution_context::fork_event event) override {
+        if (event != asio::execution_context::fork_child) return;
+        *reactor_ = fork_mark();
+        std::vector<std::function<void()>> all;
+        {
+            const std::lock_guard lock(mutex_);
+            for (const auto& [who, m] : members_) all.push_back(m.forked);
+        }
+        for (const auto& forked : all) forked();
+    }
+
+    std::mutex mutex_;
+    std::map<const void*, member> members_;
+    reactor_mark reactor_ = std::make_shared<fork_mark>();
+};
+
+}  // namespace zkasio::detail

@@ -1,0 +1,163 @@
+#include <zkasio/detail/client/await.hpp>
+
+#include <asio/associated_cancellation_slot.hpp>
+#include <asio/associated_executor.hpp>
+#include <asio/async_result.hpp>
+#include <asio/post.hpp>
+#include <asio/prefer.hpp>
+#include <asio/use_awaitable.hpp>
+
+namespace zkasio::detail {
+namespace {
+
+// What the awaiting coroutine gets of the reply: what it wants to know of it. There may be very many who only wait, and
+// their frames hold it.
+template <class Result>
+struct as_result {
+    using signature = void(Result);
+    using receiver_type = receiver;
+    Result operator()(reply&& r) const {
+        if constexpr (std::is_same_v<Result, wait_end>)
+            return {r.code};
+        else if constexpr (std::is_same_v<Result, std::exception_ptr>)
+            return r.code ? std::make_exception_ptr(error(r.code, "wait")) : nullptr;
+        else
+            return std::move(r);
+    }
+};
+// Or nothing: all of the reply is put where the coroutine has a place for it, and need not be moved through what is in
+// between.
+struct in_place {
+    using signature = void();
+    using receiver_type = request_receiver;
+    void operator()(reply&& r) const { *place = std::move(r); }
+    reply* place;  // in the coroutine's frame, which its handler keeps
+};
+
+// Holds the suspended coroutine and keeps its executor at work. What crosses to the strand is this object; the
+// cancellation slot stays on the coroutine's side, where asio installs and clears it.
+template <class Taker, class Handler>
+class coroutine_receiver {
+public:
+    // The executor is looked up before the handler is moved from (evaluation order).
+    static typename Taker::receiver_type make(Taker take, Handler&& h) {
+        auto executor = asio::get_associated_executor(h);
+        return typename Taker::receiver_type(coroutine_receiver(take, std::move(h), std::move(executor)));
+    }
+
+    // Never resumes here: the strand may be inside the C library, or in the middle of a change.
+    void deliver(reply&& r) noexcept {
+        auto executor = std::move(work_);
+        if constexpr (std::is_void_v<decltype(take_(std::move(r)))>) {
+            take_(std::move(r));
+            asio::post(executor, [h = std::move(handler_)]() mutable { std::move(h)(); });
+        } else {
+            asio::post(executor, [h = std::move(handler_), result = take_(std::move(r))]() mutable {
+                std::move(h)(std::move(result));
+            });
+        }
+    }
+
+private:
+    using executor_type = asio::associated_executor_t<Handler>;
+    using work_type = std::decay_t<
+        decltype(asio::prefer(std::declval<executor_type>(), asio::execution::outstanding_work.tracked))>;
+
+    coroutine_receiver(Taker take, Handler&& h, executor_type executor)
+        : take_(take),
+          handler_(std::move(h)),
+          work_(asio::prefer(std::move(executor), asio::execution::outstanding_work.tracked)) {}
+
+    [[no_unique_address]] Taker take_;
+    Handler handler_;
+    work_type work_;
+};
+
+// `begin(core, id, receiver)` runs on the strand. It must be movable; it lives in the awaiting coroutine's frame, which
+// may be gone as soon as the strand has it.
+template <class Taker, class Begin>
+class initiation {
+public:
+    initiation(core_ptr c, Taker take, Begin begin) : core_(std::move(c)), take_(take), begin_(std::move(begin)) {}
+
+    template <class Handler>
+    void operator()(Handler handler) && {
+        using to_coroutine = coroutine_receiver<Taker, Handler>;
+        core_ptr c = std::move(core_);
+        if (c->forked()) {  // the strand may never run in this process
+            reply r;
+            r.code = errc::forked;
+            return to_coroutine::make(take_, std::move(handler)).deliver(std::move(r));
+        }
+        const op_id id = c->next_id();
+        if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
+            slot.assign([c, id](asio::cancellation_type) {
+                // Posted, never dispatched: it must not overtake the beginning.
+                asio::post(c->strand(), [c, id] { c->cancel(id); });
+            });
+        const strand_type& strand = c->strand();
+        // Keeps the core: who is resumed may let go of the last other handle while begin() is still at it.
+        asio::dispatch(strand, [c = std::move(c), id, begin = std::move(begin_),
+                                to = to_coroutine::make(take_, std::move(handler))]() mutable {
+            begin(*c, id, std::move(to));
+        });
+    }
+
+private:
+    core_ptr core_;
+    [[no_unique_address]] Taker take_;
+    Begin begin_;
+};
+
+// Not a coroutine itself: that would be one more frame for each who waits.
+template <class Taker, class Begin>
+auto bridge(core_ptr c, Taker take, Begin begin) {
+    return asio::async_initiate<const asio::use_awaitable_t<>, typename Taker::signature>(
+        initiation<Taker, Begin>(std::move(c), take, std::move(begin)), asio::use_awaitable);
+}
+
+auto begin_wait(one_shot_ptr w) {
+    return [w = std::move(w)](core& on, op_id id, receiver to) { on.waits().wait(id, w, std::move(to)); };
+}
+
+}  // namespace
+
+asio::awaitable<void> perform(const core_ptr& c, command& what, reply& answer) {
+    return bridge(c, in_place{&answer}, [&what](core& on, op_id id, request_receiver to) {
+        on.ask(id, what, std::move(to));
+    });
+}
+
+asio::awaitable<wait_end> wait_for(core_ptr c, one_shot_ptr w) {
+    return bridge(std::move(c), as_result<wait_end>(), begin_wait(std::move(w)));
+}
+
+asio::awaitable<void> wait_for_or_throw(core_ptr c, one_shot_ptr w) {
+    return bridge(std::move(c), as_result<std::exception_ptr>(), begin_wait(std::move(w)));
+}
+
+asio::awaitable<void> wait_connected(const core_ptr& c, reply& answer) {
+    return bridge(c, in_place{&answer}, [](core& on, op_id id, request_receiver to) {
+        on.requests().wait_connected(id, std::move(to));
+    });
+}
+
+asio::awaitable<reply> wait_closed(core_ptr c) {
+    return bridge(std::move(c), as_result<reply>(), [](core& on, op_id id, receiver to) {
+        on.begin_close();
+        on.wait_closed(id, std::move(to));
+    });
+}
+
+asio::awaitable<reply> wait_idle(core_ptr c) {
+    return bridge(std::move(c), as_result<reply>(),
+                  [](core& on, op_id id, receiver to) { on.wait_idle(id, std::move(to)); });
+}
+
+asio::awaitable<reply> wait_event(core_ptr c, event_subscription_ptr s) {
+    return bridge(std::move(c), as_result<reply>(), [s = std::move(s)](core& on, op_id id, receiver to) {
+        on.events().wait(id, s, std::move(to));
+    });
+}
+
+}  // namespace zkasio::detail

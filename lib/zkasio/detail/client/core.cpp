@@ -1,0 +1,329 @@
+#include <zkasio/detail/client/core.hpp>
+
+#include <zkasio/detail/requests/validate.hpp>
+
+#include <asio/dispatch.hpp>
+#include <asio/post.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace zkasio::detail {
+namespace {
+
+void check_range(client_options::duration value, const char* name) {
+    if (value <= client_options::duration::zero())
+        throw error(errc::invalid_argument, "client options", {}, std::string(name) + " must be positive");
+    if (value > std::chrono::hours(24))  // the C client counts milliseconds in an int, and multiplies
+        throw error(errc::invalid_argument, "client options", {}, std::string(name) + " is longer than a day");
+}
+
+void check(const client_options& options) {
+    for (const auth_info& a : options.auth())
+        validate(add_auth_request{a.scheme(), a.credential()}, 0, "client options");
+    check_range(options.session_timeout(), "session_timeout");
+    // The C client waits 2/3 of what is asked for, in whole milliseconds, for the answer to its handshake.
+    if (options.session_timeout() < std::chrono::milliseconds(100))
+        throw error(errc::invalid_argument, "client options", {},
+                    "session_timeout is shorter than 100 ms: no server could answer in time (they grant 2 of their "
+                    "ticks at least)");
+    check_range(options.connection_timeout(), "connection_timeout");
+    check_range(options.close_timeout(), "close_timeout");
+    if (options.tick() != client_options::duration::zero()) check_range(options.tick(), "tick");
+}
+
+}  // namespace
+
+core::core(asio::any_io_executor executor, client_options options, backend_factory factory)
+    : strand_(asio::make_strand(std::move(executor))),
+      options_(std::move(options)),
+      log_(strand_, options_.log(), options_.log_least()),
+      telemetry_(strand_, options_.observer(), options_.observe_on()),
+      waits_(log_, made_here_),
+      work_(waits_),
+      events_(waits_),
+      auth_(options_.auth()),
+      link_(*this, strand_, options_, std::move(factory), log_),
+      sessions_(options_, link_, events_, log_, telemetry_),
+      requests_(*this, link_, waits_, auth_, options_, log_, telemetry_),
+      holds_(*this, link_, requests_, waits_, options_, log_),
+      background_(strand_, log_),
+      timer_(strand_) {
+    check(options_);
+}
+
+// ------------------------------------------------------------------------------------------------------- asking
+
+void core::start() {
+    shutdown_ =
+        &asio::use_service<shutdown_service>(asio::query(strand_.get_inner_executor(), asio::execution::context));
+    const auto let_go = [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->let_go();
+    };
+    const auto forked = [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) asio::post(self->strand_, [self] { self->left_behind(); });
+    };
+    shutdown_->add(this, {let_go, forked});
+    link_.start(shutdown_->reactor());
+    sessions_.publish(session_state::connecting, "connecting to " + options_.servers());
+    last_turn_ = clock::now();
+    link_.resolve();
+}
+
+void core::ask(op_id id, command& c, request_receiver&& to) {
+    // When we look late, the end of the connection may lie unread: the usual way reads first.
+    const bool may_be_alone = !flush_scheduled_ && closing_ == closing::no && !link_.is_late(clock::now());
+    if (may_be_alone && requests_.submit_at_once(id, c, to)) return;
+    requests_.submit(id, std::move(c), std::move(to));
+}
+
+void core::cancel(op_id id) {
+    if (!waits_.cancel(id)) requests_.cancel(id);
+}
+
+void core::add_hold(const hold_ptr& h) {
+    if (forked()) return holds_.end(h, loss_reason::forked);
+    holds_.add(h);
+}
+
+void core::set_servers(server_list servers) {
+    link_.set_servers(std::move(servers));
+    if (closing_ == closing::no && !sessions_.is_final()) link_.resolve();
+}
+
+void core::run_in_background(asio::awaitable<void> task) {
+    if (closing_ != closing::no || forked()) return;
+    begin_task(std::move(task), std::make_shared<background_work::piece>(work_.begin()));
+}
+
+bool core::run_until_closed(asio::awaitable<void> task) {
+    if (closing_ != closing::no || forked()) return false;
+    begin_task(std::move(task), nullptr);
+    return true;
+}
+
+void core::begin_task(asio::awaitable<void> task, std::shared_ptr<background_work::piece> work) {
+    background_.run(std::move(task), shared_from_this(), [this, work = std::move(work)] {
+        if (closing_ == closing::draining) continue_close();
+    });
+}
+
+std::shared_ptr<const void> core::begin_work() {
+    struct work {
+        work(core_ptr c, background_work::piece p) : on(std::move(c)), piece(std::move(p)) {}
+        work(const work&) = delete;
+        work& operator=(const work&) = delete;
+        ~work() {
+            try {
+                asio::dispatch(on->strand_, [on = on, piece = std::move(piece)] {});
+            } catch (...) {
+                // Out of memory: whoever waits until the client is idle waits until it is closed.
+            }
+        }
+        core_ptr on;
+        background_work::piece piece;
+    };
+    return std::make_shared<const work>(shared_from_this(), work_.begin());
+}
+
+// ------------------------------------------------------------------------------------ what its parts ask and tell
+
+bool core::wants_connection() { return !left_behind() && closing_ == closing::no && !sessions_.is_final(); }
+
+std::error_code core::refusal(const session_record* pinned) const {
+    if (forked()) return errc::forked;
+    if (closing_ != closing::no) return errc::client_closed;
+    if (pinned && pinned->over.load(std::memory_order_relaxed)) return errc::session_expired;
+    if (sessions_.state() == session_state::auth_failed) return zk_errc::auth_failed;
+    if (sessions_.state() == session_state::expired) return errc::session_expired;
+    return {};
+}
+
+bool core::session_lives() const {
+    return closing_ == closing::no && link_.state() != link_state::expired && !sessions_.current()->over;
+}
+
+void core::request_waits() {
+    if (link_.connected())
+        schedule_flush();
+    else
+        rearm_timer(clock::now());
+}
+
+// The library may hold replies that came before we were stopped for a while; the lease was looked at when this turn
+// began (fact 25). Errors of writes are transactions too, but only success is beyond doubt.
+void core::request_answered(const request& what, const reply& r, time_point sent, time_point now) {
+    session_record& s = *sessions_.current();
+    if (!r.code && is_write(what)) {
+        s.lease.write_answered(sent, now);
+        holds_.lease_changed(s);
+    } else if (!r.sent) {  // the answer is a server's
+        s.lease.answered(sent, now);
+    }
+}
+
+void core::later(std::function<void()> f) {
+    asio::post(strand_, [self = shared_from_this(), f = std::move(f)] { f(); });
+}
+
+void core::on_reply(op_id id, reply&& r) noexcept {
+    requests_.answered(id, std::move(r));
+    if (closing_ == closing::draining && close_is_drained())
+        asio::post(strand_, [self = shared_from_this()] { self->continue_close(); });
+}
+
+// "...:ZOO_WARN@function@line: text"
+void core::log_library(std::string_view line) const noexcept {
+    const bool failure = line.find("ZOO_ERROR@") != line.npos;
+    log_.log(failure ? log_level::error : log_level::warning, line, {{"source", "ZooKeeper C client"}});
+}
+
+void core::on_link(link_state s) noexcept {
+    link_.changed(s);
+    switch (s) {
+        case link_state::connected: return link_up();
+        case link_state::disconnected: return link_down();
+        case link_state::expired: return sessions_.expired();
+        case link_state::auth_failed: return sessions_.refused();
+    }
+}
+
+void core::link_up() {
+    const time_point now = clock::now();
+    telemetry_.counters.connections.add();
+    requests_.connected(link_.backend().traits(), now);
+    sessions_.connected(now);
+    holds_.lease_changed(*sessions_.current());
+    holds_.connected(now);
+    sessions_.publish_connected();
+    requests_.feeds_connected();
+    schedule_flush();
+}
+
+void core::link_down() {
+    const time_point now = clock::now();
+    telemetry_.counters.connections_lost.add();
+    requests_.disconnected(now);
+    holds_.disconnected(*sessions_.current());
+    sessions_.disconnected(now);
+    requests_.feeds_disconnected();
+}
+
+// -------------------------------------------------------------------------------------------------------- turns
+
+void core::begin_turn(time_point now) {
+    // Only what the timer is late proves it: there may have been nothing to do before.
+    const auto late = now - std::max(timer_at_, last_turn_);
+    if (late > sessions_.current()->lease.session_timeout() / 5 && link_.connected()) {
+        const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(late).count();
+        log_.warn("the event loop did not run for " + std::to_string(ms) + " ms");
+    }
+    last_turn_ = now;
+    holds_.check_lease(now);
+}
+
+// What one turn of the strand asks for leaves together: the flush runs behind everything that is queued already. And as
+// long as that brings more (a lock that is handed from one to the next, and released by each at once), behind that,
+// too.
+void core::schedule_flush() {
+    if (std::exchange(flush_scheduled_, true)) return;
+    post_flush(0, 0);
+}
+
+void core::post_flush(std::size_t seen, int passes) {
+    constexpr int most_passes = 8;
+    asio::post(strand_, [self = shared_from_this(), seen, passes] {
+        const std::size_t now = self->requests_.waiting();
+        if (now > seen && passes < most_passes) return self->post_flush(now, passes + 1);
+        self->flush_turn();
+    });
+}
+
+void core::flush_turn() {
+    flush_scheduled_ = false;
+    if (left_behind()) return;
+    const time_point now = clock::now();
+    begin_turn(now);
+    if (closing_ != closing::goodbye) {
+        link_.read_if_late(now);
+        requests_.flush();
+    }
+    drive();
+}
+
+void core::on_ready(bool readable, bool writable) {
+    if (left_behind()) return;
+    link_.secure();
+    if (left_behind() || !link_.is_open()) return;
+    begin_turn(clock::now());
+    if (closing_ == closing::goodbye) {
+        switch (link_.backend().answer_to_goodbye()) {
+            case goodbye_result::none_yet: return drive();
+            case goodbye_result::session_over: return finish_close(close_result::confirmed);
+            case goodbye_result::connection_lost: return finish_close(sessions_.without_goodbye());
+        }
+    }
+    link_.process(readable, writable);
+    if (writable) requests_.writable();
+    drive();
+}
+
+void core::on_timer() {
+    const time_point now = clock::now();
+    if (left_behind() || closing_ == closing::done) return;  // it was about to run when it was cancelled
+    begin_turn(now);
+    timer_at_ = time_point::max();
+    if (closing_ != closing::no && now >= close_deadline_) return continue_close();
+    link_.on_time(now);
+    requests_.on_time(now);
+    if (closing_ != closing::goodbye) link_.read_what_has_come();
+    link_.give_up_attempt(now);
+    sessions_.presume_expired(now);
+    holds_.on_time(now);
+    drive();
+}
+
+// After anything that may have changed what the backend waits for.
+void core::drive() {
+    if (left_behind()) return;
+    telemetry_.counters.watches.set(requests_.watches());
+    telemetry_.counters.pending.set(requests_.size());
+    const time_point now = clock::now();
+    holds_.check_lease(now);  // before what lies unread is believed
+    if (closing_ != closing::goodbye) link_.read_if_late(now);
+    if (sessions_.is_ending()) end_session();
+    if (!link_.is_open() || closing_ == closing::done) return rearm_timer(now);
+    if (closing_ == closing::goodbye) {
+        link_.rearm_goodbye();
+        return rearm_timer(now);
+    }
+    link_.pump(now);
+    if (sessions_.is_ending()) return drive();
+    rearm_timer(now);
+}
+
+// -------------------------------------------------------------------------------------------------------- timer
+
+core::time_point core::due(time_point now) {
+    return std::min({link_.due(), close_deadline_, requests_.due(now), holds_.due(now), sessions_.presumed_expiry()});
+}
+
+// One timer for everything. It is set anew only when something is due earlier than it would fire; when it fires too
+// early, nothing is due yet and it is set again.
+void core::rearm_timer(time_point now) {
+    if (closing_ == closing::done || forked()) {
+        timer_.cancel();
+        timer_at_ = time_point::max();
+        return;
+    }
+    const time_point next = due(now);
+    if (next == time_point::max() || next >= timer_at_) return;
+    timer_at_ = next;
+    timer_.expires_after(std::max<clock::duration>(next - now, clock::duration::zero()));
+    timer_.async_wait([self = shared_from_this()](std::error_code cancelled) {
+        if (!cancelled) self->on_timer();
+    });
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,148 @@
+// How things end: a session, the client, its event loop, and what a child process has of it.
+
+#include <zkasio/detail/client/core.hpp>
+
+#include <asio/post.hpp>
+
+#include <utility>
+#include <vector>
+
+namespace zkasio::detail {
+
+// Everything that belongs to the session completes now, and nothing of it is seen again.
+void core::end_session() {
+    auto [code, reason] = sessions_.take_ending();
+    const bool refused = code == zk_errc::auth_failed;
+    // A refused credential of add_auth() is not presented again; one of the options would be refused for ever.
+    const bool may_be_new = std::exchange(auth_.unconfirmed, 0) > 0;
+    const bool final = refused && !may_be_new;
+    const bool renew = !final && options_.renewal() == session_renewal::automatic && closing_ == closing::no;
+    sessions_.current()->over.store(true, std::memory_order_release);
+    link_.retire();
+    const session_record_ptr ended = sessions_.renew();
+    // Before any callback: what these ask for belongs to the next session.
+    const std::vector<op_id> over = requests_.of_this_session(renew);
+    sessions_.publish(refused ? session_state::auth_failed : session_state::expired, std::move(reason),
+                      ended->session_id);
+    if (renew) sessions_.publish(session_state::connecting, "opening a new session");
+
+    holds_.end_all(*ended, loss_reason::session_expired);
+    requests_.end_watches(code);
+    requests_.end(over, code);
+    waits_.fire(ended->ended, code);
+    end_locals(*ended, code);
+    if (renew) {
+        requests_.feeds_disconnected();
+        link_.resolve();
+    } else {
+        requests_.feeds().closed(code);
+        link_.stop_resolving();
+    }
+}
+
+void core::end_locals(session_record& of, std::error_code why) {
+    for (const auto& [key, weak] : std::exchange(of.locals, {}))
+        if (const auto local = weak.lock()) local->session_over(why);
+}
+
+// ------------------------------------------------------------------------------------------------------ closing
+
+void core::begin_close() {
+    if (left_behind() || closing_ != closing::no) return;
+    closing_ = closing::draining;
+    work_.end_all(errc::client_closed);
+    link_.stop_resolving();
+    close_deadline_ = clock::now() + options_.close_timeout();
+
+    session_record& s = *sessions_.current();
+    s.over.store(true, std::memory_order_release);
+    holds_.end_all(s, loss_reason::closed);
+    requests_.end_watches(errc::client_closed);
+    waits_.fire(s.ended, errc::client_closed);
+    end_locals(s, errc::client_closed);
+    requests_.feeds().closed(errc::client_closed);
+    requests_.end_unsent(errc::client_closed);
+    background_.cancel();
+    asio::post(strand_, [self = shared_from_this()] { self->continue_close(); });
+}
+
+void core::continue_close() {
+    if (left_behind()) return;
+    const time_point now = clock::now();
+    if (closing_ == closing::goodbye && now < close_deadline_) return rearm_timer(now);
+    if (closing_ == closing::draining) {
+        const bool wait = (!close_is_drained() && link_.connected()) || !background_.empty();
+        if (wait && now < close_deadline_) return rearm_timer(now);
+        link_.read_if_late(now);
+        if (link_.is_open() && link_.connected() && link_.backend().send_goodbye()) {
+            closing_ = closing::goodbye;
+            link_.await_goodbye();
+            close_deadline_ = now + options_.close_timeout();
+            return drive();
+        }
+    }
+    if (closing_ == closing::draining || closing_ == closing::goodbye) finish_close(sessions_.without_goodbye());
+}
+
+void core::finish_close(close_result how) {
+    closing_ = closing::done;
+    close_deadline_ = time_point::max();
+    waits_.no_more(errc::client_closed);
+    const bool one_left = sessions_.left_one_behind();
+    const bool given_up = how == close_result::confirmed && one_left;
+    close_result_ = given_up ? close_result::session_left_to_expire : how;
+    link_.retire();
+    sessions_.publish(session_state::closed, given_up ? "closed; an earlier session was left to expire"
+                                             : how == close_result::confirmed
+                                                 ? "closed"
+                                                 : "closed without a server; the session is left to expire");
+    requests_.end_all(errc::client_closed);
+    waits_.end_all(errc::client_closed, closed_);
+    rearm_timer(clock::now());
+    if (shutdown_) shutdown_->remove(this);
+    telemetry_.counters.watches.set(0);
+    telemetry_.counters.pending.set(0);
+    telemetry_.hand_over();
+    waits_.fire(closed_);
+}
+
+// ------------------------------------------------------------------------------------- the loop, and the process
+
+void core::let_go() {
+    closing_ = closing::done;
+    session_record& s = *sessions_.current();
+    holds_.let_go(s);
+    for (const auto& [key, weak] : s.locals)
+        if (const auto local = weak.lock()) local->loop_over();
+    waits_.no_more(errc::client_closed);
+    waits_.clear();
+    requests_.clear();
+    // Their slots keep us alive; the coroutines behind them are gone by now.
+    background_.clear();
+}
+
+bool core::left_behind() {
+    if (!forked()) return false;
+    if (closing_ == closing::done) return true;
+    closing_ = closing::done;
+    work_.end_all(errc::forked);
+    link_.stop_resolving();
+    link_.retire();
+    session_record& s = *sessions_.current();
+    s.over.store(true, std::memory_order_release);
+    sessions_.publish(session_state::closed,
+                      "this is a child process; the session goes on in the one that has forked it");
+    holds_.end_all(s, loss_reason::forked);
+    requests_.end_watches(errc::forked);
+    waits_.fire(s.ended, errc::forked);
+    end_locals(s, errc::forked);
+    requests_.feeds().closed(errc::forked);
+    requests_.end_all(errc::forked);
+    waits_.end_all(errc::forked, closed_);
+    background_.cancel();
+    rearm_timer(clock::now());
+    waits_.fire(closed_, errc::forked);
+    return true;
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,46 @@
+#include <zkasio/detail/connection/c_backend.hpp>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+
+namespace zkasio::detail {
+
+dead_descriptor::dead_descriptor() {
+    std::array<int, 2> pair{-1, -1};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair.data()) == 0) {
+        fd_ = pair[0];
+        ::close(pair[1]);
+    }
+}
+
+dead_descriptor::~dead_descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+}
+
+void dead_descriptor::replace(int victim) const {
+    if (fd_ < 0 || ::dup3(fd_, victim, O_CLOEXEC) < 0) ::shutdown(victim, SHUT_RDWR);
+}
+
+c_backend::c_backend(backend_listener& listener) : listener_(listener) {
+    static const bool once = [] {
+        zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);  // fact 29
+        zoo_deterministic_conn_order(1);          // fact 2: else it reseeds the process's random()
+        library_call::survive_fork();
+        return true;
+    }();
+    (void)once;
+}
+
+// Fact 23: it sets all its watches again in one request after a reconnect.
+backend_traits c_backend::traits() const {
+    backend_traits t;
+    t.watched_path_bytes = 900'000;
+    return t;
+}
+
+std::unique_ptr<backend> make_c_backend(backend_listener& listener) { return std::make_unique<c_backend>(listener); }
+
+}  // namespace zkasio::detail

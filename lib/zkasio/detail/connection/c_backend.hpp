@@ -1,0 +1,240 @@
+#pragma once
+
+#include <zkasio/detail/base/fork_mark.hpp>
+#include <zkasio/detail/connection/c_conversions.hpp>
+#include <zkasio/detail/connection/tunnel.hpp>
+#include <zkasio/detail/seam/backend.hpp>
+
+#include <zookeeper/zookeeper.h>
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+// The C library behind the seam. Only this room sees <zookeeper/zookeeper.h>, and these files exist to live with that
+// library's habits; "fact N" refers to the list in docs/c-client.md. c_backend_callbacks.cpp: what the library tells;
+// c_backend_requests.cpp: what it is asked for; c_backend_connection.cpp: its connection, from the handshake to the end;
+// c_backend_servers.cpp: which servers it may use.
+namespace zkasio::detail {
+
+class c_backend;
+
+/// Fact 28: the library has process-wide statics (xid, log buffer, address text), so handles on different threads
+/// take turns. Also tells callbacks, which carry no context but the operation's id, whose they are.
+///
+/// The listener is never called while one of these exists: what it does may call the library again, for this handle or
+/// for another one, or take its time.
+class library_call {
+public:
+    explicit library_call(c_backend& b) : lock_(mutex()), outer_(current) { current = &b; }
+
+    /// A child process gets the mutex free, whatever the other threads of its parent were doing.
+    static void survive_fork() {
+        static const int registered =
+            ::pthread_atfork([] { mutex().lock(); }, [] { mutex().unlock(); }, [] { mutex().unlock(); });
+        (void)registered;
+    }
+    ~library_call() { current = outer_; }
+    library_call(const library_call&) = delete;
+    library_call& operator=(const library_call&) = delete;
+
+    static inline thread_local c_backend* current = nullptr;
+
+private:
+    static std::mutex& mutex() {
+        static std::mutex m;
+        return m;
+    }
+    std::lock_guard<std::mutex> lock_;
+    c_backend* outer_;
+};
+
+/// A descriptor that reads as end of file and refuses writes.
+class dead_descriptor {
+public:
+    dead_descriptor();
+    ~dead_descriptor();
+    dead_descriptor(const dead_descriptor&) = delete;
+    dead_descriptor& operator=(const dead_descriptor&) = delete;
+
+    /// The number stays; what is behind it is dead from now on.
+    void replace(int victim) const;
+
+private:
+    int fd_ = -1;
+};
+
+/// "[::1]:2181" of "::1:2181", "[::1:2181]" or "[::1]:2181", as the library's build likes it; an IPv4 address without
+/// brackets.
+std::string with_brackets(std::string_view server);
+
+/// A multi keeps the addresses of its operations' buffers until the answer comes.
+struct multi_call {
+    std::vector<zoo_op_t> ops;
+    std::vector<zoo_op_result_t> results;
+    std::vector<std::string> created_paths;
+    std::vector<::Stat> stats;
+    std::vector<c_acl> acls;
+};
+
+class c_backend final : public backend {
+public:
+    explicit c_backend(backend_listener& listener);
+    ~c_backend() override { close(); }
+
+    void open(const open_params& p) override;
+    bool has_socket() const override {
+        return usable() && zoo_state(zh_) != 0 && zoo_state(zh_) != ZOO_NOTCONNECTED_STATE;
+    }
+    bool handshake_sent() const override { return zh_ && zoo_state(zh_) == ZOO_ASSOCIATING_STATE; }
+    bool accepted() const override {
+        return handshake_sent() || (tunnel_ && tunnel_->at() == tunnel::stage::handshake);
+    }
+    interest next_interest() override;
+    bool is_to_be_secured() const override { return usable() && tunnel_ && tunnel_->is_to_be_secured(); }
+    void secure(channel_maker make) override {
+        if (tunnel_) tunnel_->secure(std::move(make));
+    }
+    drain_result process(bool readable, bool writable) override;
+    std::error_code submit(op_id id, const request& r) override;
+    bool is_settled() const override;
+    void begin_batch() override;
+    void end_batch() override;
+    void abort_connection() override;
+    void set_servers(const std::vector<server_address>& servers) override;
+    backend_traits traits() const override;
+    void forget_watch(const std::string& path, watch_kind kind) override;
+    std::int64_t session_id() const override { return zh_ ? zoo_client_id(zh_)->client_id : 0; }
+    std::string session_password() const override {
+        return zh_ ? std::string(zoo_client_id(zh_)->passwd, sizeof(clientid_t::passwd)) : std::string();
+    }
+    std::chrono::milliseconds session_timeout() const override {
+        return std::chrono::milliseconds(zh_ ? zoo_recv_timeout(zh_) : 0);
+    }
+    std::string last_failure() const override { return last_failure_; }
+    std::string attempt() const override;
+    std::string current_server() const override;
+    bool send_goodbye() override;
+    goodbye_result answer_to_goodbye() override;
+    interest goodbye_interest() const override { return network_interest(); }
+    void close() override;
+
+private:
+    /// The callbacks. They come only from within a library_call, they must not throw through C frames, and they only
+    /// keep the result (fact 14): see tell_news().
+    struct sink {
+        template <class Decode>
+        static void complete(int rc, const void* data, Decode decode) noexcept;
+        static void on_void(int rc, const void* data) noexcept;
+        static void on_auth(int rc, const ::Stat*, const void* data) noexcept;
+        static void on_stat(int rc, const ::Stat* s, const void* data) noexcept;
+        static void on_data(int rc, const char* value, int length, const ::Stat* s, const void* data) noexcept;
+        static void on_strings(int rc, const String_vector* names, const ::Stat* s, const void* data) noexcept;
+        static void on_string(int rc, const char* value, const void* data) noexcept;
+        static void on_string_stat(int rc, const char* value, const ::Stat* s, const void* data) noexcept;
+        static void on_acl(int rc, ACL_vector* v, ::Stat* s, const void* data) noexcept;
+        static void on_multi(int rc, const void* data) noexcept;
+        static void on_watch(zhandle_t*, int type, int, const char* path, void* context) noexcept;
+        static void on_log(const char* message) noexcept;
+    };
+
+    std::error_code send(op_id id, const create_request& r);
+    std::error_code send(op_id id, const remove_request& r);
+    std::error_code send(op_id id, const set_request& r);
+    std::error_code send(op_id id, const exists_request& r);
+    std::error_code send(op_id id, const get_request& r);
+    std::error_code send(op_id id, const children_request& r);
+    std::error_code send(op_id id, const sync_request& r);
+    std::error_code send(op_id id, const get_acl_request& r);
+    std::error_code send(op_id id, const set_acl_request& r);
+    std::error_code send(op_id id, const get_config_request& r);
+    std::error_code send(op_id id, const reconfig_request& r);
+    std::error_code send(op_id id, const add_auth_request& r);
+    std::error_code send(op_id id, const multi_request& r);
+    std::error_code send(op_id id, const remove_watch_request& r);
+
+    void take_next_server();
+    int library_interest(int& fd, int& events, timeval& tv);
+    int library_process(int events);
+    // There is a handle, its session is not over, and it is not a forked child's copy of its parent's.
+    bool usable() const { return zh_ && !made_here_.forked() && !is_unrecoverable(zh_); }
+    bool connected() const { return zh_ && zoo_state(zh_) == ZOO_CONNECTED_STATE; }
+    void adopt_descriptor(int fd);
+    bool dig_tunnel();
+    bool tunnel_is_open();
+    void send_through_tunnel();
+    interest network_interest() const;
+    enum class handshake { incomplete, good, bad, tls, failed };
+    handshake look_at_handshake();
+    handshake wait_for_last_byte();
+    handshake hung_up_in_between() const;
+    int read_failure_ = 0;  // with handshake::failed
+    drain_result read_packets();
+    void cure_poison();
+    bool explain(std::string_view log_text);
+    void abandon();
+    void fail_connection();
+    link_state link() const;
+    void tell_news();
+    void report();
+    const server_address* server_at(const std::string& endpoint) const;
+    std::string named(const std::string& endpoint) const;
+    void fail(std::string why) { last_failure_ = std::move(why); }
+    void cork(bool on);
+
+    // What the callbacks have brought: for the listener, once the library has been left.
+    struct reply_news {
+        explicit reply_news(op_id i) : id(i) {}
+        op_id id;
+        reply what;
+    };
+    struct node_news {
+        node_event what;
+        std::string path;
+    };
+    struct log_line {
+        std::string text;
+    };
+    using news = std::variant<reply_news, node_news, log_line>;
+
+    backend_listener& listener_;
+    zhandle_t* zh_ = nullptr;
+    dead_descriptor dead_;
+    int fd_ = -1;            // the library's own descriptor: never registered anywhere (fact 3)
+    ino_t inode_ = 0;        // which socket that is (numbers are reused at once)
+    std::uint64_t connection_ = 0;
+    link_state reported_ = link_state::disconnected;
+    std::size_t outstanding_ = 0;
+    bool corked_ = false;
+    bool in_batch_ = false;
+    bool wants_write_ = false;
+    fork_mark made_here_;
+    bool ending_connection_ = false;  // on purpose: what the library says about that is of no interest
+    bool telling_ = false;            // the listener is being called
+    std::vector<news> news_;
+    std::string last_failure_;
+    std::string endpoint_;  // of the server that the current connection, or the last one, is to,
+    std::string server_;    // and the same with its name, for messages
+    std::string tried_;     // the last one of them that was tried, or is about to be
+    std::vector<server_address> servers_;
+    std::map<std::string, std::size_t> refused_names_;  // how often a tunnel to this endpoint did not open
+    bool secured_ = false;
+    std::unique_ptr<tunnel> tunnel_;  // behind fd_, if secured_
+    std::unordered_map<op_id, std::unique_ptr<multi_call>> multis_;
+    std::string last_bytes_;  // that have come since the goodbye: as many as its answer has
+};
+
+}  // namespace zkasio::detail

@@ -1,0 +1,177 @@
+// The part of c_backend that the library calls, and what is told of it.
+
+#include <zkasio/detail/connection/c_backend.hpp>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+namespace zkasio::detail {
+
+// `decode` may find no memory for what has come.
+template <class Decode>
+void c_backend::sink::complete(int rc, const void* data, Decode decode) noexcept {
+    c_backend* self = library_call::current;
+    if (self->outstanding_ > 0) --self->outstanding_;
+    reply& r = std::get<reply_news>(self->news_.emplace_back(std::in_place_type<reply_news>, as_id(data))).what;
+    r.code = to_code(rc);
+    r.sent = outcome_unknown(rc);
+    try {
+        decode(r);
+    } catch (const std::exception&) {
+        r = reply{};
+        r.code = std::make_error_code(std::errc::not_enough_memory);
+        r.sent = true;
+    }
+}
+
+void c_backend::sink::on_void(int rc, const void* data) noexcept {
+    complete(rc, data, [](reply&) {});
+}
+
+void c_backend::sink::on_auth(int rc, const ::Stat*, const void* data) noexcept {
+    complete(rc == ZNONODE || rc == ZNOAUTH ? static_cast<int>(ZOK) : rc, data, [](reply&) {});
+}
+
+void c_backend::sink::on_stat(int rc, const ::Stat* s, const void* data) noexcept {
+    complete(rc, data, [&](reply& r) {
+        if (rc == ZOK && s) r.stat = to_stat(*s);
+    });
+}
+
+void c_backend::sink::on_data(int rc, const char* value, int length, const ::Stat* s, const void* data) noexcept {
+    complete(rc, data, [&](reply& r) {
+        if (rc == ZOK && s) r.stat = to_stat(*s);
+        if (rc == ZOK && value && length > 0) r.data.assign(value, static_cast<std::size_t>(length));
+    });
+}
+
+void c_backend::sink::on_strings(int rc, const String_vector* names, const ::Stat* s, const void* data) noexcept {
+    complete(rc, data, [&](reply& r) {
+        if (rc == ZOK && names) r.children = to_names(*names);
+        if (rc == ZOK && s) r.stat = to_stat(*s);
+    });
+}
+
+void c_backend::sink::on_string(int rc, const char* value, const void* data) noexcept {
+    complete(rc, data, [&](reply& r) {
+        if (rc == ZOK && value) r.path = value;
+    });
+}
+
+void c_backend::sink::on_string_stat(int rc, const char* value, const ::Stat* s, const void* data) noexcept {
+    complete(rc, data, [&](reply& r) {
+        if (rc == ZOK && value) r.path = value;
+        if (rc == ZOK && s) r.stat = to_stat(*s);
+    });
+}
+
+void c_backend::sink::on_acl(int rc, ACL_vector* v, ::Stat* s, const void* data) noexcept {
+    complete(rc, data, [&](reply& r) {
+        if (rc == ZOK && v) r.acl = to_acl(*v);
+        if (rc == ZOK && s) r.stat = to_stat(*s);
+    });
+}
+
+void c_backend::sink::on_multi(int rc, const void* data) noexcept {
+    complete(rc, data, [&](reply& r) {
+        const auto call = library_call::current->multis_.extract(as_id(data));
+        if (call.empty()) return;
+        const multi_call& c = *call.mapped();
+        for (std::size_t i = 0; i < c.ops.size(); ++i) {
+            multi_result result;
+            result.code = to_code(c.results[i].err);
+            if (rc == ZOK && c.ops[i].type == ZOO_CREATE_OP) result.path = c.created_paths[i].c_str();
+            if (rc == ZOK && c.ops[i].type == ZOO_SETDATA_OP) result.stat = to_stat(c.stats[i]);
+            r.results.push_back(std::move(result));
+        }
+    });
+}
+
+// Fact 17: one watcher function with one context for everything. Session events are ignored here: report()
+// looks at the handle's state, which is also right when the library forgets to tell (fact 10).
+void c_backend::sink::on_watch(zhandle_t*, int type, int, const char* path, void* context) noexcept {
+    auto& news = static_cast<c_backend*>(context)->news_;
+    if (!path) return;
+    if (type == ZOO_CREATED_EVENT) news.emplace_back(node_news{node_event::created, path});
+    if (type == ZOO_DELETED_EVENT) news.emplace_back(node_news{node_event::removed, path});
+    if (type == ZOO_CHANGED_EVENT) news.emplace_back(node_news{node_event::data_changed, path});
+    if (type == ZOO_CHILD_EVENT) news.emplace_back(node_news{node_event::children_changed, path});
+}
+
+void c_backend::sink::on_log(const char* message) noexcept {
+    c_backend* self = library_call::current;
+    if (!self || !message || self->ending_connection_) return;
+    // The core logs the reasons of failures itself; and it is not so that a delay follows, see next_interest().
+    if (self->explain(message) || std::strstr(message, "Delaying connection")) return;
+    self->news_.emplace_back(log_line{message});
+}
+
+namespace {
+
+// What a server does that has no quorum, has maxClientCnxns connections from here already, or speaks TLS on this port.
+constexpr std::string_view hung_up =
+    "hung up instead of answering (not serving, too many connections, or it expects TLS)";
+constexpr std::string_view hung_up_behind_tls = "hung up instead of answering (not serving, or too many connections)";
+
+}  // namespace
+
+// The library tells the reason of a failure nowhere but in its log: "...: Socket 127.0.0.1:2181 zk retcode=-4,
+// errno=111(Connection refused): server refused ...", in other builds with the address in brackets.
+bool c_backend::explain(std::string_view text) {
+    constexpr std::string_view code_is = " zk retcode=";
+    const std::size_t address = text.find("Socket "), code = text.find(code_is), number = text.find("errno=");
+    if (address == text.npos || code == text.npos || number == text.npos) return false;
+    const std::string who = with_brackets(text.substr(address + 7, code - address - 7));
+    tried_ = who;
+    const std::size_t open = text.find('(', number), end = text.find("): ", number);
+    if (open == text.npos || end == text.npos) return false;
+    std::string_view why = text.substr(open + 1, end - open - 1);
+    // Of the other codes, errno is whatever failed last.
+    const int rc = std::atoi(std::string(text.substr(code + code_is.size(), 8)).c_str());
+    if (rc == ZSESSIONEXPIRED || rc == ZAUTHFAILED) return true;  // no failure of the connection
+    if (rc == ZOPERATIONTIMEOUT && reported_ != link_state::connected) return fail(attempt()), true;
+    if (rc == ZOPERATIONTIMEOUT) why = "no answer for two thirds of the session timeout";
+    if (rc == ZRUNTIMEINCONSISTENCY) why = "its answers are out of step with the requests";
+    // What the library makes of an end of file. The words for it are in the program's language.
+    const int failure = std::atoi(std::string(text.substr(number + 6, open - number - 6)).c_str());
+    if (rc == ZCONNECTIONLOSS && (failure == EHOSTDOWN || (tunnel_ && failure == EPIPE)))
+        why = reported_ == link_state::connected ? "closed by the server" : tunnel_ ? hung_up_behind_tls : hung_up;
+    if (tunnel_ && !tunnel_->failure().empty()) why = tunnel_->failure();
+    fail(named(who) + ": " + std::string(why));
+    return true;
+}
+
+// Outside of the library, in the order in which it came. What the listener does about it may bring more, which is told
+// by the outermost of these calls.
+void c_backend::tell_news() {
+    if (made_here_.forked()) return news_.clear();
+    if (news_.empty() || std::exchange(telling_, true)) return;
+    for (std::size_t i = 0; i < news_.size(); ++i) {
+        news item = std::move(news_[i]);
+        if (auto* a = std::get_if<reply_news>(&item)) listener_.on_reply(a->id, std::move(a->what));
+        if (const auto* n = std::get_if<node_news>(&item)) listener_.on_node_event(n->what, n->path);
+        if (const auto* l = std::get_if<log_line>(&item)) listener_.on_log(l->text);
+    }
+    news_.clear();
+    telling_ = false;
+}
+
+// Tells the listener all that has happened, and then whether the link has changed. Last in each entry point.
+void c_backend::report() {
+    if (telling_) return;
+    tell_news();
+    while (!made_here_.forked() && link() != reported_) {
+        reported_ = link();
+        if (reported_ == link_state::connected) last_failure_.clear();
+        if (reported_ == link_state::expired || reported_ == link_state::auth_failed) adopt_descriptor(-1);
+        telling_ = true;
+        listener_.on_link(reported_);
+        telling_ = false;
+        tell_news();
+    }
+}
+
+}  // namespace zkasio::detail

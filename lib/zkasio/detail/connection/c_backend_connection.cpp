@@ -1,0 +1,344 @@
+// The part of c_backend that looks after the library's connection: its socket, the handshake, and how it ends.
+
+#include <zkasio/detail/connection/c_backend.hpp>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace zkasio::detail {
+namespace {
+
+constexpr int handshake_bytes = 40;  // of the shortest handshake answer (without the read-only flag)
+constexpr int longest_handshake_bytes = 41;
+
+// Of no other request: the library counts its own up from the time of day, and the protocol has given away some down to
+// -9.
+constexpr std::int32_t goodbye_xid = -100;
+constexpr std::size_t goodbye_answer_bytes = 20;  // length, xid, zxid, error
+
+std::int32_t int_at(const void* bytes, std::size_t at) {
+    std::uint32_t v = 0;
+    std::memcpy(&v, static_cast<const char*>(bytes) + at, sizeof v);
+    return static_cast<std::int32_t>(ntohl(v));
+}
+
+}  // namespace
+
+int c_backend::library_interest(int& fd, int& events, timeval& tv) {
+    fd = -1;  // fact 5: outputs are untouched, or stale, unless the call succeeds
+    events = 0;
+    tv = {0, 0};
+    const library_call guard(*this);
+    const int rc = zookeeper_interest(zh_, &fd, &events, &tv);
+    if (rc != ZOK) fd = -1;
+    return rc;
+}
+
+int c_backend::library_process(int events) {
+    const library_call guard(*this);
+    return zookeeper_process(zh_, events);
+}
+
+interest c_backend::next_interest() {
+    if (!usable()) return {};
+    cure_poison();  // the library is about to connect again
+    take_next_server();
+    const bool was_connected = connected();
+    int fd = -1, events = 0;
+    timeval tv{};
+    int rc = library_interest(fd, events, tv);
+    // After a round through the list the library would wait for T/60, on top of the pause that was made already.
+    if (rc == ZOK && fd < 0) rc = library_interest(fd, events, tv);
+    if (rc != ZOK && connected()) {
+        // Fact 6: a ping that could not be sent leaves a dead connection that says it is alive. Reading finds out.
+        while (library_process(ZOOKEEPER_READ) == ZOK) {
+        }
+    }
+    if (!was_connected || !connected() || fd != fd_) adopt_descriptor(rc == ZOK ? fd : -1);
+    if (secured_ && fd_ >= 0 && !tunnel_) {  // it could not be dug
+        fail_connection();
+        tv = {0, 0};
+    }
+    wants_write_ = fd_ >= 0 && (events & ZOOKEEPER_WRITE) != 0;
+    send_through_tunnel();  // a ping
+    report();
+    // The listener may have changed all that.
+    interest result = network_interest();
+    result.timeout = std::chrono::milliseconds(tv.tv_sec * 1000 + tv.tv_usec / 1000);
+    return result;
+}
+
+interest c_backend::network_interest() const {
+    interest i;
+    i.connection = connection_;
+    i.descriptor = tunnel_ ? tunnel_->descriptor() : fd_;
+    i.read = fd_ >= 0;
+    // A tunnel that is not open takes nothing from the library; one that is waits itself when the network is full.
+    i.write = fd_ >= 0 && wants_write_ && (!tunnel_ || tunnel_->at() == tunnel::stage::open);
+    if (tunnel_ && tunnel_->wants_write()) i.write = true;
+    return i;
+}
+
+void c_backend::adopt_descriptor(int fd) {
+    struct ::stat info {};
+    if (fd >= 0 && ::fstat(fd, &info) != 0) fd = -1;
+    if (fd == fd_ && (fd < 0 || info.st_ino == inode_)) return;
+    fd_ = fd;
+    inode_ = info.st_ino;
+    corked_ = false;
+    ++connection_;
+    tunnel_.reset();
+    if (fd < 0) return;
+    ::fcntl(fd, F_SETFD, FD_CLOEXEC);  // fact 4
+    if (const library_call guard(*this); const char* server = zoo_get_current_server(zh_)) {
+        tried_ = endpoint_ = with_brackets(server);
+        server_ = named(endpoint_);
+    }
+    if (secured_ && !dig_tunnel()) return;
+    // Wake up only for a whole handshake answer, so that it can be looked at before the library believes it.
+    ::setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &handshake_bytes, sizeof handshake_bytes);
+}
+
+// The library has only begun to connect: it writes when it is told that the socket is writable, see process().
+bool c_backend::dig_tunnel() {
+    const server_address* const server = server_at(endpoint_);
+    if (zoo_state(zh_) != ZOO_CONNECTING_STATE || !server) {
+        fail(server_ + ": TLS: the connection stood before it could be secured");
+        return false;
+    }
+    try {
+        tunnel_ = tunnel::behind(fd_, server->host);
+    } catch (const std::exception& e) {
+        fail(server_ + ": TLS: " + e.what());
+        return false;
+    }
+    struct ::stat info {};
+    if (::fstat(fd_, &info) == 0) inode_ = info.st_ino;
+    return true;
+}
+
+// With what has come for the library. When the tunnel fails before it is open, the library would not notice.
+bool c_backend::tunnel_is_open() {
+    tunnel_->receive();
+    if (tunnel_->at() == tunnel::stage::open) return true;
+    if (!tunnel_->failure().empty()) {
+        ++refused_names_[endpoint_];
+        fail(server_ + ": " + tunnel_->failure());
+        fail_connection();
+    }
+    return false;
+}
+
+void c_backend::send_through_tunnel() {
+    if (tunnel_ && usable()) tunnel_->send();
+}
+
+// Fact 31: the library takes any 41 bytes for a handshake answer, and a wrong session id in it for an expiry.
+c_backend::handshake c_backend::look_at_handshake() {
+    std::array<unsigned char, longest_handshake_bytes> answer{};
+    const ssize_t n = ::recv(fd_, answer.data(), answer.size(), MSG_PEEK | MSG_DONTWAIT);
+    constexpr unsigned char tls_alert = 0x15, tls_major = 3;
+    if (n >= 2 && answer[0] == tls_alert && answer[1] == tls_major) return handshake::tls;
+    if (n > 0 && n < handshake_bytes) return hung_up_in_between();
+    if (n == 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)))
+        return handshake::good;  // the library notices
+    if (n < 0) {  // told only once: the library would take the connection for one that was closed
+        read_failure_ = errno;
+        return handshake::failed;
+    }
+    const auto field = [&](std::size_t at) { return int_at(answer.data(), at); };
+    constexpr std::int32_t day_ms = 24 * 3600 * 1000;
+    const std::int32_t length = field(0), version = field(4), timeout = field(8), password = field(20);
+    const bool no_session = field(12) == 0 && field(16) == 0;
+    const bool plausible = (length == 36 || length == 37) && version == 0 && password == 16 && timeout >= 0 &&
+                           timeout <= day_ms && (timeout > 0) == !no_session;
+    // "No session" is how a server says that ours has expired; we must have one for that.
+    if (!plausible || (no_session && session_id() == 0)) return handshake::bad;
+    return n < 4 + length ? wait_for_last_byte() : handshake::good;
+}
+
+// The library would take the 40 bytes, and nothing would wake it for the one that is left.
+c_backend::handshake c_backend::wait_for_last_byte() {
+    ::setsockopt(fd_, SOL_SOCKET, SO_RCVLOWAT, &longest_handshake_bytes, sizeof longest_handshake_bytes);
+    return hung_up_in_between();
+}
+
+// With what has come so far of an answer.
+c_backend::handshake c_backend::hung_up_in_between() const {
+    pollfd p{fd_, POLLRDHUP, 0};
+    return ::poll(&p, 1, 0) > 0 ? handshake::bad : handshake::incomplete;
+}
+
+drain_result c_backend::process(bool readable, bool writable) {
+    if (fd_ < 0 || !usable()) return drain_result::drained;
+    drain_result result = drain_result::drained;
+    if (tunnel_) {
+        if (!tunnel_is_open()) return report(), drain_result::drained;
+        readable = writable = true;  // what is ready is the network
+    }
+    int rc = ZOK;
+    if (writable && wants_write_) rc = library_process(ZOOKEEPER_WRITE);
+    // While it connects, the library is not ready to read, although it does not refuse to.
+    if (readable && rc == ZOK && zoo_state(zh_) != ZOO_CONNECTING_STATE) {
+        const handshake answer = zoo_state(zh_) == ZOO_ASSOCIATING_STATE ? look_at_handshake() : handshake::good;
+        if (answer == handshake::incomplete) {
+            // the rest will wake us
+        } else if (answer != handshake::good) {
+            fail(server_ + ": " + (answer == handshake::tls      ? "expects TLS"
+                                   : answer == handshake::failed ? std::generic_category().message(read_failure_)
+                                                                 : "not a ZooKeeper server"));
+            fail_connection();
+        } else {
+            result = read_packets();
+        }
+    }
+    if (usable()) cure_poison();
+    send_through_tunnel();
+    if (tunnel_ && tunnel_->holds_back()) result = drain_result::more;
+    report();
+    return result;
+}
+
+drain_result c_backend::read_packets() {
+    constexpr int fair_share = 256;  // fact 8
+    const bool was_connected = connected();
+    const std::uint64_t connection = connection_;
+    for (int packet = 0; packet < fair_share; ++packet) {
+        const int rc = library_process(ZOOKEEPER_READ);
+        if (!was_connected) {
+            if (zoo_state(zh_) == ZOO_READONLY_STATE) {
+                fail(server_ + ": read-only server");
+                fail_connection();
+            } else if (connected()) {
+                const int any = 1;
+                ::setsockopt(fd_, SOL_SOCKET, SO_RCVLOWAT, &any, sizeof any);
+                if (tunnel_) return drain_result::more;
+            }
+            return drain_result::drained;  // whatever else has come will wake us again
+        }
+        tell_news();
+        const bool same = usable() && connection == connection_ && connected();
+        // What else has come will wake us again, unless it has left the network already.
+        if (rc != ZOK || !same || (outstanding_ == 0 && !tunnel_)) return drain_result::drained;
+    }
+    return drain_result::more;
+}
+
+link_state c_backend::link() const {
+    const int state = zh_ ? zoo_state(zh_) : 0;
+    return state == ZOO_CONNECTED_STATE         ? link_state::connected
+           : state == ZOO_EXPIRED_SESSION_STATE ? link_state::expired
+           : state == ZOO_AUTH_FAILED_STATE     ? link_state::auth_failed
+                                                : link_state::disconnected;
+}
+
+// ----------------------------------------------------------------------------------------- ending connections
+
+// The library notices a dead connection by itself, and cleans up properly when it does: so give it one. The number
+// stays the same, what is behind it becomes a socket without a peer. In particular nothing that is already in the
+// old socket's buffer can be read any more.
+void c_backend::fail_connection() {
+    ending_connection_ = true;
+    for (int attempt = 0; attempt < 4 && zoo_state(zh_) != 0 && !is_unrecoverable(zh_); ++attempt) {
+        int fd = fd_;
+        if (zoo_state(zh_) == ZOO_NOTCONNECTED_STATE || fd < 0) {
+            int events = 0;
+            timeval tv{};
+            library_interest(fd, events, tv);
+            if (fd < 0) continue;
+        }
+        dead_.replace(fd);
+        library_process(ZOOKEEPER_READ | ZOOKEEPER_WRITE);
+        if (zoo_state(zh_) != 0) library_process(ZOOKEEPER_READ);
+    }
+    ending_connection_ = false;
+    adopt_descriptor(-1);
+}
+
+// Fact 10: a send that fails closes the socket but keeps what is queued, and what was half sent, for the next
+// connection. Failing that next connection before anything was sent on it empties the queues.
+void c_backend::cure_poison() {
+    if (reported_ == link_state::connected && zoo_state(zh_) == ZOO_NOTCONNECTED_STATE) {
+        adopt_descriptor(-1);
+        fail_connection();
+    }
+}
+
+void c_backend::abort_connection() {
+    if (!usable()) return;
+    fail(attempt());
+    fail_connection();
+    report();
+}
+
+// Fact 20: zookeeper_close() would wait, blocking, for seconds. The goodbye is written here instead, its answer is
+// never shown to the library (which would abort on it), and the library is closed when it has no connection.
+bool c_backend::send_goodbye() {
+    if (!usable() || !connected() || fd_ < 0) return false;
+    int fd = -1, events = 0;
+    timeval tv{};
+    if (library_interest(fd, events, tv) != ZOK || (events & ZOOKEEPER_WRITE) != 0 || !connected()) return false;
+    wants_write_ = false;  // goodbye_interest()
+    const std::array<std::uint32_t, 3> packet{htonl(8), htonl(static_cast<std::uint32_t>(goodbye_xid)),
+                                              htonl(static_cast<std::uint32_t>(-11))};
+    const bool sent = ::send(fd_, packet.data(), sizeof packet, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+                      static_cast<ssize_t>(sizeof packet);
+    send_through_tunnel();
+    return sent;
+}
+
+// A server hangs up behind its answer. One that hangs up without has lost its leader, or is being stopped: the session
+// lives.
+goodbye_result c_backend::answer_to_goodbye() {
+    std::array<char, 4096> scratch;
+    ssize_t n = 0;
+    do {
+        send_through_tunnel();
+        if (tunnel_) tunnel_->receive();
+        while ((n = ::recv(fd_, scratch.data(), scratch.size(), MSG_DONTWAIT)) > 0) {
+            last_bytes_.append(scratch.data(), static_cast<std::size_t>(n));
+            if (last_bytes_.size() > goodbye_answer_bytes)
+                last_bytes_.erase(0, last_bytes_.size() - goodbye_answer_bytes);
+        }
+    } while (tunnel_ && tunnel_->holds_back());
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return goodbye_result::none_yet;
+    const auto field = [&](std::size_t at) { return int_at(last_bytes_.data(), at); };
+    const bool answered = last_bytes_.size() == goodbye_answer_bytes && field(0) == goodbye_answer_bytes - 4 &&
+                          field(4) == goodbye_xid && field(16) == ZOK;
+    return answered ? goodbye_result::session_over : goodbye_result::connection_lost;
+}
+
+void c_backend::close() {
+    if (!zh_) return;
+    if (made_here_.forked())
+        abandon();
+    else if (!is_unrecoverable(zh_))
+        fail_connection();
+    ending_connection_ = true;
+    c_backend* const outer = std::exchange(library_call::current, this);
+    zookeeper_close(std::exchange(zh_, nullptr));
+    library_call::current = outer;
+    fd_ = -1;
+    tunnel_.reset();
+    multis_.clear();
+    tell_news();
+}
+
+// In a child process: the connection is its parent's, and only this process's copy of the descriptor may be closed.
+void c_backend::abandon() {
+    const int state = zoo_state(zh_);
+    if (fd_ < 0 || is_unrecoverable(zh_) || state == 0 || state == ZOO_NOTCONNECTED_STATE) return;
+    fail_connection();
+}
+
+}  // namespace zkasio::detail

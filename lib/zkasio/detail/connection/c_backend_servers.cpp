@@ -1,0 +1,169 @@
+// The part of c_backend that says to the library which servers there are, and whose turn it is.
+
+#include <zkasio/detail/base/random_engine.hpp>
+#include <zkasio/detail/connection/c_backend.hpp>
+#include <zkasio/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace zkasio::detail {
+namespace {
+
+// As the library wants them: IPv6 addresses without brackets, each endpoint once.
+std::string join(const std::vector<server_address>& servers) {
+    std::string hosts;
+    std::set<std::string> known;
+    for (const server_address& s : servers)
+        if (known.insert(endpoint_of(s)).second)
+            hosts += (hosts.empty() ? "" : ",") + s.address + ':' + std::to_string(s.port);
+    return hosts;
+}
+
+// Without the ports.
+std::set<std::string> addresses(const std::vector<server_address>& servers) {
+    std::set<std::string> result;
+    for (const server_address& s : servers) result.insert(s.address);
+    return result;
+}
+
+std::set<std::string> endpoints(const std::vector<server_address>& servers) {
+    std::set<std::string> result;
+    for (const server_address& s : servers) result.insert(endpoint_of(s));
+    return result;
+}
+
+/// The library draws from drand48() whether to leave for a server that has been added, and nobody seeds that: all
+/// clients would leave at once. As long as this exists it is seeded; then the program's own sequence goes on, as if
+/// nothing had been drawn.
+class seeded_drand48 {
+public:
+    seeded_drand48() {
+        const std::uint64_t bits = random_engine()();
+        std::array<unsigned short, 3> seed{};
+        for (std::size_t i = 0; i < seed.size(); ++i) seed[i] = static_cast<unsigned short>(bits >> 16 * i);
+        std::memcpy(before_.data(), ::seed48(seed.data()), sizeof before_);
+    }
+    ~seeded_drand48() { ::seed48(before_.data()); }
+    seeded_drand48(const seeded_drand48&) = delete;
+    seeded_drand48& operator=(const seeded_drand48&) = delete;
+
+private:
+    std::array<unsigned short, 3> before_{};
+};
+
+}  // namespace
+
+std::string with_brackets(std::string_view server) {
+    if (server.starts_with('[') && server.ends_with(']')) server = server.substr(1, server.size() - 2);
+    const std::size_t colon = server.rfind(':');
+    if (server.starts_with('[') || colon == server.npos || server.find(':') == colon) return std::string(server);
+    return '[' + std::string(server.substr(0, colon)) + ']' + std::string(server.substr(colon));
+}
+
+void c_backend::open(const open_params& p) {
+    servers_ = p.servers;
+    secured_ = p.secured;
+    const std::string hosts = join(servers_) + p.chroot;
+
+    clientid_t id{};
+    id.client_id = p.session_id;
+    if (p.session_id != 0)
+        std::memcpy(id.passwd, p.session_password.data(), std::min(p.session_password.size(), sizeof(id.passwd)));
+
+    // Outside the library's mutex: nothing here touches a static, and the resolver inside may take its time.
+    c_backend* const outer = std::exchange(library_call::current, this);
+    zh_ = zookeeper_init2(hosts.c_str(), &sink::on_watch, static_cast<int>(p.session_timeout.count()),
+                          p.session_id ? &id : nullptr, this, ZOO_NO_LOG_CLIENTENV, &sink::on_log);
+    library_call::current = outer;
+    if (!zh_) throw error(std::error_code(errno, std::generic_category()), "connect", {}, hosts);
+    zoo_set_servers_resolution_delay(zh_, -1);  // fact 1: else it resolves on every zookeeper_interest()
+
+    // Without a connection this calls nobody back.
+    const library_call guard(*this);
+    for (const add_auth_request& a : p.auth)
+        zoo_add_auth(zh_, a.scheme.c_str(), a.credential.data(), static_cast<int>(a.credential.size()), nullptr,
+                     nullptr);
+}
+
+// By the name that is its turn: a server that goes by several may have a certificate for one of them only. Null: it is
+// not in the list.
+const server_address* c_backend::server_at(const std::string& endpoint) const {
+    std::vector<const server_address*> names;
+    for (const server_address& s : servers_)
+        if (endpoint_of(s) == endpoint) names.push_back(&s);
+    const auto refused = refused_names_.find(endpoint);
+    if (names.empty()) return nullptr;
+    return names[refused == refused_names_.end() ? 0 : refused->second % names.size()];
+}
+
+// What the user calls a server, behind where it is.
+std::string c_backend::named(const std::string& endpoint) const {
+    const server_address* const server = server_at(endpoint);
+    return server ? to_string(*server) : endpoint;
+}
+
+// Behind a failure the library goes on by two, one step when it notices and one when it connects: of an even number of
+// servers it would try every other one only. So it is led to where its next step is to the one behind the last one.
+void c_backend::take_next_server() {
+    constexpr int failed = 0;
+    const std::size_t listed = endpoints(servers_).size();
+    if (zoo_state(zh_) != failed || listed < 2) return;
+    const library_call guard(*this);
+    const auto step = [this] {
+        zoo_cycle_next_server(zh_);
+        return with_brackets(zoo_get_current_server(zh_));
+    };
+    // A list that is new comes first, new and old servers apart.
+    for (std::size_t steps = 2 * listed; step() != tried_ && steps > 0; --steps) {
+    }
+    tried_ = step();
+    for (std::size_t i = 1; i < listed; ++i) step();
+}
+
+void c_backend::set_servers(const std::vector<server_address>& servers) {
+    if (!usable()) return;
+    if (endpoints(servers) == endpoints(servers_)) {  // only their names are other ones
+        servers_ = servers;
+        return;
+    }
+    const std::string hosts = join(servers);
+    std::optional<seeded_drand48> fair(std::in_place);
+    {
+        const library_call guard(*this);
+        // It compares addresses without their ports and ignores a list that looks the same to it. A list that
+        // cannot look the same makes it forget the old one.
+        if (addresses(servers) == addresses(servers_)) zoo_set_servers(zh_, "127.255.255.254:1");
+        zoo_set_servers(zh_, hosts.c_str());
+    }
+    refused_names_.clear();
+    servers_ = servers;
+    // It leaves also one of several, by chance, when the list has grown; and always by the way around above.
+    const bool listed = std::any_of(servers.begin(), servers.end(),
+                                    [&](const server_address& s) { return endpoint_of(s) == endpoint_; });
+    if (reported_ == link_state::connected && !connected())
+        fail(server_ + ": left, for " +
+             (listed ? "the list of servers has changed" : "it is not in the new list of servers"));
+    cure_poison();
+    fair.reset();
+    report();
+}
+
+std::string c_backend::current_server() const { return server_; }
+
+std::string c_backend::attempt() const {
+    if (zh_ && zoo_state(zh_) == ZOO_ASSOCIATING_STATE)
+        return server_ + ": accepts the connection and does not answer (not a ZooKeeper server, or one that hangs)";
+    if (tunnel_ && tunnel_->at() == tunnel::stage::handshake)
+        return server_ + ": accepts the connection and does not go on with the TLS handshake";
+    return server_ + ": no answer to the attempt to connect";
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,247 @@
+#include <zkasio/detail/connection/link.hpp>
+
+#include <zkasio/detail/base/random_engine.hpp>
+
+#include <asio/post.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+namespace zkasio::detail {
+
+using namespace std::chrono_literals;
+
+link::link(owner& o, const strand_type& strand, const client_options& options, backend_factory factory,
+           const logger& log)
+    : owner_(o),
+      strand_(strand),
+      options_(options),
+      factory_(std::move(factory)),
+      log_(log),
+      servers_(parse_server_list(options.servers(), "client options")),
+      resolver_(strand),
+      socket_(std::make_shared<socket_watch>(strand)) {}
+
+// ---------------------------------------------------------------------------------------------------- servers
+
+void link::start(reactor_mark reactor) {
+    socket_->start(owner_.keep_alive(), std::move(reactor), [this](bool r, bool w) { owner_.on_ready(r, w); });
+}
+
+void link::resolve() {
+    resolver_.resolve(
+        owner_.keep_alive(), servers_.hosts,
+        [this](std::vector<server_address> servers, std::string failure) { resolved(std::move(servers), failure); });
+}
+
+void link::stop_resolving() {
+    resolver_.cancel();
+    resolve_at_ = time_point::max();
+}
+
+void link::set_servers(server_list servers) {
+    servers_.hosts = std::move(servers.hosts);
+    const std::lock_guard lock(names_mutex_);
+    servers_.text = std::move(servers.text);
+}
+
+std::string link::server_names() const {
+    const std::lock_guard lock(names_mutex_);
+    return servers_.text + servers_.chroot;
+}
+
+namespace {
+
+// In the clear nobody verifies a name: then the first one of each endpoint is enough.
+void keep_first_names(std::vector<server_address>& servers) {
+    std::set<std::string> known;
+    std::erase_if(servers, [&](const server_address& s) { return !known.insert(endpoint_of(s)).second; });
+}
+
+}  // namespace
+
+void link::resolved(std::vector<server_address> servers, const std::string& failure) {
+    if (!owner_.wants_connection()) return;
+    if (!options_.security()) keep_first_names(servers);
+    if (!failure.empty()) {
+        last_failure_ = failure;
+        log_.warn("resolve " + failure, {{"reason", failure}});
+    }
+    if (servers.empty()) {
+        pacing_.attempt_failed();
+        resolve_at_ = clock::now() + pacing_.look_up_pause(jitter());
+        return owner_.drive();
+    }
+    // Every client starts with another server; the library's own shuffle would reseed random() (fact 2).
+    std::shuffle(servers.begin(), servers.end(), jitter_engine());
+    std::vector<std::string> endpoints;
+    for (const server_address& s : servers) endpoints.push_back(to_string(s));
+    std::sort(endpoints.begin(), endpoints.end());
+    if (!backend_) {
+        if (!open(std::move(servers))) return owner_.drive();
+    } else if (endpoints != endpoints_) {  // a later look-up: only news matter
+        backend_->set_servers(servers);
+    }
+    endpoints_ = std::move(endpoints);
+    pacing_.set_servers(endpoints_.size());
+    owner_.drive();
+}
+
+bool link::open(std::vector<server_address> servers) {
+    open_params p = owner_.to_open();
+    p.servers = std::move(servers);
+    p.chroot = servers_.chroot;
+    p.session_timeout = options_.session_timeout();
+    p.secured = options_.security() != nullptr;
+    try {
+        backend_ = factory_(owner_);
+        backend_->open(p);
+    } catch (const std::exception& e) {
+        backend_.reset();
+        last_failure_ = e.what();
+        log_.error(last_failure_);
+        pacing_.attempt_failed();
+        resolve_at_ = clock::now() + pacing_.look_up_pause(jitter());
+        return false;
+    }
+    state_ = link_state::disconnected;
+    return true;
+}
+
+// ------------------------------------------------------------------------------------------------------ state
+
+void link::changed(link_state s) {
+    state_ = s;
+    if (s == link_state::connected) {
+        pacing_.reset();
+        attempt_deadline_ = time_point::max();
+        session_asked_for_ = false;
+    } else if (s == link_state::disconnected) {
+        last_failure_ = backend_->last_failure();
+        connect_not_before_ = {};
+    }
+}
+
+std::string link::why_not_connected() const {
+    // An attempt that has only just begun says less than the failure before it.
+    const bool trying = backend_ && has_socket_ && !connected();
+    if (trying && (last_failure_.empty() || clock::now() - attempt_began_ > 100ms)) return backend_->attempt();
+    if (last_failure_.empty() && !backend_) return "still looking for the address of " + server_names();
+    return last_failure_;
+}
+
+// ------------------------------------------------------------------------------------------------------ turns
+
+// The user's function in it may have this client do anything, here and now: connect to other servers, for example.
+void link::secure() {
+    if (!backend_ || !backend_->is_to_be_secured()) return;
+    const std::uint64_t connection = attempt_connection_;
+    channel_maker make;
+    const auto refuse = [&make](std::string why) {
+        make = [why = std::move(why)](int, const std::string&) -> std::unique_ptr<secure_channel> {
+            throw std::runtime_error(why);
+        };
+    };
+    try {
+        make = options_.security()->prepare();
+    } catch (const std::exception& e) {
+        refuse(e.what());
+    } catch (...) {
+        refuse("TLS: the function that makes a context has thrown what is no std::exception");
+    }
+    if (backend_ && connection == attempt_connection_) backend_->secure(std::move(make));
+}
+
+void link::process(bool readable, bool writable) {
+    more_to_read_ = backend_->process(readable, writable) == drain_result::more;
+}
+
+void link::read_what_has_come() {
+    if (!backend_ || !has_socket_) return;
+    backend_deadline_ = time_point::max();  // pump() will know
+    if (backend_->process(true, false) == drain_result::more) more_to_read_ = true;
+}
+
+void link::on_time(time_point now) {
+    if (resolve_at_ <= now) {
+        resolve_at_ = time_point::max();
+        resolve();
+    }
+}
+
+void link::give_up_attempt(time_point now) {
+    if (!backend_ || connected() || !has_socket_ || now < attempt_deadline_) return;
+    if (backend_->accepted()) pacing_.handshake_unanswered();
+    last_failure_ = backend_->attempt();
+    backend_->abort_connection();  // fact 11
+}
+
+void link::pump(time_point now) {
+    if (std::exchange(more_to_read_, false))
+        asio::post(strand_, [this, alive = owner_.keep_alive()] { owner_.on_ready(true, false); });
+    if (has_socket_ && !backend_->has_socket()) attempt_failed(now, attempt_deadline_ == time_point::max());
+    if (!has_socket_ && now < connect_not_before_) {
+        socket_->close();
+        backend_deadline_ = connect_not_before_;
+        return;
+    }
+    const bool was_up = connected();
+    const interest next = backend_->next_interest();
+    if (is_final()) return;  // the session is over: nothing is to be waited for
+    has_socket_ = backend_->has_socket();
+    if (backend_->handshake_sent()) session_asked_for_ = true;
+    if (!connected() && next.connection != attempt_connection_) {
+        attempt_began_ = now;
+        attempt_deadline_ = now + pacing_.attempt_limit(backend_->session_timeout());
+    }
+    attempt_connection_ = next.connection;
+    if (!connected() && !has_socket_ && next.timeout <= 0ms) {
+        attempt_failed(now, was_up);  // connect() itself failed, or nothing has come for too long
+        backend_deadline_ = connect_not_before_;
+    } else {
+        backend_deadline_ = now + std::max<duration>(next.timeout, 1ms);
+    }
+    socket_->arm(next.descriptor, next.connection, next.read, next.write);
+}
+
+void link::attempt_failed(time_point now, bool was_up) {
+    attempt_deadline_ = time_point::max();
+    has_socket_ = false;
+    pacing_.attempt_failed();
+    if (const std::string why = backend_->last_failure(); !why.empty()) last_failure_ = why;
+    if (!was_up) log_.warn("cannot connect: " + last_failure_, {{"reason", last_failure_}});
+    connect_not_before_ = now + pacing_.pause(jitter());
+    // A whole round without success: the names may have moved.
+    const bool has_names = std::any_of(servers_.hosts.begin(), servers_.hosts.end(),
+                                       [](const host_port& h) { return !is_numeric(h.host); });
+    if (pacing_.round_over() && has_names && resolve_at_ == time_point::max()) resolve_at_ = connect_not_before_;
+}
+
+link::time_point link::due() const noexcept {
+    const time_point attempt = connected() ? time_point::max() : attempt_deadline_;
+    return std::min({backend_deadline_, resolve_at_, attempt});
+}
+
+void link::rearm_goodbye() {
+    socket_->rearm_read();
+    const interest i = backend_->goodbye_interest();
+    if (i.write) socket_->arm(i.descriptor, i.connection, i.read, i.write);
+}
+
+void link::retire() {
+    socket_->close();
+    backend_.reset();
+    state_ = link_state::disconnected;
+    has_socket_ = false;
+    session_asked_for_ = false;
+    attempt_connection_ = 0;
+    attempt_deadline_ = backend_deadline_ = time_point::max();
+    connect_not_before_ = {};
+    pacing_.reset();
+}
+
+}  // namespace zkasio::detail

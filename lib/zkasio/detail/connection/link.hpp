@@ -1,0 +1,141 @@
+#pragma once
+
+#include <zkasio/client_options.hpp>
+#include <zkasio/detail/connection/auth_list.hpp>
+#include <zkasio/detail/connection/connection_pacing.hpp>
+#include <zkasio/detail/connection/name_resolver.hpp>
+#include <zkasio/detail/connection/server_list.hpp>
+#include <zkasio/detail/connection/socket_watch.hpp>
+#include <zkasio/detail/seam/backend.hpp>
+#include <zkasio/detail/telemetry/logger.hpp>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zkasio::detail {
+
+using backend_factory = std::function<std::unique_ptr<backend>(backend_listener&)>;
+
+/// The connection to the ensemble: looks up the servers' names, opens the backend, drives it with the reactor, and
+/// tries again, at a pace, whenever a connection fails. Knows nothing of sessions and requests but what a backend has
+/// to be opened with. On the strand, except where it says otherwise.
+///
+/// A turn (of the owner) calls process() or read_if_late(), and at its end pump(): that asks the backend what it waits
+/// for.
+class link {
+public:
+    using clock = boot_clock;
+    using duration = clock::duration;
+    using time_point = clock::time_point;
+
+    class owner : public backend_listener {
+    public:
+        /// Held by whatever is under way.
+        virtual std::shared_ptr<void> keep_alive() = 0;
+        /// Whether a backend that is not open yet is to be opened, now that its servers are known.
+        virtual bool wants_connection() = 0;
+        /// The session, and who we are; the link adds the servers.
+        virtual open_params to_open() const = 0;
+        /// The socket is ready: a turn begins.
+        virtual void on_ready(bool readable, bool writable) = 0;
+        /// The backend was opened, or has news: a turn ends.
+        virtual void drive() = 0;
+
+    protected:
+        ~owner() = default;
+    };
+
+    /// Throws zkasio::error for servers that make no sense.
+    link(owner& o, const strand_type& strand, const client_options& options, backend_factory factory,
+         const logger& log);
+
+    // ------------------------------------------------------------------------------------------------- servers
+    void start(reactor_mark reactor);
+    /// Looks the servers up and opens the backend, or tells an open one of their addresses.
+    void resolve();
+    void stop_resolving();
+    void set_servers(server_list servers);
+    const std::string& chroot() const noexcept { return servers_.chroot; }  ///< never changes; from any thread
+    std::string server_names() const;  ///< as they were given last, with the chroot; from any thread
+
+    // -------------------------------------------------------------------------------------------------- state
+    link_state state() const noexcept { return state_; }
+    bool connected() const noexcept { return state_ == link_state::connected; }
+    bool is_open() const noexcept { return backend_ != nullptr; }
+    /// Only while it is open.
+    detail::backend& backend() const noexcept { return *backend_; }
+    /// By a handshake whose answer has not come: the session may exist.
+    bool session_asked_for() const noexcept { return session_asked_for_; }
+    /// A handshake that was answered was sent at this time, or later.
+    time_point attempt_began() const noexcept { return attempt_began_; }
+    const std::string& last_failure() const noexcept { return last_failure_; }
+    std::string why_not_connected() const;
+
+    // ------------------------------------------------------------------------------------------- told by the owner
+    /// What the backend has told its listener, before anybody acts on it.
+    void changed(link_state s);
+
+    // -------------------------------------------------------------------------------------------------- turns
+    /// Calls a function of the user's, perhaps: in front of a turn.
+    void secure();
+    void process(bool readable, bool writable);
+    /// What has arrived counts, even if we look late (fact 7): before the backend is asked what has timed out.
+    void read_what_has_come();
+    bool is_late(time_point now) const noexcept { return now >= backend_deadline_; }
+    void read_if_late(time_point now) {
+        if (is_late(now)) read_what_has_come();
+    }
+    /// Looks the servers up again, if that is due.
+    void on_time(time_point now);
+    /// Ends an attempt that has taken too long.
+    void give_up_attempt(time_point now);
+    /// Asks the backend what it waits for, and waits for that.
+    void pump(time_point now);
+    /// When one of these is wanted next.
+    time_point due() const noexcept;
+    /// A goodbye was sent: only its answer counts from now on, see backend::answer_to_goodbye().
+    void await_goodbye() { backend_deadline_ = time_point::max(); }
+    void rearm_goodbye();
+
+    /// Closes the backend, and with it the connection. The next resolve() opens another one.
+    void retire();
+
+private:
+    void resolved(std::vector<server_address> servers, const std::string& failure);
+    bool open(std::vector<server_address> servers);
+    void attempt_failed(time_point now, bool was_up);
+    bool is_final() const noexcept { return state_ == link_state::expired || state_ == link_state::auth_failed; }
+
+    owner& owner_;
+    strand_type strand_;
+    const client_options& options_;
+    backend_factory factory_;
+    const logger& log_;
+    mutable std::mutex names_mutex_;  // for readers elsewhere: of servers_.text
+    server_list servers_;
+    std::vector<std::string> endpoints_;  // of the servers, with their names, sorted
+    name_resolver resolver_;
+    std::shared_ptr<socket_watch> socket_;
+    std::unique_ptr<detail::backend> backend_;
+    link_state state_ = link_state::disconnected;
+    connection_pacing pacing_;
+    std::string last_failure_;
+    bool session_asked_for_ = false;
+    bool more_to_read_ = false;
+
+    // The attempt that is under way.
+    bool has_socket_ = false;
+    std::uint64_t attempt_connection_ = 0;
+    time_point attempt_began_{};
+    time_point attempt_deadline_ = time_point::max();
+
+    time_point connect_not_before_{};
+    time_point backend_deadline_ = time_point::max();
+    time_point resolve_at_ = time_point::max();
+};
+
+}  // namespace zkasio::detail

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <zkasio/detail/base/strand.hpp>
+#include <zkasio/detail/connection/server_list.hpp>
+#include <zkasio/detail/seam/server_address.hpp>
+
+#include <asio/ip/tcp.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace zkasio::detail {
+
+/// An address, and not a name.
+bool is_numeric(const std::string& host);
+
+/// Turns a server list into numeric addresses, off the loop. Numeric hosts need no look-up (and no resolver). A server
+/// that goes by several names is there with each of them.
+class name_resolver {
+public:
+    explicit name_resolver(strand_type strand) : strand_(std::move(strand)) {}
+
+    /// `failure` names the hosts without an address; both may be non-empty.
+    using on_resolved = std::function<void(std::vector<server_address> servers, std::string failure)>;
+
+    /// Calls back on the strand, possibly before it returns. cancel() supersedes it, and so does a later call for other
+    /// hosts. One for the same hosts waits for the look-up that is under way: that may take longer than the pause until
+    /// the next call.
+    void resolve(std::shared_ptr<void> keep_alive, const std::vector<host_port>& hosts, on_resolved done);
+    void cancel();
+
+private:
+    struct round {
+        std::vector<host_port> hosts;
+        std::vector<server_address> servers;
+        std::string failure;
+        std::size_t pending = 1;
+        on_resolved done;
+        void add(server_address s);
+    };
+    void look_up(std::shared_ptr<void> keep_alive, const std::shared_ptr<round>& r, const host_port& h);
+    void arrived(const std::shared_ptr<round>& r);
+
+    strand_type strand_;
+    std::unique_ptr<asio::ip::tcp::resolver> resolver_;
+    std::shared_ptr<round> current_;
+};
+
+}  // namespace zkasio::detail

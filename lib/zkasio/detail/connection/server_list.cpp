@@ -1,0 +1,85 @@
+#include <zkasio/detail/connection/server_list.hpp>
+
+#include <zkasio/error.hpp>
+#include <zkasio/path.hpp>
+
+#include <charconv>
+
+namespace zkasio::detail {
+namespace {
+
+[[noreturn]] void refuse(std::string_view operation, std::string_view server, const std::string& why) {
+    throw error(errc::invalid_argument, operation, {}, "server \"" + std::string(server) + "\": " + why);
+}
+
+host_port parse_one(std::string_view text, std::string_view operation) {
+    const std::string_view all = text;
+    if (text.find_first_of(" \t\r\n") != text.npos)
+        refuse(operation, all, "character not allowed in a host name: no spaces, no ends of lines");
+    host_port result;
+    std::string_view port;
+    if (text.starts_with('[')) {
+        const std::size_t close = text.find(']');
+        if (close == std::string_view::npos) refuse(operation, all, "missing ']'");
+        result.host = text.substr(1, close - 1);
+        text.remove_prefix(close + 1);
+        if (!text.empty() && text.front() != ':') refuse(operation, all, "':port' expected after ']'");
+        port = text;
+    } else {
+        const std::size_t colon = text.find(':');
+        if (colon != std::string_view::npos && text.find(':', colon + 1) != std::string_view::npos)
+            refuse(operation, all, "write an IPv6 address in brackets: [::1]:2181");
+        result.host = text.substr(0, colon);
+        if (colon != std::string_view::npos) port = text.substr(colon);
+    }
+    if (result.host.empty()) refuse(operation, all, "the host is empty");
+    if (result.host.find_first_of("\"'\\@") != std::string::npos || result.host.find('\0') != std::string::npos)
+        refuse(operation, all, "character not allowed in a host name");
+    if (!port.empty()) {
+        port.remove_prefix(1);
+        unsigned value = 0;
+        const auto [end, ec] = std::from_chars(port.data(), port.data() + port.size(), value);
+        if (ec != std::errc() || end != port.data() + port.size() || value == 0 || value > 65535)
+            refuse(operation, all, "a port is a number from 1 to 65535");
+        result.port = static_cast<std::uint16_t>(value);
+    }
+    return result;
+}
+
+}  // namespace
+
+server_list parse_server_list(std::string_view text, std::string_view operation) {
+    server_list result;
+    // What other programs take, and what would only lead to misleading complaints about its parts.
+    if (const std::size_t scheme = text.find("://"); scheme != text.npos && scheme < text.find_first_of(",/"))
+        refuse(operation, text.substr(0, text.find(',')),
+               "no \"" + std::string(text.substr(0, scheme + 3)) + "\" belongs here: a server is host:port");
+    if (text.find(';') < text.find('/')) refuse(operation, text, "servers are separated by ',', not by ';'");
+    const std::size_t slash = text.find('/');
+    if (slash != std::string_view::npos && slash + 1 < text.size()) {
+        result.chroot = text.substr(slash);
+        // Legal in a path, but nobody means it: "a:2181/app,b:2181/app".
+        for (std::size_t comma = result.chroot.find(','); comma != std::string::npos;
+             comma = result.chroot.find(',', comma + 1)) {
+            const std::string_view part = std::string_view(result.chroot).substr(comma + 1);
+            const std::string_view host = part.substr(0, part.find_first_of(",/"));
+            const std::size_t colon = host.rfind(':');
+            if (colon != host.npos && colon + 1 < host.size() &&
+                host.find_first_not_of("0123456789", colon + 1) == host.npos)
+                refuse(operation, text, "the chroot stands once, behind the last server");
+        }
+        if (const std::string problem = path_problem(result.chroot); !problem.empty())
+            throw error(errc::invalid_argument, operation, result.chroot, "chroot: " + problem);
+        if (belongs_to_servers(result.chroot))
+            throw error(errc::invalid_argument, operation, result.chroot, "chroot: /zookeeper belongs to the server");
+    }
+    std::string_view rest = result.text = text.substr(0, slash);
+    for (;;) {
+        const std::size_t comma = rest.find(',');
+        result.hosts.push_back(parse_one(rest.substr(0, comma), operation));
+        if (comma == std::string_view::npos) return result;
+        rest.remove_prefix(comma + 1);
+    }
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,88 @@
+#include <zkasio/detail/connection/socket_watch.hpp>
+
+#include <asio/error.hpp>
+
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <vector>
+
+namespace zkasio::detail {
+
+void socket_watch::start(std::shared_ptr<void> keep_alive, reactor_mark reactor, on_ready ready) {
+    keep_alive_ = keep_alive;
+    reactor_ = std::move(reactor);
+    ready_ = std::move(ready);
+}
+
+void socket_watch::close() {
+    // At once: as long as a duplicate is open, the kernel does not tell the server that we are gone.
+    for (direction* d : {&reading_, &writing_}) {
+        drop(*d);
+        d->waiting = false;
+    }
+}
+
+// In a child process whose context has not been told of the fork, asio's epoll set is the parent's: to take the
+// descriptor out of it would be to take the parent's out. So asio's object is left alone there for good, and only this
+// process's copy of the connection is closed, by putting something else behind its number.
+void socket_watch::drop(direction& d) {
+    if (!d.descriptor) return;
+    if (!reactor_ || !reactor_->forked()) return d.descriptor.reset();
+    const int nothing = ::eventfd(0, EFD_CLOEXEC);
+    ::dup3(nothing, d.descriptor->native_handle(), O_CLOEXEC);
+    ::close(nothing);
+    static std::mutex mutex;
+    static auto& abandoned =
+        *new std::vector<std::unique_ptr<descriptor_type>>;  // outlives all contexts
+    const std::lock_guard lock(mutex);
+    abandoned.push_back(std::move(d.descriptor));
+}
+
+void socket_watch::arm(int descriptor, std::uint64_t connection, bool read, bool write) {
+    if (connection != connection_ || descriptor < 0) {
+        close();
+        connection_ = connection;
+    }
+    if (descriptor < 0) return;
+    // Out of descriptors: the timer brings us back here.
+    if (read && duplicate(reading_, descriptor)) wait(reading_);
+    if (write && duplicate(writing_, descriptor)) wait(writing_);
+}
+
+bool socket_watch::duplicate(direction& d, int descriptor) {
+    if (d.descriptor) return true;
+    const int duplicate = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    if (duplicate < 0) return false;
+    auto created = std::make_unique<descriptor_type>(strand_);
+    std::error_code refused;
+    created->assign(duplicate, refused);
+    if (refused) {
+        ::close(duplicate);
+        return false;
+    }
+    d.descriptor = std::move(created);
+    return true;
+}
+
+void socket_watch::wait(direction& d) {
+    if (std::exchange(d.waiting, true)) return;
+    const auto owner = keep_alive_.lock();
+    if (!owner) return;
+    d.descriptor->async_wait(
+        d.what, [self = shared_from_this(), owner, generation = connection_, &d](std::error_code closed) {
+            if (closed != asio::error::operation_aborted && generation == self->connection_ && d.descriptor)
+                self->ready(d);
+        });
+}
+
+void socket_watch::ready(direction& d) {
+    d.waiting = false;
+    const bool is_read = &d == &reading_;
+    if (!is_read) drop(d);
+    ready_(is_read, !is_read);
+}
+
+}  // namespace zkasio::detail

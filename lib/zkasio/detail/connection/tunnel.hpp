@@ -1,0 +1,78 @@
+#pragma once
+
+#include <zkasio/detail/base/owned_descriptor.hpp>
+#include <zkasio/detail/seam/secure_channel.hpp>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace zkasio::detail {
+
+/// Leads one connection of a library that knows nothing of encryption through a secure_channel: the library's
+/// descriptor becomes one end of a socket pair, and this copies between the other end and the network.
+///
+/// It has no task and waits for nothing: whoever drives the library calls receive() in front of it and send() behind
+/// it, and waits for descriptor() in its stead. Two rules follow, each keeps something from being forgotten for ever:
+/// - after receive() the library reads until it finds nothing, and receive() is called again while holds_back(): what
+///   has left the network wakes nobody any more;
+/// - send() follows whatever may have made the library write.
+///
+/// No byte of the library's leaves before the handshake is over.
+class tunnel {
+public:
+    enum class stage { connecting, handshake, open };
+
+    /// Replaces the socket behind `descriptor`, which has begun to connect, and keeps that socket. Throws
+    /// std::system_error.
+    static std::unique_ptr<tunnel> behind(int descriptor, std::string host);
+
+    /// The connection stands, and goes on as soon as it is told how: by secure().
+    bool is_to_be_secured() const noexcept;
+    void secure(channel_maker make) { make_channel_ = std::move(make); }
+
+    /// Connects, shakes hands, and then copies from the network to the library: all that is possible now.
+    void receive();
+    /// From the library to the network. An end that this finds is told by the next receive(), which is made due.
+    void send();
+
+    /// The network's. Always to be waited for reading.
+    int descriptor() const noexcept { return network_.get(); }
+    bool wants_write() const noexcept {
+        if (receiving_over_) return false;
+        return stage_ == stage::connecting || needs_output_ || (!outgoing_.empty() && !sending_over_);
+    }
+    /// There is input that the library has to make room for.
+    bool holds_back() const noexcept { return !incoming_.empty(); }
+    stage at() const noexcept { return stage_; }
+    /// Never empty when it has ended before it was open. Empty while it lives, and when the peer has only closed the
+    /// connection after the handshake.
+    const std::string& failure() const noexcept { return failure_; }
+
+private:
+    using buffer = std::array<char, 16 * 1024>;  // a record of TLS
+
+    tunnel(owned_descriptor network, owned_descriptor inner, std::string host);
+    void connect();
+    void shake_hands();
+    void read();
+    bool deliver();
+    void end(std::string why);
+
+    owned_descriptor network_, inner_;
+    channel_maker make_channel_;
+    std::string host_;
+    std::unique_ptr<secure_channel> channel_;
+    stage stage_ = stage::connecting;
+    bool needs_output_ = false;    // the handshake, or a read
+    bool dry_ = false;             // nothing more from the network now
+    bool receiving_over_ = false, told_ = false, sending_over_ = false;
+    std::string failure_, sending_failure_;
+    buffer incoming_buffer_, outgoing_buffer_;
+    std::span<const char> incoming_, outgoing_;  // what is left in these
+};
+
+}  // namespace zkasio::detail

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <zkasio/detail/client/await.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace zkasio::detail {
+
+/// The names of the children of a directory that carry protection ids, by these.
+using nodes_by_id = std::multimap<std::string, std::string>;
+
+/// Those who look for nodes in one directory: what is left of creates whose answers were lost. There may be thousands
+/// at a time, after one cut. So all whose requests were made before a listing is sent share that listing. On the
+/// strand.
+struct node_search {
+    struct wanted {
+        std::vector<std::string> ids;
+        nodes_by_id found;
+        one_shot_ptr done = std::make_shared<one_shot_state>();
+    };
+    std::vector<std::shared_ptr<wanted>> waiting;
+};
+
+/// A sync (a server that lags behind does not show a node yet) and a listing, repeated until both have succeeded, or
+/// the session is over. *Fails with* what the servers refuse the listing with, and what ends the session.
+asio::awaitable<nodes_by_id> find_nodes(core_ptr c, session_record_ptr pinned, std::string directory,
+                                        std::vector<std::string> ids);
+
+/// Whether a session owns this node, and not nobody: containers and nodes with a time to live have special owners.
+bool is_owned(std::int64_t ephemeral_owner) noexcept;
+
+}  // namespace zkasio::detail

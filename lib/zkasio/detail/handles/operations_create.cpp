@@ -1,0 +1,235 @@
+// Creating a node: with its parents, and so that it is found again when the answer is lost.
+
+#include <zkasio/detail/base/random_engine.hpp>
+#include <zkasio/back_off.hpp>
+#include <zkasio/detail/handles/access.hpp>
+#include <zkasio/detail/handles/node_search.hpp>
+#include <zkasio/detail/handles/operations_impl.hpp>
+#include <zkasio/detail/handles/results.hpp>
+#include <zkasio/detail/handles/throw_error.hpp>
+#include <zkasio/path.hpp>
+#include <zkasio/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace zkasio {
+
+using namespace detail;
+
+std::string new_protection_id() {
+    std::mt19937_64& engine = random_engine();
+    std::array<std::uint64_t, 2> bits{engine(), engine()};
+    bits[0] = (bits[0] & ~0xf000ull) | 0x4000ull;                          // version 4
+    bits[1] = (bits[1] & ~0xc000000000000000ull) | 0x8000000000000000ull;  // RFC 4122 variant
+    static constexpr char digits[] = "0123456789abcdef";
+    std::string id(36, '-');
+    auto to = id.begin();
+    for (std::size_t i = 0; i < 32; ++i) {
+        if (i == 8 || i == 12 || i == 16 || i == 20) ++to;
+        *to++ = digits[(bits[i / 16] >> (60 - 4 * (i % 16))) & 15];
+    }
+    return id;
+}
+
+std::string protection_prefix(const std::string& id) { return "_c_" + id + '-'; }
+
+asio::awaitable<created> operations::impl::create(operations on, std::string path, bytes data, create_options options) {
+    std::string content = std::move(data).take();
+    command c = prepared(on, make_create(path, content, options));
+    if (options.is_protected())
+        co_return co_await create_protected(on, std::move(path), std::move(content), std::move(options));
+
+    // The parents may be removed again between their creation and the child's: they are containers.
+    for (int attempt = 0;; ++attempt) {
+        reply r;
+        co_await perform(on.core_, c, r);
+        if (r.code != zk_errc::no_node || options.parents() == missing_parents::fail || attempt == 10) {
+            throw_if_failed(r, "create", path);
+            co_return take_created(std::move(r));
+        }
+        co_await create_parents(on, path, options);
+        c.what = std::move(*r.asked);
+        bind(on, c);
+    }
+}
+
+asio::awaitable<void> operations::impl::create_parents(operations on, std::string path, create_options options) {
+    const bool containers = options.parents() == missing_parents::create_container;
+    // From the deepest that exists downwards: most often only the last one is missing.
+    std::vector<std::string> missing;
+    for (std::string p(parent_path(path)); p.size() > 1; p = std::string(parent_path(p))) missing.push_back(p);
+    std::size_t i = 0;
+    while (i < missing.size()) {
+        command c;
+        c.what = create_request{
+            missing[i], {}, options.acl(), containers ? create_mode::container : create_mode::persistent};
+        bind(on, c);
+        reply r;
+        co_await perform(on.core_, c, r);
+        if (r.code == zk_errc::no_node && i + 1 < missing.size()) {
+            ++i;
+            continue;
+        }
+        // An unknown outcome does no harm here: the next step finds out.
+        const bool unknown = r.sent && r.code != asio::error::operation_aborted && r.code == condition::retryable;
+        if (r.code != zk_errc::node_exists && !unknown) throw_if_failed(r, "create parent", missing[i]);
+        if (i == 0) co_return;
+        --i;
+    }
+}
+
+asio::awaitable<void> operations::impl::remove_protected(operations on, std::string parent, std::string id) {
+    const std::optional<created> left = co_await find_protected(on, std::move(parent), std::move(id));
+    if (!left) co_return;
+    const kept_reply_ptr removal = ensure_removed(on, left->path);
+    // Until it is answered there is work in the background, see client::idle().
+    const wait_end ended = co_await wait_for(on.core_, answer_of(removal));
+    if (ended.code) throw error(ended.code, "remove", left->path, {}, true);
+}
+
+void operations::impl::ensure_protected_removed(const operations& on, std::string parent, std::string id) {
+    there(on.core_, "ensure_protected_removed", parent);
+    auto task = remove_protected(on, std::move(parent), std::move(id));
+    on_strand(on.core_, [core = on.core_, task = std::move(task)]() mutable {
+        core->run_in_background(std::move(task));
+    });
+}
+
+asio::awaitable<created> operations::impl::create_protected(operations on, std::string path, std::string data,
+                                                            create_options options) {
+    const std::string parent(parent_path(path));
+    if (!on.session_ && is_ephemeral(options.mode())) {
+        // "Ours" means: of the session that created it. So it has to be one session all along.
+        reply connected;
+        co_await wait_connected(on.core_, connected);
+        throw_if_failed(connected, "create", path);
+        operations pinned(on.core_, on.core_->current_session_record());
+        co_return co_await create_protected(pinned, std::move(path), std::move(data), std::move(options));
+    }
+    options.protection(false);
+    for (;;) {
+        const std::string id = new_protection_id();
+        const std::string name = join_path(parent, protection_prefix(id) + std::string(node_name(path)));
+        std::error_code failed;
+        try {
+            co_return co_await on.create(name, bytes(data), options);
+        } catch (const error& e) {
+            if (!e.outcome_unknown()) throw;
+            failed = e.code();
+        }
+        std::optional<created> found;
+        std::error_code search_failed;
+        if (failed == condition::retryable) {
+            try {
+                found = co_await find_protected(on, parent, id);
+            } catch (const std::system_error& e) {
+                search_failed = e.code();
+            }
+            if (found) co_return *found;
+            if (!search_failed) continue;
+            failed = search_failed;
+        }
+        if (failed != condition::session_ended) ensure_protected_removed(on, parent, id);
+        throw error(failed, "create", path,
+                    search_failed ? "while looking for the node that may have been created" : "", true);
+    }
+}
+
+// ------------------------------------------------------------------------------------------- nodes that may exist
+
+namespace {
+
+void check_name_is_fixed(std::string_view operation, const std::string& path, const create_options& options) {
+    if (is_sequential(options.mode()) || options.is_protected())
+        throw error(errc::invalid_argument, operation, path, "a sequential or protected node has a new name each time");
+}
+
+}  // namespace
+
+asio::awaitable<std::optional<created>> operations::impl::create_unless_exists(operations on, std::string path,
+                                                                               bytes data, create_options options) {
+    check_name_is_fixed("create_unless_exists", path, options);
+    try {
+        created made = co_await on.create(path, std::move(data), std::move(options));
+        co_return std::optional<created>(std::move(made));
+    } catch (const error& e) {
+        if (e.code() != zk_errc::node_exists) rethrow_step_as("create_unless_exists", path);
+    }
+    co_return std::nullopt;
+}
+
+asio::awaitable<node_stat> operations::impl::create_or_set(operations on, std::string path, bytes data,
+                                                           create_options options) {
+    check_name_is_fixed("create_or_set", path, options);
+    // What is wrong with the options is told also when there is a node.
+    command checked(make_create(path, std::string(data.view()), options));
+    prepare(on, checked, "create_or_set");
+    // The node may be created, and removed again, between the two requests.
+    for (int attempt = 0;; ++attempt) {
+        try {
+            node_stat now = co_await on.set(path, data);
+            co_return now;
+        } catch (const error& e) {
+            if (e.code() != zk_errc::no_node) rethrow_step_as("create_or_set", path);
+        }
+        try {
+            created made = co_await on.create(path, data, options);
+            co_return made.stat;
+        } catch (const error& e) {
+            if (e.code() != zk_errc::node_exists || attempt == 10) rethrow_step_as("create_or_set", path);
+        }
+    }
+}
+
+// -------------------------------------------------------------------------------------------- finding them again
+
+asio::awaitable<std::multimap<std::string, std::string>> operations::impl::find_all_protected(
+    operations on, std::string parent, std::vector<std::string> ids) {
+    there(on.core_, "find_all_protected", parent);
+    co_return co_await find_nodes(on.core_, on.session_, std::move(parent), std::move(ids));
+}
+
+asio::awaitable<std::optional<node_stat>> operations::impl::certain_stat(operations on, std::string path) {
+    back_off pauses = access::make<back_off>(on.core_);
+    for (;;) {
+        try {
+            co_return co_await on.exists(path);
+        } catch (const error& e) {
+            if (e.code() != condition::retryable) throw;
+        }
+        co_await pauses.pause();
+    }
+}
+
+bool operations::impl::of_this_session(const operations& on, const node_stat& s) {
+    const session_record_ptr mine = on.session_ ? on.session_ : on.core_->current_session_record();
+    return !is_owned(s.ephemeral_owner) || s.ephemeral_owner == mine->session_id.load();
+}
+
+asio::awaitable<std::optional<created>> operations::impl::find_protected(operations on, std::string parent,
+                                                                         std::string protection_id) {
+    there(on.core_, "find_protected", parent);
+    std::vector<std::string> ids(1, protection_id);
+    const nodes_by_id found = co_await find_nodes(on.core_, on.session_, parent, std::move(ids));
+    std::vector<std::string> paths;
+    for (const auto& [id, name] : found) paths.push_back(join_path(parent, name));
+    std::sort(paths.begin(), paths.end());
+
+    std::optional<created> kept;
+    for (const std::string& path : paths) {
+        const std::optional<node_stat> s = co_await certain_stat(on, path);
+        if (!s) continue;
+        if (!kept && of_this_session(on, *s)) {
+            kept.emplace();
+            kept->path = path;
+            kept->stat = *s;
+        } else {
+            ensure_removed(on, path);
+        }
+    }
+    co_return kept;
+}
+
+}  // namespace zkasio

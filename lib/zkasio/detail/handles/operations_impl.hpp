@@ -1,0 +1,83 @@
+#pragma once
+
+#include <zkasio/detail/client/await.hpp>
+#include <zkasio/operations.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zkasio {
+
+/// Behind the members of `operations`, which are no coroutines: what they return may be awaited when the handle is
+/// gone. These have a copy of it. operations.cpp: the single requests; operations_create.cpp, operations_remove.cpp:
+/// what takes several.
+struct operations::impl {
+    /// Makes it one for the session that `on` is bound to. Throws for a request that makes no sense.
+    /// @param operation what messages call it; "": its name. @param checks see detail::validate().
+    static void prepare(const operations& on, detail::command& c, std::string_view operation = {},
+                        std::size_t checks = 0);
+    static detail::command prepared(const operations& on, detail::request what);
+    /// The same for a request that is known to make sense.
+    static void bind(const operations& on, detail::command& c);
+
+    /// Sends one request, and turns its reply into a result. One that only reads is sent again when the connection was
+    /// lost under it.
+    /// @param expected a code that is no failure.
+    template <class Request, class Taken>
+    static asio::awaitable<Taken> ask(const operations& on, Request what, Taken (*take)(detail::reply&&),
+                                      std::error_code expected = {});
+    /// The same with the watch that the request sets.
+    template <class Request, class Taken>
+    static asio::awaitable<watched<Taken>> ask_and_watch(const operations& on, Request what,
+                                                         Taken (*take)(detail::reply&&),
+                                                         std::error_code expected = {});
+    /// The coroutine of both. @tparam Result Taken, or watched<Taken>.
+    template <class Result, class Taken>
+    static asio::awaitable<Result> answer(operations on, detail::command c, Taken (*take)(detail::reply&&));
+
+    /// Sends one request whose reply is kept.
+    static detail::kept_reply_ptr start(const operations& on, detail::command c,
+                                        detail::request_table::repeat r = detail::request_table::repeat::never);
+
+    static asio::awaitable<std::vector<step_result>> multi(operations on, std::vector<std::string> checked,
+                                                           transaction steps, std::string operation);
+    static asio::awaitable<created> create(operations on, std::string path, bytes data, create_options options);
+    static asio::awaitable<std::optional<created>> create_unless_exists(operations on, std::string path, bytes data,
+                                                                        create_options options);
+    static asio::awaitable<node_stat> create_or_set(operations on, std::string path, bytes data,
+                                                    create_options options);
+    static asio::awaitable<void> remove_recursive(operations on, std::string path);
+    /// See toolbox.
+    static detail::kept_reply_ptr ensure_removed(const operations& on, std::string path,
+                                                 std::vector<std::string> must_exist = {});
+    static void ensure_protected_removed(const operations& on, std::string parent, std::string id);
+    static asio::awaitable<std::optional<created>> find_protected(operations on, std::string parent,
+                                                                  std::string protection_id);
+    static asio::awaitable<std::multimap<std::string, std::string>> find_all_protected(operations on,
+                                                                                       std::string parent,
+                                                                                       std::vector<std::string> ids);
+
+    // operations_create.cpp
+    static asio::awaitable<void> create_parents(operations on, std::string path, create_options options);
+    static asio::awaitable<created> create_protected(operations on, std::string path, std::string data,
+                                                     create_options options);
+    static asio::awaitable<void> remove_protected(operations on, std::string parent, std::string id);
+    static bool of_this_session(const operations& on, const node_stat& s);
+    static asio::awaitable<std::optional<node_stat>> certain_stat(operations on, std::string path);
+
+    // operations_remove.cpp
+    struct tree;
+    static asio::awaitable<tree> list_tree(operations on, std::string root);
+    static asio::awaitable<std::optional<node_children>> certain_children(operations on, std::string path,
+                                                                          detail::kept_reply_ptr asked);
+    static asio::awaitable<std::vector<std::string>> remove_together(operations on, std::vector<std::string> paths);
+    static asio::awaitable<bool> remove_singly(operations on, std::vector<std::string> paths);
+};
+
+}  // namespace zkasio

@@ -1,0 +1,108 @@
+#include <zkasio/detail/handles/results.hpp>
+
+#include <zkasio/detail/handles/throw_error.hpp>
+
+namespace zkasio::detail {
+namespace {
+
+std::string_view name_of(transaction::kind k) {
+    switch (k) {
+        case transaction::kind::create: return "create";
+        case transaction::kind::set: return "set";
+        case transaction::kind::remove: return "remove";
+        case transaction::kind::check: return "check";
+    }
+    return "";
+}
+
+}  // namespace
+
+node_data take_data(reply&& r) {
+    node_data d;
+    d.data = std::move(r.data);
+    d.stat = r.stat;
+    return d;
+}
+
+node_children take_children(reply&& r) {
+    node_children c;
+    c.names = std::move(r.children);
+    c.stat = r.stat;
+    return c;
+}
+
+created take_created(reply&& r) {
+    created c;
+    c.path = std::move(r.path);
+    c.stat = r.stat;
+    return c;
+}
+
+node_stat take_stat(reply&& r) { return r.stat; }
+
+std::optional<node_stat> take_stat_if_any(reply&& r) {
+    if (r.code == zk_errc::no_node) return std::nullopt;
+    return r.stat;
+}
+
+operations::acl_and_stat take_acl(reply&& r) {
+    operations::acl_and_stat a;
+    a.acl = std::move(r.acl);
+    a.stat = r.stat;
+    return a;
+}
+
+std::vector<step_result> take_results(reply&& r, const transaction& steps, const std::string& operation,
+                                      std::size_t checks) {
+    if (r.code && !r.sent) {
+        for (std::size_t i = 0; i < r.results.size(); ++i) {
+            const std::error_code code = r.results[i].code;
+            if (!code || code == zk_errc::runtime_inconsistency) continue;  // that is what the others are given
+            const transaction::step& s = steps.steps()[i];
+            if (i < checks) throw error(code, operation, s.path);
+            std::string hint = "step " + std::to_string(i + 1 - checks) + ", " + std::string(name_of(s.what));
+            if (code == zk_errc::no_node && s.what == transaction::kind::create) hint += ": its parent does not exist";
+            throw error(code, operation, s.path, hint);
+        }
+    }
+    throw_if_failed(r, operation, steps.steps().front().path);
+    std::vector<step_result> results;
+    for (std::size_t i = checks; i < r.results.size(); ++i) {
+        multi_result& one = r.results[i];
+        step_result s;
+        s.path = std::move(one.path);
+        s.new_stat = one.stat;
+        results.push_back(std::move(s));
+    }
+    return results;
+}
+
+create_request make_create(std::string path, std::string data, const create_options& o) {
+    create_request r;
+    r.path = std::move(path);
+    r.data = std::move(data);
+    r.acl = o.acl();
+    r.mode = o.mode();
+    r.ttl = o.ttl();
+    return r;
+}
+
+multi_request make_multi(const transaction& t, const std::string& operation) {
+    multi_request r;
+    for (const transaction::step& s : t.steps()) {
+        switch (s.what) {
+            case transaction::kind::create:
+                if (s.options.is_protected() || s.options.parents() != missing_parents::fail)
+                    throw error(errc::invalid_argument, operation, s.path,
+                                "no parents on demand and no protection in a transaction");
+                r.ops.emplace_back(make_create(s.path, s.data, s.options));
+                break;
+            case transaction::kind::set: r.ops.emplace_back(set_request{s.path, s.data, s.version}); break;
+            case transaction::kind::remove: r.ops.emplace_back(remove_request{s.path, s.version}); break;
+            case transaction::kind::check: r.ops.emplace_back(check_op{s.path, s.version}); break;
+        }
+    }
+    return r;
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <zkasio/client.hpp>
+#include <zkasio/client_options.hpp>
+#include <zkasio/detail/connection/link.hpp>
+#include <zkasio/detail/seam/request.hpp>
+#include <zkasio/export.hpp>
+
+#include <asio/any_io_executor.hpp>
+
+#include <cstddef>
+#include <random>
+
+/// What zkasio::testing needs from the inside of the library: a shared one exports these, and nothing else of detail/
+/// but what templates in public headers call.
+namespace zkasio::detail {
+
+/// A client over another backend than the C library. Throws as the constructor of `client` does.
+ZKASIO_EXPORT client client_over(asio::any_io_executor executor, client_options options, backend_factory factory);
+
+struct random_engines {
+    std::mt19937_64 names, jitter;
+};
+/// This thread draws from these from now on, see random_engine.hpp. Returns those of before.
+ZKASIO_EXPORT random_engines exchange_random_engines(random_engines by);
+
+/// The bytes of a request on the wire, of which servers take so many and no more.
+ZKASIO_EXPORT std::size_t size_on_the_wire(const request& r) noexcept;
+
+}  // namespace zkasio::detail

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <zkasio/detail/requests/watch_registry.hpp>
+#include <zkasio/detail/seam/backend.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+namespace zkasio::detail {
+
+struct session_record;
+using session_record_ptr = std::shared_ptr<session_record>;
+
+/// A request on its way: what, for which session, and the watch that it sets, if any.
+struct command {
+    command() = default;
+    template <class Request>
+        requires std::constructible_from<request, Request>
+    explicit command(Request&& r, std::error_code no_failure = {})
+        : what(std::forward<Request>(r)), expected(no_failure) {}
+
+    request what;
+    session_record_ptr pinned;  ///< null: whichever session is current
+    watch_ptr watch;
+    std::error_code expected;  ///< a code that is no failure
+    bool again = false;         ///< it was sent before, and has failed
+    bool patient = false;       ///< see session::patient()
+    std::uint64_t connection = 0;  ///< of a node_feed: sent on this connection or not at all; 0: on any
+};
+
+}  // namespace zkasio::detail

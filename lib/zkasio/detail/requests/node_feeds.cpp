@@ -1,0 +1,111 @@
+#include <zkasio/detail/requests/node_feeds.hpp>
+
+#include <zkasio/path.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace zkasio::detail {
+
+namespace {
+
+watch_kind kind_of(node_read what) noexcept {
+    return what == node_read::children ? watch_kind::children : watch_kind::data;
+}
+
+}  // namespace
+
+void node_feeds::add(const feed_ptr& f) { by_root_.emplace(f->root, f); }
+
+void node_feeds::tell(const feed_ptr& f) {
+    if (!up_ || std::exchange(f->up, true)) return;
+    call(f, [](node_feed_listener& to) { to.connected(); });
+}
+
+void node_feeds::refuse(const feed_ptr& f, std::error_code why) const {
+    call(f, [&](node_feed_listener& to) { to.closed(why); });
+    f->listener.reset();  // also what is under way is told nobody any more
+}
+
+void node_feeds::call(const feed_ptr& f, const std::function<void(node_feed_listener&)>& what) const {
+    if (const auto listener = f->listener.lock()) log_.call([&] { what(*listener); });
+}
+
+void node_feeds::remove(feed_state& f) {
+    f.listener.reset();
+    const auto [first, last] = by_root_.equal_range(f.root);
+    const auto found = std::find_if(first, last, [&](const auto& one) { return one.second.get() == &f; });
+    if (found != last) by_root_.erase(found);
+}
+
+// Copies: whoever is told may add and remove feeds.
+std::vector<feed_ptr> node_feeds::all() const {
+    std::vector<feed_ptr> found;
+    for (const auto& [root, f] : by_root_) found.push_back(f);
+    return found;
+}
+
+// Those whose root is the path or one of its ancestors.
+std::vector<feed_ptr> node_feeds::above(std::string_view path) const {
+    std::vector<feed_ptr> found;
+    if (by_root_.empty()) return found;
+    for (std::string_view root = path; !root.empty(); root = parent_path(root)) {
+        const auto [first, last] = by_root_.equal_range(root);
+        for (auto f = first; f != last; ++f) found.push_back(f->second);
+    }
+    return found;
+}
+
+void node_feeds::connected() {
+    up_ = true;
+    ++connection_;
+    for (const feed_ptr& f : all()) tell(f);
+}
+
+void node_feeds::disconnected(const std::function<void(const std::string& path, watch_kind kind)>& forget) {
+    ++connection_;
+    if (!std::exchange(up_, false)) return;
+    for (const feed_ptr& f : all()) {
+        if (!std::exchange(f->up, false)) continue;
+        call(f, [&](node_feed_listener& from) {
+            from.for_each_watch([&](node_read what, const std::string& path) { forget(path, kind_of(what)); });
+        });
+        call(f, [](node_feed_listener& to) { to.disconnected(); });
+    }
+}
+
+void node_feeds::closed(std::error_code why) {
+    up_ = false;
+    ++connection_;
+    const std::vector<feed_ptr> told = all();
+    by_root_.clear();
+    for (const feed_ptr& f : told) refuse(f, why);
+}
+
+void node_feeds::changed(node_change what, std::string_view path) {
+    const auto told = above(path);
+    if (told.empty()) return;
+    const std::string name(path);
+    for (const feed_ptr& f : told)
+        if (f->up) call(f, [&](node_feed_listener& to) { to.changed(what, name); });
+}
+
+void node_feeds::authenticated() const {
+    for (const feed_ptr& f : all())
+        if (f->up) call(f, [](node_feed_listener& to) { to.authenticated(); });
+}
+
+bool node_feeds::watches(const std::string& path, watch_kind kind) const {
+    if (kind == watch_kind::config) return false;
+    const node_read what = kind == watch_kind::children ? node_read::children : node_read::stat;
+    for (const feed_ptr& f : above(path))
+        if (const auto listener = f->listener.lock(); listener && listener->watches(what, path)) return true;
+    return false;
+}
+
+void node_feeds::answered(const feed_ptr& to, node_read what, const std::string& path, std::error_code code,
+                          node_answer&& answer) const {
+    call(to, [&](node_feed_listener& asked) { asked.answered(what, path, code, std::move(answer)); });
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <zkasio/detail/seam/request.hpp>
+#include <zkasio/detail/telemetry/logger.hpp>
+#include <zkasio/node_feed_listener.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace zkasio::detail {
+
+/// One node_feed.
+struct feed_state {
+    std::string root;
+    std::weak_ptr<node_feed_listener> listener;
+    bool up = false;  ///< it was told of the connection that stands
+};
+using feed_ptr = std::shared_ptr<feed_state>;
+
+/// The node_feeds of a client: who is told of which change. Pure bookkeeping. On the strand.
+class node_feeds {
+public:
+    explicit node_feeds(const logger& log) : log_(log) {}
+
+    /// Afterwards, in a turn of its own, it is told of a connection that stands: by tell().
+    void add(const feed_ptr& f);
+    void tell(const feed_ptr& f);
+    /// Tells it that it is closed, and nothing afterwards. Also one that was not added, because the client is closed.
+    void refuse(const feed_ptr& f, std::error_code why) const;
+    /// Its listener is told nothing any more.
+    void remove(feed_state& f);
+
+    bool empty() const noexcept { return by_root_.empty(); }
+
+    /// Rises with each connection: what was asked for on an earlier one is of no interest.
+    std::uint64_t connection() const noexcept { return connection_; }
+
+    void connected();
+    /// @param forget called for each watch that stood.
+    void disconnected(const std::function<void(const std::string& path, watch_kind kind)>& forget);
+    void closed(std::error_code why);
+    /// The loop is being destroyed.
+    void clear() { by_root_.clear(); }
+
+    void changed(node_change what, std::string_view path);
+    /// This client has presented a credential, and a server has accepted it.
+    void authenticated() const;
+    /// Whether somebody here relies on that watch.
+    bool watches(const std::string& path, watch_kind kind) const;
+
+    void answered(const feed_ptr& to, node_read what, const std::string& path, std::error_code code,
+                  node_answer&& answer) const;
+
+private:
+    std::vector<feed_ptr> all() const;
+    std::vector<feed_ptr> above(std::string_view path) const;
+    void call(const feed_ptr& f, const std::function<void(node_feed_listener&)>& what) const;
+
+    const logger& log_;
+    std::multimap<std::string, feed_ptr, std::less<>> by_root_;
+    bool up_ = false;
+    std::uint64_t connection_ = 0;
+};
+
+}  // namespace zkasio::detail

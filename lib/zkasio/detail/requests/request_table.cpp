@@ -1,0 +1,393 @@
+#include <zkasio/detail/requests/request_table.hpp>
+
+#include <zkasio/detail/base/random_engine.hpp>
+
+#include <asio/error.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace zkasio::detail {
+
+send_queue::lane request_table::lane_of(const entry& e) noexcept {
+    if (e.urgent) return send_queue::lane::urgent;
+    return e.sent != time_point{} ? send_queue::lane::again : send_queue::lane::normal;
+}
+
+// Whether it waits for a connection only as long as client_options::connection_timeout.
+bool request_table::may_expire(const entry& e) const noexcept {
+    const bool for_session = e.patient && e.pinned && owner_.id_of(*e.pinned) != 0;
+    return !e.until_certain && !e.internal && !for_session;
+}
+
+// ----------------------------------------------------------------------------------------------- asking for one
+
+void request_table::submit(op_id id, command&& c, request_receiver&& to) {
+    entry& e = insert(id, clock::now(), std::move(c));
+    e.to = std::move(to);
+    enqueue(id, e);
+}
+
+void request_table::submit(command&& c, kept_reply_ptr to, repeat r) {
+    const op_id id = to->id = next_id();
+    entry& e = insert(id, clock::now(), std::move(c));
+    e.kept = std::move(to);
+    e.until_certain = r == repeat::until_certain;
+    if (e.until_certain) e.work = owner_.work().begin();
+    enqueue(id, e);
+}
+
+void request_table::submit(command&& c, std::function<void(reply&&)> then, urgency u) {
+    const op_id id = next_id();
+    entry& e = insert(id, clock::now(), std::move(c));
+    e.internal = std::move(then);
+    e.urgent = u == urgency::first;
+    enqueue(id, e);
+}
+
+void request_table::wait_connected(op_id id, request_receiver to) {
+    entry& e = insert(id, clock::now());
+    e.to = std::move(to);
+    enqueue(id, e);
+}
+
+void request_table::enqueue(op_id id, entry& e) {
+    if (const std::error_code refused = owner_.refusal(e.pinned.get())) return fail(id, refused);
+    queue_.push(lane_of(e), id);
+    // Those that were cancelled while there was no connection.
+    if (queue_.waiting() > 2 * entries_.size() + 1000)
+        queue_.sweep([&](op_id other) { return !entries_.contains(other); });
+    if (!link_.connected() && may_expire(e)) expiring_.push_back(id);
+    owner_.request_waits();
+}
+
+request_table::entry& request_table::insert(op_id id, time_point now) {
+    if (spare_.empty()) {
+        entry& e = entries_[id];
+        e.queued = now;
+        return e;
+    }
+    entries::node_type node = std::move(spare_.back());
+    spare_.pop_back();
+    node.key() = id;
+    node.mapped().queued = now;
+    return entries_.insert(std::move(node)).position->second;
+}
+
+request_table::entry& request_table::insert(op_id id, time_point now, command&& c) {
+    entry& e = insert(id, now);
+    if (c.again) telemetry_.counters.repeated.add();
+    e.what.emplace(std::move(c.what));
+    e.pinned = std::move(c.pinned);
+    e.patient = c.patient;
+    e.watch = std::move(c.watch);
+    e.expected = c.expected;
+    e.connection = c.connection;
+    return e;
+}
+
+void request_table::drop(entries::node_type node) noexcept {
+    if (spare_.size() == most_spare) return;
+    std::destroy_at(&node.mapped());
+    std::construct_at(&node.mapped());
+    spare_.push_back(std::move(node));
+}
+
+// Whether it may leave by itself: nothing waits, nothing is under way, and the send buffer of the socket is empty. That
+// is so when all that was sent has been answered, also what the library itself has sent first on this connection. What
+// needs more than one step (a watch, a credential) or may be large (a transaction) takes the usual way.
+bool request_table::is_alone(const command& c) const {
+    constexpr std::size_t small = 2048;  // bytes; no send buffer is smaller
+    const bool simple =
+        !c.watch && !std::holds_alternative<add_auth_request>(c.what) && !std::holds_alternative<multi_request>(c.what);
+    return link_.connected() && answered_on_this_connection_ && queue_.empty() && issued_ == 0 && simple &&
+           encoded_size(c.what) + link_.chroot().size() <= small && !owner_.refusal(c.pinned.get());
+}
+
+bool request_table::submit_at_once(op_id id, command& c, request_receiver& to) {
+    if (!is_alone(c)) return false;
+    const time_point now = clock::now();
+    if (link_.backend().submit(id, c.what)) return false;  // the usual way finds out why
+    entry& e = insert(id, now, std::move(c));
+    e.to = std::move(to);
+    last_sent_ = now;
+    issue(e);
+    if (!link_.backend().is_settled()) {
+        unsettled_ = true;
+        owner_.request_waits();
+    }
+    return true;
+}
+
+void request_table::issue(entry& e) {
+    e.issued = true;
+    e.sent = last_sent_;
+    e.bytes = encoded_size(*e.what);
+    ++issued_;
+    issued_bytes_ += e.bytes;
+    telemetry_.counters.bytes_sent.add(e.bytes);
+}
+
+void request_table::no_longer_issued(const entry& e) noexcept {
+    --issued_;
+    issued_bytes_ -= e.bytes;
+}
+
+bool request_table::withdraw(const kept_reply_ptr& asked) {
+    const auto it = entries_.find(asked->id);
+    if (it == entries_.end() || it->second.kept != asked || it->second.issued || it->second.until_certain) return false;
+    fail(it->first, asio::error::operation_aborted);
+    return true;
+}
+
+void request_table::cancel(op_id id) {
+    const auto it = entries_.find(id);
+    if (it == entries_.end() || !it->second.to) return;
+    reply r;
+    r.code = asio::error::operation_aborted;
+    r.sent = it->second.issued && is_write(*it->second.what);
+    if (it->second.what) r.asked = std::make_shared<request>(*it->second.what);
+    request_receiver to = std::move(it->second.to);
+    if (it->second.issued) {
+        it->second.abandoned = true;
+    } else {
+        auto node = entries_.extract(it);
+        node.mapped().abandoned = true;
+        if (node.mapped().what) report(node.mapped(), r, clock::now());
+        drop(std::move(node));
+    }
+    to.deliver(std::move(r));
+}
+
+// ------------------------------------------------------------------------------------------------------ sending
+
+void request_table::flush() {
+    const bool unsettled = std::exchange(unsettled_, false);
+    if (!link_.connected() || (queue_.empty() && !unsettled)) return;
+    const time_point now = clock::now();
+    backend& to = link_.backend();
+    const bool batch = queue_.size() > 1;
+    bool submitted = false, full = false;
+    if (batch) to.begin_batch();
+    while (!full) {
+        const std::optional<op_id> id = queue_.next(issued_ >= window || issued_bytes_ >= window_bytes, now);
+        if (!id) break;
+        const auto it = entries_.find(*id);
+        if (it == entries_.end() || !is_needed(*id, it->second)) continue;
+        submitted = true;
+        last_sent_ = now;
+        full = !send(*id, it->second);
+    }
+    if (batch || submitted || unsettled) to.end_batch();
+}
+
+// False: it has ended, without a server.
+bool request_table::is_needed(op_id id, const entry& e) {
+    if (!e.what) {  // there is a connection: that is all it has waited for
+        fail(id, {});
+        return false;
+    }
+    const auto* r = std::get_if<remove_watch_request>(&*e.what);
+    const bool watched_again = r && !confirm_watch_removal(r->path, r->kind);
+    if (watched_again || (e.connection && e.connection != feeds_.connection())) {
+        drop(entries_.extract(id));
+        return false;
+    }
+    const watch_target target = own_watch_of(e);
+    if (target.path && !watches_.begin(*target.path, target.kind, lasts(e))) {
+        fail(id, errc::too_many_watches);
+        return false;
+    }
+    return true;
+}
+
+// False: the backend takes no more now.
+bool request_table::send(op_id id, entry& e) {
+    auto* const auth = std::get_if<add_auth_request>(&*e.what);
+    if (auth && auth_.knows({auth->scheme, auth->credential}))
+        auth->known = true;  // the library presents each that it is given
+    const std::error_code refused = link_.backend().submit(id, *e.what);
+    if (refused && own_watch_of(e).path) registration_done(e, refused);
+    if (refused == std::errc::resource_unavailable_try_again) {
+        queue_.put_back(lane_of(e), id);
+        flush_when_writable_ = true;
+        return false;
+    }
+    if (refused) {
+        fail(id, refused);
+        return true;
+    }
+    if (auth && !auth->known) {
+        ++auth_.unconfirmed;
+        e.unconfirmed = true;
+    }
+    issue(e);
+    return true;
+}
+
+void request_table::writable() {
+    if (std::exchange(flush_when_writable_, false)) flush();
+}
+
+// --------------------------------------------------------------------------------------------------- completing
+
+void request_table::report(const entry& e, const reply& r, time_point now) noexcept {
+    const bool failed = r.code && r.code != e.expected, was_sent = e.sent != time_point{};
+    telemetry_.counters.ended(e.what->index(), failed, (was_sent ? e.sent : now) - e.queued,
+                              was_sent ? now - e.sent : clock::duration(0));
+    if (!telemetry_.observed()) return;
+    operation_report it;
+    if (failed) it.code = r.code;
+    it.outcome_unknown = r.code && r.sent && is_write(*e.what);
+    it.cancelled = e.abandoned;
+    it.internal = !e.to && !e.abandoned && !e.kept;
+    it.asked = e.queued;
+    it.sent = e.sent;
+    it.ended = now;
+    telemetry_.operation_ended(*e.what, std::move(it));
+}
+
+void request_table::finish(entry&& e, reply&& r, time_point now) {
+    if (e.what) report(e, r, now);
+    if (e.connection && r.sent) return finish_if_connected(std::move(e), std::move(r));
+    if (e.what && !is_write(*e.what)) r.sent = false;  // whether it has arrived makes no difference
+    if (e.to) {
+        if (r.code && r.code != e.expected && e.what) r.asked = std::make_shared<request>(std::move(*e.what));
+        return e.to.deliver(std::move(r));
+    }
+    if (e.internal) return e.internal(std::move(r));
+    if (e.kept) {
+        e.kept->reply = std::move(r);
+        waits_.fire(answer_of(e.kept));
+    }
+}
+
+void request_table::fail(op_id id, std::error_code code) {
+    auto node = entries_.extract(id);
+    if (node.empty()) return;
+    reply r;
+    r.code = code;
+    r.sent = code && node.mapped().sent != time_point{};
+    if (code == errc::not_connected) r.data = link_.why_not_connected();  // what the message will say
+    if (node.mapped().issued) no_longer_issued(node.mapped());
+    finish(std::move(node.mapped()), std::move(r), clock::now());
+    drop(std::move(node));
+}
+
+void request_table::answered(op_id id, reply&& r) {
+    auto node = entries_.extract(id);
+    if (node.empty()) return;
+    entry& e = node.mapped();
+    no_longer_issued(e);
+    answered_on_this_connection_ = answered_on_this_connection_ || !r.sent;
+    ahead_of_answers_ = ahead_of_answers_ && r.sent;
+    if (!queue_.empty()) owner_.request_waits();  // there was no room for more
+    if (!r.sent && r.code != zk_errc::throttled) refused_ = 0;
+    if (own_watch_of(e).path) registration_done(e, r.code);
+    const time_point now = clock::now();
+    telemetry_.counters.bytes_received.add(size_of(r));
+    owner_.request_answered(*e.what, r, e.sent, now);
+    if (repeats(e, r)) return send_again(std::move(node), !r.sent);
+    conclude_auth(e, r);
+    if (r.code == zk_errc::no_node && !link_.chroot().empty() && is_about_root(*e.what))
+        r.data = "the chroot \"" + link_.chroot() + "\" does not exist: create it with a client that has none";
+    if (e.until_certain) conclude_removal(e, r);
+    finish(std::move(e), std::move(r), now);
+    drop(std::move(node));
+}
+
+bool request_table::repeats(const entry& e, const reply& r) const {
+    if (std::holds_alternative<add_auth_request>(*e.what))
+        return r.code == condition::retryable && !owner_.is_closing() && !e.abandoned;
+    if (e.connection && std::holds_alternative<sync_request>(*e.what))  // of feeds_connected()
+        return !r.sent && r.code == condition::retryable && !owner_.is_closing();
+    if (std::holds_alternative<remove_watch_request>(*e.what))
+        return !r.sent && r.code == condition::retryable && !owner_.is_closing();
+    const bool unknown = r.sent || r.code == condition::retryable;
+    return e.until_certain && unknown && owner_.session_lives();
+}
+
+// In front of what was asked for later, unless a server has refused it: see send_queue.
+void request_table::send_again(entries::node_type node, bool refused) {
+    entry& e = node.mapped();
+    telemetry_.counters.repeated.add();
+    e.issued = false;
+    if (auto* auth = std::get_if<add_auth_request>(&*e.what)) auth->known = true;
+    queue_.push(send_queue::lane::again, node.key());
+    entries_.insert(std::move(node));
+    const time_point now = clock::now();
+    if (refused && now >= queue_.again_not_before()) {
+        queue_.pause_again(now + options_.retry().pause(refused_, jitter()));
+        refused_ = std::min(refused_ + 1, 1000);
+    }
+    owner_.request_waits();
+}
+
+void request_table::conclude_removal(const entry& e, reply& r) {
+    if (r.code == zk_errc::no_node) {
+        if (const auto missing = missing_node(*e.what, r)) {
+            r.path = *missing;
+        } else {
+            r.code = {};
+            r.found = false;
+        }
+    } else if (r.code && r.code != zk_errc::not_empty && r.code != condition::session_ended) {
+        // Whoever has given up a lock may not look.
+        const std::string path = removed_path(*e.what);
+        log_.warn("remove " + path + ": " + r.code.message(), {{"path", path}, {"reason", r.code.message()}});
+    }
+}
+
+void request_table::conclude_auth(const entry& e, const reply& r) {
+    const auto* auth = std::get_if<add_auth_request>(&*e.what);
+    if (!auth || r.code) return;
+    auth_.accepted(auth_info(auth->scheme, auth->credential));
+    if (e.unconfirmed) --auth_.unconfirmed;
+    owner_.later([this] { feeds_.authenticated(); });
+}
+
+// ----------------------------------------------------------------------------------------- the link, and the time
+
+void request_table::connected(const backend_traits& traits, time_point now) {
+    queue_.pause_again({});
+    refused_ = 0;
+    expiring_.clear();
+    answered_on_this_connection_ = false;
+    last_sent_ = now;
+    watches_.set_budget(traits.watched_path_bytes);
+}
+
+void request_table::disconnected(time_point now) {
+    expiring_.clear();
+    queue_.for_each_normal([&](op_id id) {
+        const auto it = entries_.find(id);
+        if (it == entries_.end() || !may_expire(it->second)) return;
+        it->second.queued = std::max(it->second.queued, now);
+        expiring_.push_back(id);
+    });
+}
+
+void request_table::on_time(time_point now) {
+    if (link_.connected()) {
+        if (queue_.has_again() && now >= queue_.again_not_before()) owner_.request_waits();
+        return;
+    }
+    while (!expiring_.empty()) {
+        const op_id id = expiring_.front();
+        const auto it = entries_.find(id);
+        if (it != entries_.end() && it->second.queued + options_.connection_timeout() > now) break;
+        expiring_.pop_front();
+        fail(id, errc::not_connected);
+    }
+}
+
+request_table::time_point request_table::due(time_point now) {
+    if (link_.connected())
+        return queue_.has_again() && queue_.again_not_before() > now ? queue_.again_not_before() : time_point::max();
+    while (!expiring_.empty() && !entries_.contains(expiring_.front())) expiring_.pop_front();  // cancelled
+    if (expiring_.empty()) return time_point::max();
+    return entries_.at(expiring_.front()).queued + options_.connection_timeout();
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,224 @@
+#pragma once
+
+#include <zkasio/client_options.hpp>
+#include <zkasio/detail/connection/auth_list.hpp>
+#include <zkasio/detail/connection/link.hpp>
+#include <zkasio/detail/requests/background_work.hpp>
+#include <zkasio/detail/requests/command.hpp>
+#include <zkasio/detail/requests/kept_reply.hpp>
+#include <zkasio/detail/requests/node_feeds.hpp>
+#include <zkasio/detail/requests/send_queue.hpp>
+#include <zkasio/detail/requests/wait_table.hpp>
+#include <zkasio/detail/requests/watch_registry.hpp>
+#include <zkasio/detail/telemetry/telemetry.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <unordered_map>
+#include <vector>
+
+namespace zkasio::detail {
+
+/// The requests that were asked for and not answered: those that wait to be sent, and those under way; and the watches
+/// that they set. Each completes exactly once. On the strand, except next_id().
+class request_table {
+public:
+    using clock = boot_clock;
+    using time_point = clock::time_point;
+
+    class owner {
+    public:
+        /// Why no request of that session is taken any more (null: of whichever is current); none, when it is.
+        virtual std::error_code refusal(const session_record* pinned) const = 0;
+        /// Whether what was lost may be sent again in the session that is current.
+        virtual bool session_lives() const = 0;
+        virtual const session_record_ptr& current_session() const = 0;
+        /// 0 of a session that never had a connection.
+        virtual std::int64_t id_of(const session_record& s) const noexcept = 0;
+        virtual bool is_closing() const = 0;
+        /// There is something to send now, or to wait for; see flush() and due().
+        virtual void request_waits() = 0;
+        /// The backend has answered a request that was sent at that time.
+        virtual void request_answered(const request& what, const reply& r, time_point sent, time_point now) = 0;
+        /// Calls `f` in a turn of its own.
+        virtual void later(std::function<void()> f) = 0;
+        /// What is sent until it is certain is part of that.
+        virtual background_work& work() = 0;
+
+    protected:
+        ~owner() = default;
+    };
+
+    request_table(owner& o, link& l, wait_table& waits, auth_list& auth, const client_options& options,
+                  const logger& log, telemetry& t)
+        : owner_(o), link_(l), waits_(waits), auth_(auth), options_(options), log_(log), telemetry_(t), feeds_(log),
+          watches_(l.chroot().size()) {
+        spare_.reserve(most_spare);
+    }
+
+    /// From any thread.
+    op_id next_id() noexcept { return next_id_.fetch_add(1, std::memory_order_relaxed); }
+
+    // ---------------------------------------------------------------------------------------------- asking for one
+    void submit(op_id id, command&& c, request_receiver&& to);
+    enum class repeat {
+        never,
+        until_certain,  ///< sent again whenever its outcome is unknown, while the session lives; "gone already" counts
+                        ///< as removed
+    };
+    /// The reply is kept in `to`.
+    void submit(command&& c, kept_reply_ptr to, repeat r);
+    enum class urgency { none, first };
+    /// For the library itself: `then` is called with the reply, on the strand.
+    void submit(command&& c, std::function<void(reply&&)> then, urgency u = urgency::none);
+    /// Completes as soon as requests could be sent.
+    void wait_connected(op_id id, request_receiver to);
+
+    /// Sends a request at once, if nothing else is under way or waits: then there is nothing that it could travel with,
+    /// and no reason to wait for a turn of its own. It has to be small, so that the socket is certain to take all of
+    /// it. False: nothing was done; submit() it. What the backend has to tell (the connection may have been lost) it
+    /// tells in the turn that the owner then is asked for.
+    bool submit_at_once(op_id id, command& c, request_receiver& to);
+
+    /// Takes a request back that was not sent yet: it ends with operation_aborted. False: it was sent, or has ended.
+    bool withdraw(const kept_reply_ptr& asked);
+    /// Its receiver gets operation_aborted at once; what was sent stays here until the backend is done with it.
+    void cancel(op_id id);
+
+    // ----------------------------------------------------------------------------------------------------- sending
+    /// Whether there is anything to hand to the backend.
+    bool something_to_send() const noexcept { return !queue_.empty(); }
+    /// Of the requests that flush() would send, how many came in their order: it grows while a turn asks for more.
+    std::size_t waiting() const noexcept { return queue_.waiting(); }
+    /// Hands the backend what may be under way. Only while connected.
+    void flush();
+    /// The socket has become writable.
+    void writable();
+    time_point last_sent() const noexcept { return last_sent_; }
+    /// Handed to the backend, and not answered.
+    std::size_t under_way() const noexcept { return issued_; }
+
+    // ----------------------------------------------------------------------------------------- the link, and the time
+    void connected(const backend_traits& traits, time_point now);
+    /// What was not sent yet waits for the next connection, from `now` on.
+    void disconnected(time_point now);
+    /// Ends those that found no connection for too long; and says that what waits after a refusal may go.
+    void on_time(time_point now);
+    time_point due(time_point now);
+
+    // --------------------------------------------------------------------------------------------- from the backend
+    void answered(op_id id, reply&& r);
+    void node_event(node_event e, std::string_view path);
+
+    // ------------------------------------------------------------------------------------------------------ watches
+    void leave_watch(const watch_ptr& w);
+    std::size_t watches() const noexcept { return watches_.size(); }
+    /// The server has forgotten all of them: they complete with `code`.
+    void end_watches(std::error_code code);
+
+    // ------------------------------------------------------------------------------------- watches of a connection
+    node_feeds& feeds() noexcept { return feeds_; }
+    void add_feed(const feed_ptr& f);
+    void read_for(const feed_ptr& to, node_read what, std::string path);
+    void leave_feed_watch(node_read what, const std::string& path);
+    /// There is a connection, for the feeds to read by.
+    void feeds_connected();
+    /// The connection is gone, and with it what the feeds have watched.
+    void feeds_disconnected();
+
+    // ------------------------------------------------------------------------------------------------------ the end
+    /// Those that there are, except, if a new session follows, those who only wait for a connection.
+    std::vector<op_id> of_this_session(bool another_follows) const;
+    /// These have ended with their session, the rest waits for the next.
+    void end(const std::vector<op_id>& over, std::error_code code);
+    /// What was not sent fails.
+    void end_unsent(std::error_code code);
+    void end_all(std::error_code code);
+    /// Nothing will ever complete: drops all.
+    void clear();
+
+    std::size_t size() const noexcept { return entries_.size(); }
+
+private:
+    struct entry {
+        request_receiver to;                    // an awaiting coroutine,
+        kept_reply_ptr kept;                    // or somebody who may ask later,
+        std::function<void(reply&&)> internal;  // or the library itself
+        std::optional<request> what;            // none: only waits for a connection
+        session_record_ptr pinned;
+        watch_ptr watch;
+        std::error_code expected;  // see command
+        std::uint64_t connection = 0;  // see command
+        background_work::piece work;  // while it is sent until it is certain
+        time_point queued{}, sent{};
+        bool issued = false, until_certain = false, abandoned = false, urgent = false;
+        std::size_t bytes = 0;     // when it was sent: counted in issued_bytes_
+        bool unconfirmed = false;  // counted in auth_list::unconfirmed
+        bool patient = false;      // see command
+    };
+    using entries = std::unordered_map<op_id, entry>;
+    static send_queue::lane lane_of(const entry& e) noexcept;
+    bool may_expire(const entry& e) const noexcept;
+
+    entry& insert(op_id id, time_point now);
+    entry& insert(op_id id, time_point now, command&& c);
+    void enqueue(op_id id, entry& e);
+    void issue(entry& e);
+    void no_longer_issued(const entry& e) noexcept;
+    void drop(entries::node_type node) noexcept;
+    bool is_needed(op_id id, const entry& e);
+    bool is_alone(const command& c) const;
+    bool send(op_id id, entry& e);
+    void finish(entry&& e, reply&& r, time_point now);
+    void report(const entry& e, const reply& r, time_point now) noexcept;
+    void finish_if_connected(entry&& e, reply&& r);
+    void fail(op_id id, std::error_code code);
+    bool repeats(const entry& e, const reply& r) const;
+    void send_again(entries::node_type node, bool refused);
+    void conclude_removal(const entry& e, reply& r);
+    void conclude_auth(const entry& e, const reply& r);
+    static watch_target own_watch_of(const entry& e);
+    static watch_registry::lasting lasts(const entry& e) noexcept;
+    void registration_done(const entry& e, const std::error_code& code);
+    bool confirm_watch_removal(const std::string& path, watch_kind kind);
+    void send_watch_removal(const std::string& path, watch_kind kind);
+    void forget_queued_removals();
+
+    owner& owner_;
+    link& link_;
+    wait_table& waits_;
+    auth_list& auth_;
+    const client_options& options_;
+    const logger& log_;
+    telemetry& telemetry_;
+    std::atomic<op_id> next_id_{1};
+    entries entries_;
+    /// Of entries that have ended, for those to come: in a steady state, requests ask for no memory here.
+    static constexpr std::size_t most_spare = 64;
+    std::vector<entries::node_type> spare_;
+    send_queue queue_;
+    std::deque<op_id> expiring_;  // while there is no connection: those that do not wait for ever, oldest first
+    /// As many as a server takes before it stops reading (globalOutstandingLimit); more would only be lost together
+    /// when the connection is.
+    static constexpr std::size_t window = 1000;
+    /// The C library keeps a copy of each that the socket has not taken.
+    static constexpr std::size_t window_bytes = 8 * 1024 * 1024;
+    std::size_t issued_ = 0, issued_bytes_ = 0;
+    int refused_ = 0;  // one after another, of those that are sent again
+    bool flush_when_writable_ = false;
+    bool answered_on_this_connection_ = false;
+    bool unsettled_ = false;  // the backend may have something to tell of what was submitted at once
+    time_point last_sent_{};
+    node_feeds feeds_;
+    std::int64_t synced_session_ = 0;  // feeds know nothing that is newer than what its servers show
+    bool ahead_of_answers_ = false;    // an event has told more than the last answer
+    watch_registry watches_;
+};
+
+}  // namespace zkasio::detail

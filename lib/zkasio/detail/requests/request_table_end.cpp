@@ -1,0 +1,48 @@
+// The part of request_table in which many requests end at once: with their session, or with the client.
+
+#include <zkasio/detail/requests/request_table.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace zkasio::detail {
+
+std::vector<op_id> request_table::of_this_session(bool another_follows) const {
+    std::vector<op_id> all;
+    for (const auto& [id, e] : entries_)
+        if (e.what || !another_follows) all.push_back(id);
+    return all;
+}
+
+void request_table::end(const std::vector<op_id>& over, std::error_code code) {
+    for (const op_id id : over) fail(id, code);
+    queue_.drop_urgent_and_again();
+    queue_.sweep([&](op_id id) { return !entries_.contains(id); });
+    disconnected({});
+}
+
+void request_table::end_unsent(std::error_code code) {
+    std::vector<op_id> unsent;
+    for (auto& [id, e] : entries_)
+        if (!e.issued) unsent.push_back(id);
+    std::sort(unsent.begin(), unsent.end());
+    queue_.clear();
+    for (const op_id id : unsent) fail(id, code);
+}
+
+void request_table::end_all(std::error_code code) {
+    queue_.clear();
+    for (const op_id id : of_this_session(false)) fail(id, code);
+}
+
+void request_table::clear() {
+    queue_.clear();
+    watches_.clear();
+    feeds_.clear();
+    // What was to follow may keep alive what is waiting for it.
+    for (auto& [id, e] : entries_)
+        if (e.kept) e.kept->answered.forget_calls();
+    const auto gone = std::exchange(entries_, {});
+}
+
+}  // namespace zkasio::detail

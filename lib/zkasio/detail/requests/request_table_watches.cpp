@@ -1,0 +1,173 @@
+// The part of request_table that is about watches: which of them are set, and how those that nobody waits for are taken
+// back.
+
+#include <zkasio/detail/requests/request_table.hpp>
+
+#include <utility>
+
+namespace zkasio::detail {
+
+// The watch that a request sets for somebody who waits for it; those of node_feeds are not counted here.
+watch_target request_table::own_watch_of(const entry& e) { return e.connection ? watch_target() : watch_of(*e.what); }
+
+watch_registry::lasting request_table::lasts(const entry& e) noexcept {
+    return e.watch && e.watch->of_connection ? watch_registry::lasting::no : watch_registry::lasting::yes;
+}
+
+void request_table::registration_done(const entry& e, const std::error_code& code) {
+    const watch_target target = watch_of(*e.what);
+    const bool live = !code || (target.missing_node_counts && code == zk_errc::no_node);
+    if (watches_.finish(*target.path, target.kind, live, e.abandoned ? nullptr : e.watch, lasts(e)))
+        send_watch_removal(*target.path, watches_.server_kind(target.kind));
+}
+
+bool request_table::confirm_watch_removal(const std::string& path, watch_kind kind) {
+    if (!watches_.confirm_removal(path, kind)) return false;
+    if (!feeds_.watches(path, kind)) return true;
+    watches_.left_to_others(path, kind);
+    return false;
+}
+
+// One that a busy server refuses is sent again, see repeats(); one that is refused for good is not: the watch stays
+// until somebody has it and leaves it, or the connection goes.
+void request_table::send_watch_removal(const std::string& path, watch_kind kind) {
+    if (owner_.is_closing()) {  // it goes with the session
+        watches_.removed(path, kind, true);
+        return;
+    }
+    if (!link_.connected()) {
+        // The server has forgotten it together with the connection; the library must not bring it back. In a turn of
+        // its own, because this may be one of the library's callbacks.
+        return owner_.later([this, path, kind] {
+            if (!link_.connected()) {
+                if (link_.is_open()) link_.backend().forget_watch(path, kind);
+                watches_.removed(path, kind, true);
+            } else if (watches_.removed(path, kind, false)) {
+                send_watch_removal(path, kind);
+            }
+        });
+    }
+    command c;
+    c.what = remove_watch_request{path, kind};
+    c.pinned = owner_.current_session();
+    submit(std::move(c), [this, path, kind](reply&& r) {
+        if (r.code == condition::session_ended) return;
+        const bool refused = r.code && r.code != zk_errc::no_watcher && !r.sent;
+        if (refused && !owner_.is_closing()) return watches_.left_standing(path, kind);
+        if (watches_.removed(path, kind, refused || !r.sent)) send_watch_removal(path, kind);
+    });
+}
+
+void request_table::leave_watch(const watch_ptr& w) {
+    if (watches_.leave(*w)) send_watch_removal(w->path, watches_.server_kind(w->kind));
+}
+
+void request_table::node_event(detail::node_event e, std::string_view path) {
+    telemetry_.counters.watch_events.add();
+    ahead_of_answers_ = true;
+    for (const watch_ptr& w : watches_.fire(e, path)) waits_.fire(w->fired);
+    feeds_.changed(static_cast<node_change>(e), path);
+}
+
+void request_table::end_watches(std::error_code code) {
+    for (const watch_ptr& w : watches_.clear()) waits_.fire(w->fired, code);
+}
+
+// ------------------------------------------------------------------------------------------ watches of a connection
+
+void request_table::add_feed(const feed_ptr& f) {
+    const std::error_code refused = owner_.refusal(nullptr);
+    if (!refused) feeds_.add(f);
+    owner_.later([this, f, refused] {
+        if (refused)
+            feeds_.refuse(f, refused);
+        else
+            feeds_.tell(f);
+    });
+}
+
+void request_table::read_for(const feed_ptr& to, node_read what, std::string path) {
+    if (!link_.connected()) return;
+    command c;
+    switch (what) {
+        case node_read::data: c.what = get_request{path, true}; break;
+        case node_read::stat: c.what = exists_request{path, true}; break;
+        case node_read::children: c.what = children_request{path, true}; break;
+    }
+    c.connection = feeds_.connection();
+    submit(std::move(c), [this, to, what, path = std::move(path)](reply&& r) {
+        if (r.code == condition::session_ended || r.code == errc::forked) return;
+        const std::error_code code = r.code;
+        feeds_.answered(to, what, path, code, {std::move(r.data), r.stat, std::move(r.children)});
+        // It has set no watch; but somebody may have left his to it meanwhile: confirm_watch_removal().
+        if (what == node_read::data && code && code != condition::retryable) leave_feed_watch(what, path);
+    });
+}
+
+// The library says that a read has failed: most often because its connection is gone, and with it who would like to
+// know. The link tells of that right behind it. But servers give such answers, too.
+void request_table::finish_if_connected(entry&& e, reply&& r) {
+    if (r.code == condition::session_ended) return;
+    auto answer = std::make_shared<reply>(std::move(r));
+    owner_.later([this, connection = e.connection, tell = std::move(e.internal), answer = std::move(answer)] {
+        if (connection == feeds_.connection()) tell(std::move(*answer));
+    });
+}
+
+void request_table::leave_feed_watch(node_read what, const std::string& path) {
+    const watch_kind kind = what == node_read::children ? watch_kind::children : watch_kind::data;
+    if (!feeds_.watches(path, kind) && watches_.is_left(path, kind)) send_watch_removal(path, kind);
+}
+
+// Whatever is removed by it on the next connection, it is not what it was meant for. And the library need not set these
+// watches again.
+void request_table::forget_queued_removals() {
+    std::vector<op_id> queued;
+    const auto look = [&](op_id id) {
+        const auto it = entries_.find(id);
+        if (it != entries_.end() && it->second.what && std::holds_alternative<remove_watch_request>(*it->second.what))
+            queued.push_back(id);
+    };
+    queue_.for_each_normal(look);
+    queue_.for_each_again(look);
+    for (const op_id id : queued) {
+        auto node = entries_.extract(id);
+        const remove_watch_request r = std::get<remove_watch_request>(std::move(*node.mapped().what));
+        drop(std::move(node));
+        queue_.drop_again(id);
+        if (!confirm_watch_removal(r.path, r.kind)) continue;
+        if (link_.is_open()) link_.backend().forget_watch(r.path, r.kind);
+        watches_.removed(r.path, r.kind, true);
+    }
+}
+
+// The servers of a new session may lag behind those of the old one: behind a sync() nothing is older than what was
+// known. Within a session servers take care of that themselves, as far as answers have told: before 3.9, what an event
+// has told does not count. A server may put the sync() off, and not the reads behind it: so they wait for its answer.
+void request_table::feeds_connected() {
+    const std::int64_t session = owner_.id_of(*owner_.current_session());
+    const bool may_lag = synced_session_ != 0 && (synced_session_ != session || ahead_of_answers_);
+    if (!may_lag || feeds_.empty()) {
+        synced_session_ = session;
+        return feeds_.connected();
+    }
+    command c;
+    c.what = sync_request{"/"};
+    c.connection = feeds_.connection();
+    submit(std::move(c), [this, session](reply&& r) {
+        if (!r.code) synced_session_ = session;  // else with the next connection
+        feeds_.connected();
+    });
+}
+
+// Fact 23: the library would set them again, all in one request.
+void request_table::feeds_disconnected() {
+    forget_queued_removals();
+    for (const auto& [path, kind] : watches_.end_connection())
+        if (link_.is_open()) link_.backend().forget_watch(path, kind);
+    feeds_.disconnected([this](const std::string& path, watch_kind kind) {
+        if (link_.is_open() && !watches_.wanted(path, kind)) link_.backend().forget_watch(path, kind);
+    });
+}
+
+}  // namespace zkasio::detail

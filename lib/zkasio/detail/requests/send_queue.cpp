@@ -1,0 +1,66 @@
+#include <zkasio/detail/requests/send_queue.hpp>
+
+namespace zkasio::detail {
+
+void send_queue::fifo::push_back(op_id id) {
+    // Not more often than so many have been taken: each is moved once on average.
+    if (ids_.size() == ids_.capacity() && first_ > ids_.size() / 2) drop_taken();
+    ids_.push_back(id);
+}
+
+void send_queue::fifo::push_front(op_id id) {
+    if (first_ > 0)
+        ids_[--first_] = id;
+    else
+        ids_.insert(ids_.begin(), id);
+}
+
+op_id send_queue::fifo::pop_front() noexcept {
+    const op_id id = ids_[first_++];
+    if (empty()) clear();
+    return id;
+}
+
+void send_queue::fifo::clear() noexcept {
+    constexpr std::size_t kept = 1024;
+    if (ids_.capacity() > kept)
+        std::vector<op_id>().swap(ids_);
+    else
+        ids_.clear();
+    first_ = 0;
+}
+
+void send_queue::fifo::drop_taken() {
+    ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(first_));
+    first_ = 0;
+}
+
+void send_queue::push(lane l, op_id id) {
+    switch (l) {
+        case lane::urgent: return urgent_.push_back(id);
+        case lane::again: again_.insert(id); return;
+        case lane::normal: return normal_.push_back(id);
+    }
+}
+
+void send_queue::put_back(lane l, op_id id) {
+    switch (l) {
+        case lane::urgent: return urgent_.push_front(id);
+        case lane::again: again_.insert(id); return;
+        case lane::normal: return normal_.push_front(id);
+    }
+}
+
+std::optional<op_id> send_queue::next(bool window_full, time_point now) {
+    if (!urgent_.empty()) {
+        const op_id id = urgent_.front();
+        urgent_.pop_front();
+        return id;
+    }
+    if (window_full) return std::nullopt;
+    if (!again_.empty() && now >= again_not_before_) return again_.extract(again_.begin()).value();
+    if (!normal_.empty()) return normal_.pop_front();
+    return std::nullopt;  // until again_not_before()
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,62 @@
+#include <zkasio/detail/requests/wait_table.hpp>
+
+#include <asio/error.hpp>
+
+#include <utility>
+#include <vector>
+
+namespace zkasio::detail {
+namespace {
+
+reply with(std::error_code code) {
+    reply r;
+    r.code = code;
+    return r;
+}
+
+}  // namespace
+
+void wait_table::wait(op_id id, const one_shot_ptr& on, receiver to) {
+    if (on->done) return to.deliver(with(on->code));
+    if (made_here_.forked()) return to.deliver(with(errc::forked));
+    if (after_the_end_) return to.deliver(with(after_the_end_));
+    on->add(id);
+    waits_.emplace(id, entry{std::move(to), on});
+}
+
+void wait_table::fire(const one_shot_ptr& it, std::error_code code) {
+    if (std::exchange(it->done, true)) return;
+    it->code = code;
+    it->take_calls([this](const std::function<void()>& f) { log_.call(f); });
+    it->wake_all([&](op_id id) { end(id, code); });
+}
+
+void wait_table::then(one_shot_state& it, std::function<void()> f) {
+    if (it.done) return log_.call(f);
+    it.call(std::move(f));
+}
+
+bool wait_table::cancel(op_id id) {
+    const auto it = waits_.find(id);
+    if (it == waits_.end()) return false;
+    it->second.on->leave(id);
+    end(id, asio::error::operation_aborted);
+    return true;
+}
+
+void wait_table::end_all(std::error_code code, const one_shot_ptr& but) {
+    std::vector<op_id> over;
+    for (const auto& [id, w] : waits_)
+        if (w.on != but) over.push_back(id);
+    for (const op_id id : over) {
+        if (const auto it = waits_.find(id); it != waits_.end()) it->second.on->leave(id);
+        end(id, code);
+    }
+}
+
+void wait_table::end(op_id id, std::error_code code) {
+    auto node = waits_.extract(id);
+    if (!node.empty()) node.mapped().to.deliver(with(code));
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,161 @@
+#include <zkasio/detail/requests/watch_registry.hpp>
+
+namespace zkasio::detail {
+
+watch_ptr watch_by(const request& r) {
+    const watch_target target = watch_of(r);
+    auto w = std::make_shared<watch_state>();
+    w->path = *target.path;
+    w->kind = target.kind;
+    return w;
+}
+
+// The path is in the budget for as long as somebody has the watch who outlives the connection.
+void watch_registry::count(iterator it, int more_lasting) {
+    const bool before = it->second.lasting > 0, after = (it->second.lasting += more_lasting) > 0;
+    if (after && !before) path_bytes_ += cost(it->first.first);
+    if (before && !after) path_bytes_ -= cost(it->first.first);
+}
+
+bool watch_registry::begin(const std::string& path, watch_kind kind, lasting l) {
+    auto it = entries_.find(key_of(path, kind));
+    const bool counted = it != entries_.end() && it->second.lasting > 0;
+    if (l == lasting::yes && !counted && path_bytes_ + cost(path) > path_budget_) return false;
+    if (it == entries_.end()) it = entries_.emplace(key_of(path, kind), entry{}).first;
+    ++it->second.registering;
+    count(it, l == lasting::yes ? 1 : 0);
+    return true;
+}
+
+// Drops an entry that means nothing any more; true when the server still holds its watch for nobody.
+bool watch_registry::unused(iterator it) {
+    entry& e = it->second;
+    if (!e.waiters.empty() || e.registering > 0 || e.removing) return false;
+    if (e.live && !can_be_removed(it->first)) return false;
+    if (e.live) {
+        e.removing = true;
+        return true;
+    }
+    entries_.erase(it);
+    return false;
+}
+
+bool watch_registry::finish(const std::string& path, watch_kind kind, bool live, watch_ptr who, lasting l) {
+    const auto it = entries_.find(key_of(path, kind));
+    if (it == entries_.end()) return false;
+    --it->second.registering;
+    const bool waits = live && who;
+    if (live) it->second.live = true;
+    if (waits) {
+        who->number = ++last_number_;
+        it->second.waiters.emplace(last_number_, std::move(who));
+    }
+    if (!waits && l == lasting::yes) count(it, -1);
+    return unused(it);
+}
+
+bool watch_registry::leave(const watch_state& who) {
+    const auto it = entries_.find(key_of(who.path, who.kind));
+    if (it == entries_.end()) return false;
+    auto& waiters = it->second.waiters;
+    const auto me = waiters.find(who.number);
+    if (me == waiters.end() || me->second.get() != &who) return false;
+    waiters.erase(me);
+    if (!who.of_connection) count(it, -1);
+    return unused(it);
+}
+
+bool watch_registry::confirm_removal(const std::string& path, watch_kind kind) {
+    const auto it = entries_.find(key_of(path, kind));
+    if (it == entries_.end()) return false;
+    if (it->second.waiters.empty() && it->second.registering == 0) return true;
+    it->second.removing = false;
+    return false;
+}
+
+bool watch_registry::removed(const std::string& path, watch_kind kind, bool gone) {
+    const auto it = entries_.find(key_of(path, kind));
+    if (it == entries_.end()) return false;
+    it->second.removing = false;
+    // Requests keep their order: a watch that was asked for after the removal is set after it, and its answer
+    // (finish) has not come yet. So "gone" speaks of what was there before.
+    if (gone) it->second.live = false;
+    return unused(it);
+}
+
+void watch_registry::left_standing(const std::string& path, watch_kind kind) {
+    const auto it = entries_.find(key_of(path, kind));
+    if (it != entries_.end()) it->second.removing = false;
+}
+
+std::vector<std::pair<std::string, watch_kind>> watch_registry::end_connection() {
+    std::vector<key> gone;
+    for (auto it = entries_.begin(); it != entries_.end();) {
+        entry& e = it->second;
+        std::erase_if(e.waiters, [](const auto& w) { return w.second->of_connection; });
+        const bool wanted = !e.waiters.empty() || e.registering > 0;
+        if (wanted || !can_be_removed(it->first)) {
+            ++it;
+            continue;
+        }
+        if (e.live) gone.push_back(it->first);
+        it = entries_.erase(it);
+    }
+    return gone;
+}
+
+void watch_registry::left_to_others(const std::string& path, watch_kind kind) {
+    const auto it = entries_.find(key_of(path, kind));
+    if (it == entries_.end()) return;
+    it->second.removing = it->second.live = false;
+    unused(it);
+}
+
+bool watch_registry::is_left(const std::string& path, watch_kind kind) {
+    const auto it = entries_.try_emplace(key_of(path, kind)).first;
+    it->second.live = true;
+    return unused(it);
+}
+
+bool watch_registry::wanted(const std::string& path, watch_kind kind) const {
+    const auto it = entries_.find(key_of(path, kind));
+    return it != entries_.end() && (!it->second.waiters.empty() || it->second.registering > 0);
+}
+
+std::vector<watch_ptr> watch_registry::fire(node_event e, std::string_view path) {
+    std::vector<watch_ptr> woken;
+    const auto end_watch = [&](watch_kind kind) {
+        const auto it = entries_.find(key(std::string(path), kind));
+        if (it == entries_.end()) return;
+        for (auto& [number, w] : it->second.waiters) {
+            if (!w->of_connection) count(it, -1);
+            w->event = e;
+            woken.push_back(std::move(w));
+        }
+        it->second.waiters.clear();
+        it->second.live = false;
+        unused(it);
+    };
+    if (e != node_event::children_changed) {
+        end_watch(watch_kind::data);
+        if (chroot_length_ > 0) end_watch(watch_kind::config);
+    }
+    if (e == node_event::children_changed || e == node_event::removed) end_watch(watch_kind::children);
+    return woken;
+}
+
+std::vector<watch_ptr> watch_registry::clear() {
+    std::vector<watch_ptr> all;
+    for (auto& [where, e] : entries_)
+        for (auto& [number, w] : e.waiters) all.push_back(std::move(w));
+    entries_.clear();
+    path_bytes_ = 0;
+    return all;
+}
+
+bool watch_registry::live(const std::string& path, watch_kind kind) const {
+    const auto it = entries_.find(key_of(path, kind));
+    return it != entries_.end() && it->second.live;
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,121 @@
+#pragma once
+
+#include <zkasio/detail/requests/one_shot_state.hpp>
+#include <zkasio/detail/seam/request.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace zkasio::detail {
+
+/// One interest in one change of one node. Many share one watch of the server.
+struct watch_state {
+    std::string path;
+    watch_kind kind = watch_kind::data;
+    node_event event = node_event::data_changed;  // once it has fired
+    one_shot_ptr fired = std::make_shared<one_shot_state>();
+    std::uint64_t number = 0;  // among those who wait, in watch_registry
+    /// It ends with the connection, and untold: whoever has it sets it again on the next one. Others are set again by
+    /// the library, all in one request (fact 23): so only those have a budget.
+    bool of_connection = false;
+};
+using watch_ptr = std::shared_ptr<watch_state>;
+
+/// What a request that sets a watch comes with.
+watch_ptr watch_by(const request& r);
+
+/// Which watches of this session the server holds, and who waits for them. One server watch per path and kind.
+/// Pure bookkeeping: the caller sends what it says. Lives on the strand.
+class watch_registry {
+public:
+    /// @param chroot_length what the server prepends to each path, in bytes.
+    explicit watch_registry(std::size_t chroot_length = 0) : chroot_length_(chroot_length) {}
+
+    /// How many bytes of paths may be watched at a time by those who outlive connections, see backend_traits.
+    void set_budget(std::size_t path_bytes) noexcept { path_budget_ = path_bytes; }
+
+    /// Whether somebody's watch outlives the connection.
+    enum class lasting {
+        no,
+        yes
+    };
+
+    /// A request that sets a watch is about to be sent. False when the budget does not allow it.
+    bool begin(const std::string& path, watch_kind kind, lasting l = lasting::yes);
+
+    /// That request was answered. `live`: the server has set the watch. `who` is null when the caller has left.
+    /// True when nobody is interested any more, so that the watch has to be removed. @param l as in begin().
+    bool finish(const std::string& path, watch_kind kind, bool live, watch_ptr who, lasting l = lasting::yes);
+
+    /// A waiter leaves. True when the watch has to be removed.
+    bool leave(const watch_state& who);
+
+    /// The removal is about to be sent: true when it still should be. Somebody may have asked for the watch meanwhile,
+    /// and what was asked for before the removal would be removed by it.
+    bool confirm_removal(const std::string& path, watch_kind kind);
+
+    /// The removal was answered, or was not possible: true when the watch still has to be removed.
+    bool removed(const std::string& path, watch_kind kind, bool gone);
+
+    /// The server does not remove it: the watch stays for nobody, until somebody has it again, or the connection ends.
+    void left_standing(const std::string& path, watch_kind kind);
+
+    /// The connection is gone, and with it the watches that are of that, and those that nobody has. Returned are those
+    /// that the library must not set again.
+    std::vector<std::pair<std::string, watch_kind>> end_connection();
+
+    /// The removal is not sent after all: others, who are not counted here, rely on the watch.
+    void left_to_others(const std::string& path, watch_kind kind);
+
+    /// Those others have left a watch that the server holds: true when it has to be removed.
+    bool is_left(const std::string& path, watch_kind kind);
+
+    /// Whether somebody who is counted here has the watch, or has asked for it.
+    bool wanted(const std::string& path, watch_kind kind) const;
+
+    /// The server says that something happened; the watches that this ends are returned, for waking.
+    std::vector<watch_ptr> fire(node_event e, std::string_view path);
+
+    /// The session is over.
+    std::vector<watch_ptr> clear();
+
+    /// Which watch of a server that is: the configuration is an ordinary node, unless a chroot hides it.
+    watch_kind server_kind(watch_kind kind) const noexcept {
+        return kind == watch_kind::config && chroot_length_ == 0 ? watch_kind::data : kind;
+    }
+
+    bool live(const std::string& path, watch_kind kind) const;
+    std::size_t size() const noexcept { return entries_.size(); }
+
+private:
+    struct entry {
+        std::map<std::uint64_t, watch_ptr> waiters;  // in the order in which they came; there may be very many
+        int registering = 0;    // requests under way that will set the watch
+        int lasting = 0;        // of these and of the waiters: those that outlive the connection
+        bool live = false;      // the server has it
+        bool removing = false;  // a removal is under way
+    };
+    using key = std::pair<std::string, watch_kind>;
+    using iterator = std::map<key, entry, std::less<>>::iterator;
+
+    key key_of(const std::string& path, watch_kind kind) const { return {path, server_kind(kind)}; }
+    void count(iterator it, int more_lasting);
+    bool unused(iterator it);
+    // Below a chroot the C client sets the watch of the configuration at one path and would remove it at another: it
+    // stays, for the next one.
+    bool can_be_removed(const key& k) const noexcept { return k.second != watch_kind::config || chroot_length_ == 0; }
+    std::size_t cost(const std::string& path) const noexcept { return path.size() + chroot_length_ + 4; }
+
+    std::map<key, entry, std::less<>> entries_;
+    std::size_t chroot_length_;
+    std::size_t path_bytes_ = 0, path_budget_ = std::numeric_limits<std::size_t>::max();
+    std::uint64_t last_number_ = 0;
+};
+
+}  // namespace zkasio::detail

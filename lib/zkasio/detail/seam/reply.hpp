@@ -1,0 +1,40 @@
+#pragma once
+
+#include <zkasio/acl.hpp>
+#include <zkasio/detail/seam/request.hpp>
+#include <zkasio/types.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace zkasio::detail {
+
+struct multi_result {
+    std::error_code code;
+    std::string path;  ///< of a created node
+    std::optional<node_stat> stat;
+};
+struct reply {
+    std::error_code code;
+    bool sent = false;  ///< the request had reached the connection: on an error the outcome is unknown
+    bool found = true;  ///< of a removal that succeeded: the node was there
+    std::string path;   ///< of a created node
+    node_stat stat;
+    std::string data;
+    std::vector<std::string> children;
+    zkasio::acl acl;
+    std::vector<multi_result> results;
+    /// Of a failure that somebody awaits: what was asked for, to be spoken of or asked for again.
+    std::shared_ptr<request> asked;
+};
+
+/// Of a removal that depends on other nodes: the one that does not exist, if that is why it was refused.
+std::optional<std::string> missing_node(const request& removal, const reply& r);
+
+/// The path of a removal, also of one that depends on other nodes.
+std::string removed_path(const request& removal);
+
+}  // namespace zkasio::detail

@@ -1,0 +1,82 @@
+#include <zkasio/detail/seam/request.hpp>
+
+#include <zkasio/path.hpp>
+
+#include <type_traits>
+
+namespace zkasio::detail {
+namespace {
+
+constexpr std::size_t header_size = 16;  // the packet's length, xid and operation
+constexpr std::size_t step_size = 9;     // in front of each step of a transaction, and behind the last
+
+template <class Request>
+std::string_view path_in(const Request& r) noexcept {
+    if constexpr (requires { r.path; })
+        return r.path;
+    else
+        return {};
+}
+
+template <class Request>
+std::size_t whole_size(const Request& r) noexcept {
+    return r.size() + path_in(r).size();
+}
+
+template <class Request>
+watch_target target_of(const Request& r) noexcept {
+    if constexpr (requires { r.watch; }) {
+        static const std::string config = "/zookeeper/config";
+        watch_target t;
+        t.kind = Request::watches;
+        t.missing_node_counts = requires { Request::watches_missing_node; };
+        if constexpr (requires { r.path; })
+            t.path = r.watch ? &r.path : nullptr;
+        else
+            t.path = r.watch ? &config : nullptr;
+        return t;
+    } else {
+        return {};
+    }
+}
+
+}  // namespace
+
+std::size_t wire_size(const zkasio::acl& entries) noexcept {
+    std::size_t n = 4;
+    for (const acl_entry& e : entries) n += 12 + e.who().scheme().size() + e.who().id().size();
+    return n;
+}
+
+std::size_t multi_request::size() const noexcept {
+    std::size_t n = step_size;
+    for (const multi_op& op : ops) n += step_size + std::visit([](const auto& step) { return whole_size(step); }, op);
+    return n;
+}
+
+bool is_write(const request& r) noexcept {
+    return std::visit([](const auto& row) { return std::remove_cvref_t<decltype(row)>::writes; }, r);
+}
+
+std::string_view operation_name(const request& r) noexcept {
+    return std::visit([](const auto& row) { return std::remove_cvref_t<decltype(row)>::name; }, r);
+}
+
+std::string_view path_of(const request& r) noexcept {
+    return std::visit([](const auto& row) { return path_in(row); }, r);
+}
+
+std::size_t encoded_size(const request& r) noexcept {
+    return header_size + std::visit([](const auto& row) { return whole_size(row); }, r);
+}
+
+watch_target watch_of(const request& r) {
+    return std::visit([](const auto& row) { return target_of(row); }, r);
+}
+
+bool is_about_root(const request& r) {
+    const std::string_view path = path_of(r);
+    return path == "/" || (std::holds_alternative<create_request>(r) && parent_path(path) == "/");
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,266 @@
+#include <zkasio/detail/session/hold_keeper.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <string>
+
+namespace zkasio::detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How many bytes of paths one heartbeat carries, and one path more at most; more nodes take turns.
+constexpr std::size_t heartbeat_budget = 200'000;
+
+}  // namespace
+
+// -------------------------------------------------------------------------------------------------------- holds
+
+void hold_keeper::add(const hold_ptr& h) {
+    session_record& s = *h->session;
+    if (owner_.is_closing()) return end(h, loss_reason::closed);
+    if (s.over) return end(h, loss_reason::session_expired);
+    if (options_.suspension() == suspension_policy::lose && !link_.connected()) return end(h, loss_reason::suspended);
+    for (const hold_ptr& part : h->parts) {
+        if (const loss_reason why = part->reason; why != loss_reason::none) return end(h, why, part->lost_node);
+        part->composites.push_back(h);
+    }
+    const time_point now = clock::now();
+    s.add(h);
+    s.watch_nodes_at(*h, now + s.lease.session_timeout() / 4);
+    check_lease(now);
+    heartbeat(now);
+    owner_.timer_changed();
+}
+
+void hold_keeper::end(const hold_ptr& h, loss_reason why, const hold::own_node* lost) {
+    if (h->reason != loss_reason::none) return;
+    if (lost) h->lost_node = lost;
+    h->reason = why;
+    h->session->drop(h);
+    for (const hold_ptr& part : h->parts)
+        std::erase_if(part->composites, [&](const auto& whole) { return whole.expired() || whole.lock() == h; });
+    for (const auto& weak : std::exchange(h->composites, {}))
+        if (const hold_ptr whole = weak.lock()) end(whole, why, lost);
+    // A node that is about to be removed takes its watch along.
+    for (hold::own_node& node : h->nodes)
+        if (const watch_ptr w = std::exchange(node.watch, nullptr); w && !h->removing) {
+            w->fired->forget_calls();
+            requests_.leave_watch(w);
+        }
+    const std::error_code code = why == loss_reason::released ? errc::lock_released : errc::lock_lost;
+    waits_.fire(renewed_of(h), code);
+    waits_.fire(lost_of(h), why == loss_reason::released ? code : std::error_code());
+}
+
+void hold_keeper::end_all(session_record& of, loss_reason why) {
+    for (const auto& [number, h] : std::map(of.holds)) end(h, why);
+}
+
+void hold_keeper::watch(const hold_ptr& h) {
+    if (h->reason != loss_reason::none || !link_.connected()) return;
+    for (hold::own_node& node : h->nodes)
+        if (!node.watch) watch_own_node(h, node);
+    for (const hold_ptr& part : h->parts) watch(part);
+}
+
+void hold_keeper::let_go(session_record& s) {
+    own_reads_ = 0;
+    s.unconfirmed.clear();
+    for (const auto& [number, h] : std::exchange(s.holds, {})) {
+        for (hold::own_node& node : h->nodes) node.watch.reset();
+        h->lost.forget_calls();
+    }
+}
+
+// -------------------------------------------------------------------------------------------------------- lease
+
+void hold_keeper::disconnected(session_record& s) {
+    // The watches go with the connection, see watch_own_node(), and are set again as soon as there is another one.
+    const time_point now = clock::now();
+    for (const auto& [number, h] : s.holds)
+        for (hold::own_node& node : h->nodes) {
+            if (!std::exchange(node.watched, false)) continue;
+            std::exchange(node.watch, nullptr)->fired->forget_calls();
+            s.watch_nodes_at(*h, now);
+        }
+    if (options_.suspension() == suspension_policy::lose) end_all(s, loss_reason::suspended);
+}
+
+void hold_keeper::confirm(session_record& s) {
+    for (const auto& [number, h] : std::exchange(s.unconfirmed, {})) {
+        h->confirmed = true;
+        waits_.fire(renewed_of(h));
+    }
+}
+
+void hold_keeper::lease_changed(session_record& s) {
+    const time_point end = s.lease.end();
+    s.lease_end.store(end.time_since_epoch().count(), std::memory_order_release);
+    if (!s.unconfirmed.empty() && end > clock::now()) confirm(s);
+}
+
+void hold_keeper::check_lease(time_point now) {
+    const session_record_ptr s = owner_.current_session();
+    if (s->holds.empty()) return;
+    if (s->lease.end() > now) return confirm(*s);
+    if (s->holds.size() == s->unconfirmed.size()) return;
+    for (const auto& [number, h] : std::map(s->holds))
+        if (h->confirmed) end(h, loss_reason::lease_ended);
+}
+
+// --------------------------------------------------------------------------------------------------- heartbeats
+
+hold_keeper::time_point hold_keeper::heartbeat_due(time_point now) const {
+    const session_record& s = *owner_.current_session();
+    const auto allowed =
+        s.last_heartbeat + s.lease.session_timeout() / 16;  // however they end, not more often than this
+    // Without a lease, somebody waits for one.
+    return std::max(allowed, s.lease.end() > now ? s.lease.heartbeat_due() : s.lease.renewable_from());
+}
+
+// A transaction of the whole ensemble that changes nothing, and that says of each held node whether it is there.
+void hold_keeper::heartbeat(time_point now) {
+    const session_record_ptr s = owner_.current_session();
+    if (s->holds.empty() || s->heartbeat_under_way || !link_.connected() || owner_.is_closing()) return;
+    if (now < heartbeat_due(now)) return;
+    s->last_heartbeat = now;
+    s->heartbeat_under_way = true;
+    auto [beat, checked] = next_check(*s);
+    command c;
+    c.what = std::move(beat);
+    c.pinned = s;
+    auto done = [this, s, nodes = std::move(checked)](reply&& r) { heartbeat_answered(*s, nodes, r); };
+    requests_.submit(std::move(c), std::move(done), request_table::urgency::first);
+}
+
+// The nodes that were not looked at for the longest time.
+std::pair<multi_request, hold_keeper::checked_nodes> hold_keeper::next_check(session_record& s) const {
+    multi_request beat;
+    checked_nodes checked;
+    std::size_t bytes = 0;
+    for (std::size_t n = 0; n < s.holds.size() && bytes < heartbeat_budget; ++n) {
+        auto next = s.holds.lower_bound(s.next_to_check.first);
+        if (next == s.holds.end()) next = s.holds.begin();
+        const auto& [number, h] = *next;
+        std::size_t i = number == s.next_to_check.first ? s.next_to_check.second : 0;
+        for (; i < h->nodes.size() && bytes < heartbeat_budget; ++i) {
+            hold::own_node& node = h->nodes[i];
+            if (node.unreadable) continue;
+            bytes += node.path.size() + link_.chroot().size() + 25;
+            beat.ops.emplace_back(check_op{node.path, any_version});
+            checked.emplace_back(h, &node);
+        }
+        const bool whole = i == h->nodes.size();
+        s.next_to_check = {whole ? number + 1 : number, whole ? 0 : i};
+    }
+    return {std::move(beat), std::move(checked)};
+}
+
+void hold_keeper::heartbeat_answered(session_record& s, const checked_nodes& checked, const reply& r) {
+    s.heartbeat_under_way = false;
+    if (&s != owner_.current_session().get()) return;
+    bool node_gone = false;
+    for (std::size_t i = 0; i < std::min(r.results.size(), checked.size()); ++i) {
+        const auto& [h, node] = checked[i];
+        if (r.results[i].code == zk_errc::no_node) {
+            node_gone = true;
+            end(h, loss_reason::node_deleted, node);
+        } else if (r.results[i].code == zk_errc::no_auth) {
+            // Somebody has changed its ACL: what is left is to know that the session lives.
+            node->unreadable = true;
+            log_.warn("heartbeat: no permission to check " + node->path, {{"path", node->path}});
+        }
+    }
+    if (r.code && !node_gone && !r.sent) log_.warn("heartbeat: " + r.code.message());
+    if (node_gone) heartbeat(clock::now());  // the others were not looked at
+    owner_.timer_changed();
+}
+
+// What a write is worth for the lease depends on what was answered before it. So while nothing else is sent, this is: a
+// read whose answer counts whatever it says, that there is no such node below a chroot, or no permission. The library's
+// own pings, whose times nobody knows, have nothing left to do.
+void hold_keeper::read_when_idle(time_point now) {
+    if (now < own_read_due()) return;
+    ++own_reads_;
+    command c;
+    c.what = exists_request{"/"};
+    c.pinned = owner_.current_session();
+    requests_.submit(std::move(c), [this](reply&&) { --own_reads_; });
+}
+
+hold_keeper::time_point hold_keeper::own_read_due() const {
+    const bool idle = link_.connected() && !owner_.is_closing() && requests_.waiting() == 0;
+    return idle ? requests_.last_sent() + owner_.current_session()->lease.read_interval() : time_point::max();
+}
+
+// ------------------------------------------------------------------------------------------- watches on own nodes
+
+// A lock that is held for longer than a moment wants to know at once when somebody deletes its node. These watches are
+// of the connection: there may be very many, and they are not to leave less room for those of users (fact 23).
+void hold_keeper::watch_own_nodes(time_point now) {
+    session_record& s = *owner_.current_session();
+    auto& due = s.to_watch;
+    while (link_.connected() && !due.empty() && due.begin()->first <= now) {
+        const hold_ptr h = s.holds.at(due.begin()->second);
+        due.erase(due.begin());
+        for (hold::own_node& node : h->nodes)
+            if (!node.watch) watch_own_node(h, node);
+    }
+}
+
+void hold_keeper::watch_own_node(const hold_ptr& h, hold::own_node& node) {
+    const watch_ptr w = node.watch = std::make_shared<watch_state>();
+    w->path = node.path;
+    w->of_connection = true;
+    w->fired->call([this, h, &node, raw = w.get()] {
+        node.watch.reset();
+        node.watched = false;
+        if (raw->event == node_event::removed) return end(h, loss_reason::node_deleted, &node);
+        h->session->watch_nodes_at(*h, clock::now());
+        watch_own_nodes(clock::now());  // its data have changed, which uses the watch up
+    });
+    command c;
+    c.what = get_request{node.path, true};
+    c.pinned = owner_.current_session();
+    c.watch = w;
+    requests_.submit(std::move(c), [this, h, &node, w](reply&& r) { watch_answered(h, node, w, r); });
+}
+
+void hold_keeper::watch_answered(const hold_ptr& h, hold::own_node& node, const watch_ptr& w, const reply& r) {
+    node.watched = !r.code && node.watch == w;
+    if (!r.code && node.watch != w) requests_.leave_watch(w);  // the hold has ended meanwhile
+    if (!r.code && r.stat.ephemeral_owner != h->session->session_id.load())
+        end(h, loss_reason::node_deleted, &node);  // somebody else's, by the same name (unfair_mutex)
+    if (!r.code) return;
+    w->fired->forget_calls();
+    node.watch.reset();
+    const auto T = h->session->lease.session_timeout();
+    const auto pause = r.code == condition::retryable ? T / 16 : T;
+    if (r.code == zk_errc::no_node)
+        end(h, loss_reason::node_deleted, &node);
+    else
+        h->session->watch_nodes_at(*h, clock::now() + pause);  // a refusal, or a lost connection
+}
+
+// -------------------------------------------------------------------------------------------------------- timer
+
+void hold_keeper::on_time(time_point now) {
+    heartbeat(now);
+    watch_own_nodes(now);
+    read_when_idle(now);
+}
+
+hold_keeper::time_point hold_keeper::due(time_point now) const {
+    const session_record& s = *owner_.current_session();
+    time_point due = own_read_due();
+    if (s.holds.empty()) return due;
+    due = std::min(due, s.lease.end() > now ? s.lease.end() : now + 1s);
+    if (link_.connected() && !s.heartbeat_under_way) due = std::min(due, heartbeat_due(now));
+    if (link_.connected() && !s.to_watch.empty()) due = std::min(due, s.to_watch.begin()->first);
+    // The timer's clock stops while the machine is suspended, the lease's does not: look often enough.
+    return std::min(due, now + std::max<clock::duration>(s.lease.session_timeout() / 8, 50ms));
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <zkasio/client_options.hpp>
+#include <zkasio/detail/requests/request_table.hpp>
+#include <zkasio/detail/session/session_record.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace zkasio::detail {
+
+/// Keeps up the lease of a session for those who rely on it (its holds), and tells them when it ends or when a node of
+/// theirs is gone: heartbeats, reads while nothing else is sent, watches on the nodes. On the strand.
+class hold_keeper {
+public:
+    using clock = boot_clock;
+    using time_point = clock::time_point;
+
+    class owner {
+    public:
+        virtual const session_record_ptr& current_session() const = 0;
+        virtual bool is_closing() const = 0;
+        /// due() may be earlier now.
+        virtual void timer_changed() = 0;
+
+    protected:
+        ~owner() = default;
+    };
+
+    hold_keeper(owner& o, link& l, request_table& requests, wait_table& waits, const client_options& options,
+                const logger& log)
+        : owner_(o), link_(l), requests_(requests), waits_(waits), options_(options), log_(log) {}
+
+    // ------------------------------------------------------------------------------------------------------ holds
+    /// It counts from now on, or ends at once: it is not confirmed before the lease covers it.
+    void add(const hold_ptr& h);
+    /// @param lost the node that is gone, of `h` or of a part of it.
+    void end(const hold_ptr& h, loss_reason why, const hold::own_node* lost = nullptr);
+    void end_all(session_record& of, loss_reason why);
+    /// Watches its nodes at once.
+    void watch(const hold_ptr& h);
+
+    // -------------------------------------------------------------------------------------------- what the link tells
+    void connected(time_point now) { watch_own_nodes(now); }
+    void disconnected(session_record& s);
+    /// The end of the lease has moved.
+    void lease_changed(session_record& s);
+    /// Ends the holds whose lease has ended: before anything that was sent to us is believed (fact 25).
+    void check_lease(time_point now);
+
+    // -------------------------------------------------------------------------------------------------- the timer
+    void on_time(time_point now);
+    time_point due(time_point now) const;
+
+    /// Of the library's own reads while nothing else is sent: those under way.
+    std::size_t own_reads() const noexcept { return own_reads_; }
+
+    /// Nothing will ever complete: lets go of all holds.
+    void let_go(session_record& s);
+
+private:
+    using checked_nodes = std::vector<std::pair<hold_ptr, hold::own_node*>>;
+
+    void confirm(session_record& s);
+    void heartbeat(time_point now);
+    std::pair<multi_request, checked_nodes> next_check(session_record& s) const;
+    void heartbeat_answered(session_record& s, const checked_nodes& checked, const reply& r);
+    time_point heartbeat_due(time_point now) const;
+    void read_when_idle(time_point now);
+    time_point own_read_due() const;
+    void watch_own_nodes(time_point now);
+    void watch_own_node(const hold_ptr& h, hold::own_node& node);
+    void watch_answered(const hold_ptr& h, hold::own_node& node, const watch_ptr& w, const reply& r);
+
+    owner& owner_;
+    link& link_;
+    request_table& requests_;
+    wait_table& waits_;
+    const client_options& options_;
+    const logger& log_;
+    std::size_t own_reads_ = 0;
+};
+
+}  // namespace zkasio::detail

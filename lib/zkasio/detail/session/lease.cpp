@@ -1,0 +1,45 @@
+#include <zkasio/detail/session/lease.hpp>
+
+#include <algorithm>
+
+namespace zkasio::detail {
+
+void lease::connected(time_point sent, duration session_timeout, duration half_tick) {
+    const bool shortened = session_timeout < timeout_;
+    timeout_ = session_timeout;
+    half_tick_ = half_tick > duration::zero() ? half_tick : session_timeout / 4;
+    last_write_ = sent;
+    count_ = 0;  // another server may have been told of them, and have reported nothing
+    // The leader sets the end of the session anew, also to an earlier time.
+    end_ = shortened ? end_if_heard(sent) : std::max(end_, end_if_heard(sent));
+}
+
+void lease::answered(time_point sent, time_point answered) {
+    // The newest so far is not needed any more if the one before it is close enough to this one.
+    if (count_ >= 2 && sent - recent_[count_ - 2].sent < timeout_ / 16) --count_;
+    if (count_ == recent_.size()) {
+        std::move(recent_.begin() + 1, recent_.end(), recent_.begin());
+        --count_;
+    }
+    recent_[count_++] = {sent, answered};
+}
+
+void lease::write_answered(time_point sent, time_point answered) {
+    last_write_ = sent;
+    for (std::size_t i = 0; i < count_; ++i)
+        if (recent_[i].answered + report_interval() <= sent) end_ = std::max(end_, end_if_heard(recent_[i].sent));
+    this->answered(sent, answered);
+}
+
+lease::time_point lease::renewable_from() const noexcept {
+    for (std::size_t i = 0; i < count_; ++i)
+        if (end_if_heard(recent_[i].sent) > end_) return recent_[i].answered + report_interval();
+    return {};
+}
+
+lease::duration half_tick(lease::duration tick, lease::duration asked_for, lease::duration granted) noexcept {
+    if (tick <= lease::duration::zero()) return granted / 4;
+    return granted > asked_for ? std::max(tick / 2, granted / 4) : tick / 2;
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,166 @@
+#include <zkasio/detail/session/session_keeper.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <utility>
+
+namespace zkasio::detail {
+namespace {
+
+std::string hex(std::int64_t id) {
+    char text[20];
+    std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(id));
+    return text;
+}
+
+std::string in_ms(client_options::duration d) { return std::to_string(d.count()) + " ms"; }
+
+}  // namespace
+
+session_keeper::session_keeper(const client_options& options, link& l, event_feed& events, const logger& log,
+                               telemetry& t)
+    : options_(options), link_(l), events_(events), log_(log), telemetry_(t) {
+    const session_credentials* c = options.resume();
+    if (!c) return;
+    if (c->id() == 0 || c->password().size() != 16)
+        throw error(errc::invalid_argument, "client options", {},
+                    "resume() needs a session id and its password of 16 bytes");
+    resume_ = *c;
+}
+
+session_record_ptr session_keeper::shared() const {
+    const std::lock_guard lock(record_mutex_);
+    return record_;
+}
+
+bool session_keeper::is_final() const noexcept {
+    return state() == session_state::expired || state() == session_state::auth_failed;
+}
+
+open_params session_keeper::to_open(const auth_list& auth) const {
+    open_params p;
+    if (resume_) {
+        p.session_id = resume_->id();
+        p.session_password = resume_->password();
+    }
+    p.auth = auth.requests();
+    return p;
+}
+
+session_credentials session_keeper::credentials() const {
+    if (!link_.is_open()) return {0, std::string()};
+    return {link_.backend().session_id(), link_.backend().session_password()};
+}
+
+// -------------------------------------------------------------------------------------------- what the link tells
+
+void session_keeper::connected(time_point now) {
+    connected_since_ = now;
+    resume_.reset();
+    const backend& to = link_.backend();
+    if (record_->session_id == 0) telemetry_.counters.sessions.add();
+    record_->session_id = to.session_id();
+    const auto granted = to.session_timeout();
+    record_->timeout_ms = granted.count();
+    // The handshake was sent after the attempt began, and it reached the leader.
+    record_->lease.connected(link_.attempt_began(), granted,
+                             half_tick(options_.tick(), options_.session_timeout(), granted));
+    check_tick(granted);
+}
+
+void session_keeper::publish_connected() {
+    const backend& to = link_.backend();
+    publish(session_state::connected, "session " + hex(record_->session_id) + " on " + to.current_server() +
+                                          ", timeout " + in_ms(to.session_timeout()));
+}
+
+// Leases are right with such a tick, too, but what the servers have granted says that it is wrong, or that theirs is no
+// usual configuration.
+void session_keeper::check_tick(client_options::duration granted) const {
+    const auto tick = options_.tick();
+    if (tick == client_options::duration::zero()) return;
+    if (granted < 2 * tick)
+        log_.warn("tick: the session timeout of " + in_ms(granted) + " is below two ticks of " + in_ms(tick) +
+                  "; leases are short");
+    else if (granted > options_.session_timeout() && granted > 2 * tick)
+        log_.warn("tick: " + in_ms(tick) + " is not used, the servers' least session timeout of " + in_ms(granted) +
+                  " speaks of longer ticks");
+}
+
+void session_keeper::disconnected(time_point now) {
+    disconnected_since_ = now;
+    forget_given_up(now);
+    const std::string& why = link_.last_failure();
+    publish(session_state::suspended, why.empty() ? "connection lost" : "connection lost: " + why);
+}
+
+void session_keeper::expired() {
+    if (resume_) record_->session_id = resume_->id();  // refused: this is the one that was asked for
+    ending_ = {errc::session_expired, "session " + hex(record_->session_id) + " has expired"};
+}
+
+void session_keeper::refused() {
+    given_up_ = std::max(given_up_, record_->lease.session_timeout());  // servers hang up on it, and no more than that
+    ending_ = {zk_errc::auth_failed, "a server has refused a credential"};
+}
+
+session_keeper::time_point session_keeper::presumed_expiry() const noexcept {
+    if (link_.connected() || record_->session_id == 0) return time_point::max();
+    return disconnected_since_ + record_->lease.session_timeout() / 3 * 4;
+}
+
+void session_keeper::presume_expired(time_point now) {
+    if (ending_ || link_.state() != link_state::disconnected || now < presumed_expiry()) return;
+    given_up_ = std::max(given_up_, record_->lease.session_timeout());
+    ending_ = {errc::session_expired, "presumed expired: no server within 4/3 of the session timeout"};
+}
+
+// ------------------------------------------------------------------------------------------------- the end of one
+
+session_keeper::ending session_keeper::take_ending() {
+    ending e = std::move(*ending_);
+    ending_.reset();
+    return e;
+}
+
+session_record_ptr session_keeper::renew() {
+    record_->over.store(true, std::memory_order_release);
+    resume_.reset();
+    auto next = std::make_shared<session_record>();
+    const std::lock_guard lock(record_mutex_);
+    return std::exchange(record_, std::move(next));
+}
+
+void session_keeper::publish(session_state s, std::string reason, std::int64_t session_id) {
+    state_.store(s, std::memory_order_release);
+    const bool good = s == session_state::connecting || s == session_state::connected || s == session_state::closed;
+    std::vector<log_field> fields;
+    fields.push_back({"state", std::string(to_string(s))});
+    fields.push_back({"session", hex(session_id)});
+    fields.push_back({"reason", reason});
+    log_.log(good ? log_level::info : log_level::warning, std::string(to_string(s)) + ": " + reason, fields);
+    const session_event event{s, session_id, std::move(reason)};
+    telemetry_.happened(event);
+    events_.publish(event);
+}
+
+// ------------------------------------------------------------------------------------------------------- closing
+
+close_result session_keeper::without_goodbye() const noexcept {
+    const bool none = record_->session_id == 0 && !link_.session_asked_for() && !resume_;
+    return none ? close_result::confirmed : close_result::session_left_to_expire;
+}
+
+// A server that loses its leader drops all its connections. So one that has stood for so long shows that there was one
+// leader all the time, which has ended every session that nobody came back to.
+void session_keeper::forget_given_up(time_point now) {
+    if (now - connected_since_ > 2 * given_up_) given_up_ = {};
+}
+
+bool session_keeper::left_one_behind() {
+    if (link_.connected()) forget_given_up(clock::now());
+    return given_up_ != duration::zero();
+}
+
+}  // namespace zkasio::detail

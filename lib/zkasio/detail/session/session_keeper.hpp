@@ -1,0 +1,96 @@
+#pragma once
+
+#include <zkasio/client_options.hpp>
+#include <zkasio/detail/connection/auth_list.hpp>
+#include <zkasio/detail/connection/link.hpp>
+#include <zkasio/detail/session/event_feed.hpp>
+#include <zkasio/detail/session/session_record.hpp>
+#include <zkasio/detail/telemetry/logger.hpp>
+#include <zkasio/detail/telemetry/telemetry.hpp>
+#include <zkasio/session_event.hpp>
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <system_error>
+
+namespace zkasio::detail {
+
+/// Which session there is, in which state, and what is known of how it, and those before it, end. On the strand, except
+/// state() and shared().
+class session_keeper {
+public:
+    using clock = boot_clock;
+    using duration = clock::duration;
+    using time_point = clock::time_point;
+
+    /// Throws zkasio::error for credentials that make no sense.
+    session_keeper(const client_options& options, link& l, event_feed& events, const logger& log,
+                   telemetry& t);
+
+    session_state state() const noexcept { return state_.load(std::memory_order_acquire); }
+    session_record_ptr shared() const;
+    const session_record_ptr& current() const noexcept { return record_; }
+    /// There will be no other session: it has expired, or was refused.
+    bool is_final() const noexcept;
+
+    /// With which session the link opens its backend.
+    open_params to_open(const auth_list& auth) const;
+    session_credentials credentials() const;
+
+    // ---------------------------------------------------------------------------------------- what the link tells
+    void connected(time_point now);
+    void publish_connected();  ///< when the lease is known
+    void disconnected(time_point now);
+    void expired();
+    void refused();
+    /// Only a server can say that a session has expired, and nobody can be asked (fact 26): after 4/3 of its timeout it
+    /// has.
+    void presume_expired(time_point now);
+    time_point presumed_expiry() const noexcept;
+
+    // ------------------------------------------------------------------------------------------------- the end of one
+    struct ending {
+        std::error_code code;
+        std::string reason;
+    };
+    /// The session is over, and nobody has acted on it yet.
+    bool is_ending() const noexcept { return ending_.has_value(); }
+    ending take_ending();
+    /// It is over, and another record is the current one. Returns the one that has ended.
+    session_record_ptr renew();
+
+    /// @param now the state as the client tells it: in a child process it is closed.
+    void subscribe(const event_subscription_ptr& s, session_state now) const {
+        events_.subscribe(s, {now, record_->session_id, "the state when events() was called"});
+    }
+    void publish(session_state s, std::string reason, std::int64_t session_id);
+    void publish(session_state s, std::string reason) { publish(s, std::move(reason), record_->session_id); }
+
+    // ------------------------------------------------------------------------------------------------------- closing
+    /// What close() says when no server has answered that the session is over: one that was asked for may exist, and so
+    /// does one that was to be resumed.
+    close_result without_goodbye() const noexcept;
+    /// Whether a session that was given up before may still exist on the servers.
+    bool left_one_behind();
+
+private:
+    void check_tick(client_options::duration granted) const;
+    void forget_given_up(time_point now);
+
+    const client_options& options_;
+    link& link_;
+    event_feed& events_;
+    const logger& log_;
+    telemetry& telemetry_;
+    std::atomic<session_state> state_{session_state::connecting};
+    mutable std::mutex record_mutex_;  // for readers elsewhere
+    session_record_ptr record_ = std::make_shared<session_record>();
+    std::optional<session_credentials> resume_;
+    std::optional<ending> ending_;
+    time_point connected_since_{}, disconnected_since_{};
+    duration given_up_{};  // the timeout of a session that has ended here, and perhaps not yet on the servers
+};
+
+}  // namespace zkasio::detail

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <zkasio/clock.hpp>
+#include <zkasio/detail/requests/one_shot_state.hpp>
+#include <zkasio/detail/session/hold.hpp>
+#include <zkasio/detail/session/lease.hpp>
+#include <zkasio/session_local.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+namespace zkasio::detail {
+
+/// One session, from the first attempt to open it to its end. Nothing of it is ever used by the next.
+/// Atomics are read from any thread; the rest lives on the strand.
+struct session_record {
+    std::atomic<std::int64_t> session_id{0};
+    std::atomic<std::int64_t> timeout_ms{0};
+    std::atomic<boot_clock::rep> lease_end{0};
+    std::atomic<bool> over{false};
+
+    detail::lease lease;
+    one_shot_ptr ended = std::make_shared<one_shot_state>();
+    // There may be very many holds, and most turns of the strand concern none of them. By their numbers:
+    std::map<std::uint64_t, hold_ptr> holds;
+    std::map<std::uint64_t, hold_ptr> unconfirmed;  // those that no lease has covered yet
+    std::set<std::pair<boot_clock::time_point, std::uint64_t>> to_watch;  // those whose nodes are to be watched then
+    std::uint64_t last_hold = 0;                                          // the latest number
+    std::pair<std::uint64_t, std::size_t>
+        next_to_check{};  // the hold, and its node, that the next heartbeat begins with
+    std::unordered_map<std::string, std::weak_ptr<session_local>> locals;  // strand
+    std::size_t locals_swept = 0;  // their number after the last look for those that are gone
+    bool heartbeat_under_way = false;
+    boot_clock::time_point last_heartbeat{};
+
+    void add(const hold_ptr& h) {
+        h->number = ++last_hold;
+        holds.emplace(h->number, h);
+        unconfirmed.emplace(h->number, h);
+    }
+    void drop(const hold_ptr& h) {
+        if (holds.erase(h->number) == 0) return;
+        unconfirmed.erase(h->number);
+        to_watch.erase({h->watch_at, h->number});
+    }
+    void watch_nodes_at(hold& h, boot_clock::time_point when) {
+        to_watch.erase({h.watch_at, h.number});
+        if (holds.contains(h.number)) to_watch.emplace(h.watch_at = when, h.number);
+    }
+
+    boot_clock::time_point leased_until() const noexcept {
+        return boot_clock::time_point(boot_clock::duration(lease_end.load(std::memory_order_acquire)));
+    }
+};
+
+using session_record_ptr = std::shared_ptr<session_record>;
+
+}  // namespace zkasio::detail

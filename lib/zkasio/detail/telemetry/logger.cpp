@@ -1,0 +1,39 @@
+#include <zkasio/detail/telemetry/logger.hpp>
+
+#include <asio/post.hpp>
+
+#include <exception>
+#include <string>
+
+namespace zkasio::detail {
+
+logger::logger(strand_type strand, const client_options::log_sink& sink, log_level least)
+    : strand_(std::move(strand)),
+      sink_(sink ? std::make_shared<const client_options::log_sink>(sink) : nullptr),
+      least_(least) {}
+
+// The sink is a user's: it is called by itself, not in the middle of what is being logged. What it throws is nobody's.
+void logger::log(log_level level, std::string_view text, const std::vector<log_field>& fields) const noexcept {
+    if (!sink_ || level < least_) return;
+    try {
+        asio::post(strand_, [sink = sink_, record = log_record(level, text, fields)] {
+            try {
+                (*sink)(record);
+            } catch (...) {
+            }
+        });
+    } catch (...) {  // no memory
+    }
+}
+
+void logger::call(const std::function<void()>& f) const noexcept {
+    try {
+        f();
+    } catch (const std::exception& e) {
+        error(std::string("a callback has thrown: ") + e.what());
+    } catch (...) {
+        error("a callback has thrown");
+    }
+}
+
+}  // namespace zkasio::detail

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <zkasio/client_observer.hpp>
+#include <zkasio/client_stats.hpp>
+#include <zkasio/detail/seam/reply.hpp>
+#include <zkasio/detail/seam/request.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+
+namespace zkasio::detail {
+
+/// Written on the strand alone, hence without a locked instruction; read on any thread.
+class counter {
+public:
+    void add(std::uint64_t n = 1) noexcept {
+        value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+    }
+    void set(std::uint64_t n) noexcept { value_.store(n, std::memory_order_relaxed); }
+    std::uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+private:
+    std::atomic<std::uint64_t> value_{0};
+};
+
+class histogram {
+public:
+    void add(std::chrono::nanoseconds d) noexcept {
+        counts_[duration_histogram::bucket_of(d)].add();
+        sum_.add(static_cast<std::uint64_t>(d.count()));
+    }
+    duration_histogram get() const noexcept;
+
+private:
+    std::array<counter, duration_histogram::size> counts_;
+    counter sum_;
+};
+
+/// What client::stats() shows. Counted on the strand.
+class statistics {
+public:
+    /// @param queued until it was sent, or had ended. @param on_the_wire 0: it was not sent.
+    void ended(std::size_t kind, bool failed, std::chrono::nanoseconds queued,
+               std::chrono::nanoseconds on_the_wire) noexcept;
+    void ended(const lock_wait_report& r) noexcept;
+    void ended(const lock_hold_report& r) noexcept;
+    void happened(session_state s) noexcept;
+
+    counter connections, connections_lost, sessions, repeated, watch_events, watches, pending, bytes_sent,
+        bytes_received, reports_dropped;
+
+    client_stats get() const;
+
+private:
+    static constexpr std::size_t kinds = std::variant_size_v<request>;
+    struct operation {
+        counter succeeded, failed;
+        histogram in_queue, on_the_wire;
+    };
+    std::array<operation, kinds> operations_;
+    counter granted_, refused_, failed_, local_, remote_, held_, sessions_expired_;
+    std::array<counter, std::tuple_size_v<decltype(lock_stats::ended)>> holds_ended_;
+    histogram waits_, holds_;
+};
+
+/// Bytes of what an answer says.
+std::size_t size_of(const reply& r) noexcept;
+
+}  // namespace zkasio::detail

@@ -1,0 +1,202 @@
+#include <zkasio/recipe/detail/follow_engine.hpp>
+
+#include <zkasio/error.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+
+#include <asio/dispatch.hpp>
+#include <asio/error.hpp>
+#include <asio/post.hpp>
+
+#include <utility>
+
+namespace zkasio::detail {
+
+namespace {
+
+// For who awaits next() when another one asks.
+node_report replaced_report() {
+    node_report report;
+    report.mark.code = asio::error::operation_aborted;
+    report.ended = true;
+    return report;
+}
+
+}  // namespace
+
+follow_engine::follow_engine(const client& zk, std::string path, node_read what)
+    : on_(zk),
+      strand_(zk.get_executor()),
+      path_(std::move(path)),
+      what_(what),
+      stopped_(toolbox(zk).make_one_shot_event()),
+      rules_(what),
+      pauses_(toolbox(zk).make_back_off()) {}
+
+void follow_engine::begin(client zk) {
+    asio::dispatch(strand_, [self = shared_from_this(), zk = std::move(zk)] {
+        if (self->stopping_) return;
+        try {
+            self->feed_ = toolbox(zk).feed(self->path_, self);
+        } catch (const error& e) {
+            self->closed(e.code());
+        }
+    });
+}
+
+void follow_engine::tell_next(std::optional<node_mark> known, node_follower::listener tell, awaited_report_ptr who) {
+    asio::dispatch(strand_, [self = shared_from_this(), known = std::move(known), tell = std::move(tell), who] {
+        self->tell_ = tell;
+        if (const awaited_report_ptr replaced = std::exchange(self->who_, who)) replaced->tell(replaced_report());
+        // Later: it may be asked by who is being told of the end.
+        if (self->ended_) return asio::post(self->strand_, [self] { self->tell_end(); });
+        self->rules_.want(known);
+        self->work();
+    });
+}
+
+void follow_engine::forget(awaited_report_ptr who) noexcept {
+    try {
+        asio::dispatch(strand_, [self = shared_from_this(), who = std::move(who)] {
+            if (self->who_ != who) return;
+            self->who_.reset();
+            self->tell_ = nullptr;
+            self->rules_.want_nothing();
+        });
+    } catch (...) {
+        // No memory: it reads once more.
+    }
+}
+
+// ------------------------------------------------------------------------------------------------ what is told
+
+void follow_engine::connected() {
+    up_ = true;
+    if (stopping_) return;
+    rules_.connected();
+    work();
+}
+
+void follow_engine::disconnected() {
+    up_ = false;
+    if (stopping_) return end();
+    rules_.disconnected();
+}
+
+void follow_engine::closed(std::error_code why) {
+    up_ = false;
+    rules_.disconnected();
+    if (!ended_) ended_ = why;
+    tell_end();
+    end();
+}
+
+void follow_engine::answered(node_read what, const std::string&, std::error_code code, node_answer answer) {
+    if (stopping_) {
+        const bool watched = !code || (what == node_read::stat && code == zk_errc::no_node);
+        bool& to_leave = what == node_read::children ? leave_children_ : leave_data_;
+        to_leave = to_leave || watched;
+        return;
+    }
+    node_report report;
+    report.mark = mark_of(what, code, answer.stat);
+    const bool wanted = rules_.answered(what, report.mark);
+    if (!rules_.put_off()) pauses_.reset();
+    report.answer = std::move(answer);
+    if (wanted) tell(std::move(report));
+    work();
+}
+
+void follow_engine::changed(node_change what, const std::string& path) {
+    if (stopping_ || path != path_) return;
+    rules_.changed(what);
+    work();
+}
+
+bool follow_engine::watches(node_read what, const std::string& path) const {
+    return path == path_ && rules_.watches(what);
+}
+
+void follow_engine::for_each_watch(const std::function<void(node_read, const std::string&)>& f) const {
+    if (leave_data_ || rules_.watches(node_read::stat)) f(node_read::stat, path_);
+    if (leave_children_ || rules_.watches(node_read::children)) f(node_read::children, path_);
+}
+
+// ---------------------------------------------------------------------------------------------- what follows
+
+void follow_engine::work() {
+    if (stopping_ || ended_) return;
+    if (const auto next = rules_.next_read()) feed_.read(*next, path_);
+    if (rules_.take_left()) feed_.leave(node_read::stat, path_);
+    if (rules_.put_off()) pause();
+}
+
+void follow_engine::pause() {
+    if (std::exchange(pausing_, true)) return;
+    pauses_.then(strand_, [weak = weak_from_this()] {
+        const auto self = weak.lock();
+        if (!self) return;
+        self->pausing_ = false;
+        self->rules_.resume();
+        self->work();
+    });
+}
+
+// Who is told may ask again, or stop it.
+void follow_engine::tell(node_report report) {
+    who_.reset();
+    if (const node_follower::listener to = std::exchange(tell_, nullptr)) to(std::move(report));
+}
+
+void follow_engine::tell_end() {
+    node_report report;
+    report.mark.code = ended_;
+    report.ended = true;
+    tell(std::move(report));
+}
+
+// -------------------------------------------------------------------------------------------------- the end
+
+void follow_engine::stop() noexcept {
+    try {
+        asio::dispatch(strand_, [self = shared_from_this()] { self->stop_now(); });
+    } catch (...) {
+        // No memory: the watch goes with the session.
+    }
+}
+
+void follow_engine::stop_now() {
+    if (std::exchange(stopping_, true)) return;
+    if (!ended_) ended_ = errc::client_closed;
+    tell_end();
+    if (!up_) return end();
+    work_ = toolbox(on_).begin_background_work();
+    leave_data_ = rules_.watches(node_read::stat);
+    leave_children_ = rules_.watches(node_read::children);
+    const bool reading = rules_.under_way();
+    rules_ = follow_rules(what_);  // from now on it watches nothing
+    if (reading) return when_answered(&follow_engine::leave);  // that leaves a watch, too
+    leave();
+}
+
+// Servers answer in order: calls `next` when all that was sent before has been answered.
+void follow_engine::when_answered(void (follow_engine::*next)()) {
+    const pending_data fence = toolbox(on_).start_exists("/");
+    fence.then([self = shared_from_this(), next] {
+        if (self->work_) (*self.*next)();  // else the connection has gone, and with it the watches
+    });
+}
+
+void follow_engine::leave() {
+    if (std::exchange(leave_data_, false)) feed_.leave(node_read::stat, path_);
+    if (std::exchange(leave_children_, false)) feed_.leave(node_read::children, path_);
+    when_answered(&follow_engine::end);
+}
+
+void follow_engine::end() {
+    feed_ = node_feed();
+    work_.reset();
+    pauses_ = toolbox(on_).make_back_off();  // a pause that is waited for would keep the loop running
+    stopped_.fire();
+}
+
+}  // namespace zkasio::detail

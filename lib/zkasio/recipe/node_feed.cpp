@@ -1,0 +1,37 @@
+#include <zkasio/recipe/node_feed.hpp>
+
+#include <zkasio/detail/handles/access.hpp>
+#include <zkasio/detail/client/await.hpp>
+#include <zkasio/detail/handles/throw_error.hpp>
+#include <zkasio/detail/requests/node_feeds.hpp>
+#include <zkasio/detail/requests/validate.hpp>
+
+#include <utility>
+
+namespace zkasio {
+
+using namespace detail;
+
+node_feed::node_feed(core_ptr core, std::shared_ptr<feed_state> state)
+    : core_(std::move(core)), state_(std::move(state)) {}
+
+node_feed& node_feed::operator=(node_feed&& other) noexcept {
+    node_feed gone = std::move(*this);
+    core_ = std::move(other.core_);
+    state_ = std::move(other.state_);
+    return *this;
+}
+
+node_feed::~node_feed() {
+    if (state_) on_strand(core_, [core = core_, state = state_] { core->requests().feeds().remove(*state); });
+}
+
+void node_feed::read(node_read what, std::string path) const {
+    there(core_, "read", path)->requests().read_for(state_, what, std::move(path));
+}
+
+void node_feed::leave(node_read what, const std::string& path) const {
+    there(core_, "leave", path)->requests().leave_feed_watch(what, path);
+}
+
+}  // namespace zkasio

@@ -1,0 +1,91 @@
+#include <zkasio/recipe/pending.hpp>
+
+#include <zkasio/detail/handles/access.hpp>
+#include <zkasio/detail/client/await.hpp>
+#include <zkasio/detail/handles/results.hpp>
+#include <zkasio/detail/handles/throw_error.hpp>
+
+namespace zkasio {
+
+using namespace detail;
+
+pending::pending(core_ptr core, std::shared_ptr<detail::kept_reply> kept_reply, std::string_view operation,
+                 std::string path)
+    : core_(std::move(core)), kept_(std::move(kept_reply)), operation_(operation), path_(std::move(path)) {}
+
+// The members return what may be awaited when the object is gone: hence a coroutine that has what it needs.
+asio::awaitable<void> pending::until_answered(pending self) {
+    there(self.core_, self.operation_, self.path_);
+    const wait_end failed = co_await wait_for(self.core_, answer_of(self.kept_));
+    if (failed.code) throw error(failed.code, self.operation_, self.path_, {}, true);
+}
+
+asio::awaitable<void> pending::answered() const { return until_answered(*this); }
+
+void pending::then(std::function<void()> f) const {
+    const core_ptr core = there(core_, "then");  // `f` may destroy this
+    core->waits().then(kept_->answered, std::move(f));  // at once, when it was refused at once
+}
+
+namespace {
+
+template <class Result, class Pending>
+asio::awaitable<Result> result_of(Pending self) {
+    co_await self.answered();
+    co_return self.get();
+}
+
+}  // namespace
+
+asio::awaitable<created> pending_create::result() const { return result_of<created>(*this); }
+asio::awaitable<node_children> pending_children::result() const { return result_of<node_children>(*this); }
+asio::awaitable<node_data> pending_data::result() const { return result_of<node_data>(*this); }
+asio::awaitable<void> pending_removal::result() const { return result_of<void>(*this); }
+
+// Answered, and well.
+reply& pending::good() const {
+    there(core_, operation_, path_);
+    throw_if_failed(kept_->reply, operation_, path_);
+    return kept_->reply;
+}
+
+created pending_create::get() const { return take_created(reply(good())); }
+// Copies: somebody else may look at the same answer.
+node_children pending_children::get() const { return take_children(reply(good())); }
+node_data pending_data::get() const { return take_data(reply(good())); }
+
+bool pending_create::withdraw() const {
+    const auto core = core_;  // what follows may destroy this
+    const auto asked = kept_;
+    return core && core->requests().withdraw(asked);
+}
+
+pending_watched_data::pending_watched_data(core_ptr core, std::shared_ptr<detail::kept_reply> kept_reply,
+                                           std::shared_ptr<watch_state> watch, std::string path)
+    : pending(std::move(core), std::move(kept_reply), "get", std::move(path)), watch_(std::move(watch)) {}
+
+pending_watched_data::~pending_watched_data() {
+    if (!watch_) return;
+    on_strand(core_, [core = core_, kept_reply = kept_, watch = std::move(watch_)] {
+        core->waits().then(kept_reply->answered, [core, watch] { core->requests().leave_watch(watch); });
+    });
+}
+
+watched<node_data> pending_watched_data::get() {
+    reply& answer = good();
+    if (!watch_) throw error(errc::invalid_argument, operation_, path_, "its answer was taken already");
+    return watched<node_data>{take_data(std::move(answer)), access::make<watch>(core_, std::exchange(watch_, nullptr))};
+}
+
+void pending_removal::get() const {
+    there(core_, "remove", path_);
+    const reply& r = kept_->reply;
+    throw_if_failed(r, operation_, r.path.empty() ? path_ : r.path);
+}
+
+bool pending_removal::found() const {
+    there(core_, "remove", path_);
+    return kept_->reply.found;
+}
+
+}  // namespace zkasio

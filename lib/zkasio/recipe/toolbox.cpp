@@ -1,0 +1,132 @@
+#include <zkasio/recipe/toolbox.hpp>
+
+#include <zkasio/client_observer.hpp>
+#include <zkasio/detail/client/await.hpp>
+#include <zkasio/detail/handles/access.hpp>
+#include <zkasio/detail/handles/operations_impl.hpp>
+#include <zkasio/detail/handles/results.hpp>
+#include <zkasio/detail/handles/throw_error.hpp>
+#include <zkasio/detail/handles/until_connected.hpp>
+#include <zkasio/detail/requests/node_feeds.hpp>
+#include <zkasio/detail/requests/validate.hpp>
+
+#include <asio/dispatch.hpp>
+
+namespace zkasio {
+
+using namespace detail;
+
+pending_create toolbox::start_create(std::string path, bytes data, create_options options) const {
+    command c = impl::prepared(on_, make_create(path, std::move(data).take(), options));
+    return access::make<pending_create>(on_.core_, impl::start(on_, std::move(c)), "create", std::move(path));
+}
+pending_children toolbox::start_children(std::string path) const {
+    command c = impl::prepared(on_, children_request{path});
+    return access::make<pending_children>(on_.core_, impl::start(on_, std::move(c)), "children", std::move(path));
+}
+pending_data toolbox::start_get(std::string path) const {
+    command c = impl::prepared(on_, get_request{path});
+    return access::make<pending_data>(on_.core_, impl::start(on_, std::move(c)), "get", std::move(path));
+}
+pending_data toolbox::start_exists(std::string path) const {
+    command c = impl::prepared(on_, exists_request{path});
+    return access::make<pending_data>(on_.core_, impl::start(on_, std::move(c)), "exists", std::move(path));
+}
+pending_watched_data toolbox::start_get_and_watch(std::string path) const {
+    command c = impl::prepared(on_, get_request{path, true});
+    const watch_ptr w = c.watch = watch_by(c.what);
+    return access::make<pending_watched_data>(on_.core_, impl::start(on_, std::move(c)), w, std::move(path));
+}
+
+pending_removal toolbox::ensure_removed(std::string path, std::vector<std::string> must_exist) const {
+    kept_reply_ptr answer = impl::ensure_removed(on_, path, std::move(must_exist));
+    return access::make<pending_removal>(on_.core_, std::move(answer), "remove", std::move(path));
+}
+
+asio::awaitable<std::optional<created>> toolbox::find_protected(std::string parent, std::string protection_id) const {
+    return impl::find_protected(on_, std::move(parent), std::move(protection_id));
+}
+void toolbox::ensure_protected_removed(std::string parent, std::string protection_id) const {
+    impl::ensure_protected_removed(on_, std::move(parent), std::move(protection_id));
+}
+asio::awaitable<std::multimap<std::string, std::string>> toolbox::find_all_protected(
+    std::string parent, std::vector<std::string> ids) const {
+    return impl::find_all_protected(on_, std::move(parent), std::move(ids));
+}
+asio::awaitable<std::vector<step_result>> toolbox::multi_behind(std::vector<std::string> checked, transaction steps,
+                                                                std::string operation) const {
+    return impl::multi(on_, std::move(checked), std::move(steps), std::move(operation));
+}
+
+back_off toolbox::make_back_off() const { return access::make<back_off>(there(on_.core_, "make_back_off")); }
+
+one_shot_event toolbox::make_one_shot_event() const {
+    return access::make<one_shot_event>(there(on_.core_, "make_one_shot_event"));
+}
+
+asio::awaitable<void> toolbox::connected(std::string operation, std::string path) const {
+    return until_connected(on_.core_, std::move(operation), std::move(path));
+}
+asio::awaitable<session> toolbox::current_session(std::string operation, std::string path) const {
+    return connected_session(on_.core_, std::move(operation), std::move(path));
+}
+
+node_feed toolbox::feed(std::string root, const std::shared_ptr<node_feed_listener>& to) const {
+    validate(exists_request{root}, there(on_.core_, "feed", root)->chroot_length(), "watch");
+    auto state = std::make_shared<feed_state>();
+    state->root = std::move(root);
+    state->listener = to;
+    on_.core_->requests().add_feed(state);
+    return access::make<node_feed>(on_.core_, std::move(state));
+}
+
+std::shared_ptr<session_local> toolbox::local(const std::string& key,
+                                              const std::function<std::shared_ptr<session_local>()>& make) const {
+    there(on_.core_, "local");
+    if (!on_.session_) throw error(errc::invalid_argument, "local", {}, "a client has no session of its own");
+    auto& locals = on_.session_->locals;
+    if (const auto it = locals.find(key); it != locals.end()) {
+        auto found = it->second.lock();
+        if (!found) it->second = found = make();
+        return found;
+    }
+    if (locals.size() > 2 * on_.session_->locals_swept + 16) {
+        std::erase_if(locals, [](const auto& p) { return p.second.expired(); });
+        on_.session_->locals_swept = locals.size();
+    }
+    auto made = make();
+    locals.emplace(key, made);
+    return made;
+}
+
+void toolbox::run_in_background(asio::awaitable<void> task) const {
+    there(on_.core_, "run_in_background");
+    on_strand(on_.core_, [core = on_.core_, task = std::move(task)]() mutable {
+        core->run_in_background(std::move(task));
+    });
+}
+
+std::shared_ptr<const void> toolbox::begin_background_work() const {
+    return there(on_.core_, "begin_background_work")->begin_work();
+}
+
+namespace {
+
+template <class Report>
+void tell(const core_ptr& core, const Report& r) noexcept {
+    if (!core) return;
+    if (core->strand().running_in_this_thread()) return core->telemetry().lock(r);  // most often; without a copy
+    try {
+        asio::dispatch(core->strand(), [core, r] { core->telemetry().lock(r); });
+    } catch (...) {
+        // Out of memory: it is not told.
+    }
+}
+
+}  // namespace
+
+void toolbox::report(const lock_wait_report& r) const noexcept { tell(on_.core_, r); }
+void toolbox::report(const lock_hold_report& r) const noexcept { tell(on_.core_, r); }
+bool toolbox::has_observer() const noexcept { return on_.core_ && on_.core_->observed(); }
+
+}  // namespace zkasio

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <zkasio/asio_version.hpp>
+#include <zkasio/back_off.hpp>
+#include <zkasio/bytes.hpp>
+#include <zkasio/create_options.hpp>
+#include <zkasio/export.hpp>
+#include <zkasio/operations.hpp>
+#include <zkasio/recipe/node_feed.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/pending.hpp>
+#include <zkasio/session.hpp>
+#include <zkasio/session_local.hpp>
+#include <zkasio/transaction.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zkasio {
+
+struct lock_wait_report;
+struct lock_hold_report;
+
+/// What a recipe needs of a client or a session besides the operations that everybody uses: requests that are started
+/// and awaited later, writes that are repeated until they are certain, tasks in the background.
+///
+/// toolbox(zk) works on whichever session is current, toolbox(session) on that one, as `operations` do; contracts are
+/// those of `operations`, unless a member says otherwise. Cheap to make, for one expression or to keep. It does not keep
+/// the client open: see client::keep_open().
+class ZKASIO_EXPORT toolbox {
+public:
+    explicit toolbox(operations on) noexcept : on_(std::move(on)) {}
+
+    // ------------------------------------------------------------------------------------------- requests, started
+
+    /// Starts a create (without parents and protection) and does not wait for it. Throws at once for bad arguments.
+    pending_create start_create(std::string path, bytes data, create_options options) const;
+    pending_children start_children(std::string path) const;
+    pending_data start_get(std::string path) const;
+    /// The stat of the node, without its data. Servers from 3.8.4 and 3.9.2 on ask for the permission to read the node,
+    /// older ones for none. A node that does not exist is an error: zk_errc::no_node.
+    pending_data start_exists(std::string path) const;
+    pending_watched_data start_get_and_watch(std::string path) const;
+
+    // --------------------------------------------------------------------------------------------- until certain
+
+    /// Removes a node. The request is sent again whenever its outcome is unknown, until the outcome is certain or the
+    /// session is over, also if no coroutine waits for it. A node that is gone already is no error.
+    /// @param must_exist other nodes that have to exist when the node is removed. If one of them does not, nothing is
+    /// removed, and the result is zk_errc::no_node with the path of the missing one.
+    pending_removal ensure_removed(std::string path, std::vector<std::string> must_exist = {}) const;
+
+    /// Looks for the node that a protected create may have left behind: a child of `parent` whose name contains
+    /// `protection_id`. Of several only the first in sequence stays. A node that this session does not own is removed,
+    /// and nothing is returned. Retried until the answer is certain, or the session is over.
+    /// @param protection_id of 8 characters or more: a shorter one might be part of another client's name.
+    asio::awaitable<std::optional<created>> find_protected(std::string parent, std::string protection_id) const;
+
+    /// Removes, in the background, the node that a create with this id has left or will leave, by find_protected(): for
+    /// a caller that gives up while the outcome of that create is unknown. A failure is logged; the node then goes with
+    /// the session.
+    void ensure_protected_removed(std::string parent, std::string protection_id) const;
+
+    /// find_protected() for many ids at once, without looking at the nodes: the names of the children that carry them,
+    /// by id. All calls of both kinds that look into one directory at the same time share listings.
+    asio::awaitable<std::multimap<std::string, std::string>> find_all_protected(std::string parent,
+                                                                                std::vector<std::string> ids) const;
+
+    /// As operations::multi(), behind checks that the nodes `checked` exist. Messages name `operation`, and count from
+    /// the first of `steps`.
+    asio::awaitable<std::vector<step_result>> multi_behind(std::vector<std::string> checked, transaction steps,
+                                                           std::string operation) const;
+
+    /// The pauses of whatever is tried again after condition::retryable.
+    back_off make_back_off() const;
+
+    // ----------------------------------------------------------------------------------------- waits and connections
+
+    one_shot_event make_one_shot_event() const;
+
+    /// As client::connected() and client::current_session(); errors speak of this operation on this path. Complete
+    /// without suspending if there is a connection.
+    asio::awaitable<void> connected(std::string operation, std::string path) const;
+    asio::awaitable<session> current_session(std::string operation, std::string path) const;
+
+    /// Tells `to` of changes of `root` and of all nodes below it that it watches, see node_feed; of a connection that
+    /// stands already, in a later turn. To be called on the strand. Throws errc::invalid_path.
+    node_feed feed(std::string root, const std::shared_ptr<node_feed_listener>& to) const;
+
+    // -------------------------------------------------------------------------------- on the strand, in the background
+
+    /// The object that goes by the name `key` in this session; made by `make`, which does not call this, if there is
+    /// none. On the strand only. Throws errc::invalid_argument for a toolbox of a client.
+    std::shared_ptr<session_local> local(const std::string& key,
+                                         const std::function<std::shared_ptr<session_local>()>& make) const;
+
+    /// Runs a task on the client's strand. client::close() cancels the task, and waits for its end.
+    void run_in_background(asio::awaitable<void> task) const;
+
+    /// client::idle() waits until the result is destroyed: for clean-up that is no task. To be called on the strand; may
+    /// be destroyed on any thread.
+    std::shared_ptr<const void> begin_background_work() const;
+
+    // ------------------------------------------------------------------------------------------------------- reports
+
+    /// News of the recipe for client_observer and client::stats(). From any thread.
+    void report(const lock_wait_report& r) const noexcept;
+    void report(const lock_hold_report& r) const noexcept;
+    /// False: only the numbers of a report are looked at, and it needs no path.
+    bool has_observer() const noexcept;
+
+private:
+    using impl = operations::impl;
+
+    operations on_;
+};
+
+}  // namespace zkasio
