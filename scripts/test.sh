@@ -10,7 +10,7 @@ usage() {
 usage: scripts/test.sh [--asan | --tsan | --clang | --all | --bare | --dev | --debian RELEASE]
                        [--connect HOSTS | --servers 1|3] [--label LABEL] [--repeat N] [--skip REGEX]
 
-  --asan           unit, simulation (100 seeds each), testing, memory, integration and tls tests under AddressSanitizer
+  --asan           unit, simulation (50 seeds each), testing, memory, integration and tls tests under AddressSanitizer
                    and UBSan
   --tsan           testing and tls tests under ThreadSanitizer, and those unit and integration tests that have threads
   --clang          unit and consumer tests and the examples with clang and a shared library; the simulation is only
@@ -121,8 +121,11 @@ export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}
 for mode in "${modes[@]}"; do
     [ -z "${built_ahead[$mode]:-}" ] || until_built "$mode"
     say "testing ($mode)"
-    # Of those that share the server, one at a time: see tests/CMakeLists.txt.
-    how=(--parallel "$(nproc)" --output-on-failure --no-tests=error)
+    # Of those that share the server, and of those that break one, one at a time: see tests/CMakeLists.txt. Without the
+    # latter one more than there are cores: many tests wait.
+    at_once=$(nproc)
+    [ "$mode" = plain ] || at_once=$((at_once + 1))
+    how=(--parallel "$at_once" --output-on-failure --no-tests=error)
     only=${label:-${levels[$mode]}}
     [ -z "$only" ] || how+=(-L "^($only)\$")
     [ "$repeat" = 1 ] || how+=(--repeat "until-fail:$repeat")
@@ -131,6 +134,6 @@ for mode in "${modes[@]}"; do
     [ -z "$without" ] || how+=(-E "$without")
     # A round of the simulation takes several times as long there, and what it is to find it finds in the first ones.
     seeds=${ZKASIO_SIM_SEEDS:-}
-    [ "$mode" != asan ] || seeds=${seeds:-100}
+    [ "$mode" != asan ] || seeds=${seeds:-50}
     env ${seeds:+ZKASIO_SIM_SEEDS="$seeds"} ctest --test-dir "$root/build/$(preset_of "$mode")" "${how[@]}"
 done

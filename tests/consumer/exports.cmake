@@ -18,7 +18,7 @@ list(FILTER internal INCLUDE REGEX
 # Except what templates in public headers call, and what zkasio::testing needs.
 file(GLOB_RECURSE headers ${PROJECT_DIR}/lib/*.hpp)
 list(FILTER headers EXCLUDE REGEX "/lib/zkasio/(.*/)?detail/")
-list(APPEND headers ${PROJECT_DIR}/lib/zkasio/detail/testing_seam.hpp)
+list(APPEND headers ${PROJECT_DIR}/lib/zkasio/detail/handles/testing_seam.hpp)
 foreach(header ${headers})
     file(READ ${header} text)
     string(REGEX MATCHALL "ZKASIO_EXPORT [^;{}(]*[(]" marked "${text}")
