@@ -124,7 +124,7 @@ for mode in "${modes[@]}"; do
     # Of those that share the server, and of those that break one, one at a time: see tests/CMakeLists.txt. Without the
     # latter one more than there are cores: many tests wait.
     at_once=$(nproc)
-    [ "$mode" = plain ] || at_once=$((at_once + 1))
+    [[ $mode == plain || $label == faults ]] || at_once=$((at_once + 1))
     how=(--parallel "$at_once" --output-on-failure --no-tests=error)
     only=${label:-${levels[$mode]}}
     [ -z "$only" ] || how+=(-L "^($only)\$")

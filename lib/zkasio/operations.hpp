@@ -33,8 +33,8 @@ struct session_record;
 /// awaited then fails with errc::client_closed.) An object that was moved from fails with errc::invalid_argument.
 ///
 /// *Completes when* the server has answered. While there is no connection it waits, for at most
-/// `client_options::connection_timeout`; what says so (ensure_removed(), client::add_auth()) for as long as the session
-/// lives, once it was sent.
+/// `client_options::connection_timeout`; what says so (toolbox::ensure_removed(), client::add_auth()) for as long as
+/// the session lives, once it was sent.
 ///
 /// *Fails with* zkasio::error, whose code is
 ///   - errc::invalid_path, errc::invalid_argument, errc::too_large: found before anything was sent;

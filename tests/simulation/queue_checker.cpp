@@ -124,14 +124,20 @@ void queue_checker::told_removed(int client, const std::string& path, std::int64
 }
 
 // An owner that has not learned yet that its node is gone hands over what it does not have any more, to somebody who
-// may have no node either: that one learns of it from the answer. Those of its client in between may have left by then.
+// may have no node either: that one learns of it from the answer. Those of its client in between may have left by then,
+// and readers of other clients in between share the lock with readers.
 void queue_checker::fence_successors(const node& owner) {
     std::map<std::int64_t, node*> behind;
     for (auto& [path, n] : nodes_)
         if (before(owner, n)) behind.emplace(n.place, &n);
+    bool reader_between = false;
     for (auto& [place, n] : behind) {
-        if (n->alive && n->owner != owner.owner) break;
-        if (n->deleted && n->owner == owner.owner) n->fenced = true;
+        if (n->alive && n->owner != owner.owner) {
+            if (n->kind == lock_kind::exclusive) break;
+            reader_between = true;
+        } else if (n->deleted && n->owner == owner.owner && !(reader_between && n->kind == lock_kind::exclusive)) {
+            n->fenced = true;
+        }
     }
 }
 

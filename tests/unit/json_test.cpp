@@ -95,8 +95,11 @@ TEST_CASE("json: a number that its type does not hold is refused and not cut") {
     for (const char* text : {"-1", "4294967296", "-1.0"}) refuses<unsigned>(text);
     refuses<std::uint8_t>("256");
     refuses<std::int64_t>("9223372036854775808");
-    for (const char* text : {"9223372036854775808.0", "9007199254740993.0", "-9.007199254740993e15", "1e18"})
+    for (const char* text : {"9223372036854775808.0", "9007199254740993.0", "-9.007199254740993e15", "1e18",
+                             "9007199254740991.2", "4503599627370496.5", "45035996273704965e-1"})
         refuses<std::int64_t>(text);
+    for (const char* text : {"1.00000000000000001", "-0.00000000000000000001e1", "1e-400", "100000000000000000001e-20"})
+        refuses<int>(text);
     refuses<std::uint64_t>("9007199254740993.0");
     refuses<std::uint64_t>("-1");
     refuses<std::uint64_t>("18446744073709551616");
@@ -114,7 +117,9 @@ TEST_CASE("json: a number that its type does not hold is refused and not cut") {
 }
 
 TEST_CASE("json: what a type holds is taken, however it is written") {
-    for (const char* text : {"2147483647", "-2147483648", "1.0", "1e3", "0", "-0", "-0.0"}) takes<int>(text);
+    for (const char* text : {"2147483647", "-2147483648", "1.0", "1e3", "0", "-0", "-0.0", "0e-9", "120e-1", "1.20e1",
+                             "0.000000000000000000005e21"})
+        takes<int>(text);
     for (const char* text : {"0.1", "1e300", "1e-300", "9007199254740992", "100000000000000000000", "-0.0", "3"})
         takes<double>(text);
     for (const char* text : {"0.1", "16777216", "3.4e38", "0", "1e-30"}) takes<float>(text);

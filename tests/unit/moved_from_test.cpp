@@ -12,6 +12,7 @@
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
+#include <zkasio/client_observer.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>
 
@@ -76,15 +77,27 @@ asio::awaitable<void> refuses_all(operations o) {
     co_await refuses("get_config", o.get_config());
     co_await refuses("config_and_watch", o.config_and_watch());
     co_await refuses("reconfigure", o.reconfigure("4", ""));
-    co_await refuses("find_protected", toolbox(o).find_protected("/a", "id"));
-    CHECK(code_thrown_by([&] { toolbox(o).start_create("/a", "", create_options()); }) == errc::invalid_argument);
-    CHECK(code_thrown_by([&] { toolbox(o).start_children("/a"); }) == errc::invalid_argument);
-    CHECK(code_thrown_by([&] { toolbox(o).start_get("/a"); }) == errc::invalid_argument);
-    CHECK(code_thrown_by([&] { toolbox(o).start_get_and_watch("/a"); }) == errc::invalid_argument);
-    CHECK(code_thrown_by([&] { toolbox(o).ensure_removed("/a"); }) == errc::invalid_argument);
-    CHECK(code_thrown_by([&] { toolbox(o).ensure_protected_removed("/a", "long enough"); }) == errc::invalid_argument);
-    CHECK(code_thrown_by([&] { toolbox(o).make_one_shot_event(); }) == errc::invalid_argument);
-    CHECK(code_thrown_by([&] { toolbox(o).run_in_background(nothing()); }) == errc::invalid_argument);
+    const toolbox tools(o);
+    co_await refuses("connected", tools.connected("x", "/a"));
+    co_await refuses("current_session", tools.current_session("x", "/a"));
+    co_await refuses("find_protected", tools.find_protected("/a", "id"));
+    co_await refuses("find_all_protected", tools.find_all_protected("/a", {}));
+    co_await refuses("multi_behind", tools.multi_behind({}, transaction().check("/a"), "x"));
+    CHECK(code_thrown_by([&] { tools.start_create("/a", "", create_options()); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { tools.start_children("/a"); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { tools.start_get("/a"); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { tools.start_exists("/a"); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { tools.start_get_and_watch("/a"); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { tools.ensure_removed("/a"); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { tools.ensure_protected_removed("/a", "long enough"); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { tools.make_back_off(); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { tools.make_one_shot_event(); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { tools.feed("/a", nullptr); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { tools.local("", nullptr); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { tools.run_in_background(nothing()); }) == errc::invalid_argument);
+    CHECK(code_thrown_by([&] { tools.begin_background_work(); }) == errc::invalid_argument);
+    tools.report(lock_wait_report());
+    CHECK_FALSE(tools.has_observer());
 }
 
 }  // namespace
@@ -119,7 +132,7 @@ TEST_CASE("a client and a session that were moved from refuse everything", "[mov
         CHECK(s.leased_until() == boot_clock::time_point());
         CHECK(code_thrown_by([&] { s.hold("/a"); }) == errc::invalid_argument);
         CHECK(code_thrown_by([&] { s.get_executor(); }) == errc::invalid_argument);
-        CHECK(code_thrown_by([&] { toolbox(s).local("", nullptr); }) == errc::invalid_argument);
+        CHECK(code_thrown_by([&] { toolbox(to).local("", nullptr); }) == errc::invalid_argument);
 
         session_events events = zk.events();
         const session_events others = std::move(events);

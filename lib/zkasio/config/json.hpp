@@ -27,7 +27,7 @@ config_format<T> json_format() {
     config_format<T> format(
         [](std::string_view text) {
             const nlohmann::json what = parse_json(text);
-            config_detail::refuse_inexact_integers(text);
+            config_detail::refuse_inexact_numbers(text);
             T value = what.template get<T>();
             config_detail::refuse_loss(what, nlohmann::json(value), json_members::any);
             return value;

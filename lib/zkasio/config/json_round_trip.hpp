@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -91,15 +92,33 @@ inline std::string json_loss(const nlohmann::json& was, const nlohmann::json& is
     return {};
 }
 
-/// *Fails with* std::range_error for integers that have more digits than nlohmann_json keeps of them.
-inline void refuse_inexact_integers(std::string_view text) {
+/// Whether a decimal ("-12.50e3") has digits other than 0 behind the point.
+inline bool has_fraction(const std::string& decimal) {
+    const std::size_t e = std::min(decimal.find_first_of("eE"), decimal.size());
+    const std::size_t point = std::min(decimal.find('.'), e);
+    const std::size_t last = decimal.find_last_of("123456789", e - 1);
+    if (last == decimal.npos || last >= e) return false;
+    const long exponent = e < decimal.size() ? std::strtol(decimal.c_str() + e + 1, nullptr, 10) : 0;
+    // The place of the last digit that is not 0: 0 for units, 1 for tenths.
+    const long place = last > point ? static_cast<long>(last - point) : -static_cast<long>(point - last - 1);
+    return place > exponent;
+}
+
+/// *Fails with* std::range_error for integers that have more digits than nlohmann_json keeps of them, and for decimals
+/// that it reads as integers and that are none: 1.00000000000000001.
+inline void refuse_inexact_numbers(std::string_view text) {
     class checker final : public nlohmann::json_sax<nlohmann::json> {
     public:
         bool number_float(double value, const std::string& digits) override {
-            if (digits.find_first_of(".eE") != std::string::npos) return true;
-            char exact[400];
-            std::snprintf(exact, sizeof exact, "%.0f", value);
-            if (digits != exact) throw std::range_error("the number " + digits.substr(0, 60) + " has too many digits");
+            bool same = true;
+            if (digits.find_first_of(".eE") == std::string::npos) {
+                char exact[400];
+                std::snprintf(exact, sizeof exact, "%.0f", value);
+                same = digits == exact;
+            } else if (std::trunc(value) == value) {
+                same = !has_fraction(digits);
+            }
+            if (!same) throw std::range_error("the number " + digits.substr(0, 60) + " has too many digits");
             return true;
         }
         bool null() override { return true; }
@@ -115,11 +134,8 @@ inline void refuse_inexact_integers(std::string_view text) {
         bool end_array() override { return true; }
         bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override { return false; }
     };
-    constexpr std::size_t most_kept = 18;  // digits that fit into 64 bits, whichever they are
-    std::size_t digits = 0, most = 0;
-    for (const char c : text) most = std::max(most, digits = c >= '0' && c <= '9' ? digits + 1 : 0);
     checker check;
-    if (most > most_kept) nlohmann::json::sax_parse(text, &check);
+    nlohmann::json::sax_parse(text, &check);
 }
 
 /// *Fails with* std::range_error if `is`, what would be written for the value that was read from `was`, is not the

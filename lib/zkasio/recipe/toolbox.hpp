@@ -32,8 +32,8 @@ struct lock_hold_report;
 /// and awaited later, writes that are repeated until they are certain, tasks in the background.
 ///
 /// toolbox(zk) works on whichever session is current, toolbox(session) on that one, as `operations` do; contracts are
-/// those of `operations`, unless a member says otherwise. Cheap to make, for one expression or to keep. It does not keep
-/// the client open: see client::keep_open().
+/// those of `operations`, unless a member says otherwise. Cheap to make, for one expression or to keep. It does not
+/// keep the client open: see client::keep_open().
 class ZKASIO_EXPORT toolbox {
 public:
     explicit toolbox(operations on) noexcept : on_(std::move(on)) {}
@@ -81,17 +81,18 @@ public:
     /// The pauses of whatever is tried again after condition::retryable.
     back_off make_back_off() const;
 
-    // ----------------------------------------------------------------------------------------- waits and connections
+    // --------------------------------------------------------------- waits, and the client, also of toolbox(session)
 
     one_shot_event make_one_shot_event() const;
 
-    /// As client::connected() and client::current_session(); errors speak of this operation on this path. Complete
-    /// without suspending if there is a connection.
+    /// As client::connected() and client::current_session(), of the client; errors speak of this operation on this
+    /// path. Complete without suspending if there is a connection.
     asio::awaitable<void> connected(std::string operation, std::string path) const;
     asio::awaitable<session> current_session(std::string operation, std::string path) const;
 
     /// Tells `to` of changes of `root` and of all nodes below it that it watches, see node_feed; of a connection that
-    /// stands already, in a later turn. To be called on the strand. Throws errc::invalid_path.
+    /// stands already, in a later turn; over all sessions of the client. To be called on the strand. Throws
+    /// errc::invalid_path.
     node_feed feed(std::string root, const std::shared_ptr<node_feed_listener>& to) const;
 
     // -------------------------------------------------------------------------------- on the strand, in the background
@@ -104,8 +105,8 @@ public:
     /// Runs a task on the client's strand. client::close() cancels the task, and waits for its end.
     void run_in_background(asio::awaitable<void> task) const;
 
-    /// client::idle() waits until the result is destroyed: for clean-up that is no task. To be called on the strand; may
-    /// be destroyed on any thread.
+    /// client::idle() waits until the result is destroyed: for clean-up that is no task. To be called on the strand;
+    /// may be destroyed on any thread.
     std::shared_ptr<const void> begin_background_work() const;
 
     // ------------------------------------------------------------------------------------------------------- reports

@@ -26,8 +26,8 @@
 
 // The C library behind the seam. Only this room sees <zookeeper/zookeeper.h>, and these files exist to live with that
 // library's habits; "fact N" refers to the list in docs/c-client.md. c_backend_callbacks.cpp: what the library tells;
-// c_backend_requests.cpp: what it is asked for; c_backend_connection.cpp: its connection, from the handshake to the end;
-// c_backend_servers.cpp: which servers it may use.
+// c_backend_requests.cpp: what it is asked for; c_backend_connection.cpp: its connection, from the handshake to the
+// end; c_backend_servers.cpp: which servers it may use; c_backend.cpp: what is left.
 namespace zkasio::detail {
 
 class c_backend;

@@ -15,8 +15,8 @@
 ///
 /// `name` is what messages call it; `writes`: the ensemble orders it among all writes; `watches`: what its watch is
 /// about; `watches_missing_node`: the watch is set, too, when the answer is "no such node"; `size()` is at least its
-/// bytes on the wire without a path. A new operation is a row here, a call of the library in c_backend.cpp, and a
-/// member of `operations`.
+/// bytes on the wire without a path. A new operation is a row here, a call of the library in c_backend_requests.cpp,
+/// and a member of `operations`.
 namespace zkasio::detail {
 
 enum class watch_kind {

@@ -23,12 +23,13 @@ std::error_code code_of(const std::exception_ptr& failed) noexcept {
 // A path costs memory: for whoever looks at it.
 template <class Report>
 void send(const operations& on, Report& r, const std::string& lock) noexcept {
+    const toolbox tools(on);
     try {
-        if (toolbox(on).has_observer()) r.path = lock;
+        if (tools.has_observer()) r.path = lock;
     } catch (...) {
         // Out of memory: without its path.
     }
-    toolbox(on).report(r);
+    tools.report(r);
 }
 
 loss_reason loss_of(loss_reason how) noexcept { return how == loss_reason::released ? loss_reason::none : how; }
