@@ -75,7 +75,8 @@ asio::awaitable<void> until_known(core_ptr c) {
             co_await pauses.pause();
             continue;
         }
-        if (r.code != zk_errc::no_node) throw_if_failed(r, "connect", c->server_names());
+        // Either is an answer, and no word about the credentials: a server that refuses one of these hangs up.
+        if (r.code != zk_errc::no_node && r.code != zk_errc::no_auth) throw_if_failed(r, "connect", c->server_names());
         co_return;
     }
 }

@@ -30,6 +30,18 @@ TEST_CASE("core: an accepted credential is presented to every later session", "[
     r.run(body);
 }
 
+// From 3.8.4 on servers ask for the permission to read a node whose stat is wanted.
+TEST_CASE("core: a client with credentials that may not read the root is connected", "[core][auth]") {
+    const zk_errc answer = GENERATE(zk_errc::no_auth, zk_errc::no_node);
+    rig r(rig::quick().auth("digest", "user:password"));
+    r.server.answer = [&](const request&) -> std::optional<reply> { return refusal(answer); };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::error_code failed = co_await code_of(zk.connected());
+        CHECK_FALSE(failed);
+    };
+    r.run(body);
+}
+
 TEST_CASE("core: a credential whose answer is lost is presented by the backend, and asked about again",
           "[core][auth]") {
     rig r;

@@ -7,15 +7,26 @@
 
 #include <asio/dispatch.hpp>
 
+#include <utility>
+
 namespace zkasio::lock_detail {
 
 struct local_mutex::claim::state {
     state(const session& on, std::string p)
         : path(std::move(p)), free(toolbox(on).make_one_shot_event()), placed(toolbox(on).make_one_shot_event()) {}
+
+    // On the strand. Its coroutine, on any thread, may read `over` from then on: it is written once.
+    void tell(std::error_code why) noexcept {
+        if (std::exchange(told, true)) return;
+        over = why;
+        free.fire();
+    }
+
     std::string path;
     one_shot_event free;
     one_shot_event placed;            // queued
     std::error_code over;             // read after `free` has fired
+    bool told = false;                // strand
     bool first = false;               // when it was placed, of those who are not leaving
     bool leaving = false;             // strand
     running_bodies bodies;            // strand
@@ -33,9 +44,9 @@ local_mutex::claim::claim(session on, std::string path, asio::any_io_executor fr
         const state* owner = queue.empty() || queue.front()->leaving ? nullptr : queue.front();
         s->first = queue.empty() || (!owner && queue.size() == 1);
         s->at = queue.insert(queue.end(), s.get());
-        s->over = s->of->over_;
-        if (owner && owner->bodies.on(from) && !s->over) s->over = errc::would_deadlock;
-        if (s->over || queue.size() == 1) s->free.fire();
+        std::error_code refused = s->of->over_;
+        if (owner && owner->bodies.on(from) && !refused) refused = errc::would_deadlock;
+        if (refused || queue.size() == 1) s->tell(refused);
         s->placed.fire();
     });
 }
@@ -76,7 +87,7 @@ void local_mutex::claim::release() noexcept {
             const auto of = std::move(s->of);
             auto& waiting = of->queue_;
             waiting.erase(s->at);
-            if (!waiting.empty()) waiting.front()->free.fire();
+            if (!waiting.empty()) waiting.front()->tell({});
         });
     } catch (...) {
         // Out of memory: nobody gets through any more until the session ends.
@@ -97,10 +108,7 @@ void local_mutex::claim::body_ends(asio::any_io_executor executor) noexcept {
 
 void local_mutex::session_over(std::error_code why) noexcept {
     over_ = why;
-    for (claim::state* s : queue_) {
-        s->over = why;
-        s->free.fire();
-    }
+    for (claim::state* s : queue_) s->tell(why);
 }
 
 }  // namespace zkasio::lock_detail
