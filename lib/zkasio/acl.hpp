@@ -29,7 +29,7 @@ constexpr permission operator&(permission a, permission b) noexcept {
     return static_cast<permission>(static_cast<std::int32_t>(a) & static_cast<std::int32_t>(b));
 }
 
-/// Who an ACL entry speaks of. Use the functions below rather than spelling schemes.
+/// The clients to which an ACL entry grants its permissions. Use the functions below rather than spelling schemes.
 class acl_id {
 public:
     acl_id(std::string scheme, std::string id) : scheme_(std::move(scheme)), id_(std::move(id)) {}
@@ -42,8 +42,8 @@ private:
 };
 
 ZKASIO_EXPORT acl_id anyone();         ///< world:anyone
-ZKASIO_EXPORT acl_id authenticated();  ///< auth: whoever this session has authenticated as
-/// digest, hashed here: see digest_id()
+ZKASIO_EXPORT acl_id authenticated();  ///< auth: the identities that this session has authenticated as
+/// digest: hashes the password, see digest_id()
 ZKASIO_EXPORT acl_id digest_user(std::string_view user, std::string_view password);
 ZKASIO_EXPORT acl_id ip_address(std::string address_or_cidr);       ///< ip: "10.0.0.7" or "10.0.0.0/8"
 ZKASIO_EXPORT acl_id x509_subject(std::string distinguished_name);  ///< x509: subject of a client certificate
@@ -66,7 +66,7 @@ private:
 using acl = std::vector<acl_entry>;
 
 /// The ACL with these entries: `zk.set_acl(path, acl_of(acl_entry(permission::read, anyone())))`. Within a co_await
-/// expression g++ 12 does not compile the same as a list in braces, see coroutine_safety.hpp.
+/// expression, g++ 12 does not compile a list in braces instead, see coroutine_safety.hpp.
 template <std::same_as<acl_entry>... More>
 acl acl_of(acl_entry first, More... more) {
     acl entries;
@@ -76,8 +76,8 @@ acl acl_of(acl_entry first, More... more) {
     return entries;
 }
 
-ZKASIO_EXPORT acl open_acl();         ///< everybody may do everything (ZooKeeper's default)
+ZKASIO_EXPORT acl open_acl();         ///< every client may do everything (ZooKeeper's default)
 ZKASIO_EXPORT acl creator_all_acl();  ///< the authenticated creator may do everything; needs `add_auth` first
-ZKASIO_EXPORT acl read_only_acl();    ///< everybody may read
+ZKASIO_EXPORT acl read_only_acl();    ///< every client may read
 
 }  // namespace zkasio

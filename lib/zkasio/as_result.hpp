@@ -11,14 +11,14 @@
 
 namespace zkasio {
 
-/// `result<lock_guard> r = co_await as_result(lock.acquire())`: any operation, with its error as a value instead of an
-/// exception.
+/// `result<lock_guard> r = co_await as_result(lock.acquire())`: runs any operation, and returns its error as a value
+/// instead of throwing an exception.
 ///
-/// *Completes when* the operation does. What becomes a value is zkasio::error, and the operation_aborted with which
-/// Asio's own operations end when they are cancelled (named "operation").
-/// *Fails with* whatever else the operation throws, which is a user's exception.
-/// *Cancellation*: is the operation's, whose error is returned. A coroutine that was cancelled cannot await anything
-/// else, though: as ever with Asio, its next co_await throws, even that of an as_result().
+/// *Completes when* the operation does. A zkasio::error becomes a value, and so does the operation_aborted with which
+/// Asio's own operations end when they are cancelled (in an error whose operation is named "operation").
+/// *Fails with* every other exception of the operation, which is a user's exception.
+/// *Cancellation*: cancels the operation, whose error is returned. As always with Asio, a coroutine that was cancelled
+/// cannot await anything else: its next co_await throws, even that of an as_result().
 template <class T>
 asio::awaitable<result<T>> as_result(asio::awaitable<T> operation) {
     if (!operation.valid())

@@ -1,7 +1,7 @@
 #pragma once
 
-// Included before anything of Asio, so that an Asio which cannot work is told in words instead of in pages of errors.
-// What depends on the version of Asio stands here and nowhere else.
+// To be included before any header of Asio: an Asio that cannot work is then reported in words instead of in pages of
+// errors. Everything that depends on the version of Asio is in this file and nowhere else.
 
 #if !__has_include(<asio/version.hpp>)
 #error "zkasio needs standalone Asio 1.22 or later (Debian: libasio-dev), not found. Boost.Asio is no substitute."

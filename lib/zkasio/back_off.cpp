@@ -12,7 +12,7 @@
 namespace zkasio {
 
 std::chrono::milliseconds back_off::next() {
-    constexpr int enough = 1000;  // they do not grow any more
+    constexpr int enough = 1000;  // more attempts do not lengthen the pause
     attempt_ = std::min(attempt_ + 1, enough);
     return core_->options().retry().pause(attempt_ - 1, detail::jitter());
 }
@@ -27,7 +27,7 @@ asio::awaitable<void> back_off::wait(std::chrono::milliseconds pause) {
 void back_off::then(const asio::any_io_executor& executor, std::function<void()> f) {
     timer_ = std::make_shared<asio::steady_timer>(executor);
     const auto pause = next();
-    // When it has just expired, destroying it is too late to cancel.
+    // Destroying a timer that has just expired is too late to cancel its handler: hence the weak pointer.
     auto unless_gone = [f = std::move(f), weak = std::weak_ptr<asio::steady_timer>(timer_)](std::error_code cancelled) {
         if (!cancelled && !weak.expired()) f();
     };

@@ -19,9 +19,9 @@ class core;
 struct access;
 }
 
-/// The pauses between the attempts of something that is tried until it succeeds, is certain, or the session is over:
-/// those of the client's retry_policy, see retry_policy::pause(). For writers of recipes; from
-/// toolbox::make_back_off(). Move-only; for one who tries.
+/// The pauses between the attempts of an operation that is tried until it succeeds, its outcome is certain, or the
+/// session is over. The client's retry_policy gives the length of each pause, see retry_policy::pause(). For writers of
+/// recipes; from toolbox::make_back_off(). Move-only; not to be shared by several operations.
 class ZKASIO_EXPORT back_off {
 public:
     back_off(back_off&&) noexcept = default;
@@ -30,14 +30,15 @@ public:
     /// How long to wait before the next attempt.
     std::chrono::milliseconds next();
 
-    /// *Completes when* next() has passed. *Cancellation*: ends it at once.
+    /// *Completes when* a pause of next() has passed.
+    /// *Cancellation*: ends the pause at once.
     asio::awaitable<void> pause() { return wait(next()); }
 
-    /// For state machines: calls `f` on `executor` when next() has passed, unless this is called again or destroyed
-    /// before. To be called there. `f` must not throw.
+    /// For state machines: calls `f` on `executor` after a pause of next(), unless then() is called again or this
+    /// object is destroyed before. To be called on `executor`. `f` must not throw.
     void then(const asio::any_io_executor& executor, std::function<void()> f);
 
-    /// It has worked: the next pause is the first again.
+    /// To be called after a successful attempt: the next pause is as short as the first.
     void reset() noexcept { attempt_ = 0; }
 
 private:

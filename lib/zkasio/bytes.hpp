@@ -9,8 +9,8 @@
 
 namespace zkasio {
 
-/// The data of a node: bytes, whatever they mean. Takes text or any contiguous range of byte-sized
-/// elements and owns a copy, so that an operation may outlive the expression that started it.
+/// The data of a node, as uninterpreted bytes. Takes text or any contiguous range of byte-sized elements and owns a
+/// copy, so that an operation may outlive the expression that started it.
 class bytes {
 public:
     bytes() = default;

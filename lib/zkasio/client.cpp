@@ -17,7 +17,7 @@ using namespace detail;
 
 namespace {
 
-// Shared by all copies of a client: the last one to go closes.
+// Shared by all copies of a client. Its destructor, which runs with the last copy, closes the core.
 struct handle {
     explicit handle(core_ptr c) : core(std::move(c)) {
         on_strand(core, [core = core] { core->start(); });
@@ -54,10 +54,10 @@ session client::session_now() const {
     return access::make<session>(core_, there(core_, "session_now")->current_session_record());
 }
 
-// What the members return may be awaited when the handle is gone: hence coroutines that have what they need.
+// The awaitables of the members may be awaited after the handle is destroyed: hence coroutines that own what they need.
 namespace {
 
-// Servers look at the credentials of the options behind the handshake, and refuse them when a session is there already.
+// Servers check the credentials of the options after the handshake, and refuse them when a session exists already.
 asio::awaitable<void> until_known(core_ptr c) {
     back_off pauses = access::make<back_off>(there(c, "connect"));
     for (;;) {
@@ -98,7 +98,7 @@ asio::awaitable<session_credentials> read_credentials(core_ptr c) {
         });
         const wait_end over = co_await wait_for(c, done);
         if (over.code) throw error(over.code, "credentials");
-        if ((*found)->id() != 0) co_return **found;  // else the session has ended since
+        if ((*found)->id() != 0) co_return **found;  // id 0: the session has ended in between
     }
 }
 

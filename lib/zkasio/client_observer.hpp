@@ -15,15 +15,15 @@
 
 namespace zkasio {
 
-/// One request, from asking for it to its end. Names of nodes are as they are: print them with printable().
+/// One request, from its call to its end. Names of nodes are not escaped: print them with printable().
 struct operation_report {
     std::string_view operation;  ///< "get", "create" ...: as error::operation() calls it; a literal
-    std::string path;            ///< below the client's chroot; "" where there is none: of a transaction, say
-    std::error_code code;        ///< how it has ended; no code: it succeeded
+    std::string path;            ///< below the client's chroot; "" if the request has none, like a transaction
+    std::error_code code;        ///< the error of the request; no code: the request succeeded
     bool outcome_unknown = false;  ///< a write that may or may not have been applied
-    bool cancelled = false;      ///< the caller did not wait for this end
+    bool cancelled = false;      ///< the caller has stopped waiting before this end
     bool internal = false;       ///< the library's own: heartbeats, removals of watches, releases in the background
-    /// `sent` is 0 when it never was; the last time, if it was sent again.
+    /// `sent` is 0 if the request was never sent, and the last time if the request was sent again.
     boot_clock::time_point asked{}, sent{}, ended{};
 
     boot_clock::duration in_queue() const noexcept { return (was_sent() ? sent : ended) - asked; }
@@ -31,11 +31,11 @@ struct operation_report {
     bool was_sent() const noexcept { return sent != boot_clock::time_point(); }
 };
 
-/// From whom an acquire has got its lock.
+/// The previous owner, from which an acquire has got its lock.
 enum class hand_over : std::uint8_t {
-    none,    ///< nobody had it
-    local,   ///< from another contender of the same session, in the turn in which that released it
-    remote,  ///< from another session
+    none,    ///< there was none: the lock was free
+    local,   ///< another contender of the same session, in the turn in which this owner released the lock
+    remote,  ///< another session
 };
 ZKASIO_EXPORT std::string_view to_string(hand_over h) noexcept;
 
@@ -43,11 +43,11 @@ ZKASIO_EXPORT std::string_view to_string(hand_over h) noexcept;
 struct lock_wait_report {
     std::string path;  ///< of the lock
     lock_kind kind = lock_kind::exclusive;
-    std::error_code code;    ///< what the acquire has failed with; none: it was granted, or `refused`
-    bool refused = false;    ///< not had: somebody else had it, and the acquire was not to wait, or had ended
-    std::int64_t token = 0;  ///< if it was granted
+    std::error_code code;    ///< the error of the acquire; none: the lock was granted, or `refused`
+    bool refused = false;    ///< not granted: another owner had the lock, and the acquire was not to wait, or had ended
+    std::int64_t token = 0;  ///< if the lock was granted
     hand_over from = hand_over::none;
-    std::size_t queue_length = 0;  ///< contenders ahead of it that were known when it got its place
+    std::size_t queue_length = 0;  ///< contenders known to be ahead when this contender got its place
     boot_clock::time_point asked{}, ended{};
 };
 
@@ -56,16 +56,16 @@ struct lock_hold_report {
     std::string path;  ///< of the lock
     lock_kind kind = lock_kind::exclusive;
     std::int64_t token = 0;
-    loss_reason lost = loss_reason::none;  ///< none: it was released while it was held
-    boot_clock::time_point granted{}, ended{};  ///< when it was given back, or was lost while its session lived on
+    loss_reason lost = loss_reason::none;  ///< none: the lock was released while it was held
+    boot_clock::time_point granted{}, ended{};  ///< ended: released, or lost while its session lived on
 };
 
-/// Is told what a client does: see client_options::observer(). Derive from it, for metrics or traces; what is not
-/// overridden is not wanted.
+/// Receives reports of what a client does: see client_options::observer(). Derive from this class, for metrics or
+/// traces. Reports whose member is not overridden are ignored.
 ///
-/// It is called on an executor of its own, never on the client's strand and never under a lock: it may block, and may
-/// use the client. One call at a time, in the order of what happened, in batches that are a hundredth of a second late
-/// at most. What it throws is ignored.
+/// The observer is called on an executor of its own, never on the client's strand and never under a lock: the observer
+/// may block, and may use the client. Calls are made one at a time, in the order of the events, in batches that are at
+/// most a hundredth of a second late. Exceptions of the observer are ignored.
 class ZKASIO_EXPORT client_observer {
 public:
     virtual ~client_observer() = default;
@@ -73,11 +73,11 @@ public:
     virtual void session(const session_event&) {}
     virtual void lock_wait(const lock_wait_report&) {}
     virtual void lock_hold(const lock_hold_report&) {}
-    /// So many reports were thrown away here, because more than 65 536 waited for this observer, or 32 MiB.
+    /// This number of reports was dropped here, because more than 65 536, or 32 MiB, waited for this observer.
     virtual void dropped(std::size_t) {}
 };
 
-/// The time of day of a report.
+/// Converts a time in a report to the time of day.
 ZKASIO_EXPORT std::chrono::system_clock::time_point to_system_time(boot_clock::time_point t) noexcept;
 
 }  // namespace zkasio

@@ -26,21 +26,21 @@ namespace detail {
 class transport_security;
 }
 
-/// What a lost connection means for locks that are held.
+/// The effect of a lost connection on locks that are held.
 enum class suspension_policy {
-    keep,  ///< nothing, until the lease ends: the connection may come back in time (Curator's
+    keep,  ///< none until the lease ends: the connection may come back in time (Curator's
            ///< SessionConnectionStateErrorPolicy)
-    lose,  ///< they are lost at once (Curator's StandardConnectionStateErrorPolicy)
+    lose,  ///< the locks are lost at once (Curator's StandardConnectionStateErrorPolicy)
 };
 
-/// What happens after a session has expired.
+/// The reaction of a client to the expiry of its session.
 enum class session_renewal {
-    automatic,  ///< the client opens a new one by itself
+    automatic,  ///< the client opens a new session
     none,       ///< the client stays expired; every operation fails with errc::session_expired
 };
 
-/// Enough to take over a session that another client, or an earlier process, has opened. Made without arguments it is
-/// of no session: its id is 0, and `client`'s constructor refuses to resume() it.
+/// The id and the password of a session, with which another client, or a later process, can take the session over. Made
+/// without arguments, credentials are of no session: their id is 0, which `client`'s constructor refuses to resume().
 class session_credentials {
 public:
     session_credentials() = default;
@@ -53,7 +53,7 @@ private:
     std::string password_;
 };
 
-/// One `add_auth`: who this client says it is.
+/// The arguments of one `add_auth`, with which a client authenticates itself.
 class auth_info {
 public:
     auth_info(std::string scheme, bytes credential)
@@ -66,7 +66,7 @@ private:
     std::string scheme_, credential_;
 };
 
-/// How a client connects and what it does when it can not. Every setter returns the object:
+/// How a client connects, and what the client does when it cannot connect. Every setter returns the object:
 /// `client_options{"zk1:2181,zk2:2181/app"}.session_timeout(10s)`.
 class client_options {
 public:
@@ -80,24 +80,24 @@ public:
 
     // Times are positive, and no longer than a day: `client`'s constructor throws for others.
 
-    /// What to ask the servers for (10 s), at least 100 ms; they may grant less or more, see `session::timeout()`.
+    /// The timeout to ask for (10 s), at least 100 ms; servers may grant less or more, see `session::timeout()`.
     client_options& session_timeout(duration d) { session_timeout_ = d; return *this; }
-    /// The servers' tickTime, when it is known (0: it is not). Locks then stand more of a slow link: a write renews a
+    /// The servers' tickTime, if it is known (0: it is not). With a tick, locks stand a slower link: a write renews a
     /// lease to T - tick/2 - T/8 after its sending, instead of T - T/4 - T/8 (T: the session timeout; less a round trip
     /// and T/64).
     ///
-    /// Without it, T is taken to be two ticks or more. Servers see to that unless their `minSessionTimeout` is lower:
-    /// *with such servers the tick has to be given*, or a lock may be believed to be held for too long. The same where
-    /// observers are fed by a follower (`observerMasterPort`): give twice the tick there. What can be checked is
-    /// checked, against the timeout that was granted: T below two ticks is logged, and leases are short; a tick that is
-    /// too short for the least timeout of the servers is logged and not used.
+    /// Without a tick, T is taken to be two ticks or more. Servers ensure this unless their `minSessionTimeout` is
+    /// lower: *with such servers the tick has to be given*, or a lock may be believed to be held for too long. The same
+    /// holds if observers are fed by a follower (`observerMasterPort`): give twice the tick there. The tick is checked
+    /// against the granted timeout, as far as possible: if T is below two ticks, this is logged, and leases are short;
+    /// a tick that is too short for the least timeout of the servers is logged and not used.
     client_options& tick(duration d) { tick_ = d; return *this; }
-    /// How long an operation waits for a connection before it fails with errc::not_connected (15 s). What waits for
-    /// something else (a lock, a leader, a value) waits through an outage as long as the session lives.
+    /// How long an operation waits for a connection before it fails with errc::not_connected (15 s). A wait for
+    /// something else (a lock, a leader, a value) goes on through an outage as long as the session lives.
     client_options& connection_timeout(duration d) { connection_timeout_ = d; return *this; }
-    /// How long `close()` waits for the answers that are under way and for the server's goodbye, each (1 s).
+    /// How long `close()` waits for outstanding answers, and then for the server's goodbye (1 s each).
     client_options& close_timeout(duration d) { close_timeout_ = d; return *this; }
-    /// For operations that only read (exponential, 8 times).
+    /// The retry policy of operations that only read (exponential, 8 times).
     client_options& retry(retry_policy p) { retry_ = p; return *this; }
     client_options& suspension(suspension_policy p) { suspension_ = p; return *this; }
     client_options& renewal(session_renewal r) { renewal_ = r; return *this; }
@@ -107,21 +107,21 @@ public:
         auth_.emplace_back(std::move(scheme), std::move(credential));
         return *this;
     }
-    /// Take over this session instead of opening a new one.
+    /// Takes over this session instead of opening a new one.
     client_options& resume(session_credentials c) { resume_ = {std::move(c)}; return *this; }
-    /// Called with one record at a time, in order, on the client's strand, soon after what the record tells of. It may
-    /// use the client and make others; while it runs, its client does nothing else. What it throws is ignored. Nothing
-    /// is logged by default.
-    /// @param sink a function of a log_record, or of the std::string_view that it says.
+    /// The sink is called on the client's strand with one record at a time, in order, soon after the event of the
+    /// record. The sink may use the client and make other clients; while the sink runs, its client does nothing else.
+    /// Exceptions of the sink are ignored. Nothing is logged by default.
+    /// @param sink a function of a log_record, or of a std::string_view, which is the text of the record.
     client_options& log(log_sink sink, log_level least = log_level::info) {
         log_ = std::move(sink);
         log_least_ = least;
         return *this;
     }
 
-    /// Is told what the client does: requests, sessions, locks. Nothing by default. See client_observer, and
-    /// client::stats() for numbers alone.
-    /// @param where it is called, one call at a time.
+    /// The observer receives reports of the requests, sessions and locks of the client. No observer by default. See
+    /// client_observer, and client::stats() for numbers alone.
+    /// @param where the observer is called, one call at a time.
     client_options& observer(std::shared_ptr<client_observer> o,
                              asio::any_io_executor where = asio::system_executor()) {
         observer_ = std::move(o);
@@ -129,11 +129,11 @@ public:
         return *this;
     }
 
-    /// These servers instead of those that the constructor was given, for what is otherwise the same.
+    /// Replaces the list of servers that was given to the constructor, for options that are otherwise the same.
     client_options& servers(std::string list) { servers_ = std::move(list); return *this; }
 
-    /// Connect through TLS, to servers' secureClientPort: see tls_options. Needs the CMake target zkasio::tls, in which
-    /// this is defined. In the clear unless it is called.
+    /// Connects through TLS, to the servers' secureClientPort: see tls_options. Needs the CMake target zkasio::tls, in
+    /// which this function is defined. Without this call the connection is not encrypted.
     ZKASIO_EXPORT client_options& tls(const tls_options& o);
 
     const std::string& servers() const noexcept { return servers_; }

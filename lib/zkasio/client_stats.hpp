@@ -14,14 +14,13 @@
 
 namespace zkasio {
 
-/// How often durations of which length have occurred: in buckets that end at 1 us, 2 us, 4 us ..., and one for all that
-/// is longer.
+/// The numbers of durations by length: in buckets that end at 1 us, 2 us, 4 us ..., and one for all longer ones.
 struct duration_histogram {
     static constexpr std::size_t size = 36;  ///< the last but one ends at 2^34 us, five hours
     std::array<std::uint64_t, size> counts{};
     std::chrono::nanoseconds sum{0};
 
-    /// Where a bucket ends; the last one does not.
+    /// The end of a bucket; the last bucket has none.
     static constexpr std::chrono::nanoseconds upper_bound(std::size_t bucket) noexcept {
         return bucket + 1 < size ? std::chrono::nanoseconds(std::chrono::microseconds(std::int64_t{1} << bucket))
                                  : std::chrono::nanoseconds::max();
@@ -35,8 +34,8 @@ struct duration_histogram {
         for (const std::uint64_t c : counts) n += c;
         return n;
     }
-    /// The end of the bucket that this part of all durations lies in or before, 0 < `part` <= 1: the median at 0.5. 0
-    /// when there are none.
+    /// The end of the bucket up to which this part of all durations lies, 0 < `part` <= 1: 0.5 gives the bucket of the
+    /// median. 0 if there are no durations.
     std::chrono::nanoseconds quantile(double part) const noexcept {
         const auto wanted = part * static_cast<double>(count());
         double seen = 0;
@@ -46,7 +45,7 @@ struct duration_histogram {
     }
 };
 
-/// Of one kind of request.
+/// The statistics of one kind of request.
 struct operation_stats {
     std::string_view operation;  ///< "get", "create" ...; a literal
     std::uint64_t succeeded = 0;
@@ -55,29 +54,29 @@ struct operation_stats {
 };
 
 struct lock_stats {
-    std::uint64_t granted = 0, refused = 0, failed = 0;  ///< waits that have ended so
-    std::uint64_t handed_over_locally = 0, handed_over_remotely = 0;  ///< of the granted
-    std::uint64_t held = 0;                                           ///< now
-    /// How holding has ended, see lost_by(); of the one that is `none`: by a release.
+    std::uint64_t granted = 0, refused = 0, failed = 0;  ///< waits, by their end
+    std::uint64_t handed_over_locally = 0, handed_over_remotely = 0;  ///< of the granted waits
+    std::uint64_t held = 0;                                           ///< locks that are held now
+    /// Locks that are no longer held, by loss_reason, see lost_by(); loss_reason::none: released.
     std::array<std::uint64_t, 8> ended{};
     std::uint64_t lost_by(loss_reason r) const noexcept { return ended[static_cast<std::size_t>(r)]; }
     duration_histogram waits, holds;
 };
 
-/// What a client has done so far, see client::stats(). Each number is right by itself; they are not of one moment.
+/// The statistics of a client, see client::stats(). Each number is correct, but the numbers are not of one moment.
 struct client_stats {
-    std::vector<operation_stats> operations;  ///< of kinds that have occurred, internal ones included
+    std::vector<operation_stats> operations;  ///< of the kinds that have occurred, internal ones included
     lock_stats locks;
-    std::uint64_t connections = 0;        ///< that were made
+    std::uint64_t connections = 0;        ///< established
     std::uint64_t connections_lost = 0;
-    std::uint64_t sessions = 0;           ///< that were begun or resumed
+    std::uint64_t sessions = 0;           ///< begun or resumed
     std::uint64_t sessions_expired = 0;
     std::uint64_t repeated = 0;           ///< requests that were sent again: their connection was lost, or a server was
                                           ///< busy
-    std::uint64_t watch_events = 0;       ///< that have come
-    std::uint64_t watches = 0;            ///< that are set, those of caches not counted
-    std::uint64_t pending = 0;            ///< requests that wait to be sent, or to be answered
-    std::uint64_t bytes_sent = 0;         ///< of requests, without what TCP adds
+    std::uint64_t watch_events = 0;       ///< received
+    std::uint64_t watches = 0;            ///< set now; watches of caches are not counted
+    std::uint64_t pending = 0;            ///< requests that wait to be sent or answered
+    std::uint64_t bytes_sent = 0;         ///< of requests, without the overhead of TCP
     std::uint64_t bytes_received = 0;     ///< of data, paths and names in answers
     std::uint64_t reports_dropped = 0;    ///< see client_observer::dropped()
 };

@@ -5,12 +5,12 @@
 
 namespace zkasio {
 
-/// CLOCK_BOOTTIME: steady, and it counts the time for which the system was suspended.
-/// Leases and guards use it, because a server goes on counting while we sleep.
+/// CLOCK_BOOTTIME: a steady clock that includes the time for which the system was suspended. Leases and guards use it,
+/// because a server's clock runs on during that time.
 ///
 /// A virtual machine that its *host* pauses, moves or restores from a snapshot does not know that it was suspended.
-/// Whether its clock has gone on meanwhile depends on the hypervisor; where it has not, a lease seems to be as long as
-/// before. Only fencing (lock_guard::token(), lock_guard::commit()) is safe from that.
+/// Whether the machine's clock includes the pause depends on the hypervisor; if not, a lease seems to be as long as
+/// before the pause. Only fencing (lock_guard::token(), lock_guard::commit()) is safe from that.
 struct boot_clock {
     using duration = std::chrono::nanoseconds;
     using rep = duration::rep;
@@ -23,15 +23,15 @@ struct boot_clock {
         ::clock_gettime(CLOCK_BOOTTIME, &t);
         return time_point(std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec));
     }
-    /// When `d` has passed, which is not negative; time_point::max() when that is never.
+    /// The time when `d` will have passed; time_point::max() if that is out of range. `d` must not be negative.
     static time_point after(duration d) noexcept {
         const time_point begin = now();
         return d > time_point::max() - begin ? time_point::max() : begin + d;
     }
 };
 
-/// A duration that a caller gives, in whatever unit: `10s`, `std::chrono::milliseconds::max()`. One that is too long
-/// for nanoseconds is the longest there is, boot_clock::duration::max().
+/// A duration in any unit, as an argument: `10s`, `std::chrono::milliseconds::max()`. A duration that is too long for
+/// nanoseconds becomes the longest one, boot_clock::duration::max().
 class any_duration {
 public:
     template <class Rep, class Period>

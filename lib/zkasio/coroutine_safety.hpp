@@ -4,37 +4,37 @@
 #include <type_traits>
 #include <utility>
 
-/// What g++ 12 makes of temporaries in an expression with a `co_await`.
+/// How g++ 12 mistreats temporaries in an expression with a `co_await`.
 ///
-/// Debian 12's g++ 12.2 runs the destructor of some of them twice (GCC bug 99576 and its relatives). It concerns
-///   - a lambda that is written there, when a capture has a destructor, whatever it is passed to and however: also
-///     within `std::function<...>(...)` or another call;
-///   - an aggregate that is made there: `co_await f(thing{a, b})`;
-///   - a list in braces of what has a destructor: `co_await zk.set_acl(path, {acl_entry(...)})`,
-///     `for (auto& x : {a, b}) co_await ...`; often it does not even compile
-///     ("array used as initializer"). Give the list a name, or use a function: acl_of(acl_entry(...));
+/// Debian 12's g++ 12.2 runs the destructor of some temporaries twice (GCC bug 99576 and its relatives):
+///   - a lambda that is written in the expression and has a capture with a destructor, whatever the lambda is passed
+///     to: also within `std::function<...>(...)` or another call;
+///   - an aggregate that is made in the expression: `co_await f(thing{a, b})`;
+///   - a list in braces of objects with a destructor: `co_await zk.set_acl(path, {acl_entry(...)})`,
+///     `for (auto& x : {a, b}) co_await ...`; such a list often does not even compile ("array used as initializer").
+///     Give the list a name, or use a function: acl_of(acl_entry(...));
 ///   - an array or an aggregate with a `co_await` in its braces: `client both[2] = {zk, co_await other()}`;
 ///   - `?:` whose result has a destructor, with a `co_await` in it or before it: `c ? co_await a() : co_await b()` and
-///     `co_await (c ? a() : b())`. Write an `if`, or pass what differs as an argument, as
+///     `co_await (c ? a() : b())`. Write an `if`, or pass the difference as an argument, as
 ///     shared_mutex::acquire(lock_kind) does.
 ///
-/// Safe are: whatever has a name, also `std::move(name)`; lambdas that capture by reference, or only what has no
-/// destructor; strings and classes with constructors of their own; what a function returns.
+/// These are safe: an object with a name, also `std::move(name)`; lambdas that capture by reference, or that capture
+/// only objects without a destructor; strings and classes with constructors of their own; the result of a function.
 ///
-/// Functions of zkasio that take a callable and return an awaitable refuse, when they are compiled with g++ 12, every
-/// callable without a name whose destructor does something. They cannot see whether there is a `co_await` around, nor
-/// tell `std::move(name)` from a lambda: pass `name`, or zkasio::moved(name). What becomes of it says kept_body.hpp for
-/// functions that run a body; the others copy a name once.
+/// When compiled with g++ 12, functions of zkasio that take a callable and return an awaitable refuse every callable
+/// without a name whose destructor does something. Such a function cannot see whether the call is in a `co_await`
+/// expression, nor tell `std::move(name)` from a lambda: pass `name`, or zkasio::moved(name). For functions that run a
+/// body, kept_body.hpp says how long the callable is kept; the other functions copy a callable with a name once.
 namespace zkasio {
 
-/// A callable that has a name, to be moved from. To be used as an argument only.
+/// A callable with a name, to be moved from. To be used as an argument only.
 template <class Callable>
 struct moved_callable {
     explicit moved_callable(Callable& named) noexcept : from(named) {}
     Callable& from;
 };
 
-/// `co_await lock.with_lock(zkasio::moved(body))`: as `std::move(body)`, where that cannot be told from a temporary.
+/// Replaces `std::move(body)`, which cannot be told from a temporary: `co_await lock.with_lock(zkasio::moved(body))`.
 template <class Callable>
 moved_callable<Callable> moved(Callable& named) noexcept {
     return moved_callable<Callable>(named);
@@ -60,7 +60,7 @@ inline constexpr bool safe_in_co_await =
     true;
 #endif
 
-/// Refuses, in words, what is not safe_in_co_await: for functions that take a callable and return an awaitable.
+/// Refuses a callable that is not safe_in_co_await, in words: for functions that take one and return an awaitable.
 template <class Callable>
 constexpr bool refuse_unsafe() {
     static_assert(safe_in_co_await<Callable>,
@@ -80,7 +80,7 @@ Function make_function(Callable&& callable) {
         return Function();
 }
 
-/// `Function(callable)`, where that is safe: for functions that take a callable and return an awaitable.
+/// `Function(callable)`, if `callable` is safe: for functions that take a callable and return an awaitable.
 template <class Function, class Callable>
 Function safe_function(Callable&& callable) {
     using plain = std::remove_cvref_t<Callable>;

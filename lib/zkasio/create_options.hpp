@@ -7,11 +7,11 @@
 
 namespace zkasio {
 
-/// What `create` does about parents that do not exist.
+/// How `create` treats parents that do not exist.
 enum class missing_parents {
-    fail,               ///< it fails with zk_errc::no_node
-    create_persistent,  ///< they are created, and stay
-    create_container,   ///< they are created, and the server removes them when they have become empty
+    fail,               ///< `create` fails with zk_errc::no_node
+    create_persistent,  ///< the parents are created, and stay
+    create_container,   ///< the parents are created, and the server removes them when they have become empty
 };
 
 /// How a node is created: `create_options{}.mode(create_mode::ephemeral).parents(missing_parents::create_container)`.
@@ -20,14 +20,13 @@ public:
     create_options() {}  // user-provided: g++ 12 destroys aggregate temporaries of a co_await expression twice
 
     create_options& mode(create_mode m) { mode_ = m; return *this; }
-    /// Of this node and of parents created with it (open_acl()).
+    /// The ACL of this node and of parents created with it (open_acl()).
     create_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
-    /// For the two modes with a time to live: above 0, and at most 0xffffffffff ms.
+    /// The time to live, for the two modes that have one: above 0, and at most 0xffffffffff ms.
     create_options& ttl(std::chrono::milliseconds t) { ttl_ = t; return *this; }
     create_options& parents(missing_parents p) { parents_ = p; return *this; }
-    /// Puts a random id into the name ("_c_<uuid>-name", as Curator does), by which the node is found again when the
-    /// connection is lost before the answer: the create is then certain to happen once, for as long as the session
-    /// lives.
+    /// Puts a random id into the name ("_c_<uuid>-name", as Curator does). If the connection is lost before the answer,
+    /// the node is found again by this id: the create is then certain to happen once, as long as the session lives.
     create_options& protection(bool on = true) { protection_ = on; return *this; }
 
     create_mode mode() const noexcept { return mode_; }

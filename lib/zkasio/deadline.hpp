@@ -17,12 +17,13 @@ ZKASIO_EXPORT asio::awaitable<bool> run_until_deadline(std::function<asio::await
                                                        boot_clock::time_point deadline);
 }
 
-/// Runs `body()`, a coroutine, and cancels it (terminally) at `deadline`. Completes when the body has ended: with true
-/// when it ended by itself, with false when the deadline ended it. What the body throws otherwise is passed on. The
-/// body runs on a strand over the caller's executor; the caller's own cancellation, of whichever type it has enabled,
-/// reaches it too. Time for which the machine is suspended does not count while the body runs: the body is cancelled
-/// that much later. A body that returns a value: with that value in a std::optional, which is empty when the deadline
-/// ended the body. *Lifetime* of the body: see kept_body.hpp.
+/// Runs `body()`, a coroutine, on a strand over the caller's executor, and cancels the body (terminally) at `deadline`.
+/// Time for which the machine is suspended while the body runs does not count: the body is cancelled that much later.
+/// *Completes when* the body has ended: with true if the body ended of its own accord, with false if the deadline ended
+/// the body. If the body returns a value: with a std::optional of the value, which is empty in the second case.
+/// *Fails with* every exception of the body, except the cancellation by the deadline.
+/// *Cancellation*, of every type that the caller has enabled, reaches the body, too.
+/// *Lifetime* of the body: see kept_body.hpp.
 template <class Body>
 asio::awaitable<detail::unless_stopped<detail::body_value<Body>>> run_with_deadline(boot_clock::time_point deadline,
                                                                                     Body&& body) {

@@ -76,9 +76,9 @@ class zkasio_category_impl final : public std::error_category {
     }
 };
 
-// Everything that a request which was handed to the C client can end with although a server may have executed it
-// (c-client fact 13): the client's own codes, but for those that a server answers. Not errc::session_expired: that is
-// also what a request ends with that was made, and never sent, when the session was over.
+// The codes with which a request that was handed to the C client can end although a server may have executed it
+// (c-client fact 13): the C client's own codes, except those that a server answers. Not errc::session_expired: a
+// request that was never sent ends with this code, too, when the session is over.
 bool may_have_been_applied(const std::error_code& code) {
     if (code.category() != zookeeper_category()) return false;
     if (code == zk_errc::unimplemented || code == zk_errc::bad_arguments || code == zk_errc::new_config_no_quorum ||
@@ -143,8 +143,8 @@ std::string compose(const std::error_code& code, std::string_view operation, std
 
 namespace {
 
-// Made at compile time and never destroyed: codes are compared in the destructors of statics, too, and nobody has to
-// ask whether the category exists yet.
+// The categories are made at compile time and never destroyed: codes are compared in the destructors of statics, too,
+// and every category exists at any time.
 template <class Category>
 union immortal {
     constexpr immortal() : category() {}

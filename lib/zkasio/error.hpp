@@ -10,7 +10,7 @@
 
 namespace zkasio {
 
-/// What a ZooKeeper server or its C client answers. The values are those of the C client.
+/// The error codes of a ZooKeeper server and of ZooKeeper's C client. The values are those of the C client.
 enum class zk_errc {
     ok = 0,
     system_error = -1,
@@ -45,31 +45,31 @@ enum class zk_errc {
     throttled = -127,
 };
 
-/// What zkasio itself reports.
+/// The error codes of zkasio itself.
 enum class errc {
-    session_expired = 1,  ///< the session that the operation belonged to is over
+    session_expired = 1,  ///< the session of the operation is over
     client_closed,        ///< `close()` was called
     not_connected,        ///< no connection in time; the request was never sent
-    lock_lost,            ///< the lock is no longer ours
+    lock_lost,            ///< the lock is lost
     lock_released,        ///< the guard was released, or never held a lock
     invalid_path,         ///< the path breaks ZooKeeper's rules
     invalid_argument,     ///< an argument is out of its range
     too_large,            ///< the request is above the 1 MiB limit of a server
     too_many_watches,     ///< the watched paths would not fit into one reconnect request
     foreign_child,        ///< a lock directory has a child that is no contender
-    would_deadlock,       ///< whoever asks for the lock holds it already, and would wait for itself
+    would_deadlock,       ///< the caller holds the lock already, and would wait for itself
     revoked,              ///< the lock was asked back, and the work under it cancelled
     forked,               ///< in a child process: client and session belong to the parent, see client
     timed_out,  ///< the limit of a timeout() has passed. Not condition::cancelled: the caller has cancelled nothing.
-                ///< Not condition::retryable: whoever has set the limit decides whether to wait longer
+                ///< Not condition::retryable: the caller that has set the limit decides whether to wait longer
 };
 
-/// Questions that callers ask of an error code: `if (e.code() == condition::retryable)`.
+/// Classes of error codes, for callers to compare with: `if (e.code() == condition::retryable)`.
 enum class condition {
     retryable = 1,    ///< the same call may succeed later on the same session
     outcome_unknown,  ///< the request had been sent: a write may or may not have been applied. The end of the session,
-                      ///< close() and a cancellation may come before or after it was sent: then only
-                      ///< error::outcome_unknown() knows
+                      ///< close() and a cancellation may come before or after the sending: then only
+                      ///< error::outcome_unknown() tells
     session_ended,    ///< expired, refused, closed, or left behind by fork(): nothing of this session will work again
     cancelled,        ///< the caller cancelled the operation (also asio::error::operation_aborted)
 };
@@ -89,18 +89,18 @@ inline std::error_condition make_error_condition(condition c) noexcept {
 /// `what()` names the operation, the path and the reason, and what to do where that is known.
 class ZKASIO_EXPORT error : public std::system_error {
 public:
-    /// @param hint what else is known: the offending argument, the last connection failure, what to do.
+    /// @param hint further information: the offending argument, the last connection failure, what to do.
     error(std::error_code code, std::string_view operation, std::string_view path = {}, std::string_view hint = {},
           bool outcome_unknown = false);
 
     const char* what() const noexcept override { return text_->what.c_str(); }
     const std::string& operation() const noexcept { return text_->operation; }
     const std::string& path() const noexcept { return text_->path; }
-    /// What else is known, as it was given: what() has it in brackets.
+    /// The hint, as it was given to the constructor: what() has it in brackets.
     const std::string& hint() const noexcept { return text_->hint; }
 
     /// True when a write had been sent and its answer was not seen (connection lost, or the caller cancelled the wait):
-    /// it may or may not have been applied.
+    /// the write may or may not have been applied.
     bool outcome_unknown() const noexcept { return outcome_unknown_; }
 
 private:
@@ -111,16 +111,16 @@ private:
     bool outcome_unknown_;
 };
 
-/// Throws `e`. What `body` was ended by, if it is more than a cancellation, is nested in it (std::nested_exception),
-/// for std::rethrow_if_nested() to find. @param body null: it has ended by itself.
+/// Throws `e`. If the exception `body` is more than a cancellation, it is nested in `e` (std::nested_exception), where
+/// std::rethrow_if_nested() finds it. @param body null: the body has ended without an exception.
 [[noreturn]] ZKASIO_EXPORT void throw_with_body_failure(error e, std::exception_ptr body);
 
-/// In a catch block around a wait that knows neither who waits nor for what: throws the same error with these. For
-/// writers of recipes.
+/// In a catch block around a wait that knows neither the waiting operation nor its path: throws an error with the same
+/// code, with `operation` and `path`. For writers of recipes.
 [[noreturn]] ZKASIO_EXPORT void rethrow_as(std::string_view operation, std::string_view path);
 
-/// In a catch block of an operation on `path` that consists of several: throws the same error, with its hint and its
-/// outcome_unknown(), under the name of this operation. An error that speaks of another path passes as it is. For
+/// In a catch block of an operation on `path` that consists of several operations: throws the same error, with its hint
+/// and its outcome_unknown(), under the name of this operation. An error with another path is rethrown unchanged. For
 /// writers of recipes.
 [[noreturn]] ZKASIO_EXPORT void rethrow_step_as(std::string_view operation, std::string_view path);
 

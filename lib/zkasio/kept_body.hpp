@@ -10,19 +10,19 @@
 #include <type_traits>
 #include <utility>
 
-/// What every function does with the `body` that it runs: with_lock(), lock_guard::run(), session_hold::run(),
+/// How a function that runs a `body` keeps it: with_lock(), lock_guard::run(), session_hold::run(),
 /// client::with_session(), one_shot_event::run_until(), run_with_deadline().
 ///
 /// A body is a callable that returns an asio::awaitable.
-///   - One with a name is not copied: the function refers to it, and it has to live until the function completes.
-///   - Any other one, and zkasio::moved(name), is moved into the coroutine of the function, and lives as long as that.
-///     It may be move-only.
-///   - What it returns is what the function returns; where the body may be ended early by something that is no error,
-///     as in run_until(), a std::optional of it, which is empty then.
+///   - A body with a name is not copied: the function refers to the body, which must live until the function completes.
+///   - Any other body, and zkasio::moved(name), is moved into the function's coroutine, and lives as long as that
+///     coroutine. Such a body may be move-only.
+///   - The function returns the body's result. If the body may be ended early by something that is no error, as in
+///     run_until(), the function returns a std::optional of the result, which is empty in this case.
 ///   - A std::function or a function pointer that is empty is refused with errc::invalid_argument when the function is
 ///     awaited.
 ///
-/// The name must not be destroyed, nor be moved from, between the call and the co_await either.
+/// A body with a name must not be destroyed or moved from between the call and the co_await either.
 namespace zkasio::detail {
 
 template <class Callable>
@@ -35,7 +35,7 @@ struct plain_body<Callable> {
     using type = std::remove_reference_t<decltype(std::declval<Callable>().from)>;
 };
 
-/// The result T of a body that returns asio::awaitable<T>; no_body for what is no body.
+/// The result T of a body that returns asio::awaitable<T>; no_body if the callable is no body.
 struct no_body {};
 template <class Returned>
 struct awaited {
@@ -57,7 +57,8 @@ struct called<Callable, Args...> {
 template <class Body, class... Args>
 using body_value = typename called<typename plain_body<Body>::type, Args...>::type;
 
-/// What run_until() and its like return for a body that returns T: whether it has ended by itself, and with what.
+/// The result of run_until() and the like for a body that returns T: whether the body has ended of its own accord, and
+/// with which value.
 template <class T>
 using unless_stopped =
     std::conditional_t<std::is_void_v<T>, bool, std::optional<std::conditional_t<std::is_void_v<T>, bool, T>>>;
@@ -70,8 +71,8 @@ bool is_empty_body(const Body& body) {
         return false;
 }
 
-/// Keeps the body and its result in this coroutine's frame, and has `run` call it. `Body` is a reference where the
-/// caller has a name for the body. An empty body is left to `run`, which knows what to say.
+/// Keeps the body and its result in this coroutine's frame, and lets `run` call the body. `Body` is a reference if the
+/// caller has a name for the body. An empty body is left to `run`, which throws the error.
 template <class Body, class T, class Ended, class... Args, class... Bound>
 asio::awaitable<std::conditional_t<std::is_void_v<Ended>, T, unless_stopped<T>>> keep_body(
     Body body, asio::awaitable<Ended> (*run)(std::function<asio::awaitable<void>(Args...)>, Bound...), Bound... bound) {
@@ -94,7 +95,7 @@ asio::awaitable<std::conditional_t<std::is_void_v<Ended>, T, unless_stopped<T>>>
     }
 }
 
-/// Has `run` run the body, which is kept as the page above says.
+/// Lets `run` run the body, which is kept as described at the top of this file.
 template <class Body, class Ended, class... Args, class... Bound>
 auto run_kept(Body&& body, asio::awaitable<Ended> (*run)(std::function<asio::awaitable<void>(Args...)>, Bound...),
               std::type_identity_t<Bound>... bound) {

@@ -5,7 +5,7 @@
 
 namespace zkasio {
 
-/// How a contender wants a lock: alone, or together with others that share it.
+/// How a contender wants a lock: alone, or shared with other contenders.
 enum class lock_kind : std::uint8_t { exclusive, shared };
 
 constexpr std::string_view to_string(lock_kind k) noexcept {

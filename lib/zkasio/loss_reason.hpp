@@ -4,16 +4,16 @@
 
 namespace zkasio {
 
-/// Why something that depended on a session is not held any more.
+/// Why a lock, or another object that depends on a session, is no longer held.
 enum class loss_reason {
-    none,             ///< it is held
+    none,             ///< still held
     released,         ///< given up on purpose
     session_expired,  ///< the session is over
-    lease_ended,      ///< no server has confirmed the session in time; it may be over
-    node_deleted,     ///< somebody has deleted the node, or that of the owner who handed the lock over
+    lease_ended,      ///< no server has confirmed the session in time; the session may be over
+    node_deleted,     ///< the node was deleted, or the node of the owner that handed the lock over
     suspended,        ///< the connection was lost, and suspension_policy::lose is set
     closed,           ///< the client was closed
-    forked,           ///< this is a child process: its parent goes on holding it
+    forked,           ///< this is a child process: the parent process goes on holding
 };
 
 constexpr std::string_view to_string(loss_reason r) noexcept {

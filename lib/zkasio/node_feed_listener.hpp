@@ -10,49 +10,51 @@
 
 namespace zkasio {
 
-/// What a node_feed is asked to read. Each leaves a watch.
+/// The kinds of reads of a node_feed. Each read leaves a watch.
 enum class node_read {
     data,      ///< data and stat; the watch is about both, and about the removal of the node
-    stat,      ///< the same without the data, for which servers before 3.8.4 want no permission; watches for a missing
-               ///< node too
+    stat,      ///< as `data`, but without the data: servers before 3.8.4 require no permission for this read; watches
+               ///< for a missing node, too
     children,  ///< the names of the children; the watch is about them, and about the removal of the node
 };
 
-/// What was read. Only what was asked for is filled in; `stat` always.
+/// The answer to a read. Only the parts that the read has asked for are filled in, and `stat` always.
 struct node_answer {
     std::string data;
     node_stat stat;
     std::vector<std::string> children;
 };
 
-/// Who reads and watches by a node_feed. Everything is called on the client's strand, outside of the C library, in the
-/// order in which the servers tell it: a change is told before any answer that shows it. What is thrown is logged.
+/// The user of a node_feed, which reads and watches nodes. The members are called on the client's strand, outside of
+/// the C library, in the order of the servers' messages: a change is reported before any answer that shows it.
+/// Exceptions of the members are logged.
 class ZKASIO_EXPORT node_feed_listener {
 public:
     virtual ~node_feed_listener() = default;
 
-    /// There is a connection, whose server knows all that was told before: reads may be asked for. No watch of ours
-    /// stands.
+    /// There is a connection to a server that knows everything that was reported before: the listener may read. None of
+    /// the listener's watches exists.
     virtual void connected() = 0;
-    /// The connection is gone, and with it all reads that are under way and all watches: nothing is told of them any
-    /// more. Not called when closed() is.
+    /// The connection is lost, and with it all reads under way and all watches: nothing more is reported of them. Not
+    /// called when closed() is.
     virtual void disconnected() = 0;
-    /// Nothing will follow: errc::client_closed, errc::forked, zk_errc::auth_failed, or errc::session_expired of a
+    /// The last call. `why` is errc::client_closed, errc::forked, zk_errc::auth_failed, or errc::session_expired of a
     /// client that opens no other session.
     virtual void closed(std::error_code why) = 0;
 
-    /// The answer to a read. @param code the server's, if it is none; never that the connection was lost.
+    /// The answer to a read. @param code the server's error code, if the read failed; never the loss of the connection.
     virtual void answered(node_read what, const std::string& path, std::error_code code, node_answer answer) = 0;
-    /// A watch has fired, and is gone. May also be told of nodes that are not watched.
+    /// A watch has fired, and no longer exists. May also be called for nodes that are not watched.
     virtual void changed(node_change what, const std::string& path) = 0;
-    /// A server has accepted a credential of client::add_auth(): what was refused may be readable from now on. Does
-    /// nothing, unless it is overridden.
+    /// A server has accepted a credential of client::add_auth(): nodes that this client could not read may be readable
+    /// from now on. Does nothing, unless it is overridden.
     virtual void authenticated() {}
 
-    /// Whether such a watch stands, or a read that leaves one is under way: then nobody else removes it.
-    /// @param what node_read::stat stands for node_read::data, too: their watch is one.
+    /// Whether this listener has such a watch, or a read under way that leaves one: if so, no other user of the
+    /// server's watch removes it.
+    /// @param what node_read::stat stands for node_read::data, too: both leave the same watch.
     virtual bool watches(node_read what, const std::string& path) const = 0;
-    /// Calls `f` for each watch that stands. It does no harm if it calls it for others, too.
+    /// Calls `f` for each watch of this listener. Calls for other watches do no harm.
     virtual void for_each_watch(const std::function<void(node_read, const std::string&)>& f) const = 0;
 };
 

@@ -42,11 +42,11 @@ command operations::impl::prepared(const operations& on, request what) {
 namespace {
 
 bool is_to_be_repeated(const reply& r) {
-    // "Not connected" has waited already, for as long as an operation is meant to.
+    // A request that fails with errc::not_connected has waited already, for as long as an operation is meant to.
     return r.asked && !is_write(*r.asked) && r.code == condition::retryable && r.code != errc::not_connected;
 }
 
-// Nothing: it is time to give up.
+// The pause before the next attempt; nothing if it is time to give up.
 std::optional<retry_policy::duration> pause_before(const retry_policy& policy, bool patient, int attempt,
                                                    boot_clock::time_point began) {
     if (patient) return policy.pause(attempt, jitter());
@@ -54,7 +54,7 @@ std::optional<retry_policy::duration> pause_before(const retry_policy& policy, b
     return policy.pause_before(attempt, elapsed, jitter());
 }
 
-// Asks again, as long as the connection is lost under it and the client's retry policy agrees.
+// Sends a read again, as long as its connection is lost and the client's retry policy allows another attempt.
 asio::awaitable<reply> repeated(core_ptr core, session_record_ptr pinned, bool patient, watch_ptr w,
                                 std::error_code expected, reply r, boot_clock::time_point began) {
     for (int attempt = 0; is_to_be_repeated(r); ++attempt) {
@@ -79,7 +79,7 @@ asio::awaitable<reply> repeated(core_ptr core, session_record_ptr pinned, bool p
     co_return r;
 }
 
-// In a child process the strand may never run: this says what was asked for.
+// In a child process the strand may never run: the error is thrown here, with the operation and its path.
 void refuse_in_child(const core& on, const request& what) {
     if (on.forked()) throw error(errc::forked, operation_name(what), path_of(what));
 }

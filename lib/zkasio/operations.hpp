@@ -25,16 +25,16 @@ class core;
 struct session_record;
 }  // namespace detail
 
-/// The operations on nodes. `client` runs them on whichever session is current; `session` on that session or not at
-/// all.
+/// The operations on nodes. A `client` runs them on the current session; a `session` runs them on itself or not at all.
 ///
-/// Every operation may be awaited from any executor, and resumes there. It takes along what it needs: the object may be
-/// gone before it is awaited, and while it runs. (When the last handle of a client goes, the client closes, and what is
-/// awaited then fails with errc::client_closed.) An object that was moved from fails with errc::invalid_argument.
+/// Every operation may be awaited from any executor, and resumes there. An operation owns what it needs: its object may
+/// be destroyed before the operation is awaited, and while it runs. (When the last handle of a client is destroyed, the
+/// client closes, and the operations that are awaited then fail with errc::client_closed.) The operations of an object
+/// that was moved from fail with errc::invalid_argument.
 ///
-/// *Completes when* the server has answered. While there is no connection it waits, for at most
-/// `client_options::connection_timeout`; what says so (toolbox::ensure_removed(), client::add_auth()) for as long as
-/// the session lives, once it was sent.
+/// *Completes when* the server has answered. Without a connection, the operation waits for at most
+/// `client_options::connection_timeout`. Operations that say so (toolbox::ensure_removed(), client::add_auth()) wait
+/// for as long as the session lives, once they were sent.
 ///
 /// *Fails with* zkasio::error, whose code is
 ///   - errc::invalid_path, errc::invalid_argument, errc::too_large: found before anything was sent;
@@ -42,13 +42,13 @@ struct session_record;
 ///   - zk_errc::no_node, no_auth, bad_version, ...: the server's answer;
 ///   - zk_errc::connection_loss and others that match condition::retryable: the connection was lost after sending.
 ///     Operations that only read are then retried, by the client's retry policy. Writes are not:
-///     `error::outcome_unknown()` says that they may have been applied;
+///     `error::outcome_unknown()` says that the write may have been applied;
 ///   - errc::session_expired, errc::client_closed, zk_errc::auth_failed: all match condition::session_ended.
 ///
-/// *Cancellation*: ends the wait at once with asio::error::operation_aborted. What was sent may still be applied, see
-/// `error::outcome_unknown()`.
+/// *Cancellation*: ends the wait at once with asio::error::operation_aborted. A request that was sent may still be
+/// applied, see `error::outcome_unknown()`.
 ///
-/// Paths follow path_problem(). No node below /zookeeper is created, set or removed, but those of quotas, below
+/// Paths follow path_problem(). Nodes below /zookeeper are not created, set or removed, except those of quotas, below
 /// /zookeeper/quota. A request (path, data and ACL together) is at most 1 MiB - 1 KiB long, a server's limit.
 class ZKASIO_EXPORT operations {
 public:
@@ -57,22 +57,23 @@ public:
     asio::awaitable<created> create(std::string path, bytes data = bytes(),
                                     create_options options = create_options()) const;
 
-    /// Creates the node unless there is one: returns nothing when there is, whoever has created it, and leaves it as it
-    /// is. *Fails with* errc::invalid_argument for a sequential mode and for protection: such a node has a new name
-    /// each time.
+    /// Creates the node if it does not exist. If the node exists, no matter which client has created it, this returns
+    /// nothing and leaves the node as it is.
+    /// *Fails with* errc::invalid_argument for a sequential mode and for protection, whose nodes get a new name each
+    /// time.
     ///
-    /// When the answer is lost (error::outcome_unknown()), this call may have created the node. A second call then
-    /// returns nothing, although nobody else was there. Who has to know writes something of its own into the data, and
-    /// reads it.
+    /// If the answer is lost (error::outcome_unknown()), this call may have created the node. A second call then
+    /// returns nothing, although no other client has created the node. A caller that has to tell these cases apart
+    /// writes something of its own into the data, and reads the data back.
     asio::awaitable<std::optional<created>> create_unless_exists(std::string path, bytes data = bytes(),
                                                                  create_options options = create_options()) const;
 
-    /// Sets the data of the node, or creates the node with `options` when there is none. An existing node keeps its
-    /// mode and its ACL. *Fails with* errc::invalid_argument as create_unless_exists(); with zk_errc::node_exists when
-    /// others go on creating and removing the node between the two requests.
+    /// Sets the data of the node, or creates it with `options` if there is none. An existing node keeps mode and ACL.
+    /// *Fails with* errc::invalid_argument as create_unless_exists(); with zk_errc::node_exists if other clients go on
+    /// creating and removing the node between the two requests.
     ///
-    /// When the answer is lost (error::outcome_unknown()), the data may have been written. A second call does no harm,
-    /// unless somebody else has written meanwhile: it overwrites that. Use set() with a version where that matters.
+    /// If the answer is lost (error::outcome_unknown()), the data may have been written. A second call does no harm,
+    /// unless another client has written since: its data are overwritten. Use set() with a version where that matters.
     asio::awaitable<node_stat> create_or_set(std::string path, bytes data,
                                              create_options options = create_options()) const;
 
@@ -82,14 +83,14 @@ public:
     asio::awaitable<node_children> children(std::string path) const;
     asio::awaitable<void> remove(std::string path, std::int32_t version = any_version) const;
 
-    /// Removes the node and all below it. Not atomic: a node that somebody adds meanwhile is removed as well, or, if
-    /// that goes on, the operation fails with zk_errc::not_empty. That the node does not exist is no error.
+    /// Removes the node and all nodes below it. Not atomic: a node that is added in the meantime is removed as well,
+    /// or, if nodes are added again and again, this fails with zk_errc::not_empty. A missing node is no error.
     asio::awaitable<void> remove_recursive(std::string path) const;
 
     /// Applies all steps or none. *Fails with* the code of the step that the server refused; the message names it.
     asio::awaitable<std::vector<step_result>> multi(transaction steps) const;
 
-    /// Afterwards this client's server has seen every write that was finished before the call, anywhere.
+    /// Afterwards this client's server has seen every write of any client that was finished before the call.
     asio::awaitable<void> sync(std::string path = "/") const;
 
     struct acl_and_stat {
@@ -110,7 +111,7 @@ public:
     asio::awaitable<watched<node_data>> config_and_watch() const;
     /// Adds and removes servers ("server.4=host:port:port;port" and "4", comma separated), or, when `members` is not
     /// empty, replaces all of them. Needs the right to write /zookeeper/config and reconfigEnabled on the servers.
-    /// @param from_version the `version=` of the configuration that this one replaces; -1: whichever.
+    /// @param from_version the `version=` of the configuration to be replaced; -1: any.
     asio::awaitable<node_data> reconfigure(std::string joining, std::string leaving, std::string members = {},
                                            std::int64_t from_version = -1) const;
 
@@ -119,7 +120,7 @@ protected:
         : core_(std::move(core)), session_(std::move(record)) {}
 
     std::shared_ptr<detail::core> core_;
-    std::shared_ptr<detail::session_record> session_;  // null: whichever is current
+    std::shared_ptr<detail::session_record> session_;  // null: the current session
     bool patient_ = false;                             // see session::patient()
 
 private:

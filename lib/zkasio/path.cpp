@@ -14,7 +14,7 @@ bool allowed(std::int32_t c) {
     return !(c <= 0x1f || (c >= 0x7f && c <= 0x9f) || (c >= 0xd800 && c <= 0xf8ff) || c >= 0xfff0);
 }
 
-// Whether all are printable ASCII, as most are; eight at a time, since each request asks for that.
+// Whether all characters are printable ASCII, as in most paths. Reads eight at a time, since every request calls this.
 bool is_plain(std::string_view s) noexcept {
     constexpr std::uint64_t ones = 0x0101010101010101, tops = 0x80 * ones;
     std::uint64_t odd = 0;  // bit 7 of a byte is set: below 0x20, above 0x7e, or more than ASCII

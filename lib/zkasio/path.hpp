@@ -7,12 +7,12 @@
 
 namespace zkasio {
 
-/// Why `path` is no path of a node, or an empty string when it is one. The rules are those of ZooKeeper's Java
-/// client (PathUtils): absolute, no empty, "." or ".." parts, no trailing '/', no NUL, control, surrogate,
-/// private-use or U+FFF0..U+FFFF characters; and it has to be UTF-8.
+/// Why `path` is not a valid path of a node; an empty string if the path is valid. The rules are those of ZooKeeper's
+/// Java client (PathUtils): absolute, no empty, "." or ".." parts, no trailing '/', no NUL, control, surrogate,
+/// private-use or U+FFF0..U+FFFF characters. The path also has to be UTF-8.
 ZKASIO_EXPORT std::string path_problem(std::string_view path);
 
-/// The node, or one above it, is /zookeeper: it belongs to the servers. @param path without a chroot.
+/// Whether the node is /zookeeper or below it: these nodes belong to the servers. @param path without a chroot.
 ZKASIO_EXPORT bool belongs_to_servers(std::string_view path) noexcept;
 
 /// "/a/b" -> "/a"; "/a" -> "/"; "/" -> "".

@@ -8,7 +8,7 @@ result_failure current_failure() {
     try {
         throw;
     } catch (const error& e) {
-        // Only the exception itself has what is nested in it.
+        // A copy of the error loses the exception that is nested in the thrown one.
         const bool nests = dynamic_cast<const std::nested_exception*>(&e) != nullptr;
         return result_failure(e, nests ? std::current_exception() : nullptr);
     } catch (const std::system_error& e) {

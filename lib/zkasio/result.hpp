@@ -15,23 +15,23 @@ namespace zkasio {
 
 namespace detail {
 
-/// Why there is no value.
+/// Why a result has no value.
 struct result_failure {
     explicit result_failure(error e, std::exception_ptr original = nullptr) noexcept
         : what(std::move(e)), thrown(std::move(original)) {}
 
     error what;
-    std::exception_ptr thrown;  ///< null: throw `what`; else what has another exception nested in it
+    std::exception_ptr thrown;  ///< null: throw `what`; else the exception to throw, with another one nested in it
 };
 
-/// In a `catch (...)`: what is being handled there. Rethrows it unless it is an error, or a cancellation.
+/// In a `catch (...)`: the handled exception, if it is a zkasio::error or a cancellation. Rethrows any other exception.
 ZKASIO_EXPORT result_failure current_failure();
 [[noreturn]] ZKASIO_EXPORT void rethrow_failure(const result_failure& f);
-/// Of a result that was made without a value and without an error.
+/// The failure of a result that was made without a value and without an error.
 ZKASIO_EXPORT const result_failure& empty_result();
 [[noreturn]] ZKASIO_EXPORT void throw_has_a_value();
 
-/// What result<T> and result<void> have in common.
+/// The common part of result<T> and result<void>.
 template <class Stored>
 class result_base {
 public:
@@ -67,15 +67,14 @@ private:
 
 }  // namespace detail
 
-/// The value of an operation, or the error that it has failed with: what as_result() returns. Named as in std::expected
-/// of C++23.
+/// The value of an operation, or the error that it has failed with; from as_result(). Named as in C++23's
+/// std::expected.
 ///
-/// What asks for the value where there is none throws the error: value(), and operator* and operator-> as well, which
-/// is safer than in std::expected. Where an exception was nested in the error (see throw_with_body_failure()), it is
-/// nested in what is thrown.
+/// Without a value, value() throws the error, and so do operator* and operator->, which is safer than in std::expected.
+/// If an exception was nested in the error (see throw_with_body_failure()), it is nested in the thrown error, too.
 ///
-/// One that is made without arguments is an error, errc::invalid_argument: Asio makes such ones to replace them, for
-/// asio::use_future.
+/// A result that was made without arguments is an error, errc::invalid_argument: for asio::use_future, Asio makes such
+/// results and replaces them.
 template <class T>
 class [[nodiscard]] result : public detail::result_base<T> {
     static_assert(std::is_object_v<T> && !std::is_const_v<T>, "a result is of a plain type, or void");
@@ -105,7 +104,7 @@ private:
     explicit result(detail::result_failure f) : base(std::in_place_index<2>, std::move(f)) {}
 };
 
-/// Of an operation that returns nothing: `result<void>(std::in_place)` is its success.
+/// The result of an operation that returns nothing: `result<void>(std::in_place)` is its success.
 template <>
 class [[nodiscard]] result<void> : public detail::result_base<std::in_place_t> {
     using base = detail::result_base<std::in_place_t>;

@@ -10,11 +10,11 @@ namespace detail {
 struct access;
 }
 
-/// When to try again after a lost connection. Operations that only read are retried by the client's policy;
-/// writes never are, because their outcome is unknown.
+/// When to retry an operation after a lost connection. Operations that only read are retried by the client's policy;
+/// writes are never retried, because their outcome is unknown.
 ///
-/// A pause is from 1 ms to a day long: a shorter or a longer one counts as that. Negative durations and numbers are
-/// refused with errc::invalid_argument.
+/// A pause is from 1 ms to a day long: a shorter or longer pause is set to the nearer limit. Negative durations and
+/// numbers are refused with errc::invalid_argument.
 class ZKASIO_EXPORT retry_policy {
 public:
     using duration = std::chrono::milliseconds;
@@ -25,7 +25,7 @@ public:
     static retry_policy until_elapsed(duration limit, duration base = duration(50), duration cap = duration(2000));
     /// `attempts` retries, `pause` apart.
     static retry_policy n_times(int attempts, duration pause = duration(100));
-    /// For as long as the session lives.
+    /// Retries for as long as the session lives.
     static retry_policy forever(duration base = duration(50), duration cap = duration(2000));
     static retry_policy never();
 
@@ -33,13 +33,13 @@ public:
     /// @param elapsed since the first attempt; @param random in [0, 1).
     std::optional<duration> pause_before(int attempt, duration elapsed, double random) const;
 
-    /// The same for what is not given up as long as the session lives: the number of attempts and the limit do not
-    /// count, and never() pauses like exponential().
+    /// How long to pause before a retry of an operation that is retried for as long as the session lives: the number of
+    /// attempts and the limit are ignored, and never() pauses like exponential().
     duration pause(int attempt, double random) const;
 
 private:
     friend struct detail::access;
-    /// Of a simulation, in which no time passes: as long a pause as it says, also none.
+    /// For a simulation, in which no time passes: all pauses are `every` long, also 0.
     explicit retry_policy(duration every) noexcept;
     retry_policy(duration base, duration cap, int attempts, duration limit, bool jitter);
 

@@ -15,7 +15,7 @@ namespace {
 using detail::hold_ptr;
 using own_node = detail::hold::own_node;
 
-// Of a hold that is over: the node that is gone, or else the first of the part that is over.
+// In a hold that is over: the node that is gone; if none is, the first node of the part that is over.
 const own_node* lost_node_of(const detail::hold& h) {
     if (const own_node* node = h.lost_node) return node;
     for (const hold_ptr& part : h.parts)
@@ -24,7 +24,7 @@ const own_node* lost_node_of(const detail::hold& h) {
     return &h.nodes.front();
 }
 
-// The hold that relies on the node, `whole` or a part of it; without a node: `whole`.
+// The hold that relies on the node at `path`: `whole` or a part of it; `whole` if there is no such node.
 std::pair<hold_ptr, const own_node*> relying_on(const hold_ptr& whole, std::string_view path) {
     for (const own_node& node : whole->nodes)
         if (node.path == path) return {whole, &node};
@@ -55,7 +55,7 @@ bool session_hold::held() const noexcept {
 
 boot_clock::time_point session_hold::held_until() const noexcept {
     if (!hold_ || reason() != loss_reason::none || hold_->session->over)
-        return {};  // the strand may not have seen it yet
+        return {};  // the strand may not have ended the hold yet
     return hold_->session->leased_until();
 }
 
@@ -70,18 +70,18 @@ std::string session_hold::lost_path() const {
     return node ? node->path : std::string();
 }
 
-// What the members return may be awaited when the hold is gone: hence coroutines that have what they need.
+// The awaitables of the members may be awaited after the hold is destroyed: hence coroutines that own what they need.
 namespace {
 
 using detail::core_ptr;
 
-// What messages name: the node that is gone, or else the first.
+// The node to name in messages: the node that is gone, or else the first one.
 std::string named_node(const hold_ptr& hold) {
     const auto* node = lost_node_of(*hold);
     return node ? node->path : std::string();
 }
 
-// Null in a hold that was moved from.
+// `hold` is null in a session_hold that was moved from.
 void there(const hold_ptr& hold, std::string_view operation) {
     if (!hold) throw error(errc::lock_released, operation, {}, "this hold was moved from");
 }

@@ -27,13 +27,13 @@ struct access;
 struct hold;
 }
 
-/// Relies on a session, and on nodes of it, from its creation to its end: what locks are made of.
+/// A hold on a session, and on nodes of it, from its creation to its end. Locks are made of holds.
 ///
-/// As long as one exists, the session proves at short intervals, with a write of the whole ensemble, that it lives and
-/// that the nodes are there (see docs/architecture.md, "The lease"). The nodes themselves are not touched. Move-only;
-/// ends when destroyed. `held()` and `held_until()` may be called from any thread. The coroutines that it returns take
-/// along what they need: they may be awaited when it is gone. One that was made without arguments, or moved from,
-/// counts as ended: errc::lock_released, loss_reason::released.
+/// As long as a hold exists, the session proves at short intervals, with a write of the whole ensemble, that the
+/// session lives and that the nodes exist (see docs/architecture.md, "The lease"). The nodes themselves are not
+/// touched. Move-only; a hold ends when destroyed. `held()` and `held_until()` may be called from any thread. The
+/// coroutines that a hold returns own what they need: they may be awaited after the hold is destroyed. A hold that was
+/// made without arguments, or moved from, counts as ended: errc::lock_released, loss_reason::released.
 class ZKASIO_EXPORT session_hold {
 public:
     session_hold() noexcept = default;
@@ -41,45 +41,49 @@ public:
     session_hold& operator=(session_hold&& other) noexcept;
     ~session_hold() { end(); }
 
-    /// Nobody else can own what we hold: the lease has not ended, and nothing else is wrong.
+    /// True if no other client can own what this hold protects: the lease has not ended, and the hold is not over.
     bool held() const noexcept;
     boot_clock::time_point held_until() const noexcept;
-    /// loss_reason::none for as long as it is not over. Unlike held() this does not look at the clock.
+    /// loss_reason::none until the hold is over. Unlike held(), reason() does not look at the clock.
     loss_reason reason() const noexcept;
-    /// Once it is over: the node that is gone, where it is one; else the first; "" when there are none.
+    /// After the end of the hold: the node that is gone; if none is, the first node; "" if the hold has no nodes.
     std::string lost_path() const;
 
-    /// *Completes when* the lease covers this hold, at once if it does already. *Fails with* errc::session_expired,
-    /// errc::client_closed or errc::forked when the session ends first, errc::lock_lost when the node goes or the lease
-    /// ends.
+    /// *Completes when* the lease covers this hold, at once if it does already.
+    /// *Fails with* errc::session_expired, errc::client_closed or errc::forked if the session ends first,
+    /// errc::lock_lost if the hold is lost for another reason, errc::lock_released after end().
     asio::awaitable<void> confirmed() const;
 
-    /// *Completes when* it is over, with the reason.
+    /// *Completes when* the hold is over, with the reason.
     asio::awaitable<loss_reason> lost() const;
 
-    /// Runs `body()`, a coroutine, on a strand over the caller's executor. When this is lost, the body receives a
-    /// terminal cancellation. *Completes when* the body has really ended, with what it returns. *Fails with* what the
-    /// body throws. *Cancellation* is passed on to the body. *Lifetime* of the body: see kept_body.hpp.
+    /// Runs `body()`, a coroutine, on a strand over the caller's executor. If the hold is lost, the body receives a
+    /// terminal cancellation.
+    /// *Completes when* the body has really ended, with what the body returns.
+    /// *Fails with* the exception of the body.
+    /// *Cancellation* is passed on to the body.
+    /// *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
     asio::awaitable<detail::body_value<Body>> run(Body&& body) const {
         return detail::run_kept(std::forward<Body>(body), &run_body, core_, hold_);
     }
 
-    /// For state machines that live on the client's strand: `f` is called there, once, when it is over for another
-    /// reason than end() (at once if it already is). Each of several is called, in the order in which they were given.
-    /// To be called on the strand. What `f` throws is logged.
+    /// For state machines that live on the client's strand: `f` is called there, once, when the hold is over for
+    /// another reason than end() (at once if it already is). Several functions are called in the order in which they
+    /// were given. To be called on the strand. Exceptions of `f` are logged.
     void on_lost(std::function<void(loss_reason)> f) const;
 
-    /// Watches the nodes at once, and not only when they have been held for a moment. To be called on the strand.
+    /// Watches the nodes at once, instead of when they have been held for a moment. To be called on the strand.
     void watch_nodes() const;
-    /// Whether the nodes exist as far as the server had got with what it has told us last. On the strand only.
+    /// Whether all nodes are watched: the nodes then existed in the server's state as of its latest message to this
+    /// client. On the strand only.
     bool nodes_watched() const noexcept;
 
-    /// Ends it: reason `released`. From any thread. @param node_goes_away the caller removes the nodes next, and with
-    /// them our watches on them.
+    /// Ends the hold: reason `released`. From any thread. @param node_goes_away the caller removes the nodes next, and
+    /// their removal ends our watches on them.
     void end(bool node_goes_away = false) const noexcept;
-    /// Ends it for a reason that the caller has found: held() is false from here on. From any thread. @param path of
-    /// the node that is gone: of a hold of several holds that ends the one that relies on it, and with it the whole.
+    /// Ends the hold for a reason that the caller has found: held() is false from now on. From any thread. @param path
+    /// of the node that is gone; in a hold of several holds, the part with this node ends, and so does the whole.
     void lose(loss_reason why, std::string_view path = {}) const noexcept;
 
 private:
@@ -95,31 +99,32 @@ private:
 };
 
 /// One ZooKeeper session, from its opening to its end. Operations through this object run on this session or fail with
-/// errc::session_expired, whatever the client has opened since. One that was made without
+/// errc::session_expired, even if the client has opened another session since. A session that was made without
 /// arguments, or moved from, is over(), and everything else fails with errc::invalid_argument.
 class ZKASIO_EXPORT session : public operations {
 public:
     session() noexcept : operations(nullptr, nullptr) {}
 
     std::int64_t id() const noexcept;
-    /// As granted by the servers.
+    /// The session timeout, as granted by the servers.
     std::chrono::milliseconds timeout() const noexcept;
-    /// True when it has ended, as far as this client knows.
+    /// True when the session has ended, as far as this client knows.
     bool over() const noexcept;
-    /// The session is certain to live before this time. Only kept up while a session_hold exists.
+    /// The session is certain to live before this time. Only kept up to date while a session_hold exists.
     boot_clock::time_point leased_until() const noexcept;
 
     /// *Completes when* the session is over, with errc::session_expired, errc::client_closed, errc::forked or
     /// zk_errc::auth_failed.
     asio::awaitable<std::error_code> ended() const;
 
-    /// Throws errc::invalid_path and errc::too_large. @param path of a node that this session owns; "": only the
-    /// session matters.
+    /// A hold on a node. Throws errc::invalid_path and errc::too_large. @param path of a node that this session owns;
+    /// "": a hold on the session alone.
     session_hold hold(std::string path) const;
-    /// Of several nodes: lost as soon as one of them is. Without any only the session matters.
+    /// A hold on several nodes, lost as soon as one of the nodes is lost. Without nodes: a hold on the session alone.
     session_hold hold(std::vector<std::string> paths) const;
-    /// Of several holds of this session, at least one: over as soon as one of them is, in the same turn of the strand
-    /// and for the same reason. Does not end them. Throws errc::invalid_argument for holds of other sessions.
+    /// A hold of several holds of this session, at least one: over as soon as one of its parts is over, in the same
+    /// turn of the strand and for the same reason. Does not end its parts. Throws errc::invalid_argument for holds of
+    /// other sessions.
     session_hold hold_all(const std::vector<std::reference_wrapper<const session_hold>>& parts) const;
 
     // ------------------------------------------------------------------------------------ for writers of recipes

@@ -6,7 +6,7 @@
 
 namespace zkasio {
 
-/// Where a client stands.
+/// The state of a client and of its session.
 enum class session_state {
     connecting,   ///< no session yet
     connected,
@@ -31,14 +31,14 @@ constexpr std::string_view to_string(session_state s) noexcept {
 struct session_event {
     session_state state = session_state::connecting;
     std::int64_t session_id = 0;
-    std::string reason;  ///< what happened, for a log
+    std::string reason;  ///< the event in words, for a log
 };
 
-/// What `close()` achieved.
+/// The result of `close()`.
 enum class close_result {
-    confirmed,  ///< a server has said that the session is over, or there was none: its ephemeral nodes are gone
-    session_left_to_expire,  ///< no server has said so of this session, of one that the client gave up, or of one that
-                             ///< it was just about to open: they go when they time out
+    confirmed,  ///< a server has confirmed the end of the session, or there was none: its ephemeral nodes are gone
+    session_left_to_expire,  ///< no server has confirmed the end of this session, of one that the client gave up, or of
+                             ///< one that the client was about to open: the nodes go when that session times out
 };
 
 }  // namespace zkasio

@@ -6,8 +6,8 @@
 
 namespace zkasio {
 
-/// What a recipe keeps once for each session: a queue of its own waiters, say, which all objects that name the same
-/// lock share. Lives on the client's strand and as long as somebody else holds it, see toolbox::local().
+/// An object that a recipe keeps once for each session: for example, a queue of the recipe's waiters, which all objects
+/// that name the same lock share. Lives on the client's strand, as long as a user keeps it: toolbox::local().
 class ZKASIO_EXPORT session_local {
 public:
     virtual ~session_local() = default;
@@ -16,7 +16,8 @@ public:
     /// strand.
     virtual void session_over(std::error_code why) noexcept = 0;
 
-    /// The event loop is being destroyed, and nothing will ever complete: let go of whatever refers back to this.
+    /// The event loop is being destroyed, and nothing will ever complete: release everything that refers to this
+    /// object.
     virtual void loop_over() noexcept {}
 };
 

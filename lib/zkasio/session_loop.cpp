@@ -19,7 +19,7 @@ namespace zkasio {
 
 using namespace detail;
 
-// What a handle shares with its loop. On the strand.
+// The state that a handle shares with its loop. On the strand.
 struct detail::session_loop_state {
     session_loop_state(core_ptr c, std::shared_ptr<const void> keeps_open, session_body b)
         : core(std::move(c)), open(std::move(keeps_open)), body(std::move(b)) {}
@@ -30,7 +30,7 @@ struct detail::session_loop_state {
         core->waits().fire(stop);
     }
 
-    // Nothing of the body is left when those who wait are told.
+    // The body is destroyed before the waiters are told.
     void end(std::exception_ptr why) {
         failed = std::move(why);
         body = nullptr;
@@ -40,10 +40,10 @@ struct detail::session_loop_state {
     }
 
     core_ptr core;
-    std::shared_ptr<const void> open;      // client::keep_open(), until it has ended
-    std::shared_ptr<const void> stopping;  // work in the background, once it was told to stop
+    std::shared_ptr<const void> open;      // client::keep_open(), until the loop has ended
+    std::shared_ptr<const void> stopping;  // work in the background, once the loop was told to stop
     session_body body;
-    std::exception_ptr failed;  // what has ended it, if that was neither stop() nor the body's return
+    std::exception_ptr failed;  // the error that has ended the loop; null after stop() or the body's return
     one_shot_ptr stop = std::make_shared<one_shot_state>(), ended = std::make_shared<one_shot_state>();
 };
 
@@ -54,7 +54,7 @@ constexpr std::string_view operation_of_loop = "run_in_each_session";
 
 bool always(const reply&) { return true; }
 
-// For as long as the client may get a connection.
+// Waits for a connected session, for as long as the client may get a connection.
 asio::awaitable<session_record_ptr> next_session(core_ptr core) {
     for (;;) {
         reply r;
@@ -75,7 +75,7 @@ asio::awaitable<void> run_once(loop_ptr loop, session_record_ptr record) {
     co_await run_cancellable(std::move(body), std::move(arm), body_strand::callers);
 }
 
-// Whether the body has met with no more than the end of its session, or of the connection.
+// Whether the body has failed only because its session has ended, or because its connection was lost.
 bool is_to_be_repeated(const std::exception_ptr& thrown, bool session_is_over) {
     std::error_code code;
     try {
@@ -131,7 +131,7 @@ asio::awaitable<void> run_loop(loop_ptr loop) {
     const bool cancelled = failed && is_cancellation(failed);
     if (loop->stop->done) {
         loop->end(nullptr);
-        // So that it is logged. A connection that was lost at that moment is no failure of the body.
+        // Thrown so that the core logs it. A connection that was lost at that moment is no failure of the body.
         if (failed && !cancelled && !is_to_be_repeated(failed, false)) std::rethrow_exception(failed);
         co_return;
     }

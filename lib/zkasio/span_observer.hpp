@@ -13,9 +13,9 @@
 
 namespace zkasio {
 
-/// A finished span in OpenTelemetry's terms: what a tracer's StartSpan(), SetAttribute(), SetStatus() and End() take.
-/// Attributes follow its semantic conventions for databases and messages (db.*, error.type); those of our own begin
-/// with "zkasio.".
+/// A finished span in OpenTelemetry's terms, with the arguments of a tracer's StartSpan(), SetAttribute(), SetStatus()
+/// and End(). Attributes follow OpenTelemetry's semantic conventions for databases and messages (db.*, error.type);
+/// attributes of zkasio's own begin with "zkasio.".
 struct span {
     enum class span_kind : std::uint8_t { internal, client };
     using attribute = std::pair<std::string_view, std::variant<std::string, std::int64_t, bool>>;
@@ -28,8 +28,8 @@ struct span {
     std::vector<attribute> attributes;
 };
 
-/// Makes spans of what a client does: a request is a span of kind client from asking for it to its end, a wait for a
-/// lock and the time with it are internal spans. Derive from it, and hand each to your tracer. See
+/// Makes spans of the reports of a client: a request is a span of kind client from its call to its end, a wait for a
+/// lock and the time with the lock are internal spans. Derive from this class, and hand each span to your tracer. See
 /// client_options::observer().
 class ZKASIO_EXPORT span_observer : public client_observer {
 public:

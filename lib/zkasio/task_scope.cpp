@@ -50,8 +50,8 @@ struct list_link {
 
 enum class task_kind { body, spawned };
 
-// What a scope knows of one task. Belongs to the completion handler that co_spawn takes along: Asio 1.30 uses the slot
-// of the signal even after the task's own coroutine has ended, when that has never been suspended.
+// A scope's entry for one task. Owned by the completion handler that co_spawn takes along: Asio 1.30 uses the slot of
+// the signal even after the task's own coroutine has ended, if that coroutine has never been suspended.
 struct task_node : list_link {
     task_node(std::shared_ptr<scope_state> s, task_kind k) noexcept : scope(std::move(s)), kind(k) {}
 
@@ -77,8 +77,8 @@ task_end classify(const std::exception_ptr& thrown) {
 
 }  // namespace
 
-// Belongs to its tasks, and to nobody else. It has the suspended coroutine that waits for their end, so nothing that
-// this coroutine owns is destroyed before the tasks are, also when the execution context is destroyed with all of them.
+// Owned by its tasks alone. The scope owns the suspended coroutine that waits for the tasks' end, so nothing that this
+// coroutine owns is destroyed before the tasks are, also when the execution context is destroyed with all of them.
 class scope_state : public std::enable_shared_from_this<scope_state> {
 public:
     explicit scope_state(const asio::any_io_executor& strand) : executor_(strand) {}
@@ -118,8 +118,8 @@ private:
 
 namespace {
 
-// co_spawn lets terminal cancellation through and nothing else: the task is to see all types. The reset forgets what
-// has arrived before, which is nothing as long as co_spawn on the strand begins at once.
+// co_spawn lets only terminal cancellation through, but the task is to see all types. The reset forgets a cancellation
+// that has arrived before: there is none as long as co_spawn on the strand begins at once.
 asio::awaitable<void> run_task(task_node* node, asio::awaitable<void> task) {
     std::exception_ptr failed;
     try {
@@ -132,7 +132,7 @@ asio::awaitable<void> run_task(task_node* node, asio::awaitable<void> task) {
     node->scope->task_ended(*node, std::move(failed));
 }
 
-// For a completion handler that does nothing, and is not called. To keep another executor at work takes memory.
+// For a completion handler that does nothing, and is not called. Keeping another executor at work would take memory.
 struct discarding_executor {
     template <class Function>
     void execute(Function&&) const noexcept {}
@@ -140,7 +140,7 @@ struct discarding_executor {
     bool operator==(const discarding_executor&) const noexcept = default;
 };
 
-// What co_spawn takes along: run_task() itself tells the scope when it ends.
+// The completion handler that co_spawn takes along. It does nothing: run_task() itself tells the scope when it ends.
 struct task_handler {
     using cancellation_slot_type = asio::cancellation_slot;
     using executor_type = discarding_executor;
@@ -167,13 +167,13 @@ private:
 
 asio::awaitable<void> call_body(const scope_body& body, task_scope& tasks) { co_await body(tasks); }
 
-// On the strand. Cancelling it cancels the scope.
+// On the strand. A cancellation of run_all() cancels the scope.
 asio::awaitable<void> run_all(const scope_body& body) {
     const asio::any_io_executor strand = co_await asio::this_coro::executor;
     auto initiate = [&](auto handler) {
         auto slot = asio::get_associated_cancellation_slot(handler);
         const auto state = std::make_shared<waited_scope<decltype(handler)>>(strand, std::move(handler));
-        // The slot belongs to the waiting coroutine, and that to the state.
+        // The slot belongs to the waiting coroutine, and the coroutine to the state.
         if (slot.is_connected())
             slot.assign([weak = std::weak_ptr<scope_state>(state)](asio::cancellation_type how) {
                 if (const auto scope = weak.lock()) scope->cancelled_by_caller(how);
@@ -240,12 +240,12 @@ void scope_state::cancelled_by_caller(asio::cancellation_type how) {
     cancel_all(how);
 }
 
-// A second time it would interrupt what tasks do to end.
+// A second cancellation would interrupt the tasks' clean-up.
 void scope_state::cancel_all_once() {
     if (!cancelled_terminally_) cancel_all(asio::cancellation_type::terminal);
 }
 
-// A task may end while it is being cancelled, and so take itself, or others, out of the list.
+// A task may end while it is being cancelled, and so take itself, or other tasks, out of the list.
 void scope_state::cancel_all(asio::cancellation_type how) {
     const auto alive = shared_from_this();
     cancelled_ = true;
@@ -255,7 +255,7 @@ void scope_state::cancel_all(asio::cancellation_type how) {
         auto& node = static_cast<task_node&>(*still_to_do.next);
         node.unlink();
         node.insert_before(tasks_);
-        // A task that ends within this may have failed, and so cancelled all: those who are still to come, too.
+        // A task that ends within this loop may fail, and so cancel all tasks terminally: also the remaining ones here.
         node.signal.emit(cancelled_terminally_ ? how | asio::cancellation_type::terminal : how);
     }
 }

@@ -24,7 +24,7 @@ namespace detail {
 
 class scope_state;
 
-/// Keeps the closure for as long as the coroutine that it has made runs.
+/// Keeps the closure for as long as the coroutine that the closure has made runs.
 template <class Task>
 asio::awaitable<void> call_and_keep(Task task) {
     co_await task();
@@ -40,19 +40,19 @@ ZKASIO_EXPORT asio::awaitable<void> run_task_scope(scope_body body);
 
 }  // namespace detail
 
-/// Coroutines that run side by side and end together: see with_task_scope(), which makes it.
+/// Coroutines that run concurrently and end together, in a scope made by with_task_scope().
 ///
 /// The scope is cancelled, and with it the body and every task that has not ended, by
-///   - the first exception of a task or of the body: they receive a terminal cancellation;
-///   - cancel(): the same;
-///   - the cancellation of the coroutine that awaits with_task_scope(), also by a lock or a session around it that is
-///     lost: they receive that cancellation, of whichever type the coroutine has enabled.
+///   - the first exception of a task or of the body: body and tasks receive a terminal cancellation;
+///   - cancel(): body and tasks receive a terminal cancellation, too;
+///   - the cancellation of the coroutine that awaits with_task_scope(), also by the loss of a lock or a session around
+///     it: body and tasks receive this cancellation, of every type that the coroutine has enabled.
 /// Tasks receive cancellations of all types, not only terminal ones as after co_spawn.
 ///
 /// One strand runs the body and the tasks: the caller's executor if that is an asio::strand<asio::any_io_executor>,
 /// else a strand over it. Tasks that are to compute on several threads of a pool at a time switch to other executors.
-/// All members are for that strand, that is for the body and the tasks; from elsewhere post to get_executor(). On any
-/// other thread they fail with errc::invalid_argument.
+/// All members are to be called on this strand, that is by the body and the tasks; other code posts to get_executor().
+/// On any other thread the members fail with errc::invalid_argument.
 ///
 /// *Lifetime*: until the body and all tasks have ended.
 class ZKASIO_EXPORT task_scope {
@@ -60,26 +60,25 @@ public:
     task_scope(const task_scope&) = delete;
     task_scope& operator=(const task_scope&) = delete;
 
-    /// Starts `task`, which runs at once until it suspends for the first time, as with co_spawn(). Once the scope has
-    /// been cancelled, nothing is started any more: the task is destroyed, and the result is false. May be called by
-    /// tasks, also when the body has ended.
+    /// Starts `task`, which runs at once until it suspends for the first time, as with co_spawn(). If the scope has
+    /// been cancelled, the task is not started: it is destroyed, and the result is false. May be called by tasks, also
+    /// when the body has ended.
     /// *Fails with* errc::invalid_argument for an awaitable that was moved from.
-    /// *Lifetime*: what belongs to the body ends with the body, which may be before the tasks do. What tasks refer to
-    /// stands outside of with_task_scope(), is passed by value, or is captured by the body's closure, which lives as
-    /// long as the scope.
+    /// *Lifetime*: the body's own objects end with the body, which may be before the tasks end. An object that a task
+    /// refers to has to be outside of with_task_scope(), passed by value, or captured by the body's closure, which
+    /// lives as long as the scope.
     bool spawn(asio::awaitable<void> task);
 
-    /// The same for a callable that returns the coroutine. It is moved (or, if it has a name, copied), and lives until
-    /// the task has ended: a lambda that is a coroutine may have captures.
+    /// Starts the coroutine that a callable returns. The callable is moved (or, if it has a name, copied), and lives
+    /// until the task has ended: a lambda that is a coroutine may have captures.
     template <detail::task_function Task>
     bool spawn(Task&& task) {
         return spawn(detail::call_and_keep<std::decay_t<Task>>(std::forward<Task>(task)));
     }
 
-    /// Cancels the scope. Whoever calls this is part of it: the next `co_await` there fails, too. A second call does
-    /// nothing.
+    /// Cancels the scope, and with it the caller, whose next `co_await` fails, too. A second call does nothing.
     void cancel();
-    /// By whatever.
+    /// Whether the scope has been cancelled, for any reason.
     bool cancelled() const;
 
     /// How many tasks have not ended yet. The body is not counted.
@@ -97,7 +96,7 @@ private:
 
 namespace detail {
 
-// `Body` is a reference where the caller has a name for it, else the closure itself, which then lives in this frame.
+// `Body` is a reference if the body has a name, else the closure itself, which then lives in this frame.
 template <class T, class Body>
 asio::awaitable<T> run_in_scope(Body body) {
     using plain = std::remove_cvref_t<Body>;
@@ -132,15 +131,14 @@ auto start_scope(Body&& body) {
 ///
 /// *Completes when* the body and all tasks have really ended, with what the body returns. A task that has ended keeps
 /// no memory.
-/// *Fails with* the first exception of the body or of a task; the exceptions that follow it are dropped. No such
-/// exception is the operation_aborted with which the body or a task ends after the scope was cancelled; without
-/// cancellation, it is one.
-/// *Cancellation*: cancels the scope. When that has ended the body or a task, or kept one from being started, this
-/// fails with asio::error::operation_aborted; when all have completed in spite of it, with what the body returns. After
-/// task_scope::cancel(), a body that it has ended counts as completed if it returns void; else, this fails with
-/// operation_aborted.
-/// *Lifetime*: a `body` with a name is not copied, and lives until this completes; others are moved from, see also
-/// zkasio::moved().
+/// *Fails with* the first exception of the body or of a task; later exceptions are dropped. An operation_aborted with
+/// which the body or a task ends after the scope was cancelled is no such exception; without cancellation, it is one.
+/// *Cancellation*: cancels the scope. If the cancellation has ended the body or a task, or kept a task from being
+/// started, this fails with asio::error::operation_aborted. If all have completed in spite of it, this completes with
+/// what the body returns. After task_scope::cancel(), a body that was ended by that call counts as completed if it
+/// returns void; else, this fails with operation_aborted.
+/// *Lifetime*: a `body` with a name is not copied, and has to live until this completes; any other body is moved from,
+/// see also zkasio::moved().
 template <class Body>
 auto with_task_scope(Body&& body) {
     if constexpr (detail::is_moved_callable<std::remove_cvref_t<Body>>)

@@ -1,4 +1,4 @@
-// What cancels a coroutine at a point in time: timeout() and run_with_deadline().
+// The cancellation of a coroutine at a point in time: timeout() and run_with_deadline().
 #include <zkasio/timeout.hpp>
 
 #include <zkasio/deadline.hpp>
@@ -15,12 +15,12 @@
 namespace zkasio::detail {
 namespace {
 
-// Cancels the body at `deadline`, and sets `hit` unless the caller has cancelled it before.
+// Cancels the body at `deadline`, and sets `hit` unless the caller has cancelled the body before.
 disarm_function cancel_at(boot_clock::time_point deadline, std::shared_ptr<body_run> run, std::shared_ptr<bool> hit) {
     using namespace std::chrono_literals;
     const auto timer = std::make_shared<asio::steady_timer>(run->strand);
     const auto now = boot_clock::now();
-    const boot_clock::duration left = deadline > now ? deadline - now : 0ns;  // no difference to time_point::min()
+    const boot_clock::duration left = deadline > now ? deadline - now : 0ns;  // time_point::min() - now would overflow
     timer->expires_after(std::min<boot_clock::duration>(left, 24h * 365 * 100));
     timer->async_wait([run, hit, timer](std::error_code disarmed) {
         if (disarmed || run->ended) return;
@@ -30,7 +30,7 @@ disarm_function cancel_at(boot_clock::time_point deadline, std::shared_ptr<body_
     return [timer] { timer->cancel(); };
 }
 
-// The operation_aborted with which the body has ended because of `deadline`; null when it has ended by itself.
+// Returns the operation_aborted with which the body has ended because of `deadline`; null if the body has returned.
 asio::awaitable<std::exception_ptr> run_limited(boot_clock::time_point deadline,
                                                 std::function<asio::awaitable<void>()> body, body_strand where) {
     const auto hit = std::make_shared<bool>(false);

@@ -42,27 +42,27 @@ asio::awaitable<T> end_within(Limit limit, asio::awaitable<T> operation) {
 
 }  // namespace detail
 
-/// `co_await timeout(5s, lock.acquire())`: any operation, or coroutine, with a limit on its time. When that has passed,
-/// the operation receives a terminal cancellation.
+/// `co_await timeout(5s, lock.acquire())`: runs any operation, or coroutine, with a limit on its time. When the limit
+/// has passed, the operation receives a terminal cancellation.
 ///
-/// *Completes when* the operation has really ended. Its result counts, even one that came after the limit: a lock_guard
-/// is never lost to a race. The operation runs on the caller's executor if that is an
+/// *Completes when* the operation has really ended. Its result counts, even a result that came after the limit: a
+/// lock_guard is never lost to a race. The operation runs on the caller's executor if that is an
 /// asio::strand<asio::any_io_executor>, else on a strand over it.
-/// *Fails with* errc::timed_out when the cancellation at the limit has ended the operation, with the name and the path
-/// of the operation, and with error::outcome_unknown() when it was a write that may have been applied. With
-/// errc::invalid_argument for a negative `limit`, and the operation is not begun. Else with what the operation fails
-/// with.
-/// *Cancellation*: of whichever type the caller has enabled, is passed on to the operation. If it comes before the
-/// limit, this fails with asio::error::operation_aborted and not with errc::timed_out, even where the operation takes
-/// longer than the limit to end.
-/// @param limit from the moment on in which this is awaited. The operation is begun also when it is 0, and cancelled as
-/// soon as it waits; what is there by then counts. Time for which the machine is suspended does not count.
+/// *Fails with* errc::timed_out if the cancellation at the limit has ended the operation, with the name and the path of
+/// the operation, and with error::outcome_unknown() if the operation was a write that may have been applied. With
+/// errc::invalid_argument for a negative `limit`, and the operation is not begun. Else with the operation's exception.
+/// *Cancellation*, of every type that the caller has enabled, is passed on to the operation. If the cancellation comes
+/// before the limit, this fails with asio::error::operation_aborted and not with errc::timed_out, even if the operation
+/// takes longer than the limit to end.
+/// @param limit from the moment in which this is awaited. With limit 0 the operation is begun, too, and cancelled as
+/// soon as it waits; a result that is there by that time counts. Time for which the machine is suspended does not
+/// count.
 template <class T>
 asio::awaitable<T> timeout(any_duration limit, asio::awaitable<T> operation) {
     return detail::end_within(std::chrono::nanoseconds(limit), std::move(operation));
 }
 
-/// The same with a point in time, which may have passed, as a limit of 0.
+/// timeout() with a point in time as its limit. A point in time that has passed counts as a limit of 0.
 template <class T>
 asio::awaitable<T> timeout(boot_clock::time_point limit, asio::awaitable<T> operation) {
     return detail::end_within(limit, std::move(operation));

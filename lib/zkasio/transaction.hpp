@@ -56,7 +56,7 @@ private:
     std::vector<step> steps_;
 };
 
-/// What one step of a transaction has done.
+/// The result of one step of a transaction.
 struct step_result {
     std::string path;                      ///< of the created node, for create
     std::optional<node_stat> new_stat;   ///< after a set

@@ -11,7 +11,7 @@ namespace zkasio {
 /// The largest request that a server accepts (jute.maxbuffer): path, data and ACL together, in bytes.
 inline constexpr std::size_t max_request_bytes = 1024 * 1024 - 1024;
 
-/// What a server knows about a node. Times are the server's clock, in milliseconds since 1970.
+/// The metadata of a node. Times are those of the server's clock, in milliseconds since 1970.
 struct node_stat {
     std::int64_t czxid = 0;           ///< transaction that created the node; rises over the whole ensemble
     std::int64_t mzxid = 0;           ///< transaction that last changed its data
@@ -28,7 +28,7 @@ struct node_stat {
     friend bool operator==(const node_stat&, const node_stat&) = default;
 };
 
-/// What a watch tells of its node.
+/// The change of a node that a watch reports.
 enum class node_change { created, removed, data_changed, children_changed };
 
 /// A version that matches every version, for `set` and `remove`.

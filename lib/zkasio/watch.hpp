@@ -24,13 +24,13 @@ struct watch_event {
     std::string path;
 };
 
-/// A one-shot watch on a node, as it was returned together with what was read.
+/// A one-shot watch on a node, returned by a read together with the result of the read.
 ///
-/// Every change after the read that returned it makes it fire, also a change that happens while the connection is lost;
-/// but none while the ACL of the node does not let this client read it, after which it never fires on this connection
-/// (servers since CVE-2024-23944).
-/// Watches of one node share one watch of the server; it is removed there when the last of them is destroyed.
-/// Move-only. One that was made without arguments, or moved from, answers errc::invalid_argument, and its path() is
+/// Every change after the read makes the watch fire, also a change that happens while the connection is lost.
+/// Exception: a change does not, while the ACL of the node does not let this client read the node; after such a change
+/// the watch never fires on this connection (servers since CVE-2024-23944).
+/// Watches of one node share one watch of the server, which is removed there when the last of them is destroyed.
+/// Move-only. A watch that was made without arguments, or moved from, answers errc::invalid_argument, and its path() is
 /// empty.
 class ZKASIO_EXPORT watch {
 public:
@@ -45,12 +45,13 @@ public:
     /// *Completes when* the node has changed; at once if it already has. May be awaited again.
     /// *Fails with* errc::session_expired, errc::client_closed, errc::forked or zk_errc::auth_failed when the session
     /// ends first.
-    /// *Cancellation*: ends the wait; the watch stays. What is returned keeps the watch, too: this object may be gone.
+    /// *Cancellation*: ends the wait; the watch stays.
+    /// *Lifetime*: the returned awaitable keeps the watch, too: this object may be destroyed.
     asio::awaitable<watch_event> changed() const;
 
-    /// For state machines that live on the client's strand: `f` is called there, once, when the node has changed (at
-    /// once if it already has), or with an error when the session ends first; each of several in its order, none once
-    /// this watch is destroyed. To be called on the strand. What `f` throws is logged.
+    /// For state machines on the client's strand: `f` is called there, once, when the node has changed (at once if it
+    /// already has), or with an error if the session ends first. Several functions are called in the order in which
+    /// they were given, none once this watch is destroyed. To be called on the strand. Exceptions of `f` are logged.
     void then(std::function<void(std::error_code, node_change)> f) const;
 
     const std::string& path() const noexcept;
@@ -60,10 +61,10 @@ private:
     watch(std::shared_ptr<detail::core> core, std::shared_ptr<detail::watch_state> state);
 
     struct use;
-    std::shared_ptr<use> use_;  // the watch is left with the last of these
+    std::shared_ptr<use> use_;  // the watch is given up with the last of these
 };
 
-/// What was read, and the watch that fires when it is not true any more.
+/// The result of a read, and the watch that fires when the result is no longer true.
 template <class T>
 struct watched {
     T value{};

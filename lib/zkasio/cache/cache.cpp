@@ -35,7 +35,7 @@ cache::~cache() {
     if (engine_) engine_->stop();
 }
 
-// What the members return may be awaited when the cache is gone: hence coroutines that have what they need.
+// The awaitables that the members return may outlive the cache: so they are coroutines that own all they need.
 namespace {
 
 using engine_ptr = std::shared_ptr<cache_engine>;

@@ -18,46 +18,47 @@ class cache_engine;
 struct tree_scope;
 }  // namespace cache_detail
 
-/// What node_cache, children_cache and tree_cache have in common: a copy of some nodes in memory that follows what
-/// happens on the servers, from the moment when it is made until it is closed or destroyed.
+/// The common base of node_cache, children_cache and tree_cache: a copy of some nodes in memory. The copy follows the
+/// servers from the construction of the cache until the cache is closed or destroyed.
 ///
-/// A cache is of the client: it outlives sessions. While there is no connection it shows what it knew last, and says
-/// that this is not current (tree_view::current()). With the next connection it looks at every node again; a node that
-/// was removed and made anew meanwhile shows as removed and added. How far behind the servers it is: a change is here
-/// one round trip after the server that this client is connected to has heard of it. It never goes back to an older
-/// state of a node than it has shown, also in a new session, which may be with another server.
+/// A cache belongs to the client and outlives sessions. Without a connection, the cache shows the last known state and
+/// marks that state as not current (tree_view::current()). With the next connection, the cache looks at every node
+/// again; a node that was removed and re-created in between is shown as removed and added. A change arrives in the
+/// cache one round trip after the server that this client is connected to has learned of the change. The cache never
+/// goes back to an older state of a node than it has shown, also in a new session, which may be with another server.
 ///
-/// Costs two watches of the server for each node, one for an ephemeral one. They are not subject to
-/// errc::too_many_watches. All caches and watches of one client share those of the same node.
+/// Each node costs two watches of the server, an ephemeral node costs one. These watches are not subject to
+/// errc::too_many_watches. All caches and watches of one client share the server watches of the same node.
 ///
-/// *Lifetime*: move-only; closes when destroyed, in the background (client::idle() waits for that). Until then it keeps
-/// the client open, and like a guard it must not outlive the execution context of its client. May be used on any
-/// thread. Its members return what may be awaited when it is gone. One that was moved from fails with
-/// errc::invalid_argument, and its view is empty.
+/// *Lifetime*: move-only. Destroying a cache closes it, in the background (client::idle() waits for that). Until then
+/// the cache keeps the client open, and like a guard it must not outlive the execution context of its client. May be
+/// used on any thread. The awaitables that the members return may be awaited after the cache is destroyed. The members
+/// of a moved-from cache fail with errc::invalid_argument, and its view is empty.
 class ZKASIO_EXPORT cache {
 public:
     cache(cache&&) noexcept = default;
     cache& operator=(cache&& other) noexcept;
     ~cache();
 
-    /// *Completes when* everything was read once that was there when the connection began, even if the tree changes
-    /// faster than it can be read; also when there is no node.
-    /// *Fails with* errc::client_closed when the client or this is closed first, errc::forked, zk_errc::auth_failed,
-    /// or, of a client that opens no other session, errc::session_expired. A connection that does not come is waited
-    /// for: put a deadline around it, see timeout.hpp.
+    /// *Completes when* every node that existed when the connection began was read once, even if the tree changes
+    /// faster than it can be read; also if no node exists.
+    /// *Fails with* errc::client_closed if the client or the cache is closed first, errc::forked, zk_errc::auth_failed,
+    /// or, for a client that opens no other session, errc::session_expired. Without a connection, ready() waits for
+    /// one: put a deadline around ready(), see timeout.hpp.
     asio::awaitable<void> ready() const;
 
-    /// The changes from now on, behind a first look at everything.
+    /// A stream of the changes from now on. Its first update shows the whole tree.
     cache_changes changes() const;
 
-    /// Ends it: its watches are left. snapshot() goes on showing what was known last.
-    /// *Completes when* nothing is left of it on the servers. *Cancellation* ends the wait only.
+    /// Ends the cache and gives up its watches. snapshot() still returns the last known state.
+    /// *Completes when* nothing of the cache is left on the servers.
+    /// *Cancellation* ends only the wait.
     asio::awaitable<void> close() const;
 
     const std::string& path() const noexcept { return path_; }
 
 protected:
-    /// What the options of all caches say.
+    /// The options that all caches share.
     struct common_options {
         std::size_t remembered_changes, remembered_bytes, reads_at_a_time;
         template <class Options>

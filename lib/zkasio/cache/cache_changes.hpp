@@ -18,35 +18,39 @@ class cache_reader;
 struct make_view;
 }  // namespace cache_detail
 
-/// A node has come (`before` is empty), has another state, or has gone (`after` is empty).
+/// One change: a node was added (`before` is empty), has another state, or was removed (`after` is empty).
 struct node_delta {
     std::string path;
     cached_node before, after;
 };
 
-/// What has changed since the last time.
+/// The changes since the previous update.
 struct cache_update {
     tree_view now;
-    /// Whether `changes` does not tell it all: at first; and for a reader that has fallen so far behind that the cache
-    /// does not remember what it has missed. Then look at `now`, and nothing that was known before counts.
+    /// True: `changes` is not complete. This is so in the first update, and if the reader has fallen so far behind that
+    /// the cache no longer remembers the changes that the reader has missed. Then look at `now`, and discard everything
+    /// that was known before.
     bool look_again = false;
-    /// From what the reader knows to `now`, in the order in which the cache has seen it. Empty if only
-    /// tree_view::current() has changed, or if `look_again`.
+    /// The changes from the reader's previous state to `now`, in the order in which the cache has seen them. Empty if
+    /// only tree_view::current() has changed, or if `look_again`.
     std::vector<node_delta> changes;
 };
 
-/// The changes of a cache, from what it knows when the first next() completes: that brings a view with `look_again`.
+/// The changes of a cache, beginning with the state that the cache knows when the first next() completes: the first
+/// update shows that state, with `look_again`.
 ///
-/// After every change of a node there is an update after it; several changes of one node may come as one, for a cache
-/// reads a node when it hears that it has changed. A slow reader costs nothing, and hears of it (look_again). One
-/// coroutine at a time: a second one is refused with errc::invalid_argument. Any number of streams. What next() returns
-/// may be awaited when the stream is gone. One that was moved from fails with errc::invalid_argument.
+/// Every change of a node is followed by an update that is at least as new. Several changes of one node may be reported
+/// as one, because the cache reads a node after it was told of a change. A slow reader costs nothing, and is told that
+/// it has missed changes (look_again). One coroutine at a time may await next(): a second one is refused with
+/// errc::invalid_argument. A cache may have any number of streams. The awaitable that next() returns may be awaited
+/// after the stream is destroyed. A moved-from stream fails with errc::invalid_argument.
 class ZKASIO_EXPORT cache_changes {
 public:
-    /// *Completes when* something has changed since the last call, or current() has; at once if it already has; the
-    /// first time, when the cache is ready.
-    /// *Fails with* errc::client_closed when the cache is closed, or else with what has ended it: see cache::ready().
-    /// *Cancellation* ends the wait only.
+    /// *Completes when* a node or current() has changed since the last call; at once if it already has. The first call
+    /// completes when the cache is ready.
+    /// *Fails with* errc::client_closed when the cache is closed, otherwise with the error that has ended the cache:
+    /// see cache::ready().
+    /// *Cancellation* ends only the wait.
     asio::awaitable<cache_update> next() const;
 
 private:

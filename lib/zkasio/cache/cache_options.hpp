@@ -6,16 +6,17 @@
 
 namespace zkasio {
 
-/// What the options of all caches have in common. @tparam Options the cache's own, which the setters return.
+/// The options that all caches share. @tparam Options the options class of the cache, which the setters return.
 template <class Options>
 class cache_options {
 public:
-    /// How many changes are remembered at most for readers that are behind, see cache_update::look_again (1024). At
-    /// least 1. What all readers of changes() have read is not remembered, nor anything when there is none.
+    /// The maximum number of changes that are remembered for slow readers, see cache_update::look_again (1024). At
+    /// least 1. A change that all readers of changes() have read is forgotten; without a reader, no change is
+    /// remembered.
     Options& remembered_changes(std::size_t n) { remembered_ = n; return self(); }
-    /// How many bytes these changes may have, most of which are data of nodes before and after them (16 MiB).
+    /// The maximum size of these changes in bytes: mostly node data before and after the changes (16 MiB).
     Options& remembered_bytes(std::size_t n) { bytes_ = n; return self(); }
-    /// How many reads may be under way at a time (256). At least 1.
+    /// The maximum number of reads under way at a time (256). At least 1.
     Options& reads_at_a_time(std::size_t n) { reads_ = n; return self(); }
 
     std::size_t remembered_changes() const noexcept { return remembered_; }

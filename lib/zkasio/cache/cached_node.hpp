@@ -12,9 +12,9 @@ struct node_value;
 struct make_view;
 }  // namespace cache_detail
 
-/// What a cache knew of a node at some moment: never changes, is cheap to copy, and may be used on any thread, for as
-/// long as one likes, also when the cache is gone. Empty where there is no node; then data() is empty, and stat() is
-/// all zero.
+/// The state of a node as a cache knew it at some moment. Never changes, is cheap to copy, and may be used on any
+/// thread, for any time, also after the cache is destroyed. Empty if there is no node: then data() is empty, and stat()
+/// is all zero.
 class ZKASIO_EXPORT cached_node {
 public:
     cached_node() noexcept = default;
@@ -23,19 +23,19 @@ public:
     cached_node& operator=(cached_node other) noexcept;
     ~cached_node();
 
-    /// Whether there is one.
+    /// Whether there is a node.
     explicit operator bool() const noexcept { return value_ != nullptr; }
 
     const std::string& data() const noexcept;
     const node_stat& stat() const noexcept;
-    /// False: there is a node, and its ACL does not let us read it. Then there are no data and no children, and what
-    /// stat() says may be old or all zero. The cache reads the node again after client::add_auth(), with each
+    /// False: the node exists, but its ACL does not let this client read it. Such a node has no data and no children,
+    /// and its stat() may be old or all zero. The cache reads the node again after client::add_auth(), with each
     /// connection, and when the children of its parent change: a change of the node or of its ACL may be noticed only
-    /// then. An ACL that comes to forbid what was read already is noticed with the next connection only: until then
-    /// servers tell of no change of that node either, see docs/limits.md.
+    /// then. If an ACL change forbids a node that was already read, the cache notices with the next connection only:
+    /// until then servers report no change of that node either, see docs/limits.md.
     bool readable() const noexcept;
 
-    /// The same state of the same node: nobody has written to it, or made it anew. (Not the same list of children.)
+    /// Whether both are the same state of the same node: not written to, not re-created. (The children may differ.)
     friend bool operator==(const cached_node& a, const cached_node& b) noexcept { return a.is_same(b); }
 
 private:

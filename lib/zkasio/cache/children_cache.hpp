@@ -25,7 +25,7 @@ private:
     bool data_ = true;
 };
 
-/// What a children_cache knew at some moment: see tree_view.
+/// The state of a children_cache at some moment: see tree_view.
 class ZKASIO_EXPORT children_view {
 public:
     children_view() noexcept = default;
@@ -35,14 +35,14 @@ public:
     bool current() const noexcept { return tree_.current(); }
     /// Whether the parent exists.
     bool exists() const { return tree_.contains(parent_); }
-    /// False: the parent exists, and its ACL keeps the names of its children from us. Then this is empty.
+    /// False: the parent exists, but its ACL hides the names of its children from this client. Then the view is empty.
     bool readable() const;
 
     std::size_t size() const noexcept { return tree_.size() > 0 ? tree_.size() - 1 : 0; }
     bool empty() const noexcept { return size() == 0; }
-    /// @param name of a child; empty where there is none.
+    /// @param name of a child. The result is empty if there is no such child.
     cached_node find(std::string_view name) const;
-    /// In order.
+    /// The names of the children, sorted.
     std::vector<std::string> names() const { return tree_.names(parent_); }
     /// Calls `f(name, node)` for each child, in the order of their names.
     void for_each(const std::function<void(const std::string& name, const cached_node& node)>& f) const {
@@ -60,7 +60,7 @@ public:
     /// @param path of the parent; need not exist. Throws errc::invalid_path and errc::invalid_argument.
     children_cache(const client& zk, std::string path, children_cache_options options = children_cache_options());
 
-    /// What is known at this moment.
+    /// The state that is known at this moment.
     children_view snapshot() const { return children_view(view(), path()); }
 };
 

@@ -35,7 +35,7 @@ children_stream& children_stream::operator=(children_stream&& other) noexcept {
 }
 
 children_stream::~children_stream() {
-    if (state_) state_->follower.stop();  // who awaits next() has a share in it
+    if (state_) state_->follower.stop();  // a pending next() shares the state
 }
 
 asio::awaitable<std::optional<node_children>> children_stream::next() const { return next_children(state_); }

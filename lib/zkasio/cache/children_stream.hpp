@@ -22,16 +22,16 @@ class children_stream;
 /// @param path of the parent; need not exist. Throws errc::invalid_path.
 ZKASIO_EXPORT children_stream watch_children(const client& zk, std::string path);
 
-/// The names of the children of one node, one list after another: what watch_children() returns. As value_stream, but
-/// the data do not count. See children_cache for their data, too.
+/// The lists of the names of one node's children, one list after another: the result of watch_children(). As
+/// value_stream, but changes of data do not count. For the data of the children, see children_cache.
 class ZKASIO_EXPORT children_stream {
 public:
     children_stream(children_stream&&) noexcept = default;
     children_stream& operator=(children_stream&& other) noexcept;
     ~children_stream();
 
-    /// As value_stream::next(): completes with the names in order and the stat of the parent, or with nothing where
-    /// there is no node. A child that was removed and made anew is a change.
+    /// As value_stream::next(): completes with the sorted names and the stat of the parent, or with nothing if there is
+    /// no node. A child that was removed and re-created is a change.
     asio::awaitable<std::optional<node_children>> next() const;
 
     /// As value_stream::close().

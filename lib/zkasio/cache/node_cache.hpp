@@ -13,15 +13,15 @@ public:
     node_cache_options() {}
 };
 
-/// One node, in memory: see cache.
+/// A copy of one node in memory: see cache.
 class ZKASIO_EXPORT node_cache : public cache {
 public:
     /// @param path need not exist. Throws errc::invalid_path and errc::invalid_argument.
     node_cache(const client& zk, std::string path, node_cache_options options = node_cache_options());
 
-    /// What is known at this moment: empty if there is no node.
+    /// The state that is known at this moment; empty if there is no node.
     cached_node get() const { return view().find(path()); }
-    /// The same, and whether it is current.
+    /// As get(), and whether that state is current.
     tree_view snapshot() const { return view(); }
 };
 

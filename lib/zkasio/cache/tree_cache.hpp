@@ -18,13 +18,13 @@ public:
     using path_filter = std::function<bool(const std::string& path)>;
 
     tree_cache_options() {}
-    /// How many levels below the root (all of them). 0: the root alone.
+    /// The number of levels below the root (all of them). 0: the root alone.
     tree_cache_options& depth(std::size_t levels) { depth_ = levels; return *this; }
     /// Without the data of the nodes: names and stats only (with data).
     tree_cache_options& without_data() { data_ = false; return *this; }
-    /// Which nodes are looked at; with a node, all below it is left out (all are). The root always is. Called on the
-    /// client's strand, for each node when it is found, and for one that is left out whenever its parent is listed. A
-    /// filter that throws leaves the node out.
+    /// Selects the nodes that are looked at (all). The root always is. If a node is left out, all nodes below it are
+    /// left out, too. The filter is called on the client's strand, for each node when it is found, and for a node that
+    /// is left out whenever its parent is listed. A filter that throws leaves the node out.
     template <class Filter = path_filter>
     tree_cache_options& filter(Filter&& f) {
         filter_ = detail::safe_function<path_filter>(std::forward<Filter>(f));
@@ -41,13 +41,13 @@ private:
     path_filter filter_;
 };
 
-/// A node and all below it, in memory: see cache.
+/// A copy of a node and of all nodes below it in memory: see cache.
 class ZKASIO_EXPORT tree_cache : public cache {
 public:
     /// @param path need not exist. Throws errc::invalid_path and errc::invalid_argument.
     tree_cache(const client& zk, std::string path, tree_cache_options options = tree_cache_options());
 
-    /// What is known at this moment. Costs a copy of a pointer under a mutex, however large the tree is.
+    /// The state that is known at this moment. Costs a copy of a pointer under a mutex, however large the tree is.
     tree_view snapshot() const { return view(); }
 };
 

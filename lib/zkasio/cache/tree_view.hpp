@@ -19,39 +19,39 @@ struct snapshot;
 struct make_view;
 }  // namespace cache_detail
 
-/// What a cache knew of its tree at some moment: never changes, is cheap to copy, and may be used on any thread without
-/// a lock, for as long as one likes, also when the cache is gone.
+/// The tree as a cache knew it at some moment. Never changes, is cheap to copy, and may be used on any thread without a
+/// lock, for any time, also after the cache is destroyed.
 ///
-/// Each node is as it was at some moment; two nodes not necessarily as they were at the same moment, as a cache reads
-/// them one by one: write what belongs together into one node. Paths are absolute; one that is not the root or below
-/// it is not there.
+/// Each node is shown as it was at some moment. Two nodes may be shown as they were at different moments, because a
+/// cache reads nodes one by one: write data that belong together into one node. Paths are absolute. A path that is
+/// neither the root nor below it has no node.
 class ZKASIO_EXPORT tree_view {
 public:
-    /// Of nothing: not ready().
+    /// An empty view: not ready().
     tree_view() noexcept = default;
 
-    /// Whether the tree was read to its end, once.
+    /// Whether the whole tree was read, once.
     bool ready() const noexcept;
-    /// A connection stands, and everything that was there when it began was looked at since. What changes from then on
-    /// comes as it happens.
+    /// True: there is a connection, and every node that existed when the connection began was looked at since. Later
+    /// changes are shown as they happen.
     bool current() const noexcept;
-    /// Rises with each view of one cache that differs from the one before.
+    /// Rises with each view of one cache that differs from the previous view.
     std::uint64_t version() const noexcept;
 
-    /// How many nodes there are.
+    /// The number of nodes.
     std::size_t size() const noexcept;
     bool empty() const noexcept { return size() == 0; }
 
-    /// The node; empty where there is none.
+    /// The node at this path; empty if there is none.
     cached_node find(std::string_view path) const;
     bool contains(std::string_view path) const { return static_cast<bool>(find(path)); }
 
-    /// Of the children of a node, in order; none where it has none, or is not there.
+    /// The names of the children of a node, sorted; empty if the node has none or does not exist.
     std::vector<std::string> names(std::string_view path) const;
     /// Calls `f(name, node)` for each child of a node, in the order of their names.
     void for_each_child(std::string_view path,
                         const std::function<void(const std::string& name, const cached_node& node)>& f) const;
-    /// Calls `f(path, node)` for each node, a parent in front of its children, which come in the order of their names.
+    /// Calls `f(path, node)` for each node: a parent before its children, children in the order of their names.
     void for_each(const std::function<void(const std::string& path, const cached_node& node)>& f) const;
 
 private:

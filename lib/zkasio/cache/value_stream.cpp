@@ -31,7 +31,7 @@ value_stream& value_stream::operator=(value_stream&& other) noexcept {
 }
 
 value_stream::~value_stream() {
-    if (state_) state_->follower.stop();  // who awaits next() has a share in it
+    if (state_) state_->follower.stop();  // a pending next() shares the state
 }
 
 asio::awaitable<std::optional<node_data>> value_stream::next() const { return next_value(state_); }

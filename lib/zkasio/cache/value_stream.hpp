@@ -22,37 +22,40 @@ class value_stream;
 /// @param path need not exist. Throws errc::invalid_path.
 ZKASIO_EXPORT value_stream watch_value(const client& zk, std::string path);
 
-/// The states of one node, one after another: what watch_value() returns.
+/// The states of one node, one after another: the result of watch_value().
 ///
-/// After every change there is a state after it; several changes may come as one, for it reads when it is asked. Never
-/// an old one twice, and never an older one. It costs a watch of the server, and nothing else while nobody asks; the
-/// watch does not count towards errc::too_many_watches. It outlives connections and sessions: behind each it looks
-/// again, and tells what has changed meanwhile. A node that was removed and made anew with the same data is a change.
+/// Every change is followed by a state that is at least as new. Several changes may be reported as one, because the
+/// stream reads the node only while next() is awaited. The stream never reports a state twice, and never goes back to
+/// an older state. While next() is not awaited, the stream costs one watch of the server and nothing else; the watch
+/// does not count towards errc::too_many_watches. The stream outlives connections and sessions: with each new one it
+/// reads the node again, and reports a change that happened in between. A node that was removed and re-created with the
+/// same data is a change.
 ///
-/// One coroutine at a time: a second one is refused with errc::invalid_argument. Any number of streams of one node, on
-/// any executors.
+/// One coroutine at a time may await next(): a second one is refused with errc::invalid_argument. A node may have any
+/// number of streams, on any executors.
 ///
-/// *Lifetime*: move-only; ends when destroyed, in the background (client::idle() waits for that). Until then it keeps
-/// the client open. What its members return may be awaited when it is gone. One that was moved from fails with
-/// errc::invalid_argument.
+/// *Lifetime*: move-only. Destroying a stream ends it, in the background (client::idle() waits for that). Until then
+/// the stream keeps the client open. The awaitables that the members return may be awaited after the stream is
+/// destroyed. A moved-from stream fails with errc::invalid_argument.
 class ZKASIO_EXPORT value_stream {
 public:
     value_stream(value_stream&&) noexcept = default;
     value_stream& operator=(value_stream&& other) noexcept;
     ~value_stream();
 
-    /// *Completes when* the state is another one than the last that was told, with the newest: the data and the stat,
-    /// or nothing where there is no node. The first time with the state of now.
-    /// *Fails with* zk_errc::no_auth when an ACL keeps the data from us, once: the next call completes when it may be
-    /// read, or there is no node any more. As a change of an ACL fires no watch, it asks again, in the pauses of
-    /// client_options::retry(). With errc::client_closed when the client is closed, or this; errc::forked;
-    /// zk_errc::auth_failed; errc::session_expired of a client that opens no other session. Not with
-    /// errc::not_connected: it waits for a connection, see timeout.hpp.
-    /// *Cancellation* ends the wait only: the next call tells what this one has not told.
+    /// *Completes when* the state differs from the last one that was reported, with the newest state: the data and the
+    /// stat, or nothing if there is no node. The first call completes with the present state.
+    /// *Fails with* zk_errc::no_auth, once, when an ACL denies this client the data. The next call then completes when
+    /// the data may be read or the node is gone. As a change of an ACL fires no watch, the stream reads again, in the
+    /// pauses of client_options::retry(). Also with errc::client_closed when the client or the stream is closed;
+    /// errc::forked; zk_errc::auth_failed; errc::session_expired, for a client that opens no other session. Not with
+    /// errc::not_connected: next() waits for a connection, see timeout.hpp.
+    /// *Cancellation* ends only the wait: the next call reports the state that this call has not reported.
     asio::awaitable<std::optional<node_data>> next() const;
 
-    /// Ends it; who awaits next() gets errc::client_closed.
-    /// *Completes when* no watch is left on the servers. *Cancellation* ends the wait only.
+    /// Ends the stream; a pending next() fails with errc::client_closed.
+    /// *Completes when* no watch of the stream is left on the servers.
+    /// *Cancellation* ends only the wait.
     asio::awaitable<void> close() const;
 
 private:

@@ -29,7 +29,7 @@ core_ptr open_config(const client& zk, std::string path, value_parser parse, std
     return core;
 }
 
-// Who waits has a share in the core: that alone would keep it going.
+// Waiting coroutines share the core, and alone would keep it going.
 void stop_config(const core_ptr& core) noexcept { core->follower().stop(); }
 
 const std::string& path_of_config(const core_ptr& core) { return present(core)->path(); }
@@ -40,7 +40,7 @@ reader_ptr reader_of_config(const core_ptr& core) { return std::make_shared<conf
 
 asio::awaitable<void> config_ready(core_ptr core) {
     for (;;) {
-        // In this order: what comes between the two is not missed.
+        // In this order a change between the two calls is not missed.
         const one_shot_event change = present(core)->next_change();
         const state_ptr state = core->latest();
         if (state->number > 0 && state->value) break;
@@ -83,7 +83,7 @@ void throw_unreadable() { throw std::invalid_argument("what is written for it ca
 
 namespace {
 
-// The new version; nothing if that is not the version any more.
+// The new version of the node; nothing if `version` is not the node's version any longer.
 asio::awaitable<std::optional<std::int32_t>> write(operations on, std::string path, std::string text,
                                                    std::int32_t version, create_options how) {
     try {
@@ -105,7 +105,7 @@ asio::awaitable<std::optional<std::int32_t>> write(operations on, std::string pa
     co_return std::nullopt;
 }
 
-// As write(), and failures are of `operation`.
+// As write(), with failures reported as failures of `operation`.
 asio::awaitable<std::optional<std::int32_t>> write_as(std::string operation, core_ptr core, std::string text,
                                                       std::int32_t version, create_options how) {
     try {
@@ -127,7 +127,7 @@ asio::awaitable<std::optional<node_data>> read(operations on, std::string path) 
     co_return std::nullopt;
 }
 
-// The server may lag behind the one that has refused it.
+// The server that is read from may lag behind the server that has refused the write.
 asio::awaitable<void> sync_again(operations on, std::string path) {
     try {
         co_await on.sync(path);

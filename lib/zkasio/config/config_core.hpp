@@ -17,11 +17,10 @@
 
 namespace zkasio {
 
-/// The version of a node that does not exist: who sets with it creates the node, or is refused because there is one by
-/// now.
+/// The version of a node that does not exist. A set() with it creates the node, or is refused if there is one already.
 inline constexpr std::int32_t no_node_version = -2;
 
-/// What config_value consists of that does not depend on its type.
+/// The part of config_value that does not depend on its type.
 namespace config_detail {
 
 class config_core;
@@ -29,16 +28,16 @@ class config_reader;
 using core_ptr = std::shared_ptr<config_core>;
 using reader_ptr = std::shared_ptr<config_reader>;
 
-/// What is known at some moment.
+/// The knowledge about the node at one moment.
 struct config_state {
     std::shared_ptr<const void> value;  // null: none yet
     std::int32_t version = no_node_version;
     std::optional<error> problem;
-    std::uint64_t number = 0;  // rises; 0: no server has said anything yet
+    std::uint64_t number = 0;  // rises with each state; 0: no server has answered yet
 };
 using state_ptr = std::shared_ptr<const config_state>;
 
-/// Throws what it cannot make sense of.
+/// Throws any exception for a text that cannot be read.
 using value_parser = std::function<std::shared_ptr<const void>(std::string_view text)>;
 
 /// @param fallback the value where there is no node; may be null.
@@ -54,22 +53,23 @@ ZKASIO_EXPORT asio::awaitable<void> config_ready(core_ptr core);
 ZKASIO_EXPORT asio::awaitable<state_ptr> next_config_state(reader_ptr reader);
 ZKASIO_EXPORT asio::awaitable<void> close_config(core_ptr core);
 
-/// @param print what is written; called once. What it throws is told as the reason of a failure.
+/// @param print returns the text to write; called once. An exception of `print` is told as the reason of a failure.
 ZKASIO_EXPORT asio::awaitable<std::int32_t> set_config(core_ptr core, std::function<std::string()> print,
                                                        std::int32_t version, create_options how);
-/// @param change gets the text that is there, or nothing; called for each attempt.
+/// @param change gets the node's text, or nothing if there is no node; called for each attempt.
 ZKASIO_EXPORT asio::awaitable<std::int32_t> update_config(
     core_ptr core, std::function<std::string(std::optional<std::string_view> text)> change, create_options how);
 
-/// What update() ends with where there is no value to begin with.
+/// The error of update() if there is neither a node nor a default.
 ZKASIO_EXPORT error no_value_to_update(const std::string& path);
-/// The exception that is being handled, of a parser or its like, as errc::invalid_argument with its text.
+/// Throws errc::invalid_argument with the text of the exception that is being handled, for example a parser's.
 [[noreturn]] ZKASIO_EXPORT void throw_refusal(std::string_view operation, const std::string& path);
 
-/// The same for what was written for a value, and cannot be read: as an exception for throw_refusal().
+/// Throws an exception for throw_refusal(): the text that was written for a value cannot be read, because of the
+/// exception that is being handled.
 [[noreturn]] ZKASIO_EXPORT void throw_unreadable();
 
-/// What `f` throws becomes an error that speaks of `operation` on `path`.
+/// Calls `f`. An exception of `f` becomes an error of `operation` on `path`, see throw_refusal().
 template <class F>
 auto explained(std::string_view operation, const std::string& path, F f) {
     try {

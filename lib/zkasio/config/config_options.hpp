@@ -18,14 +18,14 @@ class config_options {
 public:
     config_options() {}
 
-    /// The value where there is no node, and as long as there was no good one (none).
+    /// The value if there is no node, and until a good value has been read for the first time (none).
     config_options& default_value(T value) {
         default_ = std::make_shared<const T>(std::move(value));
         return *this;
     }
-    /// What makes a value a good one, beyond that it can be read: `check(value)` throws, or returns false. Holds for
-    /// what others write, for what is to be written here, and for default_value(). As config_format::parser, it may be
-    /// called on any thread.
+    /// Checks values that the format can read: `check(value)` throws or returns false for a bad one. Applies to values
+    /// that other clients write, to values to be written here, and to default_value(). As config_format::parser,
+    /// `check` may be called on any thread.
     template <class Check>
     config_options& validate(Check&& check) {
         using plain = typename detail::plain_body<Check>::type;

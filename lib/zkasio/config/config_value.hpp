@@ -21,27 +21,29 @@
 
 namespace zkasio {
 
-/// What a config_value knew at some moment.
+/// The state of a config_value at one moment.
 template <class T>
 struct config_snapshot {
-    /// The last good one; null where there has been none, and there is no default.
+    /// The last good value; null if there has been none and there is no default.
     std::shared_ptr<const T> value;
-    /// Of what the node holds, good or not; no_node_version where there is no node. For set().
+    /// The version of the node's data, good or not; no_node_version if there is no node. For set().
     std::int32_t version = no_node_version;
-    /// Why `value` is not what the node holds: errc::invalid_argument for what cannot be read, or is refused by
-    /// config_options::validate(), with the reason in the text; zk_errc::no_auth; zk_errc::no_node where there is no
-    /// node and no default.
+    /// The reason why `value` is not the node's value: errc::invalid_argument for data that cannot be read, or that
+    /// config_options::validate() refuses, with the reason in the text; zk_errc::no_auth; zk_errc::no_node if there is
+    /// neither a node nor a default.
     std::optional<error> problem;
 };
 
 /// The states of a config_value, one after another. One coroutine at a time: a second one is refused with
-/// errc::invalid_argument. Any number of streams.
+/// errc::invalid_argument. A config_value may have any number of such streams.
 template <class T>
 class config_changes {
 public:
-    /// *Completes when* there is another value or another problem than the last that was told, with the newest; the
-    /// first time when a server has said what there is. *Fails with* errc::client_closed when the client is closed, or
-    /// the config_value, or what else has ended it. *Cancellation* ends the wait only.
+    /// *Completes when* there is another value or another problem than the last that was told, with the newest state;
+    /// the first time, when a server has told the state of the node.
+    /// *Fails with* errc::client_closed when the client or the config_value is closed, and with any other error that
+    /// has ended the config_value.
+    /// *Cancellation* ends the wait only.
     asio::awaitable<config_snapshot<T>> next() const { return next_of(reader_); }
 
 private:
@@ -53,21 +55,22 @@ private:
     config_detail::reader_ptr reader_;
 };
 
-/// A typed value in a node, which follows what is written there: configuration, limits, feature flags.
+/// A typed value that follows the data of a node: configuration, limits, feature flags.
 ///
-/// Nonsense does not hurt: when somebody writes what cannot be read, or what config_options::validate() refuses, the
-/// last good value stays, and the problem is told, by snapshot() and changes(). So does the value of a node that is
-/// removed, unless there is a config_options::default_value(), which then counts.
+/// If another client writes data that cannot be read, or that config_options::validate() refuses, the last good value
+/// stays, and snapshot() and changes() tell the problem. The last good value also stays if the node is removed, unless
+/// there is a config_options::default_value(), which then becomes the value.
 ///
-/// A change is here one round trip after the server that this client is connected to has heard of it. It outlives
-/// connections and sessions: without one the last value counts, and with the next one it looks again. Costs one watch,
-/// and a read for each change; when several changes come quickly, the ones in between may not be seen.
+/// A change arrives one round trip after the server that this client is connected to has heard of it. A config_value
+/// outlives connections and sessions: without a connection the last value stays, and with the next connection the node
+/// is checked again. Costs one watch, and a read for each change; if several changes come quickly, the ones in between
+/// may not be seen.
 ///
 /// The parser runs on the client's strand: requests of this client wait for it.
 ///
-/// *Lifetime*: move-only; ends when destroyed, in the background (client::idle() waits for that). Until then it keeps
-/// the client open. May be used on any thread. What its members return may be awaited when it is gone. One that was
-/// moved from fails with errc::invalid_argument.
+/// *Lifetime*: move-only. Ends when destroyed, in the background (client::idle() waits for that); until then a
+/// config_value keeps the client open. May be used on any thread. Awaitables that its members have returned may be
+/// awaited after its destruction. A config_value that was moved from fails with errc::invalid_argument.
 template <class T>
 class config_value {
 public:
@@ -84,51 +87,57 @@ public:
         if (core_) config_detail::stop_config(core_);
     }
 
-    /// *Completes when* there is a value, if need be the default. *Fails with* the config_snapshot::problem when a
-    /// server has been asked, and there is none: use changes() to wait until somebody writes one. With
-    /// errc::client_closed and what else ends it. A connection is waited for: put a deadline around it, see
-    /// timeout.hpp.
+    /// *Completes when* there is a value, if need be the default. A connection is waited for: put a deadline around
+    /// ready(), see timeout.hpp.
+    /// *Fails with* the config_snapshot::problem if a server has been asked and there is no value: use changes() to
+    /// wait until another client writes one. Also with errc::client_closed, and with any other error that has ended the
+    /// config_value.
     /// *Cancellation* ends the wait only.
     asio::awaitable<void> ready() const { return config_detail::config_ready(core_); }
 
-    /// The value of now: a copy of a pointer under a mutex. Never null after ready(), nor where there is a default.
+    /// The current value: a copy of a pointer under a mutex. Never null after ready(), or if there is a default.
     std::shared_ptr<const T> value() const {
         return std::static_pointer_cast<const T>(config_detail::state_of_config(core_)->value);
     }
     config_snapshot<T> snapshot() const { return snapshot_of(*config_detail::state_of_config(core_)); }
-    /// Why value() is not what the node holds; nothing if it is. See config_snapshot::problem.
+    /// The reason why value() is not the node's value; nothing if it is. See config_snapshot::problem.
     std::optional<error> last_error() const { return config_detail::state_of_config(core_)->problem; }
 
     config_changes<T> changes() const { return config_changes<T>(config_detail::reader_of_config(core_)); }
 
-    /// Writes the value, and creates the node if there is none. value() shows it when the servers have told of it, soon
-    /// after. With a version: only if that is still the node's, see config_snapshot::version.
+    /// Writes the value, and creates the node if there is none. value() shows the new value soon after, when the
+    /// servers have told of the change. With a version: only if the node still has this version, see
+    /// config_snapshot::version.
     /// *Completes with* the node's new version.
-    /// *Fails with* errc::invalid_argument for what validate() refuses, or the format cannot write, or could not read
-    /// again;
-    /// zk_errc::bad_version when somebody else has written, created or removed the node; and as operations do, see
-    /// error::outcome_unknown(). *Cancellation*: the value may have been written.
+    /// *Fails with* errc::invalid_argument for a value that validate() refuses, or that the format cannot write, or
+    /// could not read again; zk_errc::bad_version when another client has written, created or removed the node; and as
+    /// operations do, see error::outcome_unknown().
+    /// *Cancellation*: the value may have been written.
     ///
-    /// A version is not enough where nodes are removed: one that was made anew counts from 0 again. With g++ 12 give a
-    /// value that is an aggregate a name, see coroutine_safety.hpp.
+    /// A version is not enough where nodes are removed: the versions of a re-created node start again at 0. With g++ 12
+    /// give a value that is an aggregate a name, see coroutine_safety.hpp.
     asio::awaitable<std::int32_t> set(T value, std::int32_t version = any_version) const;
 
-    /// Reads what the servers have, and writes `change(value)` for it, a plain function; from the beginning when
-    /// somebody else has written meanwhile. So of two who do this at a time no change is lost. It begins with the
-    /// default where there is no node. Beside somebody who removes the node and makes it anew it may overwrite what he
-    /// has written, as set() with a version.
-    /// *Completes with* what it has written. *Fails with* what `change` throws; zk_errc::no_node where there is no node
-    /// and no default; errc::invalid_argument for a value that cannot be read, whatever the last good one was, or of
-    /// which the format says that a part of it would be lost; and as set(). When the answer is lost it is not tried
-    /// again: error::outcome_unknown(). *Cancellation*: as set().
+    /// Reads the node's value from the servers, and writes `change(value)`; `change` is a plain function. If another
+    /// client has written between the two, update() starts again: of two concurrent updates no change is lost. If there
+    /// is no node, update() starts with the default. If another client deletes and re-creates the node at the same
+    /// time, update() can overwrite the new value, as set() with a version: versions start again at 0.
+    /// *Completes with* the state that was written.
+    /// *Fails with* the exceptions of `change`; zk_errc::no_node if there is neither a node nor a default;
+    /// errc::invalid_argument for a value of the node that cannot be read, even if an earlier one was good, or of which
+    /// the format says that a part would be lost; and as set(). When the answer is lost, the write is not repeated:
+    /// error::outcome_unknown().
+    /// *Cancellation*: as set().
     template <class Change>
     asio::awaitable<config_snapshot<T>> update(Change&& change) const {
         using function = std::function<T(T)>;
         return updated(core_, rules_, detail::safe_function<function>(std::forward<Change>(change)));
     }
 
-    /// Ends it: what waits fails with errc::client_closed; value() goes on showing what was known last.
-    /// *Completes when* no watch is left on the servers. *Cancellation* ends the wait only.
+    /// Ends the config_value: waiting operations fail with errc::client_closed, and value() goes on showing the last
+    /// value.
+    /// *Completes when* no watch is left on the servers.
+    /// *Cancellation* ends the wait only.
     asio::awaitable<void> close() const { return config_detail::close_config(core_); }
 
     const std::string& path() const { return config_detail::path_of_config(core_); }
@@ -137,7 +146,7 @@ private:
     template <class>
     friend class config_changes;
 
-    // What values have to be like.
+    // The rules for values, with the functions that apply them.
     struct rules {
         config_format<T> format;
         config_options<T> options;
@@ -159,7 +168,7 @@ private:
             if (!format.print()) throw std::logic_error("its format does not say how to write a value");
             check(value);
             std::string printed = format.print()(value);
-            // A printer may write what no reader takes: NaN is null in JSON.
+            // A printer may write a text that the parser refuses: NaN is null in JSON.
             try {
                 read(printed);
             } catch (...) {

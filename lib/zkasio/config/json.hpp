@@ -12,13 +12,12 @@
 /// package), which adds that library.
 namespace zkasio {
 
-/// What T does not hold is refused, and not cut to what it does: 4294967297, 1.9 and true for an int, -1 for an
-/// unsigned, four elements for a std::array of three. The numbers, booleans and array elements of a text have to be the
-/// same in what is written for the value that was read; a float may have fewer digits. Strings may be written in
-/// another way.
+/// A text that T cannot hold is refused, and not cut: 4294967297, 1.9 and true for an int, -1 for an unsigned, four
+/// elements for a std::array of three. The numbers, booleans and array elements of a text have to be the same in the
+/// text that would be written for the value; a float may have fewer digits. Strings may be written in another way.
 ///
-/// A text may have members that T does not have: they are ignored. But config_value::update() refuses such a text,
-/// since its members would be lost.
+/// A text may have members that T does not have. Such members are ignored, but config_value::update() refuses the text,
+/// since the members would be lost.
 ///
 /// T has from_json() and to_json(), see NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE, or is nlohmann::json itself.
 template <class T>

@@ -15,17 +15,17 @@
 #include <utility>
 #include <vector>
 
-/// Whether a type of C++ holds what a text of JSON says, or only a part of it: nlohmann_json takes 1.9 for the int 1,
-/// and 4294967297 as well. Needs the CMake target zkasio::json, as config/json.hpp, whose formats are made of this.
+/// Checks whether a C++ type holds all of a JSON text, or only a part: nlohmann_json reads 1.9 as the int 1, and
+/// 4294967297 as well. Needs the CMake target zkasio::json, as config/json.hpp, whose formats use these functions.
 namespace zkasio::config_detail {
 
-/// Which members of objects may be missing in what is written.
+/// The members of objects that may be missing in the text that would be written.
 enum class json_members {
-    any,  ///< a type need not have all that a text has
+    any,  ///< a type need not have all members of a text
     none,
 };
 
-/// A number of the text, and what would be written for it.
+/// Whether the number `was` of the text, and the number `is` that would be written for it, are the same.
 inline bool is_same_number(const nlohmann::json& was, const nlohmann::json& is) {
     const auto compare = [&](auto exact) {
         if (is.is_number_unsigned()) return std::cmp_equal(exact, is.get<std::uint64_t>());
@@ -48,13 +48,13 @@ inline bool is_same_number(const nlohmann::json& was, const nlohmann::json& is) 
     }
     const double written = is.get<double>();
     if (written == value) return true;
-    // A float has fewer digits than the text, and no other magnitude.
+    // A float may have fewer digits than the text, but no other magnitude.
     const bool fits = std::abs(value) <= double(std::numeric_limits<float>::max()) && written != 0;
     return fits && std::abs(written) <= double(std::numeric_limits<float>::max()) &&
            static_cast<float>(written) == static_cast<float>(value);
 }
 
-/// What is lost of `was` in `is`: where, and what would stand there. Empty: nothing.
+/// The first part of `was` that is lost in `is`: its place, and what would stand there. Empty: nothing is lost.
 inline std::string json_loss(const nlohmann::json& was, const nlohmann::json& is, json_members may_be_missing) {
     using nlohmann::json;
     if (was.is_number() && is.is_number())
@@ -105,7 +105,7 @@ inline bool has_fraction(const std::string& decimal) {
 }
 
 /// *Fails with* std::range_error for integers that have more digits than nlohmann_json keeps of them, and for decimals
-/// that it reads as integers and that are none: 1.00000000000000001.
+/// that nlohmann_json reads as integers although they are none: 1.00000000000000001.
 inline void refuse_inexact_numbers(std::string_view text) {
     class checker final : public nlohmann::json_sax<nlohmann::json> {
     public:
@@ -138,8 +138,8 @@ inline void refuse_inexact_numbers(std::string_view text) {
     nlohmann::json::sax_parse(text, &check);
 }
 
-/// *Fails with* std::range_error if `is`, what would be written for the value that was read from `was`, is not the
-/// same.
+/// *Fails with* std::range_error if something of `was` is lost in `is`, the JSON that would be written for the value
+/// that was read from `was`.
 inline void refuse_loss(const nlohmann::json& was, const nlohmann::json& is, json_members may_be_missing) {
     const std::string loss = json_loss(was, is, may_be_missing);
     if (loss.empty()) return;

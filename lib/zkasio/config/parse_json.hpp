@@ -10,9 +10,9 @@
 /// Needs the CMake target zkasio::json, as config/json.hpp.
 namespace zkasio {
 
-/// JSON from somebody who is not to be trusted. *Fails with* nlohmann::json::exception for what is no JSON, and with
-/// std::length_error for arrays and objects in more than `deepest` levels, before what follows is looked at: whoever
-/// walks through the result recursively would need as much stack as the text has brackets.
+/// Parses JSON from an untrusted source. *Fails with* nlohmann::json::exception for a text that is no JSON, and with
+/// std::length_error for arrays and objects in more than `deepest` levels, before the rest of the text is looked at: a
+/// recursive walk through the result would need as much stack as the text has brackets.
 inline nlohmann::json parse_json(std::string_view text, std::size_t deepest = 64) {
     using event = nlohmann::json::parse_event_t;
     const auto look = [deepest](int depth, event what, const nlohmann::json&) {

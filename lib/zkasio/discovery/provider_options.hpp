@@ -11,17 +11,17 @@
 
 namespace zkasio {
 
-/// How a provider picks.
+/// The options of a provider.
 class ZKASIO_EXPORT provider_options {
 public:
     provider_options() {}
     provider_options& strategy(pick_strategy s) { strategy_ = std::move(s); return *this; }
-    /// An instance for which picked::report_failure() was called `failures` times within `time` is not picked for
-    /// `time` from then on (2 and 30 s, as Curator's DownInstancePolicy; Curator counts the time from the first one).
-    /// 0 failures: never. Throws errc::invalid_argument for a time that is not above 0.
+    /// If picked::report_failure() is called `failures` times for an instance within `time`, the instance is not picked
+    /// for `time` from then on (2 and 30 s, as Curator's DownInstancePolicy; Curator counts the time from the first
+    /// failure). 0 failures: never. Throws errc::invalid_argument for a time that is not above 0.
     provider_options& eject_after(std::uint16_t failures, std::chrono::milliseconds time = std::chrono::seconds(30));
-    /// Which instances are picked at all, of those that are enabled(). `filter(instance)` is called once for each state
-    /// of an instance, on the client's strand; one that throws makes the instance unreadable.
+    /// Selects, among the enabled() instances, those that are picked at all. `filter(instance)` is called once for each
+    /// state of an instance, on the client's strand. If `filter` throws, the instance is unreadable.
     provider_options& filter(std::function<bool(const service_instance&)> f) { filter_ = std::move(f); return *this; }
 
     const pick_strategy& strategy() const noexcept { return strategy_; }

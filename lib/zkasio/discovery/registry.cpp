@@ -47,7 +47,7 @@ asio::awaitable<announcement> announced(client zk, std::string base, registry_op
     co_return make_announcement::of(std::move(node), std::move(path), std::move(is));
 }
 
-// Of a node that may be missing.
+// The children of a node, sorted; none if the node is missing.
 asio::awaitable<std::vector<std::string>> children_if_any(client zk, std::string path) {
     std::vector<std::string> names;
     try {
@@ -64,7 +64,7 @@ asio::awaitable<std::vector<std::string>> service_names(client zk, std::string b
     co_return co_await children_if_any(std::move(zk), there(std::move(base)));
 }
 
-// Those that go meanwhile are none.
+// A node that was removed since the listing is left out.
 void add(roster& all, const std::string& node, const pending_data& answered) {
     node_data is;
     node_state state;

@@ -9,7 +9,7 @@ namespace zkasio {
 class registry_options {
 public:
     registry_options() {}  // user-provided: g++ 12 destroys aggregate temporaries of a co_await expression twice
-    /// Of the nodes of instances, and of what is created above them (open_acl()).
+    /// The ACL of the nodes of instances, and of the nodes that are created above them (open_acl()).
     registry_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
 
     const zkasio::acl& acl() const noexcept { return acl_; }

@@ -22,7 +22,7 @@ constexpr std::size_t most_nested = 100;
 
 [[noreturn]] void refuse(const std::string& what) { throw error(errc::invalid_argument, "service_instance", {}, what); }
 
-// Of nlohmann_json's exceptions, which may cite all that was read.
+// Shortens the text of a nlohmann_json exception, which may cite the whole input.
 [[noreturn]] void refuse(const char* what, const json::exception& why) {
     constexpr std::size_t most_cited = 200;
     const std::string text = why.what();
@@ -39,7 +39,7 @@ json parsed(std::string_view text, const char* what, std::size_t deepest = most_
     }
 }
 
-// Null counts as missing, as it does for Curator.
+// Null counts as missing, as for Curator.
 const json* field(const json& of, const char* name) {
     const auto found = of.find(name);
     return found == of.end() || found->is_null() ? nullptr : &*found;
@@ -81,7 +81,7 @@ service_type type_of(const json& of) {
 
 constexpr std::string_view white_space = " \t\r\n";
 
-// Behind the value that begins at `begin` of a text of JSON.
+// The position after the value that begins at `begin` of a text of JSON.
 std::size_t end_of_value(std::string_view text, std::size_t begin) {
     std::size_t open = 0;
     bool in_string = false;
@@ -104,8 +104,8 @@ std::size_t end_of_value(std::string_view text, std::size_t begin) {
     return text.size();
 }
 
-// How the value of a member stands in the text of an object, which is valid: so numbers keep their digits, and members
-// their order. Of several with the same name the last one counts, as for nlohmann_json.
+// The text of a member's value within the valid text of an object: so numbers keep their digits, and members their
+// order. Of several members with the same name, the last one is used, as by nlohmann_json.
 std::string json_of(std::string_view object, std::string_view name) {
     std::string_view found = "null";
     const auto skip = [&](std::size_t from) {
@@ -124,7 +124,7 @@ std::string json_of(std::string_view object, std::string_view name) {
 
 std::string number_or_null(std::optional<std::uint16_t> value) { return value ? std::to_string(*value) : "null"; }
 
-// The text of a user's, unless it is none.
+// A user's text, if it is JSON; otherwise throws.
 const std::string& checked_json(const std::string& text, const char* what) {
     parsed(text, what, most_nested - 1);
     return text;
@@ -161,7 +161,7 @@ std::optional<double> service_instance::payload_number(std::string_view key) con
     }
 }
 
-// By hand: the fields in Curator's order, and what is JSON already as it is.
+// By hand: keeps Curator's order of the fields, and texts that are JSON already.
 std::string service_instance::to_json() const {
     std::string s = "{\"name\":" + quoted(name_, "name");
     s += ",\"id\":" + quoted(id_, "id");

@@ -11,38 +11,39 @@
 
 namespace zkasio {
 
-/// How long the node of a service_instance lives, as Curator's ServiceType says it. Its announcement removes it in any
-/// case, when it is withdrawn or destroyed: the types differ in what is left when the process or its session dies. One
-/// that is to stay behind a process that ends in order is written as any other node, see to_json().
+/// How long the node of a service_instance lives, as in Curator's ServiceType. An announcement that is withdrawn or
+/// destroyed removes the node in any case: the types differ in what is left when the process or its session dies. A
+/// node that is to outlive a process that ends in order is written as any other node, see to_json().
 enum class service_type {
     dynamic,             ///< nothing
-    fixed,               ///< "STATIC": the node, until it is removed, or the same is announced again and withdrawn
+    fixed,               ///< "STATIC": the node, until it is removed, or the instance is announced again and withdrawn
     permanent,           ///< as fixed
     dynamic_sequential,  ///< nothing; and the server appends a number to the name of the node
 };
 ZKASIO_EXPORT const char* to_string(service_type type) noexcept;
 
-/// One process that offers a service, and where it is reached: what Curator's ServiceInstance is, and written as that.
+/// One process that offers a service, and where to reach it: Curator's ServiceInstance, written in the same format.
 ///
-/// A value. Which of the setters' arguments make sense is checked when it is written, by to_json().
+/// A value. The setters do not check their arguments: to_json() does.
 class ZKASIO_EXPORT service_instance {
 public:
     /// An instance of this service, with a random id (a UUID), registered now.
-    /// @param name of the service; it and the id are names of nodes.
+    /// @param name of the service. The name and the id are names of nodes.
     explicit service_instance(std::string name);
 
     service_instance& id(std::string s) { id_ = std::move(s); return *this; }
     service_instance& address(std::string s) { address_ = std::move(s); return *this; }
     service_instance& port(std::optional<std::uint16_t> p) { port_ = p; return *this; }
     service_instance& ssl_port(std::optional<std::uint16_t> p) { ssl_port_ = p; return *this; }
-    /// Whatever else clients are to know: a text of JSON ("null"). A Java program that reads an object here gets a Map,
-    /// unless its "@class" names another type. An array has to have the form ["java.util.ArrayList", [1, 2]] there.
+    /// Further information for clients: a text of JSON ("null"). A Java program that reads an object here gets a Map,
+    /// unless the object's "@class" names another type. For Java programs, an array has to have the form
+    /// ["java.util.ArrayList", [1, 2]].
     service_instance& payload(std::string json) { payload_ = std::move(json); return *this; }
     service_instance& registered(std::chrono::sys_time<std::chrono::milliseconds> t) { registered_ = t; return *this; }
     service_instance& type(service_type t) { type_ = t; return *this; }
-    /// Curator's UriSpec, a text of JSON ("null"): kept as it is.
+    /// Curator's UriSpec, a text of JSON ("null"): kept unchanged.
     service_instance& uri_spec(std::string json) { uri_spec_ = std::move(json); return *this; }
-    /// False: clients are not to use it, for now.
+    /// False: clients are not to use the instance, for now.
     service_instance& enabled(bool on) { enabled_ = on; return *this; }
 
     const std::string& name() const noexcept { return name_; }
@@ -56,19 +57,19 @@ public:
     const std::string& uri_spec() const noexcept { return uri_spec_; }
     bool enabled() const noexcept { return enabled_; }
 
-    /// The number that a payload that is an object has under this key; nothing where there is none, and of a payload
-    /// that is no JSON.
+    /// The number under this key in a payload that is a JSON object. Nothing if there is no such number, or if the
+    /// payload is not JSON.
     std::optional<double> payload_number(std::string_view key) const;
 
-    /// What Curator's JsonInstanceSerializer writes. "enabled" is there only when it is false: Curator's default does
-    /// not write it, and takes it for true where it is missing.
-    /// Throws errc::invalid_argument for a payload or a uri_spec() that is no JSON, and for what is not UTF-8.
+    /// The text that Curator's JsonInstanceSerializer writes. The field "enabled" is written only if it is false:
+    /// Curator's default does not write the field, and takes a missing field for true.
+    /// Throws errc::invalid_argument for a payload or a uri_spec() that is not JSON, and for texts that are not UTF-8.
     std::string to_json() const;
 
-    /// What the text says. Fields that are missing are empty; further fields, and a wrong "@class", do not matter.
-    /// payload() and uri_spec() are as they stand in the text, digit by digit.
-    /// Throws errc::invalid_argument for what is no instance: no JSON or no object, a field of another type, a port
-    /// above 65535, a service type that there is not, values in more than 100 others.
+    /// The instance that the text describes. Missing fields are empty; further fields, and a wrong "@class", are
+    /// ignored. payload() and uri_spec() are kept as in the text, digit by digit.
+    /// Throws errc::invalid_argument if the text is no instance: no JSON or no object, a field of another type, a port
+    /// above 65535, an unknown service type, values nested in more than 100 others.
     static service_instance from_json(std::string_view text);
 
     friend bool operator==(const service_instance&, const service_instance&) = default;

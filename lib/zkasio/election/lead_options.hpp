@@ -7,21 +7,22 @@
 
 namespace zkasio {
 
-/// What leader_election::lead() does from one term to the next.
+/// How leader_election::lead() goes on from one term to the next.
 class ZKASIO_EXPORT lead_options {
 public:
     lead_options() {}
-    /// When the body has ended by itself, stand again, behind all who stand already, instead of completing. (Curator's
-    /// LeaderSelector::autoRequeue(). Here it concerns that case only: after a loss lead() always stands again.) How
-    /// often that happens with a body that ends at once, minimum_tenure() bounds.
+    /// If the body returns before the leadership is lost, lead() stands again, behind all present candidates, instead
+    /// of completing. (Curator's LeaderSelector::autoRequeue(). The option concerns this case only: after a loss lead()
+    /// always stands again.) If the body returns at once, minimum_tenure() bounds how often lead() stands again.
     lead_options& requeue() { requeue_ = true; return *this; }
-    /// Once elected, do not resign before so much time has passed, even if the body ends earlier by itself: a body with
-    /// nothing to do does not make the leadership go round all candidates in a flurry. None by default. A body that
-    /// fails resigns at once, and so does one that is cancelled. If the leadership is lost in that time, the body has
-    /// completed all the same, and does not run again. Throws errc::invalid_argument when it is negative.
+    /// Once elected, lead() does not resign before this time has passed, even if the body returns earlier: a body with
+    /// nothing to do does not make the leadership go round all candidates in a flurry. None by default. If the body
+    /// fails or is cancelled, lead() resigns at once. If the leadership is lost after the body has returned, within
+    /// that time, the body has completed nevertheless, and does not run again. Throws errc::invalid_argument when the
+    /// time is negative.
     lead_options& minimum_tenure(any_duration t);
-    /// lead() fails with what the body throws also when that is condition::retryable or error::outcome_unknown(): when
-    /// the connection was lost under a commit(), say. By default such a failure ends the term only.
+    /// lead() fails with an exception of the body also when it is condition::retryable or error::outcome_unknown(): for
+    /// example when the connection was lost under a commit(). By default such an exception ends the term only.
     lead_options& fail_with_connection() { fail_with_connection_ = true; return *this; }
 
     bool requeues() const noexcept { return requeue_; }

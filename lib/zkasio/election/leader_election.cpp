@@ -39,7 +39,7 @@ mutex queue_of(const client& zk, std::string path, const leader_election_options
     return {zk, checked(std::move(path)), mutex_options().data(options.id()).acl(options.acl()).names(options.names())};
 }
 
-// What the members return takes along what it needs: the election may be gone before it is awaited.
+// The coroutines that the members return keep what they need: the election may be destroyed before they are awaited.
 
 acquire_options as_candidate(acquire_options how, const mutex& queue) {
     if (how.owner())
@@ -48,8 +48,8 @@ acquire_options as_candidate(acquire_options how, const mutex& queue) {
     return std::move(how.survive_expiry());
 }
 
-// The leader's node is watched from the grant on, and not only when it has been held for a moment, as that of a lock:
-// terms are few and long.
+// The leader's node is watched from the grant on. (The node of a lock is watched only when it has been held for a
+// moment.) Terms are few and long.
 leadership as_leadership(lock_guard guard) {
     const std::shared_ptr<lock_claim>& claim = guard.claim();
     asio::dispatch(claim->on().get_executor(), [claim] { claim->hold().watch_nodes(); });
@@ -62,7 +62,7 @@ std::optional<leadership> as_leadership(std::optional<lock_guard> guard) {
     return leader;
 }
 
-// What the lock says of itself is told of the campaign.
+// Errors of the lock are reported as errors of the campaign.
 
 asio::awaitable<leadership> elected(mutex queue, acquire_options how) {
     try {
@@ -149,7 +149,7 @@ void warn_of(const std::exception_ptr& failure, const client& zk, const std::str
     log_warning(zk, path + ": a term as leader has ended, and another one follows: " + why, {{"path", path}});
 }
 
-// One term, from the election to the end of the body, and of the minimum tenure.
+// One term: from the election to the end of the body and of the minimum tenure.
 asio::awaitable<term_end> serve(leadership& leader, const lead_body& body, std::chrono::nanoseconds tenure) {
     const boot_clock::time_point earliest_end = boot_clock::after(tenure);
     bool body_has_returned = false;
@@ -166,9 +166,9 @@ asio::awaitable<term_end> serve(leadership& leader, const lead_body& body, std::
         end.failure = std::current_exception();
     }
     end.held = leader.held();
-    // A body may resign, too, when it is cancelled because of the loss.
+    // A body that is cancelled because of the loss may resign, too: such a term was lost, not resigned.
     end.resigned = leader.reason() == loss_reason::released && !tells_of_loss(end.failure, leader.path());
-    if (body_has_returned) end.failure = nullptr;  // what was cancelled is the minimum tenure
+    if (body_has_returned) end.failure = nullptr;  // the cancellation has ended the minimum tenure, not the body
     if (end.failure && end.lost()) end.failure = failure_in_loss(end.failure);
     co_return end;
 }
@@ -187,12 +187,12 @@ asio::awaitable<void> lead(lead_body body, client zk, mutex queue, lead_options 
         try {
             co_await leader.resign();
         } catch (const std::system_error&) {
-            // What the body has returned is worth more than the news of a cancellation, or of a client that was closed:
-            // the resignation goes on, or the node goes with its session.
+            // The body's value is worth more than the news of a cancellation, or of a closed client: the resignation
+            // goes on, or the node goes with its session.
             if (next != after_term::complete) throw;
         }
         if (next == after_term::complete) co_return;
-        // A body that has worked for a while has not failed again and again.
+        // A body that has worked for longer than a session timeout has not failed again and again.
         if (boot_clock::now() - began > leader.guard().claim()->on().timeout()) pauses.reset();
         if (next == after_term::pause_and_stand_again) {
             warn_of(end.failure, zk, queue.path());

@@ -24,87 +24,90 @@
 
 namespace zkasio {
 
-/// What runs in each term of a leader.
+/// The body of leader_election::lead(): a coroutine that runs in each term.
 using lead_body = std::function<asio::awaitable<void>(leadership&)>;
 
 namespace election_detail {
 ZKASIO_EXPORT asio::awaitable<void> lead(lead_body body, client zk, mutex queue, lead_options how);
 }
 
-/// An election among all processes that name the same `path`: one of the candidates leads, and when it resigns or is
-/// lost, the one that has stood for the longest time follows.
+/// An election among all processes that name the same `path`: one of the candidates leads. When the leader resigns or
+/// is lost, the candidate that has stood for the longest time follows.
 ///
-/// Candidates are in line for a fair lock, and who holds it leads: everything that mutex says of queues, hand-over and
-/// leases is true here. The nodes are those of Curator's LeaderLatch: Java and C++ services can stand in one election;
-/// see leader_election_options::names() for others.
+/// Candidates queue for a fair lock, and its holder leads: everything that mutex says of queues, hand-over and leases
+/// applies here. The nodes are those of Curator's LeaderLatch: Java and C++ services can stand in one election; see
+/// leader_election_options::names() for other name schemes.
 ///
-/// With client_options::suspension() at suspension_policy::lose a leader whose connection is lost ends its term at
+/// With client_options::suspension() at suspension_policy::lose, a leader whose connection is lost ends its term at
 /// once, instead of with its lease.
 ///
-/// What the members return takes along what it needs: the object may be gone before it is awaited, and while it runs.
-/// One object may be used by any number of coroutines at once, on any executors; each campaign() is a candidate of its
-/// own. An object that was moved from refuses everything with errc::invalid_argument. Copies name the same election.
+/// The coroutines that the members return keep what they need: the object may be destroyed before they are awaited, and
+/// while they run. One object may be used by any number of coroutines concurrently, on any executors; each campaign()
+/// is a candidate of its own. A moved-from object refuses everything with errc::invalid_argument. Copies name the same
+/// election.
 class ZKASIO_EXPORT leader_election {
 public:
-    /// @param path a directory of its own; created as a container when it is missing. Throws errc::invalid_path.
+    /// @param path a directory for this election only; created as a container when it is missing. Throws
+    /// errc::invalid_path.
     leader_election(client zk, std::string path, leader_election_options options = leader_election_options());
 
     /// Stands for election.
     ///
-    /// *Completes when* we are elected. When the session expires before that, stands again with the next one, at the
-    /// end of the line: what acquire_options::survive_expiry() does is always done.
+    /// *Completes when* this candidate is elected. If the session expires before that, the candidate stands again with
+    /// the next session, at the end of the queue: acquire_options::survive_expiry() is always on.
     /// *Fails with* what operations fail with; errc::not_connected when there is no connection for
-    /// client_options::connection_timeout; errc::foreign_child; errc::invalid_argument for an
-    /// acquire_options::owner(): a term has one end.
-    /// *Cancellation*: leaves no node and no watch behind, and nobody else waits for us.
+    /// client_options::connection_timeout; errc::foreign_child; errc::invalid_argument for an acquire_options::owner():
+    /// a term has one end, and cannot be shared by the guards of a lock_owner.
+    /// *Cancellation*: leaves no node and no watch behind, and no other candidate waits for this one.
     asio::awaitable<leadership> campaign(acquire_options how = acquire_options()) const;
 
-    /// As campaign(), but returns nothing instead of waiting for another candidate, see lockable::try_acquire(); or
-    /// when the time is over, see lockable::try_acquire_for().
+    /// As campaign(), but try_campaign() returns nothing instead of waiting for another candidate, see
+    /// lockable::try_acquire(); the others return nothing when the time is over, see lockable::try_acquire_for().
     asio::awaitable<std::optional<leadership>> try_campaign(acquire_options how = acquire_options()) const;
     asio::awaitable<std::optional<leadership>> try_campaign_for(any_duration limit,
                                                                 acquire_options how = acquire_options()) const;
     asio::awaitable<std::optional<leadership>> try_campaign_until(boot_clock::time_point limit,
                                                                   acquire_options how = acquire_options()) const;
 
-    /// Stands for election, and whenever we are elected, runs `body(leadership&)`, a coroutine, for as long as we lead.
-    /// A body is written for one term and may run many times. What follows when it ends:
+    /// Stands for election. Whenever this candidate is elected, runs `body(leadership&)`, a coroutine, for as long as
+    /// the candidate leads. A body is written for one term and may run many times. When the body ends:
     ///
-    /// | the body                                                | lead()                                          |
-    /// |---------------------------------------------------------|-------------------------------------------------|
-    /// | returns while we lead, or when it has resigned itself   | resigns, and completes with what was returned;  |
-    /// |                                                         | with lead_options::requeue(): stands again      |
-    /// | throws condition::retryable or error::outcome_unknown() | resigns, pauses and stands again, unless        |
-    /// | while we lead: a commit() met with a lost connection    | lead_options::fail_with_connection() is set     |
-    /// | throws anything else while we lead                      | resigns in the background, and fails with that  |
-    /// | is cancelled since the leadership is lost; returns, or  | stands again; what was returned or thrown is    |
-    /// | throws a zkasio::error or a cancellation                | dropped, since a lost session has many faces    |
-    /// | the same, and throws anything else                      | fails with that                                 |
+    /// | the body                                               | lead()                                              |
+    /// |--------------------------------------------------------|-----------------------------------------------------|
+    /// | returns while leading, or after it has resigned itself | resigns, and completes with the returned value;     |
+    /// |                                                        | with lead_options::requeue(): stands again          |
+    /// | throws condition::retryable or                         | resigns, pauses and stands again, unless            |
+    /// | error::outcome_unknown() while leading, e.g. because a | lead_options::fail_with_connection() is set         |
+    /// | commit() met a lost connection                         |                                                     |
+    /// | throws anything else while leading                     | resigns in the background, fails with the exception |
+    /// | is cancelled because the leadership is lost; returns,  | stands again; the value or exception is dropped,    |
+    /// | or throws a zkasio::error or a cancellation            | because the loss may have caused it                 |
+    /// | is cancelled because the leadership is lost; throws    | fails with the exception                            |
+    /// | anything else                                          |                                                     |
     ///
-    /// When the leadership is lost, the body receives a terminal cancellation, and we do not stand again before it has
-    /// really ended. The pauses are those of client_options::retry(); they grow while one term after another ends so,
-    /// and begin anew after a term that was longer than the session timeout.
+    /// When the leadership is lost, the body receives a terminal cancellation, and lead() does not stand again before
+    /// the body has really ended. The pauses are those of client_options::retry(). They grow while consecutive terms
+    /// end with a pause, and start over after a term that was longer than the session timeout.
     ///
-    /// *Completes* with what the body returns also when the resignation fails, because the client was closed meanwhile
-    /// for one.
-    /// *Fails with* what campaign() fails with, but for errc::not_connected and whatever else is condition::retryable:
-    /// then it tries again, after the pauses of client_options::retry(). So it may be called while there is no server.
-    /// *Cancellation*: is passed on to the body; when it has ended, we resign in the background, and this fails with
-    /// asio::error::operation_aborted, or with what else the body has thrown. If the body has completed all the same,
-    /// its value is returned.
+    /// *Completes* with what the body returns even if the resignation fails, for example because the client was closed.
+    /// *Fails with* what campaign() fails with, except errc::not_connected and all else that is condition::retryable:
+    /// then lead() tries again, after the same pauses. So lead() may be called while there is no server.
+    /// *Cancellation*: is passed on to the body. When the body has ended, lead() resigns in the background, and fails
+    /// with asio::error::operation_aborted, or with what else the body has thrown. If the body completes in spite of
+    /// the cancellation, its value is returned.
     /// *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
     asio::awaitable<detail::body_value<Body, leadership&>> lead(Body&& body, lead_options how = lead_options()) const {
         return detail::run_kept(std::forward<Body>(body), &election_detail::lead, zk_, queue_, how);
     }
 
-    /// Tells who leads and every change of that, for those who do not stand, too.
+    /// Tells who leads and every change of leader, also to clients that do not stand for election.
     leader_observer observe() const;
 
-    /// Who leads and who stands, in order, the leader first.
+    /// The candidates in the order of the queue, the leader first.
     asio::awaitable<std::vector<contender_info>> candidates() const;
 
-    /// Of the directory that all who take part name.
+    /// The election's directory, which all participants name.
     const std::string& path() const noexcept { return queue_.path(); }
 
 private:

@@ -23,10 +23,10 @@ struct leader_observer::state {
     const name_scheme names;
     one_at_a_time reading;
 
-    // The rest is the coroutine's that runs next().
+    // Used only by the coroutine that runs next():
     std::optional<session_events> events;
-    std::optional<leader_view> told;   // what next() has returned last
-    std::optional<leader_seen> seen;   // what a server has said last; nothing: it is not known to be true any more
+    std::optional<leader_view> told;   // the view that next() has returned last
+    std::optional<leader_seen> seen;   // the last answer of a server; nothing: not known to be still true
     std::optional<leader_info> last;   // the leader that was seen last
     std::int64_t synced_session = 0;
     boot_clock::time_point connected_until = boot_clock::now();  // there was a connection at this moment
@@ -42,7 +42,7 @@ struct leader_observer::state {
     static asio::awaitable<leader_view> next(std::shared_ptr<state> self);
 };
 
-// A connection that is dead is noticed after two thirds of the session timeout: this is the last third.
+// A dead connection is noticed after two thirds of the session timeout: this is the last third.
 std::chrono::nanoseconds leader_observer::state::patience() const {
     const std::chrono::milliseconds granted = zk.session_now().timeout();
     return (granted.count() > 0 ? granted : zk.options().session_timeout()) / 3;
@@ -69,7 +69,7 @@ asio::awaitable<void> leader_observer::state::read(std::shared_ptr<state> self) 
     self->keep(std::move(found));
 }
 
-// Until `seen` is something else than what was told last.
+// Completes when `seen` differs from the view that was told last.
 asio::awaitable<void> leader_observer::state::until_news(std::shared_ptr<state> self) {
     back_off pauses = toolbox(self->zk).make_back_off();
     for (;;) {
@@ -92,7 +92,7 @@ asio::awaitable<void> leader_observer::state::until_news(std::shared_ptr<state> 
     }
 }
 
-// Until there was no connection for so long that the leader that was told counts no longer.
+// Completes when there was no connection for so long that the leader that was told is no longer valid.
 asio::awaitable<void> leader_observer::state::until_cut_off(std::shared_ptr<state> self) {
     auto until_connected = [&]() -> asio::awaitable<void> {
         while (!self->connected()) co_await self->events->next();
@@ -128,7 +128,7 @@ asio::awaitable<leader_view> leader_observer::state::next(std::shared_ptr<state>
         });
     };
     co_await with_task_scope(race);
-    // What was seen before the connection was lost is not to be told again: it is read anew.
+    // A view from before the connection was lost must not be told again: the next call reads the leader again.
     if (found->state == leader_state::unknown) self->seen.reset();
     self->told = found;
     co_return std::move(*found);

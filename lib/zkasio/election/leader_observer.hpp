@@ -15,38 +15,40 @@ namespace zkasio {
 
 /// Tells who leads, one change after another, without standing for election.
 ///
-/// It does nothing by itself: only while next() is awaited, and what it keeps in between are two watches of the server.
-/// Somebody who is slow hears of the newest state only. What it tells is what was true when a server said it: another
-/// leader may have been elected since. To act for or against a leader, compare tokens.
+/// The observer works only while next() is awaited; between two calls it keeps no more than two watches of the server.
+/// A slow reader hears of the newest state only. A view is what was true when a server said it: another leader may have
+/// been elected since. To act for or against a leader, compare tokens.
 ///
-/// Its first look in each session comes behind a sync(), so it never tells of an older leader after a newer one, and
-/// whoever was told by somebody else that he leads sees him. As long as somebody leads, a change among the other
-/// candidates costs nothing: only the leader's own node is watched, and the data of the directory, see
-/// leadership::proclaim(). (Unless the node may not be read: then the directory's children are.)
+/// The first read in each session follows a sync(). So the observer never tells of an older leader after a newer one,
+/// and if a leader itself has told this client that it leads, the observer sees that leader. While there is a leader, a
+/// change among the other candidates costs nothing: only the leader's node is watched, and the data of the directory,
+/// see leadership::proclaim(). (If the node may not be read, the directory's children are watched instead.)
 ///
-/// One coroutine at a time: a second one is refused with errc::invalid_argument. Any number of observers may watch one
-/// election. Move-only. Keeps a copy of the client, and with it the client open.
+/// One coroutine at a time may await next(): a second one is refused with errc::invalid_argument. Any number of
+/// observers may watch one election. Move-only. The observer keeps a copy of the client, and so keeps it open.
 class ZKASIO_EXPORT leader_observer {
 public:
-    /// The same as leader_election::observe(). Throws errc::invalid_path.
-    /// @param path of the election. @param names as its candidates have them.
+    /// As leader_election::observe(). Throws errc::invalid_path.
+    /// @param path of the election. @param names the name scheme of its candidates.
     leader_observer(client zk, std::string path, name_scheme names = name_scheme::curator_latch());
     leader_observer(leader_observer&&) noexcept = default;
     leader_observer& operator=(leader_observer&&) noexcept = default;
 
-    /// *Completes when* the view is another one than the last that was told, with the newest; the first time at once.
+    /// *Completes when* the view differs from the last one that was told, with the newest view; the first time at once.
     /// A proclaimed change of the leader's data is such a change.
     ///
-    /// While there is no connection the old view counts for a while, since most connections come back, and then
-    /// leader_state::unknown is told: a third of the session timeout after the client has noticed
-    /// (session_state::suspended), which is at the latest one session timeout after the last word of a server. Whoever
-    /// asks only when the connection is gone already may be told so at once: an observer that nobody asks does not
-    /// notice when that was. When the connection is back, the view of then is told, even if it is the one from before.
-    /// The end of the observer's own session changes nothing, unless client_options::renewal() is off.
+    /// While there is no connection, the last view stays valid for a while, since most connections come back. Then
+    /// leader_state::unknown is told: a third of the session timeout after the client has noticed the loss
+    /// (session_state::suspended), and so at the latest one session timeout after the last message of a server. The
+    /// time without a connection is counted only while next() is awaited: the first next() after a long pause may
+    /// therefore tell leader_state::unknown at once. When the connection is back after that, the new view is told, even
+    /// if it equals the one before the loss. The end of the observer's own session changes nothing, unless
+    /// client_options::renewal() is off.
     ///
     /// *Fails with* errc::foreign_child for a directory with other children than candidates; zk_errc::no_auth when the
     /// directory may not be listed; errc::client_closed, errc::forked, zk_errc::auth_failed; errc::session_expired with
-    /// session_renewal::none. Not with errc::not_connected: it waits. After a failure it may be called again.
+    /// session_renewal::none. Instead of failing with errc::not_connected, next() waits for a connection. After a
+    /// failure, next() may be called again.
     /// *Cancellation*: ends the wait; the next call tells what this one has not told.
     asio::awaitable<leader_view> next() const;
 

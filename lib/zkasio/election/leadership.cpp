@@ -12,7 +12,7 @@ namespace {
 
 using claim_ptr = std::shared_ptr<lock_claim>;
 
-// Nothing: the directory has gone, or the session has ended, and with either the leader's node.
+// Nothing: the directory has gone or the session has ended. In both cases the leader's node has gone, too.
 asio::awaitable<std::optional<node_data>> read_directory(session on, std::string directory) {
     try {
         co_return co_await on.get(directory);
@@ -22,7 +22,7 @@ asio::awaitable<std::optional<node_data>> read_directory(session on, std::string
     co_return std::nullopt;
 }
 
-// A step on the directory: what it says of others stays, unless it was said by a leader.
+// Writes `data` into the directory's note: what a former leader has proclaimed is replaced, the other entries stay.
 transaction proclaimed_in(const std::string& directory, const node_data& now, std::string_view leader,
                           const std::string& data) {
     directory_note note = directory_note::parse_to_write(now.data, "proclaim", directory);
@@ -33,7 +33,7 @@ transaction proclaimed_in(const std::string& directory, const node_data& now, st
     return steps;
 }
 
-// False: another client has written to the directory meanwhile.
+// False: another client has written to the directory since it was read.
 asio::awaitable<bool> commit_version(claim_ptr claim, transaction steps, std::string directory) {
     try {
         co_await lock_detail::commit_under(claim, false, std::move(steps), "proclaim");
@@ -46,7 +46,7 @@ asio::awaitable<bool> commit_version(claim_ptr claim, transaction steps, std::st
 
 asio::awaitable<void> proclaimed(claim_ptr claim, bool resigned, std::string data) {
     const bool leads = !resigned && claim->hold().held();
-    // Which says why not; unless a heartbeat has just been answered.
+    // commit_under() throws the reason, unless a heartbeat has just been answered.
     if (!leads) co_await lock_detail::commit_under(claim, resigned, transaction(), "proclaim");
     const std::string node = claim->paths().front(), directory(parent_path(node));
     back_off pauses = toolbox(claim->on()).make_back_off();

@@ -9,24 +9,24 @@
 
 namespace zkasio {
 
-/// What may differ from one acquire to the next.
+/// The options of one acquire. Two acquires of a lock may have different options.
 class acquire_options {
 public:
     acquire_options() {}
-    /// Who acquires: if it holds the lock already, it has it at once.
+    /// The owner that acquires the lock: if it holds the lock already, it has the lock at once.
     acquire_options& owner(lock_owner o) { owner_ = std::move(o); return *this; }
-    /// Tells where in the queue we stand while we wait. Costs a listing whenever only that can tell.
+    /// Reports the place in the queue while the acquire waits. Costs a listing whenever only a listing tells the place.
     template <class Observer = position_observer>
     acquire_options& on_position(Observer&& f) {
         observer_ = detail::safe_function<position_observer>(std::forward<Observer>(f));
         return *this;
     }
 
-    /// When the session expires while we wait, we queue again with the next one instead of failing with
-    /// errc::session_expired: at the end, since the place is lost with the session (on_position() tells the new one),
-    /// and within the same time limit. Ends as an acquire that begins then does: also with errc::not_connected, when
-    /// there is no connection for client_options::connection_timeout, and, with session_renewal::none, with
-    /// errc::session_expired. What is held already is lost with its session all the same.
+    /// If the session expires while the acquire waits, the acquire queues again with the next session instead of
+    /// failing with errc::session_expired: at the end, since the place is lost with the session (on_position() tells
+    /// the new place), and within the same time limit. From then on, the acquire ends as one that has just begun: also
+    /// with errc::not_connected, when there is no connection for client_options::connection_timeout, and, with
+    /// session_renewal::none, with errc::session_expired. A lock that is held already is still lost with its session.
     acquire_options& survive_expiry() { survive_expiry_ = true; return *this; }
 
     const std::optional<lock_owner>& owner() const noexcept { return owner_; }

@@ -13,16 +13,16 @@
 
 namespace zkasio {
 
-/// One who holds a lock or waits for it.
+/// A contender for a lock: the holder, or one that waits.
 struct contender_info {
-    std::string path;             ///< of its node
+    std::string path;             ///< of the contender's node
     std::int64_t session_id = 0;
     std::string data;             ///< see lock_options::data()
     lock_kind kind = lock_kind::exclusive;
-    std::size_t position = 0;     ///< in the order in which they came; 0 holds the lock
-    std::int64_t created_ms = 0;  ///< when it came, by the server's clock, in milliseconds since 1970
+    std::size_t position = 0;     ///< in the order of arrival; 0 holds the lock
+    std::int64_t created_ms = 0;  ///< of the node, by the server's clock, in milliseconds since 1970
 
-    /// How long ago that was, if this machine's clock agrees with the server's.
+    /// The time since created_ms, if this machine's clock agrees with the server's.
     std::chrono::milliseconds age() const {
         const auto now = std::chrono::system_clock::now().time_since_epoch();
         return std::chrono::duration_cast<std::chrono::milliseconds>(now) - std::chrono::milliseconds(created_ms);

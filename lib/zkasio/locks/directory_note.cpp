@@ -21,7 +21,7 @@ directory_note directory_note::parse(std::string_view data) {
         const std::size_t end = data.find('\n');
         const std::string_view line = data.substr(0, end);
         data.remove_prefix(end == std::string_view::npos ? data.size() : end + 1);
-        if (line.empty()) break;  // what follows is what was proclaimed
+        if (line.empty()) break;  // the rest is the proclamation
         if (line.starts_with(leader_key)) note.leader = line.substr(leader_key.size());
         if (line.starts_with(revoke_key)) note.revoked.emplace_back(line.substr(revoke_key.size()));
     }

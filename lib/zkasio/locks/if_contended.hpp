@@ -4,7 +4,7 @@
 
 namespace zkasio {
 
-/// What an attempt to acquire a lock does when somebody else has it, or stands before us in its queue.
+/// The choice of an attempt to acquire a lock when another contender has the lock, or is ahead in its queue.
 enum class if_contended : std::uint8_t {
     wait,
     give_up

@@ -49,7 +49,7 @@ std::shared_ptr<lock_claim> lock_guard::give_up() noexcept {
     return claim_;
 }
 
-// What the members return takes along what it needs: the guard may be moved, or destroyed, before it is awaited.
+// The coroutines of the members keep what they need: the guard may be moved, or destroyed, before they are awaited.
 namespace {
 
 using claim_ptr = std::shared_ptr<lock_claim>;
@@ -58,19 +58,19 @@ using claim_ptr = std::shared_ptr<lock_claim>;
     throw error(errc::lock_released, operation, claim ? claim->paths().front() : std::string());
 }
 
-// What messages name: the node that is gone, or else the first.
+// The path in messages: the node that is gone, or else the first.
 std::string lost_path(const claim_ptr& claim) {
     std::string path = claim->hold().lost_path();
     return path.empty() ? claim->paths().front() : path;
 }
 
-// Keeps the client open until then.
+// Keeps the client open until the claim is gone.
 asio::awaitable<void> until_gone(claim_ptr claim, [[maybe_unused]] std::shared_ptr<const void> open) {
     if (!claim) co_return;
     try {
         co_await claim->gone();
     } catch (const error& e) {
-        // With the session the node is gone, unless the session is the parent process's.
+        // The node has gone with the session, unless the session is the parent process's.
         if (e.code() != condition::session_ended || e.code() == errc::forked) throw;
     }
 }
@@ -97,7 +97,7 @@ asio::awaitable<void> run_under(claim_ptr claim, bool released, std::function<as
         failed = std::current_exception();
     }
     if (on) claim->body_ends(on);
-    // A body may release the lock itself: then there is nothing to complain about.
+    // A body may release the lock itself without an error.
     const loss_reason why = claim->hold().reason();
     if (why != loss_reason::none && why != loss_reason::released)
         throw_with_body_failure(error(errc::lock_lost, "with_lock", lost_path(claim), to_string(why)), failed);
@@ -166,12 +166,12 @@ asio::awaitable<void> lock_guard::revoke_requested() const { return until_revoke
 
 namespace {
 
-// Adds the line to the note of the directory, and removes those of contenders that have gone. False: another client has
-// written to the directory in between.
+// Adds the contender's line to the note of the directory, and removes the lines of contenders that have gone. False:
+// another client has written to the directory in between.
 asio::awaitable<bool> revoke_in_directory(client zk, std::string directory, std::string name) {
     const node_data found = co_await zk.get(directory);
     directory_note note = directory_note::parse_to_write(found.data, "revoke", directory);
-    const node_children there = co_await zk.children(directory);  // behind it: whom the note names has come before that
+    const node_children there = co_await zk.children(directory);  // after get(): contenders in the note are older
     const auto is_gone = [&](const std::string& contender) {
         return std::find(there.names.begin(), there.names.end(), contender) == there.names.end();
     };
@@ -215,7 +215,7 @@ asio::awaitable<void> lock_detail::run_with_lock(lock_body body, std::string pat
     if (!body) throw error(errc::invalid_argument, "with_lock", path, "the body is empty");
     lock_guard guard = co_await std::move(acquiring);
     std::function<asio::awaitable<void>()> bound = [&] { return body(guard); };
-    // When it throws, the guard releases in the background.
+    // If the body throws, the guard releases in the background.
     if (!policy.grace()) {
         co_await guard.run(std::move(bound));
     } else {
@@ -236,8 +236,8 @@ asio::awaitable<void> lock_detail::run_with_lock(lock_body body, std::string pat
         };
         co_await guard.run(std::move(revocable));
     }
-    // The body has completed, and what it returns is worth more than the news of a cancellation: the release goes on in
-    // the background.
+    // The body has completed, and its result is worth more than the news of a cancellation: the release goes on in the
+    // background.
     try {
         co_await guard.release();
     } catch (const std::system_error& e) {

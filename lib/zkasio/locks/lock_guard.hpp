@@ -24,11 +24,11 @@ namespace zkasio {
 
 class client;
 
-/// A number that rises with every grant of a lock, over the whole ensemble, for as long as the servers keep their data:
-/// an ensemble that was wiped, or restored from a backup, gives numbers out again that it has given out before. Send it
-/// along with what the lock protects, and let the receiver refuse smaller ones: then a holder that was paused and has
-/// lost the lock without noticing does no harm. It is the czxid of the lock's node (of several: the largest). One that
-/// is made without arguments is 0, which is smaller than that of any grant.
+/// A number that rises with every grant of a lock, over the whole ensemble, for as long as the servers keep their data.
+/// An ensemble that was wiped, or restored from a backup, gives out numbers again that it has given out before. Send
+/// the token along with what the lock protects, and let the receiver refuse smaller tokens: then a holder that was
+/// paused and has lost the lock without noticing does no harm. The token is the czxid of the lock's node (of several
+/// nodes: the largest). A default-constructed token is 0, which is smaller than the token of any grant.
 class fencing_token {
 public:
     fencing_token() noexcept = default;
@@ -40,33 +40,33 @@ private:
     std::int64_t value_ = 0;
 };
 
-/// A lock, of whichever kind, that is held. Move-only; releases when destroyed.
+/// A held lock of any kind. Move-only; the destructor releases the lock.
 ///
-/// *Lifetime*: until it is released, the guard keeps the client open, also when all copies of that and the lock object
-/// are gone: a function may make a client and a lock, and return the guard. (client::close() ends it all the same.)
-/// Once release() has completed, or the guard is destroyed, it lets go. Released or not, it must not outlive the
-/// execution context of its client.
+/// *Lifetime*: until it is released, the guard keeps the client open, also when all copies of the client and the lock
+/// object are gone: a function may make a client and a lock, and return the guard. (client::close() still ends the
+/// guard.) Once release() has completed, or the guard is destroyed, the guard keeps nothing open. Released or not, it
+/// must not outlive the execution context of its client.
 ///
-/// A guard that is lost while its session lives gives its nodes back by itself: they are removed in the background, and
-/// all who wait for the lock go on, other clients at once, others of this client when the bodies of run() and
-/// with_lock() under this guard have ended. So the object may be kept, and `guard = co_await lock.acquire()` gets the
-/// lock again.
+/// If a guard is lost while its session lives, its nodes are removed in the background without a call of release(). All
+/// waiting contenders then go on: those of other clients at once, those of this client when the bodies of run() and
+/// with_lock() under this guard have ended. So the lost guard may be kept, and `guard = co_await lock.acquire()` gets
+/// the lock again.
 ///
-/// Ownership is a lease. `held()` says no before anybody else can get the lock, as far as a client can know; only
+/// Ownership is a lease. `held()` is false before another contender can get the lock, as far as a client can know; only
 /// token() and commit() are proof.
 ///
-/// *When the lock's node is removed* by an operator, another client has the lock at once, and this one hears of it
-/// from the watch on the node. That is set in advance where the lock was waited for, and else when it has been held for
-/// a quarter of the session timeout, since most locks are not held for so long: a removal before that is noticed by the
-/// first heartbeat, up to a quarter of the session timeout late, or by commit(). (A leadership is watched from its
-/// grant on.)
+/// *When the lock's node is removed* by an operator, another client has the lock at once, and this client hears of the
+/// removal from its watch on the node. If the lock was waited for, the watch is set in advance. Otherwise the watch is
+/// set when the lock has been held for a quarter of the session timeout, since most locks are not held for so long: a
+/// removal before that is noticed by the first heartbeat, up to a quarter of the session timeout late, or by commit().
+/// (A leadership is watched from its grant on.)
 ///
-/// May be used from any executor; `held()`, `held_until()` from any thread. The coroutines that it returns take along
-/// what they need: it may be moved before they are awaited, and while they run.
+/// May be used from any executor; `held()`, `held_until()` from any thread. The coroutines of the members keep what
+/// they need: the guard may be moved before they are awaited, and while they run.
 /// With g++ 12, `c ? co_await a.acquire() : co_await b.acquire()` destroys a guard twice: see coroutine_safety.hpp.
 class ZKASIO_EXPORT lock_guard {
 public:
-    /// Holds nothing: as one that was released, and with an empty path().
+    /// An empty guard: as a released one, and with an empty path().
     lock_guard() noexcept : released_(true) {}
     /// For writers of recipes. @param claim granted. @param open client::keep_open() of its client; may be null.
     explicit lock_guard(std::shared_ptr<lock_claim> claim, std::shared_ptr<const void> open = nullptr);
@@ -75,14 +75,14 @@ public:
     ~lock_guard() { give_up(); }
 
     fencing_token token() const noexcept { return token_; }
-    /// Of the node that stands for it; of the first, if there are several.
+    /// Path of the lock's node; of the first node, if there are several.
     const std::string& path() const noexcept;
     const std::vector<std::string>& paths() const noexcept;
 
-    /// The number that the server has put at the end of the name of path(): the place in the queue, as operators see
-    /// it. Nothing for an unfair_mutex, whose node has none, for a multi_mutex, whose nodes stand in several queues,
-    /// and for an empty guard. It begins anew when the directory does, and wraps around: to compare grants, use
-    /// token().
+    /// The sequence number that the server has put at the end of the name of path(): the place in the queue, as
+    /// operators see it. Nothing for an unfair_mutex, whose node has none, for a multi_mutex, whose nodes stand in
+    /// several queues, and for an empty guard. The numbers start again when the directory is re-created, and wrap
+    /// around: to compare grants, use token().
     std::optional<std::int32_t> sequence() const noexcept { return claim_ ? claim_->sequence() : std::nullopt; }
 
     bool held() const noexcept { return !is_released() && claim_->hold().held(); }
@@ -92,40 +92,41 @@ public:
     /// loss_reason::none while nothing is wrong.
     loss_reason reason() const noexcept { return is_released() ? loss_reason::released : claim_->hold().reason(); }
 
-    /// *Completes when* the lock is lost or released, with the reason. Where a lock_owner has several guards, the lock
-    /// is released with the last of them; the same for revoke_requested().
+    /// *Completes when* the lock is lost or released, with the reason. If a lock_owner has several guards, the lock is
+    /// released with the last guard; this holds for revoke_requested(), too.
     asio::awaitable<loss_reason> lost() const;
 
-    /// Applies the transaction if, and only if, the lock is still ours when the servers apply it: the lock's nodes are
-    /// checked in front of its steps.
-    /// *Fails with* errc::lock_lost, and else as operations::multi(). When the servers say that a node is gone, held()
-    /// is false from then on.
+    /// Applies the transaction if, and only if, the lock is still held when the servers apply the transaction: checks
+    /// of the lock's nodes precede its steps. If the servers say that a node is gone, held() is false from then on.
+    /// *Fails with* errc::lock_lost; errc::lock_released for a guard that was released or is empty;
+    /// errc::invalid_argument under a lock whose nodes prove nothing (unfair_mutex); and else as operations::multi().
     asio::awaitable<std::vector<step_result>> commit(transaction steps) const;
 
-    /// Runs `body()`, a coroutine, until it ends. When the lock is lost, it gets a terminal cancellation, and when it
-    /// has really ended, this throws errc::lock_lost; what the body has thrown is nested in it (std::nested_exception),
-    /// if it is more than a cancellation. Under a lock that is lost already no body begins. The lock is not released.
-    /// Returns what the body returns. *Lifetime* of the body: see kept_body.hpp.
+    /// Runs `body()`, a coroutine, until it ends, and returns its result. The lock is not released. If the lock is
+    /// lost, the body receives a terminal cancellation. When the body has really ended, run() throws errc::lock_lost;
+    /// an exception of the body that is more than a cancellation is nested in this error (std::nested_exception). If
+    /// the lock is lost already, the body does not begin.
+    /// *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
     asio::awaitable<detail::body_value<Body>> run(Body&& body) const {
         return detail::run_kept(std::forward<Body>(body), &run_body, claim_, is_released());
     }
 
-    /// *Completes when* somebody asks for the lock back (see revoke()). Nothing follows from it by itself: whoever asks
-    /// hopes that we release soon. *Fails with* errc::lock_lost when the lock is lost first, errc::lock_released when
-    /// it is given up.
+    /// *Completes when* another client or an operator asks for the lock back (see revoke()). The request itself changes
+    /// nothing: its sender hopes for an early release.
+    /// *Fails with* errc::lock_lost when the lock is lost first, errc::lock_released when it is given up.
     asio::awaitable<void> revoke_requested() const;
 
-    /// Gives the lock up; from the call on, held() is false. Who waits for the bodies under a lost guard does not do so
-    /// any more.
+    /// Gives the lock up; from the call on, held() is false. Contenders that wait for the bodies under a lost guard
+    /// stop waiting for them. A second call does nothing.
     /// *Completes when* the server has removed the node, or the session (and with it the node) is over.
-    /// *Cancellation*: ends the wait; the release goes on. A second call does nothing.
+    /// *Cancellation*: ends the wait; the release goes on.
     asio::awaitable<void> release();
 
     /// For writers of recipes.
     const std::shared_ptr<lock_claim>& claim() const noexcept { return claim_; }
-    /// The same, and it is the caller who gives it up; who also keeps the client open from now on, see
-    /// client::keep_open().
+    /// As claim(), but the guard counts as released: from now on the caller gives the claim up and keeps the client
+    /// open, see client::keep_open().
     std::shared_ptr<lock_claim> take_claim() noexcept {
         released_.store(true, std::memory_order_release);
         open_.reset();
@@ -138,27 +139,28 @@ private:
                                           std::shared_ptr<lock_claim> claim, bool released);
     std::shared_ptr<lock_claim> give_up() noexcept;
 
-    std::shared_ptr<const void> open_;  // first, so that it goes last: what the claim still has to say comes before
+    std::shared_ptr<const void> open_;  // first, so destroyed last: after all that the claim still has to report
     std::shared_ptr<lock_claim> claim_;
     fencing_token token_;
     std::atomic<bool> released_{false};  // or moved from
 };
 
-/// Asks the holder of a lock to give it back, or a waiter to leave the queue, by writing "__REVOKE__" into its node, as
-/// Curator's Revoker does. A leader, or a candidate of an election with the names of Curator's LeaderLatch
-/// (name_scheme::curator_latch()), is asked by a line in the data of the directory instead, see directory_note: after a
-/// write into its node a LeaderLatch behind it would never lead. It takes the permission to write what is written to.
-/// *Fails with* errc::invalid_argument when the data of that directory are somebody else's.
-/// @param path of the node, see contenders(). That it is gone is no error.
+/// Asks the holder of a lock to give the lock back, or a waiter to leave the queue, by writing "__REVOKE__" into the
+/// contender's node, as Curator's Revoker does. In an election with the names of Curator's LeaderLatch
+/// (name_scheme::curator_latch()), the leader or candidate is asked by a line in the data of the directory instead, see
+/// directory_note: after a write into a contender's node, a LeaderLatch behind that contender would never lead. The
+/// caller needs the permission to write the data that are written.
+/// *Fails with* errc::invalid_argument when the data of that directory belong to another program.
+/// @param path of the contender's node, see contenders(). A node that is gone is no error.
 ZKASIO_EXPORT asio::awaitable<void> revoke(client zk, std::string path);
 
-/// What with_lock() does when somebody asks for the lock back while the body runs.
+/// The reaction of with_lock() when the lock is asked back (see revoke()) while the body runs.
 class revocation_policy {
 public:
-    /// Nothing. The body may look at lock_guard::revoke_requested().
+    /// None. The body may look at lock_guard::revoke_requested().
     static revocation_policy ignore() { return revocation_policy(std::nullopt); }
-    /// After this time, the body receives a terminal cancellation, and when it has ended by that, with_lock() throws
-    /// errc::revoked; what the body has thrown is nested in it, as when a lock is lost, see lock_guard::run().
+    /// After this time, the body receives a terminal cancellation. When the body has ended by it, with_lock() throws
+    /// errc::revoked; an exception of the body is nested as when a lock is lost, see lock_guard::run().
     static revocation_policy cancel_after(any_duration grace) { return revocation_policy(grace); }
 
     const std::optional<std::chrono::nanoseconds>& grace() const noexcept { return grace_; }
@@ -168,11 +170,11 @@ private:
     std::optional<std::chrono::nanoseconds> grace_;
 };
 
-/// What runs under a lock.
+/// The body of with_lock().
 using lock_body = std::function<asio::awaitable<void>(lock_guard&)>;
 
 namespace lock_detail {
-/// What lock_guard::commit() does. @param operation for messages.
+/// Implements lock_guard::commit(). @param operation for messages.
 ZKASIO_EXPORT asio::awaitable<std::vector<step_result>> commit_under(std::shared_ptr<lock_claim> claim, bool released,
                                                                      transaction steps, std::string operation);
 
@@ -180,7 +182,7 @@ ZKASIO_EXPORT asio::awaitable<std::vector<step_result>> commit_under(std::shared
 ZKASIO_EXPORT asio::awaitable<void> run_with_lock(lock_body body, std::string path,
                                                   asio::awaitable<lock_guard> acquiring, revocation_policy policy);
 
-/// What the with_lock() members of the locks do.
+/// Implements the with_lock() members of the locks.
 template <class Body>
 asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock_of(std::string path,
                                                                     asio::awaitable<lock_guard> acquiring, Body&& body,
@@ -189,7 +191,7 @@ asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock_of(std::string 
 }
 }  // namespace lock_detail
 
-/// Acquires, runs `body(guard)`, a coroutine, and releases; what the with_lock() members of the locks do. See
+/// Acquires, runs `body(guard)`, a coroutine, and releases, as the with_lock() members of the locks do. See
 /// lockable::with_lock().
 template <class Body>
 asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(

@@ -9,14 +9,14 @@
 
 namespace zkasio {
 
-/// What the options of all kinds of lock have in common. @tparam Options the kind's own, which the setters return.
+/// The options that all kinds of lock have in common. @tparam Options the kind's own, which the setters return.
 template <class Options>
 class lock_options {
 public:
     /// Written into the lock's node, for operators and contender_info to read: a host name, say.
     Options& data(bytes d) { data_ = std::move(d).take(); return self(); }
-    /// Of the lock's node and of directories created for it (open_acl()). Must let this client read and remove it, and
-    /// everybody who contends for the lock read it: servers do not tell of the end of a node that one may not read.
+    /// Of the lock's node and of directories created for it (open_acl()). Must let this client read and remove the
+    /// node, and every contender read it: servers do not report the end of a node to a client that may not read it.
     Options& acl(zkasio::acl a) { acl_ = std::move(a); return self(); }
 
     const std::string& data() const noexcept { return data_; }
@@ -31,11 +31,11 @@ private:
     zkasio::acl acl_ = open_acl();
 };
 
-/// The same for locks whose nodes queue in a directory.
+/// The options of locks whose nodes queue in a directory.
 template <class Options>
 class queue_options : public lock_options<Options> {
 public:
-    /// How the nodes are named (Curator's way).
+    /// The naming of the nodes (default: Curator's).
     Options& names(name_scheme n) { names_ = std::move(n); return this->self(); }
 
     const name_scheme& names() const noexcept { return names_; }

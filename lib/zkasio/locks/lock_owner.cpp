@@ -10,17 +10,17 @@
 namespace zkasio {
 namespace {
 
-// What all guards of one owner share: the lock is given back with the last of them.
+// The state that all guards of one owner share: the lock is given back with the last guard.
 struct counted {
     std::shared_ptr<lock_claim> claim;
     lock_kind kind;
-    std::shared_ptr<const void> open;  // of the client that has acquired it; the guards may be other clients'
-    std::function<void()> forget;      // called when there are no guards any more
+    std::shared_ptr<const void> open;  // of the client that has acquired the lock; the guards may be other clients'
+    std::function<void()> forget;      // called when the last guard is given up
     std::mutex mutex;
     int guards = 0;  // guarded by the mutex
 };
 
-// One guard's part of it.
+// One guard's share of a `counted` lock.
 class part_of final : public lock_claim {
 public:
     explicit part_of(std::shared_ptr<counted> all) : all_(std::move(all)) {}
@@ -49,7 +49,8 @@ public:
         if (was_waited_for) give_up();
     }
 
-    // The others of this owner may have the lock for a reason of their own. Then the bodies of this one keep it, too.
+    // Other guards of the owner may have the lock for another reason. Then only this guard's share is given up, after
+    // its bodies have ended. Otherwise the lock is lost.
     void lose(loss_reason why) noexcept override {
         bool is_last = false;
         {
@@ -94,12 +95,12 @@ private:
 struct lock_owner::state {
     struct slot {
         std::weak_ptr<counted> held;
-        std::shared_ptr<const one_shot_event> acquiring;  // fired when it has ended, whichever way
+        std::shared_ptr<const one_shot_event> acquiring;  // fired when the acquire has ended, with or without a lock
     };
     std::mutex mutex;
     std::map<std::string, slot> slots;
 
-    // Who acquires, for all coroutines of this owner: however that ends, the others go on.
+    // The acquire of one coroutine, for all coroutines of this owner: when it ends, however it ends, the others go on.
     struct acquiring {
         state& s;
         const std::string& key;
@@ -119,7 +120,7 @@ struct lock_owner::state {
         }
     };
 
-    // What an owner has had of a lock is gone.
+    // Erases the slot of `key`, unless the lock is held or is being acquired again.
     static void forget(const std::weak_ptr<state>& weak, const std::string& key) noexcept {
         const auto self = weak.lock();
         if (!self) return;
@@ -134,7 +135,7 @@ struct lock_owner::state {
         return c.guards > 0;
     }
 
-    // Null: not held. Counts one guard more.
+    // Adds a guard to a lock that the owner has. Null: the owner does not hold the lock.
     std::shared_ptr<lock_claim> join(slot& s, lock_kind kind) {
         const auto held = s.held.lock();
         if (!held) return nullptr;
@@ -165,7 +166,7 @@ asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::take(std::shared_ptr<st
             state::slot& slot = self->slots[key];
             if (auto joined = self->join(slot, kind)) co_return joined;
             if (!slot.acquiring || slot.acquiring == first)
-                slot.acquiring = done;  // nobody does, or one whose client was closed
+                slot.acquiring = done;  // none acquires, or the acquiring client was closed
             first = slot.acquiring;
         }
         if (first == done) break;
@@ -175,10 +176,10 @@ asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::take(std::shared_ptr<st
             first = nullptr;
         } catch (const error& e) {
             if (e.code() != errc::client_closed)
-                throw error(e.code(), "acquire", path);  // else it was another client's
+                throw error(e.code(), "acquire", path);  // else the acquiring client was closed
         }
     }
-    // From here on it is this coroutine that acquires.
+    // From here on this coroutine acquires for the owner.
     state::acquiring end{*self, key, done, nullptr};
     std::shared_ptr<lock_claim> claim = co_await acquire();
     if (!claim) co_return nullptr;

@@ -16,29 +16,30 @@
 
 namespace zkasio {
 
-/// Who acquires a lock, for those who may have it already: a token that a coroutine creates and passes on to whatever
-/// it calls. Whoever acquires a lock with the token of its holder has it at once; it is released when all its guards
-/// are.
+/// The owner in an acquire, for code that may hold the lock already: a token that a coroutine creates and passes on to
+/// the functions that it calls. An acquire with the token of the lock's holder has the lock at once. The lock is
+/// released when all guards of the owner are.
 ///
-/// Ownership is never by thread or by coroutine: without a token, acquiring a lock twice means waiting for oneself.
+/// Ownership is never by thread or by coroutine: without a token, a coroutine that acquires twice waits for itself.
 ///
-/// A handle: copies are the same owner. May be used from any thread; coroutines that acquire at the same time for one
-/// owner share what the first of them gets.
+/// A handle: copies are the same owner. May be used from any thread. Coroutines that acquire a lock concurrently for
+/// one owner share the grant of the first.
 class ZKASIO_EXPORT lock_owner {
 public:
     lock_owner();
 
-    /// For writers of recipes: what this owner has of the lock `key`, or else `acquire()`, counted. Null when that
-    /// returns null. @param path of the lock, for messages. *Fails with* errc::would_deadlock for an exclusive lock
-    /// when the owner shares it already; errc::lock_lost when the owner's lock has been lost and one of its guards was
-    /// not released yet: what runs under that guard must not go on under another grant as if it had never been without.
+    /// For writers of recipes: a share of this owner's claim on the lock `key`, or else of the result of `acquire()`;
+    /// shares are counted. Null when `acquire()` returns null. @param path of the lock, for messages.
+    /// *Fails with* errc::would_deadlock for an exclusive lock when the owner shares it already; errc::lock_lost when
+    /// the owner's lock has been lost and one of its guards was not released yet: a body under that guard must not go
+    /// on under another grant as if the lock had never been lost.
     template <class Acquire>
     asio::awaitable<std::shared_ptr<lock_claim>> acquire(client zk, std::string key, std::string path, lock_kind kind,
                                                          Acquire&& acquire) const {
         return take(state_, std::move(zk), std::move(key), std::move(path), kind, others::wait,
                     detail::safe_function<acquire_function>(std::forward<Acquire>(acquire)));
     }
-    /// The same; null instead of waiting for another coroutine of this owner that is just acquiring.
+    /// As acquire(); null instead of waiting for another coroutine of this owner that is just acquiring.
     template <class Acquire>
     asio::awaitable<std::shared_ptr<lock_claim>> try_acquire(client zk, std::string key, std::string path,
                                                              lock_kind kind, Acquire&& acquire) const {

@@ -10,7 +10,7 @@ using namespace lock_detail;
 
 namespace {
 
-// `attempt`, and again with the next session whenever one expires. When there is none to come, connected() says so.
+// Runs `attempt`, again with the next session whenever one expires. If no session follows, connected() throws.
 asio::awaitable<std::optional<lock_guard>> survive_expiry(client zk, std::string path, lock_attempt attempt,
                                                           if_contended when_contended) {
     for (;;) {

@@ -16,14 +16,14 @@ using namespace lock_detail;
 
 namespace {
 
-// Is lost as soon as one of them is.
+// A hold that is lost as soon as the hold of one claim is.
 session_hold hold_of(const std::vector<std::shared_ptr<lock_claim>>& claims) {
     std::vector<std::reference_wrapper<const session_hold>> holds;
     for (const auto& claim : claims) holds.emplace_back(claim->hold());
     return claims.front()->on().hold_all(holds);
 }
 
-// All the parts, in the order in which they were taken, and one hold over them. When one part is lost, all are.
+// The claims of all locks, in the order in which they were acquired, and one hold over them. If one is lost, all are.
 class multi_claim final : public lock_claim {
 public:
     static std::shared_ptr<lock_claim> of(std::vector<std::shared_ptr<lock_claim>> parts, std::int64_t token) {
@@ -80,7 +80,7 @@ std::vector<std::shared_ptr<lock_claim>> claims_of(const std::vector<lock_guard>
     return claims;
 }
 
-// Runs `acquire`, which is cancelled when one of `held` is lost. The path of that; "": none was.
+// Runs `acquire`, and cancels it when one of `held` is lost. Returns the path of the lost node; "": none was lost.
 asio::awaitable<std::string> while_held(std::vector<std::shared_ptr<lock_claim>> held,
                                         std::function<asio::awaitable<void>()> acquire) {
     const session on = held.front()->on();
@@ -90,12 +90,12 @@ asio::awaitable<std::string> while_held(std::vector<std::shared_ptr<lock_claim>>
         if (all->reason() != loss_reason::none) return lost.fire();
         all->on_lost([lost](loss_reason) { lost.fire(); });
     });
-    // Not all->run(): this has to stay on the executor by which would_deadlock is noticed.
+    // Not all->run(): `acquire` has to stay on the executor by which would_deadlock is noticed.
     co_await lost.run_until(std::move(acquire));
     co_return all->reason() == loss_reason::none ? std::string() : all->lost_path();
 }
 
-// A lock that is no lockable, made to look like one.
+// Adapts a lock that is no lockable.
 class other_lock final : public lockable {
 public:
     using acquire_function = std::function<asio::awaitable<lock_guard>()>;
@@ -112,7 +112,7 @@ protected:
     asio::awaitable<lock_guard> wait_for_lock(acquire_options) const override { return acquire_(); }
 
 private:
-    // The functions keep the lock that they acquire.
+    // The functions contain the lock that they acquire.
     static asio::awaitable<std::optional<lock_guard>> waited_for(acquire_function acquire) {
         std::optional<lock_guard> guard(co_await acquire());
         co_return guard;
@@ -132,7 +132,7 @@ multi_mutex& multi_mutex::insert(member m) {
     if (m.how.survives_expiry())
         throw error(errc::invalid_argument, "multi_mutex", m.lock->path(),
                     "one lock cannot survive the expiry of a session that the others do not: give that to acquire()");
-    // Its locks have places of their own in the order of all.
+    // Each lock of an inner multi_mutex has its own place in the order of all locks.
     if (const auto* inner = dynamic_cast<const multi_mutex*>(m.lock.get())) return insert_all(*inner, m.how);
     const std::string& where = m.lock->path();
     const auto at = std::lower_bound(members_.begin(), members_.end(), where,
@@ -188,7 +188,7 @@ asio::awaitable<multi_mutex::taken> multi_mutex::take_together(multi_mutex self,
 }
 
 asio::awaitable<multi_mutex::taken> multi_mutex::take_one_by_one(multi_mutex self, session on, bool wait) {
-    std::vector<lock_guard> guards;  // released, last first, whatever happens
+    std::vector<lock_guard> guards;  // released, last first, on every exit
     struct give_back {
         std::vector<lock_guard>& all;
         ~give_back() {

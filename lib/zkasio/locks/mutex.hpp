@@ -28,20 +28,20 @@ public:
 /// InterProcessMutex: Java, Go and C++ services can share one lock.
 ///
 /// Ownership is a lease: a paused holder can lose its session without noticing. Fence what you protect with
-/// lock_guard::token() or lock_guard::commit(), or run the work in with_lock(), which is cancelled on loss. When
-/// somebody deletes its node by hand, a holder may not know for a quarter of the session timeout; afterwards it has a
-/// watch on it.
+/// lock_guard::token() or lock_guard::commit(), or run the work in with_lock(), which is cancelled on loss. If an
+/// operator deletes the holder's node, the holder may not know for a quarter of the session timeout; after that time,
+/// the holder has a watch on the node.
 ///
-/// An uncontended acquire() takes one round trip. It also fails with errc::foreign_child when the directory has other
-/// children than contenders. A coroutine that acquires twice waits for itself, unless it says who it is:
-/// acquire_options::owner(). From within with_lock(), on the body's own executor or within another with_lock() there,
-/// that is noticed: acquire() fails with errc::would_deadlock. Copies name the same lock.
+/// An uncontended acquire() takes one round trip. acquire() also fails with errc::foreign_child when the directory has
+/// children that are not contenders. A coroutine that acquires the lock twice waits for itself, unless it passes its
+/// owner: acquire_options::owner(). A second acquire() from within with_lock(), on the body's own executor or within
+/// another with_lock() there, is noticed, and fails with errc::would_deadlock. Copies name the same lock.
 class ZKASIO_EXPORT mutex final : public lockable {
 public:
     /// @param path a directory of its own; created as a container when it is missing. Throws errc::invalid_path.
     mutex(client zk, std::string path, mutex_options options = mutex_options());
 
-    /// Who holds the lock and who waits for it, in order, the holder first.
+    /// The holder and the waiters, in order, the holder first.
     asio::awaitable<std::vector<contender_info>> contenders() const;
 
 protected:

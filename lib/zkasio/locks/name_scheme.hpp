@@ -7,32 +7,32 @@
 
 namespace zkasio {
 
-/// How the nodes of a lock are named, so that programs in other languages can share it. All who share a lock must use
-/// the same scheme: a directory with a child that the scheme does not know is refused (errc::foreign_child).
+/// The naming of a lock's nodes, so that programs in other languages can share the lock. All programs that share a lock
+/// must use the same scheme: a directory with a child that the scheme does not know is refused (errc::foreign_child).
 class ZKASIO_EXPORT name_scheme {
 public:
     /// Apache Curator's and go-zk's, the default. A mutex: `_c_<uuid>-lock-<sequence>`; readers and writers:
     /// `_c_<uuid>-__READ__<sequence>` and `_c_<uuid>-__WRIT__<sequence>`.
     static name_scheme curator();
 
-    /// Those of Curator's LeaderLatch: `_c_<uuid>-latch-<sequence>`. The default of leader_election. There are no
+    /// The names of Curator's LeaderLatch: `_c_<uuid>-latch-<sequence>`. The default of leader_election. There are no
     /// readers.
     static name_scheme curator_latch();
 
     /// kazoo's: `<32 hex digits>__lock__<sequence>`; readers: `__rlock__`. (kazoo sees Curator's names too, when it is
-    /// given `extra_lock_patterns=["-lock-"]`.) Up to 2.8 kazoo's ReadLock also waits for writers behind it
-    /// (kazoo#649): with a writer of ours there, both wait until one gives up. kazoo makes sure of a lock's directory
-    /// once, so it is created to stay, and not as a container.
+    /// given `extra_lock_patterns=["-lock-"]`.) Up to 2.8, kazoo's ReadLock also waits for writers behind it
+    /// (kazoo#649): if such a writer is a zkasio contender, both wait until one gives up. kazoo ensures only once that
+    /// a lock's directory exists, so zkasio creates a persistent directory, not a container.
     static name_scheme kazoo();
 
     /// Your own: `<prefix><uuid><marker><sequence>`.
-    /// Throws errc::invalid_argument when the markers cannot be told apart, or are no part of a node's name.
+    /// Throws errc::invalid_argument when the markers cannot be told apart, or cannot be part of a node's name.
     /// @param exclusive the marker of a mutex, and of a writer. @param shared the marker of a reader; may be empty if
     /// there are none.
     static name_scheme custom(std::string prefix, std::string exclusive, std::string shared = {});
 
-    /// For writers of recipes: which of `children` holds the mutex of this directory, that is which came first; "" when
-    /// there are none. Throws errc::foreign_child, naming the child, when one is no contender for a mutex.
+    /// For writers of recipes: the child that holds the mutex of this directory, that is, the first in sequence; ""
+    /// when there are none. Throws errc::foreign_child, naming the child, when a child is no contender for a mutex.
     /// @param directory for the message.
     std::string first_of(const std::vector<std::string>& children, const std::string& directory) const;
 
@@ -42,7 +42,7 @@ public:
     const std::string& write_marker() const noexcept { return write_; }
     const std::string& read_marker() const noexcept { return read_; }
     bool dashes() const noexcept { return dashes_; }  ///< in the uuid
-    bool directory_stays() const noexcept { return directory_stays_; }  ///< when nobody has used it for a while
+    bool directory_stays() const noexcept { return directory_stays_; }  ///< also when it is not used for a while
 
 private:
     name_scheme(std::string prefix, bool dashes, std::string separator, std::string mutex, std::string write,

@@ -6,16 +6,16 @@
 
 namespace zkasio {
 
-/// Where somebody stands who waits for a lock.
+/// The position of a waiting contender in the queue of a lock.
 struct queue_position {
-    std::size_t ahead = 0;    ///< contenders in front, as of the last look: those who gave up since still count
-    std::string predecessor;  ///< path of the node of the nearest of them; empty: nobody is
+    std::size_t ahead = 0;    ///< contenders ahead, at the last look; contenders that gave up since are included
+    std::string predecessor;  ///< path of the node of the nearest contender ahead; empty: none is ahead
     friend bool operator==(const queue_position&, const queue_position&) = default;
 };
 
-/// Called on the client's strand whenever that has changed, also once at the beginning, and not any more once the
-/// acquire has ended: one that is cancelled on another thread meanwhile waits for it. May use the client and make
-/// others; while it runs, its client does nothing else. What it throws is logged.
+/// Called on the client's strand whenever the position has changed, also once at the beginning, and never after the
+/// acquire has ended: an acquire that is cancelled on another thread waits for a running observer. May use the client
+/// and make other clients; while the observer runs, its client does nothing else. Exceptions are logged.
 using position_observer = std::function<void(const queue_position&)>;
 
 }  // namespace zkasio

@@ -34,7 +34,7 @@ namespace {
 
 using permit_nodes = std::vector<owned_node>;
 
-constexpr int most_permits = 10'000;  // in one request: each is a node
+constexpr int most_permits = 10'000;  // in one request: each permit is a node
 
 queue_names lock_names(const std::string& path) {
     return {name_scheme::curator(), "lock-", {}, join_path(path, "locks")};
@@ -51,7 +51,7 @@ int count_in(const std::string& data, const std::string& path) {
     return static_cast<int>(n);
 }
 
-// Fires when `changes` tells of one, for as long as somebody keeps that. `told` is set first, unless it is null.
+// The event fires on a change of `changes`, while the caller keeps `changes`. `told`, if any, is set first.
 one_shot_event fired_by(const session& on, const std::shared_ptr<watch>& changes,
                         std::shared_ptr<std::atomic<bool>> told = nullptr) {
     const one_shot_event changed = toolbox(on).make_one_shot_event();
@@ -63,13 +63,13 @@ one_shot_event fired_by(const session& on, const std::shared_ptr<watch>& changes
     return changed;
 }
 
-// How many permits there are, and a watch for when there may be more or fewer.
+// The number of permits, and a watch that fires when the number may have changed.
 class limit {
 public:
     limit(session on, permits max) : on_(std::move(on)), max_(std::move(max)) {}
 
-    // Of a listing that was answered before: if the limit had changed by then, its watch has told, also while the
-    // coroutine waited for its executor.
+    // The limit for a listing that was answered before this call. If the limit had changed before the answer, its watch
+    // has set told_, even if the coroutine was still waiting for its executor.
     asio::awaitable<int> read() {
         if (max_.path().empty()) co_return max_.number();
         if (!fresh_ || told_->load()) {
@@ -103,13 +103,13 @@ private:
     permits max_;
     std::shared_ptr<watch> watch_;
     std::optional<one_shot_event> changed_;
-    std::shared_ptr<std::atomic<bool>> told_;  // the watch has
+    std::shared_ptr<std::atomic<bool>> told_;  // the watch has fired
     int count_ = 0;
     bool fresh_ = false;
 };
 
-// Creates the nodes of `n` leases. Nothing when the directory is missing, the server has too much to do, or it is
-// uncertain what has become of one: whatever was created is then removed.
+// Creates the nodes of `n` leases. Nothing when the directory is missing, the server has too much to do, or a create
+// had no effect after its answer was lost: all nodes that were created are then removed.
 asio::awaitable<std::optional<permit_nodes>> create_permits(session on, std::string directory,
                                                             semaphore_options options, int n, back_off& pauses) {
     permit_nodes nodes;
@@ -135,8 +135,8 @@ asio::awaitable<std::optional<permit_nodes>> create_permits(session on, std::str
     co_return result;
 }
 
-// As changed_or(). False: an operator has deleted the node of our turn. Then somebody else is being served, too, and
-// each would wait for the leases of the other.
+// As changed_or(). False: an operator has deleted the node of this request's turn. Then another request is being
+// served, too, and each would wait for the leases of the other.
 asio::awaitable<bool> wait_in_turn(limit& most, const watch* children, const lock_claim& place) {
     const session_hold& turn = place.hold();
     if (turn.reason() == loss_reason::none) {
@@ -153,7 +153,7 @@ asio::awaitable<bool> wait_in_turn(limit& most, const watch* children, const loc
         if (!lost) co_return true;
     }
     if (turn.reason() == loss_reason::node_deleted) co_return false;
-    // A stall or a cut has ended the hold, not our turn: that ends with the node. Or this fails with what has happened.
+    // A stall or a cut has ended the hold, but not the turn, which ends with its node. Any other loss throws here.
     const session on = place.on().patient();
     watched<std::optional<node_stat>> node = co_await on.exists_and_watch(place.paths().front());
     if (!node.value) co_return false;
@@ -166,7 +166,7 @@ asio::awaitable<bool> wait_in_turn(limit& most, const watch* children, const loc
     co_return true;
 }
 
-// Nothing when there is no such directory.
+// Nothing when the directory does not exist.
 asio::awaitable<std::optional<watched<node_children>>> children_of_existing(session on, std::string directory) {
     std::optional<watched<node_children>> result;
     try {
@@ -178,8 +178,8 @@ asio::awaitable<std::optional<watched<node_children>>> children_of_existing(sess
     co_return result;
 }
 
-// With `locks` held: our leases are there, and there are no more of them than permits. Nothing: there are not enough,
-// or it was not our `turn` any more.
+// Called while `locks` is held. Returns the leases of this request when there are no more leases than permits. Nothing:
+// there are not enough permits, or `turn` was lost.
 asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::string path, permits max,
                                                               semaphore_options options, int n,
                                                               if_contended when_contended, const lock_claim& turn) {
@@ -187,7 +187,7 @@ asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::s
     limit most(on, max);
     back_off pauses = toolbox(on).make_back_off();
     for (;;) {
-        // Without a node for so long: there may never be as many permits.
+        // Below `n` permits, no lease node is created: there may never be as many permits.
         for (int permitted = co_await most.read(); permitted < n; permitted = co_await most.read()) {
             if (when_contended == if_contended::give_up) co_return std::nullopt;
             const bool in_turn = co_await wait_in_turn(most, nullptr, turn);
@@ -197,12 +197,12 @@ asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::s
         if (!nodes) continue;
         for (;;) {
             const auto seen = co_await children_of_existing(on, directory);
-            if (!seen) break;  // somebody has removed the directory, and the leases with it: start over
+            if (!seen) break;  // the directory was removed with all leases: start over
             const auto& names = seen->value.names;
             const bool complete = std::all_of(nodes->begin(), nodes->end(), [&](const owned_node& node) {
                 return std::find(names.begin(), names.end(), node_name(node.path())) != names.end();
             });
-            if (!complete) break;  // an operator has deleted one: start over
+            if (!complete) break;  // an operator has deleted a lease: start over
             const int permitted = co_await most.read();
             const auto unfinished = co_await unfinished_permits::now(on, directory);
             if (names.size() + unfinished.count <= static_cast<std::size_t>(std::max(permitted, 0))) co_return nodes;
@@ -237,7 +237,7 @@ asio::awaitable<std::optional<permit_nodes>> acquire_permits(client zk, std::str
         const auto inner = co_await contend<std::shared_ptr<lock_claim>>(zk, std::move(what), how);
         if (!inner) co_return std::nullopt;
         on.emplace(inner->on());
-        // `inner` is released when it goes out of scope. Losing it admits nobody too many: only the number of leases
+        // `inner` is released when it goes out of scope. Its loss admits no request too many: only the number of leases
         // counts.
         auto nodes = co_await wait_for_permits(on->patient(), path, max, options, n, when_contended, *inner);
         if (nodes || when_contended == if_contended::give_up) co_return nodes;

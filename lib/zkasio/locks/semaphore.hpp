@@ -19,14 +19,14 @@
 
 namespace zkasio {
 
-/// How many permits a semaphore has: a number, or one that a node holds and that may change while we wait.
+/// The number of permits of a semaphore: fixed, or kept in a node, where it may change while requests wait.
 class ZKASIO_EXPORT permits {
 public:
-    /// Everybody has to name the same number.
+    /// All programs that share the semaphore have to name the same number.
     static permits fixed(int n);
-    /// The data of the node `path`: an int of 4 bytes, the highest first, as Curator's SharedCount writes it. When it
-    /// shrinks, nobody loses a permit; new ones are only given when enough have come back. Who asks for more than there
-    /// are at the moment waits until there are.
+    /// The number in the data of the node `path`: an int of 4 bytes, the highest first, as Curator's SharedCount writes
+    /// it. If the number shrinks, no permit is lost; new permits are only given when enough have come back. A request
+    /// for more permits than the current number waits until the number is high enough.
     static permits counted_by(std::string path);
 
     int number() const noexcept { return number_; }
@@ -43,12 +43,12 @@ public:
     semaphore_options() {}
 };
 
-/// Some permits of a semaphore at once, as a lock: what semaphore::request() returns.
+/// A request for several permits of a semaphore, as a lock. Returned by semaphore::request().
 ///
-/// acquire() also fails with errc::invalid_argument when it is for less than one permit, for more than a fixed number
-/// of them, or for more than 10 000, and for an owner(): each request has permits of its own. on_position() tells where
-/// we stand among those who wait for their turn, until it comes; from then on only permits are waited for.
-/// try_acquire() has nothing also when another request is just being served.
+/// acquire() also fails with errc::invalid_argument for less than one permit, for more than a fixed number of permits
+/// or than 10 000, and for an owner(): each request has permits of its own. on_position() tells the place among the
+/// requests that wait for their turn; when the turn has come, the request only waits for permits, and no more positions
+/// are told. try_acquire() returns nothing also while another request is being served.
 class ZKASIO_EXPORT permit_request final : public lockable {
 public:
     int permits_wanted() const noexcept { return n_; }
@@ -68,13 +68,13 @@ private:
 
 /// A number of permits, for all processes that name the same `path`.
 ///
-/// Nodes and algorithm are those of Curator's InterProcessSemaphoreV2: whoever wants permits takes the mutex
-/// `<path>/locks`, creates a node for each below `<path>/leases`, and waits until there are no more of them than
-/// permits. So permits are given in the order of the requests, one request for many permits is not overtaken by small
-/// ones, and only one waiter watches the leases.
+/// Nodes and algorithm are those of Curator's InterProcessSemaphoreV2: a request acquires the mutex `<path>/locks`,
+/// creates a node for each of its permits below `<path>/leases`, and waits until there are no more nodes than permits.
+/// So permits are given in the order of the requests, one request for many permits is not overtaken by small ones, and
+/// only one waiter watches the leases.
 ///
-/// A guard stands for the permits of one request; it is lost as soon as one of their nodes is. What lock_guard offers
-/// holds for it: held(), token() (rises with each request), lost(), commit(), release().
+/// A guard stands for the permits of one request, and is lost as soon as one of their nodes is. All members of
+/// lock_guard apply: held(), token() (rises with each request), lost(), commit(), release().
 ///
 /// One object may be used by any number of coroutines at once, on any executors. Copies name the same semaphore.
 class ZKASIO_EXPORT semaphore {
@@ -82,10 +82,10 @@ public:
     /// @param path a directory of its own; created as a container when it is missing. Throws errc::invalid_path.
     semaphore(client zk, std::string path, permits max, semaphore_options options = semaphore_options());
 
-    /// `n` permits, all or none, as a lock: to be passed on as a lockable. Copies ask for as many.
+    /// A request for `n` permits, all or none, to be passed on as a lockable. Copies request as many.
     permit_request request(int n = 1) const { return {zk_, path_, max_, options_, n}; }
 
-    /// The same of request(n).
+    /// As the members of request(n) of the same names.
     asio::awaitable<lock_guard> acquire(int n = 1, acquire_options how = acquire_options()) const {
         return request(n).acquire(std::move(how));
     }
@@ -107,13 +107,13 @@ public:
         return request().with_lock(std::forward<Body>(body), policy);
     }
 
-    /// `n` permits, all or none, as `n` guards, to be given back one by one.
+    /// `n` permits, all or none, as `n` guards that can be released one by one.
     asio::awaitable<std::vector<lock_guard>> acquire_each(int n) const;
 
-    /// The permits that are out, one entry each, in the order in which they were given; the last few may still be
-    /// waiting.
+    /// The permits that are in use, one entry each, in the order in which they were given; the last few may belong to a
+    /// request that still waits.
     asio::awaitable<std::vector<contender_info>> holders() const;
-    /// Who is being served or waits for that, in order.
+    /// The request that is being served and the requests that wait for their turn, in order.
     asio::awaitable<std::vector<contender_info>> waiting() const;
 
     const std::string& path() const noexcept { return path_; }

@@ -55,7 +55,7 @@ asio::awaitable<lock_guard> downgraded(client zk, lock_spec_ptr spec, std::strin
     const auto claim = std::dynamic_pointer_cast<queue_claim>(writing.claim());
     const bool writes = claim && claim->asked().kind == lock_kind::exclusive &&
                         claim->on().get_executor() == zk.get_executor();
-    // With the names of kazoo's a mutex may have the same directory; its names say nothing of readers.
+    // With kazoo's names, a mutex may have the same directory; the names of a mutex have no marker for readers.
     if (!writes || claim->asked().spec->key != spec->key)
         throw error(errc::invalid_argument, "downgrade", path,
                     "not a writer's guard of this lock and this client, or one of a lock_owner");

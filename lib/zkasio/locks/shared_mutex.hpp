@@ -23,9 +23,9 @@ namespace zkasio {
 class shared_mutex_options : public queue_options<shared_mutex_options> {
 public:
     shared_mutex_options() {}
-    /// Readers who come while readers hold the lock share it at once, whoever is waiting. Not fair: a steady stream of
-    /// them keeps writers out for ever. Costs a reader one more round trip. The token of one who overtakes
-    /// a writer is larger than that writer's. May differ from one program to the next: the others need not know.
+    /// A reader that arrives while readers hold the lock shares the lock at once, even if writers wait. Not fair: a
+    /// steady stream of readers keeps writers out for ever. Costs a reader one more round trip. The token of a reader
+    /// that overtakes a writer is larger than the writer's. May differ between the programs that share a lock.
     shared_mutex_options& prefer_readers() { prefer_readers_ = true; return *this; }
     bool prefers_readers() const noexcept { return prefer_readers_; }
 
@@ -33,8 +33,8 @@ private:
     bool prefer_readers_ = false;
 };
 
-/// One of the two ways to take a shared_mutex, as a lock by itself: what shared_mutex::as() returns. Copies name the
-/// same lock.
+/// The readers' or the writers' side of a shared_mutex, as a lock of its own. Returned by shared_mutex::as(). Copies
+/// name the same lock.
 class ZKASIO_EXPORT shared_mutex_side : public lockable {
 public:
     lock_kind kind() const noexcept { return kind_; }
@@ -56,26 +56,26 @@ private:
 /// A lock that many readers share or one writer has alone, for all processes that name the same `path`.
 ///
 /// Readers and writers queue as ephemeral-sequential children of `path`, first come, first served: a reader waits for
-/// the last writer ahead of it, a writer for everybody ahead. So readers between two writers share, one release wakes
-/// only those who go next, and writers are not starved. The nodes are those of Curator's InterProcessReadWriteLock
-/// (ZooKeeper's recipe "shared locks").
+/// the last writer ahead, a writer for all contenders ahead. So readers between two writers share the lock, one release
+/// wakes only the contenders that go next, and writers are not starved. The nodes are those of Curator's
+/// InterProcessReadWriteLock (ZooKeeper's recipe "shared locks").
 ///
-/// A writer can go on as a reader, see downgrade(). A reader cannot become a writer: two who try would wait for each
-/// other. Where that can be noticed (a lock_owner, or the body of with_shared_lock()) it fails with
+/// A writer can become a reader, see downgrade(). A reader cannot become a writer: two readers that try would wait for
+/// each other. Where such an attempt can be noticed (a lock_owner, or the body of with_shared_lock()), it fails with
 /// errc::would_deadlock.
 ///
-/// All that mutex says of ownership, fencing, sharing of one object, waiting and cancellation holds here too.
+/// The contract of mutex for ownership, fencing, sharing of one object, waiting and cancellation holds here, too.
 ///
-/// As a lockable it is its writers' side; the readers' is readers().
+/// As a lockable, a shared_mutex is its writers' side; the readers' side is readers().
 class ZKASIO_EXPORT shared_mutex final : public shared_mutex_side {
 public:
     /// @param path a directory of its own; created as a container when it is missing. Throws errc::invalid_path.
     shared_mutex(client zk, std::string path, shared_mutex_options options = shared_mutex_options());
 
-    /// As a reader: together with other readers.
+    /// The readers' side: shared with other readers.
     shared_mutex_side readers() const { return as(lock_kind::shared); }
-    /// As a writer or as a reader, for those who find out only then. (Do not write `w ? co_await m.acquire() : co_await
-    /// m.acquire_shared()`: g++ 12 destroys what comes of that twice.)
+    /// The writers' or the readers' side, for a caller that decides at run time. (Do not write `w ? co_await
+    /// m.acquire() : co_await m.acquire_shared()`: g++ 12 destroys the result twice.)
     shared_mutex_side as(lock_kind kind) const;
 
     /// As a writer: alone. See lockable.
@@ -85,7 +85,7 @@ public:
     using lockable::try_acquire_until;
     using lockable::with_lock;
 
-    /// As a reader: the same of readers().
+    /// As a reader: the members of readers().
     asio::awaitable<lock_guard> acquire_shared(acquire_options how = acquire_options()) const {
         return readers().acquire(std::move(how));
     }
@@ -106,7 +106,7 @@ public:
         return readers().with_lock(std::forward<Body>(body), policy);
     }
 
-    /// As `kind` says: the same of as(kind).
+    /// As a writer or as a reader: the members of as(kind).
     asio::awaitable<lock_guard> acquire(lock_kind kind, acquire_options how = acquire_options()) const {
         return as(kind).acquire(std::move(how));
     }
@@ -128,14 +128,15 @@ public:
         return as(kind).with_lock(std::forward<Body>(body), policy);
     }
 
-    /// A writer goes on as a reader, at its place in the queue and with its token: nobody gets in between, and readers
-    /// who wait behind it are let in. One transaction.
-    /// @param writing a guard of this lock, of acquire() or its like without a lock_owner. Given up in any case.
-    /// *Fails with* errc::lock_lost when it is not held any more; errc::invalid_argument for a guard that cannot be
-    /// downgraded. *Cancellation*: releases the lock.
+    /// Turns a writer into a reader, at its place in the queue and with its token: no other contender gets in between,
+    /// and readers that wait behind the writer are let in. One transaction.
+    /// @param writing a guard of this lock, from acquire() or its variants without a lock_owner. Given up in any case.
+    /// *Fails with* errc::lock_lost when the guard is not held any longer; errc::invalid_argument for a guard that
+    /// cannot be downgraded.
+    /// *Cancellation*: releases the lock.
     asio::awaitable<lock_guard> downgrade(lock_guard writing) const;
 
-    /// Who holds the lock and who waits for it, readers and writers, in the order in which they came.
+    /// The holders and the waiters, readers and writers, in the order in which they came.
     asio::awaitable<std::vector<contender_info>> contenders() const;
 };
 

@@ -35,8 +35,8 @@ unfair_mutex_options& unfair_mutex_options::back_off(std::chrono::milliseconds f
 
 namespace {
 
-// Removes the node with this czxid, and no other of the same name: when an operator has deleted ours, or when the
-// answer to the removal is lost, the node that is there may be the next holder's.
+// Removes the node with this czxid, and no other of the same name: if an operator has deleted our node, or if the
+// answer to the removal is lost, the existing node may be the next holder's.
 asio::awaitable<void> remove_ours(session on, std::string path, std::int64_t czxid) {
     auto attempt = [&]() -> asio::awaitable<void> {
         co_await on.sync(path);  // a server that lags behind still shows what is gone
@@ -50,8 +50,8 @@ asio::awaitable<void> remove_ours(session on, std::string path, std::int64_t czx
     }
 }
 
-// The node, and the right to have one: the next of this session tries when the node is certain to be gone, and no body
-// runs any more under the lock that was lost.
+// The node, and this session's right to create one. The next contender of this session tries when the node is certain
+// to be gone and the bodies under the lost lock have ended.
 class unfair_claim final : public lock_claim {
 public:
     unfair_claim(session on, std::string path, std::int64_t czxid, std::shared_ptr<local_mutex::claim> local,
@@ -112,7 +112,7 @@ private:
             try {
                 asio::dispatch(on.get_executor(), [self = shared_from_this(), f] { f(*self); });
             } catch (...) {
-                // Out of memory: nobody of this session gets the lock any more.
+                // Out of memory: no other contender of this session gets the lock.
             }
         }
         void let_next_try() noexcept {
@@ -120,7 +120,7 @@ private:
             if (removing) local->about_to_release();
             if (removed) local->release();
         }
-        // Only the first call counts.
+        // Only the first call has an effect.
         static void remove_node(const std::shared_ptr<state>& self) noexcept {
             if (self->removing.exchange(true)) return;
             self->report.end(self->hold.reason());
@@ -170,7 +170,7 @@ std::chrono::nanoseconds random_up_to(std::chrono::milliseconds most) {
         std::uniform_int_distribution<std::int64_t>(0, std::chrono::nanoseconds(most).count())(engine));
 }
 
-// Removes the node in the end if it should turn out to be ours, unless told otherwise.
+// An attempt to create the node. If its outcome is unknown at the end, a node that turns out to be ours is removed.
 class attempt {
 public:
     attempt(session on, std::string path, std::shared_ptr<local_mutex::claim> local)
@@ -186,7 +186,7 @@ public:
         }
     }
 
-    /// Creates the node. Its czxid; nothing when somebody has it.
+    /// Creates the node and returns its czxid; nothing when another contender has the lock.
     asio::awaitable<std::optional<std::int64_t>> create(unfair_mutex_options options) {
         create_options how;
         how.mode(create_mode::ephemeral).acl(options.acl()).parents(missing_parents::create_container);
@@ -214,7 +214,7 @@ public:
     }
 
 private:
-    // Only one of this session tries at a time: if the node is this session's, it is ours.
+    // The czxid of this session's node. Only one contender of this session tries at a time: such a node is ours.
     static asio::awaitable<std::optional<std::int64_t>> ours(session on, std::string path) {
         auto look = [&]() -> asio::awaitable<std::optional<node_stat>> {
             co_await on.sync(path);
@@ -229,7 +229,7 @@ private:
         if (!there || there->ephemeral_owner != on.id()) co_return std::nullopt;
         co_return there->czxid;
     }
-    // Until that is done nobody else of this session may try.
+    // Until the clean-up is done, no other contender of this session may try.
     static asio::awaitable<void> clean_up(session on, std::string path, std::shared_ptr<local_mutex::claim> local) {
         const std::optional<std::int64_t> czxid = co_await ours(on, path);
         if (czxid) co_await remove_ours(on, path, *czxid);
@@ -242,7 +242,7 @@ private:
     bool uncertain_ = false;
 };
 
-// Null: somebody else has it.
+// Null: another contender has the lock.
 asio::awaitable<std::shared_ptr<lock_claim>> contend_for_node(session on, std::string path,
                                                               unfair_mutex_options options,
                                                               if_contended when_contended) {

@@ -36,7 +36,7 @@ std::string unique_digits() {
 persistent_node_options node_options(const group_options& how) {
     persistent_node_options options;
     options.acl(how.acl());
-    // kazoo makes sure of the directory once: it has to stay.
+    // kazoo creates the directory only once: it has to stay.
     if (how.names() != group_names::curator) options.parents(missing_parents::create_persistent);
     return options;
 }
@@ -46,7 +46,7 @@ asio::awaitable<group_membership> joined(client zk, std::string path, group_opti
     const bool has_data = how.names() == group_names::curator;
     const auto refuse = [&](std::string_view why) { throw error(errc::invalid_argument, "join", path, why); };
     if (!has_data && data.size() > 0) refuse("the members of kazoo's parties have no data");
-    // In all parties: with other names the same members may be in a group of Curator's.
+    // Checked for kazoo's parties, too: with Curator's names the same members may be in another group.
     if (id.empty() || id.find('/') != std::string::npos || !path_problem("/" + id).empty())
         refuse("'" + id + "' is no name of a node");
     const std::string node_path = join_path(path, member_name(how.names(), id, unique_digits()));

@@ -15,31 +15,33 @@
 
 namespace zkasio {
 
-/// Who is there, among all processes that name the same `path`. Java and Python programs can share it, see group_names.
+/// A group: tells which members are there, among all processes that name the same `path`. Java and Python programs can
+/// share it, see group_names.
 ///
-/// What the members return takes along what it needs: the object may be gone before it is awaited, and while it runs.
-/// One object may be used by any number of coroutines at once, on any executors. An object that was moved from refuses
+/// The coroutines of a group keep what they need: the object may be destroyed before they are awaited, and while they
+/// run. One object may be used by any number of coroutines concurrently, on any executors. A moved-from object refuses
 /// everything with errc::invalid_argument. Copies name the same group.
 class ZKASIO_EXPORT group {
 public:
-    /// @param path a directory of its own; created when it is missing: as a container, in the parties of kazoo as a
-    /// node that stays. Throws errc::invalid_path.
+    /// @param path a directory for this group only; created when it is missing: as a container, in the parties of kazoo
+    /// as a node that stays. Throws errc::invalid_path.
     group(client zk, std::string path, group_options options = group_options());
 
-    /// *Completes when* we are in the group.
-    ///
-    /// Another session that is in it with this id is waited for until it has left or expired; it may be that of a
-    /// process that has crashed and was started again. In the parties of kazoo, ids may be there several times.
+    /// *Completes when* this client is in the group. If another session is in the group with this id, join() waits
+    /// until that session has left or expired; it may be the session of a process that has crashed and was started
+    /// again. In the parties of kazoo, several members may have the same id.
     /// *Fails with* what persistent_node::ended() fails with; errc::invalid_argument for an id that is no name of a
     /// node, in any group_names, when this client is in the group with this id already, and for `data` in the parties
-    /// of kazoo, whose members have none. *Cancellation*: leaves in the background.
+    /// of kazoo, whose members have none.
+    /// *Cancellation*: leaves in the background.
     asio::awaitable<group_membership> join(std::string id, bytes data = bytes()) const;
 
-    /// Who is in the group, asked for once. *Fails with* zk_errc::no_auth when the directory's ACL keeps that
-    /// from us; else as cache::ready(): it waits for a connection.
+    /// Reads the members once.
+    /// *Fails with* zk_errc::no_auth when the directory's ACL does not let this client list it; else as cache::ready():
+    /// members() waits for a connection.
     asio::awaitable<group_view> members() const;
 
-    /// Follows who is in the group from now on.
+    /// Follows the members from now on.
     group_observer observe() const;
 
     const std::string& path() const noexcept { return path_; }

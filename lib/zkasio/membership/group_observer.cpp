@@ -24,7 +24,7 @@ children_cache cache_of(const client& zk, std::string path, group_names names) {
 
 }  // namespace
 
-// What next() returns holds this, and not the cache: that ends with the observer, whoever still has something to await.
+// The coroutine of next() holds the reader, but not the cache: the cache ends with the observer, even during a call.
 struct group_observer::reader {
     reader(group_names n, const children_cache& cache) : names(n), path(cache.path()), changes(cache.changes()) {}
 
@@ -32,7 +32,7 @@ struct group_observer::reader {
     const std::string path;
     const cache_changes changes;
     one_at_a_time reading;
-    std::optional<group_view> told;  // what next() has returned last
+    std::optional<group_view> told;  // the view that next() has returned last
 
     static asio::awaitable<group_view> next(std::shared_ptr<reader> self);
 
@@ -66,7 +66,7 @@ asio::awaitable<group_view> group_observer::reader::next(std::shared_ptr<reader>
     }
 }
 
-// Whether there is something to tell.
+// Returns whether `told` has changed.
 bool group_observer::reader::take(const cache_update& update) {
     const children_view children(update.now, path);
     if (!told || update.look_again) {

@@ -13,27 +13,29 @@
 
 namespace zkasio {
 
-/// Follows who is in a group, on a children_cache: what that says of sessions, lifetimes and watches is true here.
+/// Follows the members of a group, on a children_cache: what children_cache says of sessions, lifetimes and watches
+/// applies here.
 ///
-/// *Lifetime*: move-only; ends when destroyed, and then who awaits something of it gets errc::client_closed.
+/// *Lifetime*: move-only; ends when destroyed. A call that is still awaited then fails with errc::client_closed.
 class ZKASIO_EXPORT group_observer {
 public:
-    /// The same as group::observe(). Throws errc::invalid_path.
+    /// As group::observe(). Throws errc::invalid_path.
     group_observer(client zk, std::string path, group_names names = group_names::curator);
     group_observer(group_observer&&) noexcept = default;
     group_observer& operator=(group_observer&&) noexcept = default;
 
-    /// *Completes when* the members were read once; also when there is no group. *Fails with* as cache::ready().
+    /// *Completes when* the members were read once; also when there is no group.
+    /// *Fails with* what cache::ready() fails with.
     asio::awaitable<void> ready() const;
 
-    /// What is known at this moment; empty, and not current, before ready(). On any thread. One that was moved from
-    /// knows of nobody.
+    /// The members known at this moment; none, and not current, before ready(). On any thread. A moved-from observer
+    /// shows no members.
     group_view members() const;
 
-    /// *Completes when* the view is another one than the last that this has told, with the newest; the first time when
-    /// it is ready(). That it is not current any more is such a change. *Fails with* as cache_changes::next(); with
-    /// errc::invalid_argument when another coroutine awaits it. *Cancellation*: ends the wait; the next call tells what
-    /// this one has not told.
+    /// *Completes when* the view differs from the last one that next() has returned, with the newest view; the first
+    /// time when the observer is ready(). If the view is no longer current, this is such a change, too.
+    /// *Fails with* what cache_changes::next() fails with; errc::invalid_argument when another coroutine awaits next().
+    /// *Cancellation*: ends the wait; the next call tells what this one has not told.
     asio::awaitable<group_view> next() const;
 
 private:

@@ -6,7 +6,7 @@
 
 namespace zkasio {
 
-/// How the members of a group show that they are there. All who share a group use the same.
+/// How the members of a group are represented by nodes. All programs that share a group use the same.
 enum class group_names {
     curator,              ///< `<id>` with data of the member's own: Curator's GroupMember
     kazoo_party,          ///< `<32 hex digits>__party__`, whose data is the id: kazoo's Party
@@ -18,7 +18,8 @@ public:
     group_options() {}
     /// group_names::curator by default.
     group_options& names(group_names n) { names_ = n; return *this; }
-    /// Of the member's node and of directories created for it (open_acl()). Must let the other members read it.
+    /// The ACL of the member's node and of directories created for it (open_acl()). It must let the other members read
+    /// it.
     group_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
 
     group_names names() const noexcept { return names_; }

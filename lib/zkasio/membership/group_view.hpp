@@ -8,26 +8,26 @@
 
 namespace zkasio {
 
-/// Somebody who is in a group.
+/// A member of a group.
 struct member_info {
     std::string id;
     std::string data;  ///< none in the parties of kazoo
-    std::string path;  ///< of the member's node
+    std::string path;  ///< the member's node
 
     friend bool operator==(const member_info&, const member_info&) = default;
 };
 
-/// Who is in a group, as a client knows it.
+/// The members of a group, as a client knows them.
 struct ZKASIO_EXPORT group_view {
-    /// By id. In the parties of kazoo several may have the same.
+    /// Sorted by id. In the parties of kazoo, several members may have the same id.
     std::vector<member_info> members;
-    /// False: there is no connection, or not everything was looked at again since there is one. Then this is what was
+    /// False: there is no connection, or not every node was read again since there is one. Then the view is what was
     /// known last.
     bool current = false;
-    /// False: there is a directory, and its ACL keeps the names of the members from us. Then there are none here.
+    /// False: the directory exists, but its ACL does not let this client list it. Then `members` is empty.
     bool readable = true;
 
-    /// The first with this id; null when there is none.
+    /// The first member with this id; null when there is none.
     const member_info* find(std::string_view id) const noexcept;
     bool contains(std::string_view id) const noexcept { return find(id) != nullptr; }
 

@@ -19,17 +19,17 @@
 
 namespace zkasio {
 
-/// Where a partitioner is. The names are those of kazoo's SetPartitioner.
+/// The state of a partitioner. The names are those of kazoo's SetPartitioner.
 enum class partitioner_state {
-    idle,        ///< nothing runs
-    allocating,  ///< members come and go, or partitions that are for us are not ours yet
-    acquired,    ///< all that are for us are ours, and nothing else
-    releasing,   ///< some that are for others now are still being given up
+    idle,        ///< run() does not run
+    allocating,  ///< members come and go, or an assigned partition is not owned yet
+    acquired,    ///< all assigned partitions are owned, and no other ones
+    releasing,   ///< an owned partition is now assigned to another member, and is still being given up
 };
 
 ZKASIO_EXPORT std::string_view to_string(partitioner_state s) noexcept;
 
-/// What runs for each partition that is ours.
+/// The body of partitioner::run(): runs for each partition that this member owns.
 using partition_body = std::function<asio::awaitable<void>(held_partition&)>;
 
 namespace membership_detail {
@@ -42,45 +42,58 @@ ZKASIO_EXPORT asio::awaitable<void> run_partitioner(partition_body body, client 
 /// Divides named work among all processes that name the same `path`: each partition is worked on by one member at a
 /// time, and by some member as long as there is one.
 ///
-/// Who the members are says a group, and each knows by itself which partitions are for it, see
-/// partitioner_options::assignment(). Whoever is to have a partition waits for its lock, so that it never has two
-/// owners, even while members disagree. When members come or go, only those partitions move whose member changes, see
-/// partitioner_options::settle().
+/// The members are those of a group. Each member computes which partitions are assigned to it, see
+/// partitioner_options::assignment(). It owns an assigned partition when it has acquired the partition's lock. So a
+/// partition never has two owners, even while members disagree. When members come or go, only those partitions move
+/// whose member changes, see partitioner_options::settle().
 ///
-/// The nodes are those of kazoo's SetPartitioner, and both can share work: `<path>/party`, a ShallowParty, and
-/// `<path>/locks/<partition>`, a Lock. kazoo's members give everything up at each change, and take it again. They sort
-/// the partitions as Python objects, and we sort their names: to be divided alike, they have to be strings there (the
-/// numbers 2 and 10 are in another order than "2" and "10"). As kazoo, this takes whatever is in `<path>/party` for a
-/// member: nothing else may be there, or the partitions that are for it are worked on by nobody.
+/// The nodes are those of kazoo's SetPartitioner, and both can share work: `<path>/party` is a ShallowParty, and
+/// `<path>/locks/<partition>` a Lock.
+///   - kazoo's members give up all partitions at each change, and acquire them again.
+///   - kazoo sorts the partitions as Python objects, zkasio sorts their names. To be divided alike, they have to be
+///     strings in Python: the numbers 2 and 10 are in another order than "2" and "10".
+///   - As in kazoo, every child of `<path>/party` is taken for a member. No other node may be there: no member would
+///     work on the partitions assigned to it.
 ///
-/// What the members return takes along what it needs: the object may be gone before it is awaited, and while it runs.
-/// Copies are the same member. One that was moved from refuses everything with errc::invalid_argument, and is
-/// partitioner_state::idle.
+/// The coroutines of a partitioner keep what they need: the object may be destroyed before they are awaited, and while
+/// they run. Copies are the same member. A moved-from partitioner refuses everything with errc::invalid_argument, and
+/// is partitioner_state::idle.
 class ZKASIO_EXPORT partitioner {
 public:
-    /// Throws errc::invalid_path; errc::invalid_argument when there is no partition, one is no name of a node, or there
-    /// are two of one name. @param path a directory of its own; created when it is missing.
+    /// Throws errc::invalid_path; errc::invalid_argument when there is no partition, a partition is no name of a node,
+    /// or two have the same name. @param path a directory for this partitioner only; created when it is missing.
     partitioner(client zk, std::string path, std::vector<std::string> partitions,
                 partitioner_options options = partitioner_options());
 
-    /// Joins, and runs `body(held_partition&)`, a coroutine, for each partition that is ours, side by side on one
-    /// strand: the caller's, or one over the caller's executor.
+    /// Joins the group, and runs `body(held_partition&)`, a coroutine, for each partition that this member owns. The
+    /// bodies run concurrently on one strand: the caller's, or one over the caller's executor.
     ///
-    /// When a partition is lost, or is for another member now, its body receives a terminal cancellation, and when it
-    /// has really ended, the partition is given up. If it is still for us, the body runs again as soon as we have got
-    /// it again. A body that has returned is done: the partition stays ours, without work, until that happens. What a
-    /// body throws when it was cancelled so is dropped if it is a cancellation or a zkasio::error, since a lost session
-    /// has many faces.
+    /// When a partition is lost, or is now assigned to another member, its body receives a terminal cancellation. When
+    /// the body has really ended, the partition is given up. If the partition is still assigned to this member, the
+    /// body runs again as soon as the member owns the partition again.
     ///
-    /// *Completes* never. *Fails with* what a body throws otherwise, what the assignment throws, errc::invalid_argument
-    /// for names from it that are no partitions, or when the partitioner runs already; with what operations fail with
-    /// and is not condition::retryable: then all other bodies are cancelled and have ended, and we leave in the
-    /// background.
-    /// What is condition::retryable or error::outcome_unknown() ends no more than that body, also when a body throws it
-    /// (a commit() that met with a lost connection): the partition is given up, and after a pause its lock is asked for
-    /// again, see leader_election::lead(). A body for which such an error is the end throws one of its own.
-    /// *Cancellation*: the same with asio::error::operation_aborted, or with what else a body has thrown;
-    /// client::idle() waits until we have left. *On session loss* it goes on in the next one.
+    /// | a body                                             | run()                                                  |
+    /// |----------------------------------------------------|--------------------------------------------------------|
+    /// | returns                                            | keeps the partition, without work, until it is lost or |
+    /// |                                                    | assigned to another member                             |
+    /// | is cancelled as above; returns, or throws a        | gives the partition up; the exception is dropped,      |
+    /// | cancellation or a zkasio::error                    | because the loss may have caused it                    |
+    /// | throws condition::retryable or                     | gives this partition up, and asks for its lock again   |
+    /// | error::outcome_unknown(): a commit() met with a    | after a pause, see leader_election::lead()             |
+    /// | lost connection                                    |                                                        |
+    /// | throws anything else                               | fails with that exception                              |
+    ///
+    /// If one of run()'s own operations fails with condition::retryable or error::outcome_unknown(), this also ends no
+    /// more than the body of that partition. A body for which such an error is the end throws an exception of its own.
+    ///
+    /// *Completes* never.
+    /// *Fails with* what a body throws (see the table); what the assignment throws; errc::invalid_argument when the
+    /// assignment returns a name that is no partition, or when the partitioner runs already; what operations fail with
+    /// and is not condition::retryable. Before that, all other bodies are cancelled and have ended. The member leaves
+    /// in the background.
+    /// *Cancellation*: the same, with asio::error::operation_aborted, or with what else a body has thrown;
+    /// client::idle() waits until the member has left.
+    /// *On session loss*: run() goes on in the next session.
     /// *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
     asio::awaitable<void> run(Body&& body) const {
@@ -92,7 +105,7 @@ public:
 
     /// On any thread, as owned().
     partitioner_state state() const noexcept;
-    /// The partitions that are ours, sorted: whose bodies run, or have run.
+    /// The owned partitions, sorted: their bodies run, or have returned.
     std::vector<std::string> owned() const;
 
     const std::string& path() const noexcept { return path_; }

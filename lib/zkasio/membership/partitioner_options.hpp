@@ -13,13 +13,14 @@
 
 namespace zkasio {
 
-/// Which of the `partitions` are for the member `me`. All members have to use the same function of the same arguments,
-/// so that together they take each partition once. The ids of the `members`, and the `partitions`, are sorted.
+/// Returns which of the `partitions` are assigned to the member `me`. All members have to use the same function of the
+/// same arguments, so that together they take each partition once. The ids of the `members`, and the `partitions`, are
+/// sorted.
 using partition_assignment =
     std::function<std::vector<std::string>(const std::string& me, const std::vector<std::string>& members,
                                            const std::vector<std::string>& partitions)>;
 
-/// kazoo's: the first member takes the first partition, the second one the second, and so on round and round.
+/// kazoo's assignment: the first member takes the first partition, the second one the second, and so on, round-robin.
 ZKASIO_EXPORT std::vector<std::string> assign_in_turn(const std::string& me, const std::vector<std::string>& members,
                                                       const std::vector<std::string>& partitions);
 
@@ -28,22 +29,22 @@ public:
     /// A fresh id(): `<host name>-<process id>-<8 hex digits>`.
     partitioner_options();
 
-    /// Of this member; no other may have the same: both would take the partitions of one, one of them waiting for the
-    /// other, and nobody those of the other. kazoo calls it identifier.
+    /// The id of this member, which no other member may have: two with one id would both take the partitions of one,
+    /// one waiting for the other, and those of the second would have no owner. kazoo calls it identifier.
     partitioner_options& id(std::string i) { id_ = std::move(i); return *this; }
-    /// How long no member must have come or gone before partitions are divided anew (1 s). The longer, the less often
-    /// they move while many members start; the later is the work of one that has gone taken over. kazoo calls it
-    /// time_boundary. Throws errc::invalid_argument when it is negative.
+    /// Partitions are divided again when no member has come or gone for this time (1 s). The longer the time, the less
+    /// often partitions move while many members start, and the later the work of a member that has gone is taken over.
+    /// kazoo calls it time_boundary. Throws errc::invalid_argument when the time is negative.
     partitioner_options& settle(any_duration t);
-    /// How long partitions are not divided anew while members come and go all the time (10 times settle()). Then they
-    /// are divided among those members that have been there for settle(), with a warning in the log, and again after
-    /// this time, until the members have settled: one process that crashes and is started again and again does not keep
-    /// the work of another one that has gone from the rest. Not shorter than settle(). Throws errc::invalid_argument
-    /// when it is negative.
+    /// How long partitions are not divided again while members come and go all the time (10 times settle()). After this
+    /// time they are divided among those members that have been there for settle(), with a warning in the log, and
+    /// again after this time, until the members have settled. So a process that crashes and restarts again and again
+    /// does not keep the rest from the work of a member that has gone. Not shorter than settle(). Throws
+    /// errc::invalid_argument when the time is negative.
     partitioner_options& settle_at_most(any_duration t);
-    /// assign_in_turn() by default. May be called on any thread that the work runs on, one call at a time.
+    /// assign_in_turn() by default. The function may be called on any thread that the work runs on, one call at a time.
     partitioner_options& assignment(partition_assignment f) { assignment_ = std::move(f); return *this; }
-    /// Of all nodes (open_acl()). Must let the other members read them.
+    /// The ACL of all nodes (open_acl()). It must let the other members read the nodes.
     partitioner_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
 
     const std::string& id() const noexcept { return id_; }

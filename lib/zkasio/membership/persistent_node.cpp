@@ -26,16 +26,16 @@ session_loop begin_to_keep(const client& zk, keeper_ptr keeper) {
     return run_in_each_session(zk, body, ended);
 }
 
-// On the client's strand, as all that is in the background.
+// On the client's strand, as all background work.
 asio::awaitable<void> leave_in_background(session_loop loop, keeper_ptr keeper) {
     if (keeper->is_idle()) loop.stop();
     try {
         co_await loop.stopped();
-    } catch (const error&) {  // whoever leaves is told, see node_board::until_left()
+    } catch (const error&) {  // callers of leave() are told, see node_board::until_left()
     }
 }
 
-// What a request has room for besides the path, with a protected name, and the ACL. The chroot is not counted.
+// The room that a request has for data, besides the ACL and the path with a protected name. The chroot is not counted.
 std::size_t room_for_data(const std::string& path, const acl& entries) {
     constexpr std::size_t frame = 128, entry = 12;
     std::size_t others = frame + path.size();
@@ -53,7 +53,7 @@ board_ptr checked_board(const client& zk, std::string path, bytes data, const pe
 
 }  // namespace
 
-/// Leaves when the last one who needs it is gone.
+/// Keeps the node; leaves when destroyed.
 class membership_detail::node_owner {
 public:
     node_owner(const client& zk, std::string path, bytes data, persistent_node_options options)
@@ -62,7 +62,7 @@ public:
           loop_(begin_to_keep(zk, keeper_)) {}
     node_owner(const node_owner&) = delete;
     node_owner& operator=(const node_owner&) = delete;
-    // With no memory left to begin that, the loop is stopped, and the node goes with the session.
+    // If there is no memory left to begin leaving, the loop is stopped, and the node goes with the session.
     ~node_owner() {
         try {
             leave();
@@ -89,7 +89,7 @@ namespace {
 
 using owner_ptr = std::shared_ptr<node_owner>;
 
-// Null in one that was moved from.
+// Null for a persistent_node that was moved from.
 board_ptr board_of(const owner_ptr& owner) { return owner ? owner->board() : nullptr; }
 
 const board_ptr& there(const board_ptr& board) {
@@ -97,7 +97,7 @@ const board_ptr& there(const board_ptr& board) {
     return board;
 }
 
-// What the members return may be awaited when the node is gone: hence coroutines that have what they need.
+// These coroutines hold the board: they may be awaited when the persistent_node is gone.
 asio::awaitable<std::string> created_at(board_ptr board) { co_return co_await node_board::until_created(there(board)); }
 
 asio::awaitable<void> written(board_ptr board, bytes data) {

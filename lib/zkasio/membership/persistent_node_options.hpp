@@ -14,15 +14,15 @@ class persistent_node_options {
 public:
     persistent_node_options() {}  // user-provided: g++ 12 destroys aggregate temporaries of a co_await expression twice
 
-    /// Any (create_mode::ephemeral). A sequential one always gets a protected name, "_c_<uuid>-name0000000007": without
-    /// that it could not be found again when the answer to its create is lost.
+    /// Any mode (create_mode::ephemeral). A sequential node always gets a protected name, "_c_<uuid>-name0000000007":
+    /// without such a name the node could not be found again when the answer to its create is lost.
     persistent_node_options& mode(create_mode m) { mode_ = m; return *this; }
-    /// For the modes with a time to live: how long the node stays when nobody keeps it any more, see
-    /// create_options::ttl(). A second and more: it is written to twice in that time, and ten times a second at most.
+    /// For the modes with a time to live: how long the node stays when no client keeps it, see create_options::ttl().
+    /// Use a second or more: the node is written to twice in that time, and ten times a second at most.
     persistent_node_options& ttl(std::chrono::milliseconds t) { ttl_ = t; return *this; }
-    /// Of the node and of parents created with it (open_acl()).
+    /// The ACL of the node and of parents created with it (open_acl()).
     persistent_node_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
-    /// What becomes of parents that do not exist (missing_parents::create_container).
+    /// How missing parents are treated (missing_parents::create_container).
     persistent_node_options& parents(missing_parents p) { parents_ = p; return *this; }
 
     create_mode mode() const noexcept { return mode_; }

@@ -29,10 +29,10 @@ ClientMetric::Histogram histogram_of(const duration_histogram& from) {
     return h;
 }
 
-// The families of all clients: a family comes once, whoever has such metrics.
+// The metric families of all clients. Each family is listed once, with the metrics of all clients.
 class families {
 public:
-    /// What follows is of this client.
+    /// The metrics that follow are of this client.
     void begin(const std::string& client) { client_ = client; }
 
     void counter(const char* name, const char* help, std::uint64_t value, const char* label = nullptr,
@@ -131,10 +131,10 @@ void collect_locks(families& all, const lock_stats& s) {
 }  // namespace
 
 void prometheus_collector::add(std::string name, client zk) {
-    static_cast<void>(zk.stats());  // throws for one that was moved from
+    static_cast<void>(zk.stats());  // throws for a moved-from client
     const std::lock_guard lock(mutex_);
     const auto [there, added] = clients_.try_emplace(std::move(name), zk);
-    if (!added) std::swap(there->second, zk);  // the other one is destroyed without the lock
+    if (!added) std::swap(there->second, zk);  // the replaced client is destroyed without the lock
 }
 
 void prometheus_collector::remove(const std::string& name) {

@@ -15,7 +15,7 @@
 /// prometheus-cpp's core library.
 namespace zkasio {
 
-/// What clients do, as metrics for Prometheus. Each scrape reads client::stats(): between scrapes this costs nothing.
+/// Metrics of clients for Prometheus. Each scrape reads client::stats(): between scrapes the collector costs nothing.
 ///
 ///     const auto metrics = std::make_shared<prometheus_collector>();
 ///     metrics->add("orders", zk);
@@ -34,8 +34,8 @@ namespace zkasio {
 /// - zkasio_reports_dropped_total, of a client_observer that is too slow
 class ZKASIO_EXPORT prometheus_collector final : public prometheus::Collectable {
 public:
-    /// From any thread. Keeps the client open until remove(). A name that is used already: instead of that client.
-    /// Throws errc::invalid_argument for a client that was moved from.
+    /// May be called on any thread. Keeps the client open until remove(). If the name is already used, the new client
+    /// replaces the old one. Throws errc::invalid_argument for a client that was moved from.
     void add(std::string name, client zk);
     void remove(const std::string& name);
 

@@ -9,8 +9,8 @@
 
 namespace zkasio {
 
-/// A line for client_options::log(), of log_level::warning. From any thread; does nothing with a client that was moved
-/// from. For writers of recipes.
+/// Logs a line to client_options::log(), at log_level::warning. From any thread; does nothing with a moved-from client.
+/// For writers of recipes.
 ZKASIO_EXPORT void log_warning(const client& zk, std::string text, std::vector<log_field> fields = {});
 
 }  // namespace zkasio

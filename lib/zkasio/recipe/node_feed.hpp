@@ -16,17 +16,17 @@ struct access;
 struct feed_state;
 }  // namespace detail
 
-/// Reads and watches any number of nodes for one listener: what caches are made of. For writers of recipes; from
+/// Reads and watches any number of nodes for one listener: the base of caches. For writers of recipes; made by
 /// toolbox::feed().
 ///
-/// Differs from operations::get_and_watch() in that the watches belong to one connection: they are not set again after
-/// a reconnect, when the listener has to look at everything again in any case. So their number is not limited by what
-/// fits into one request (errc::too_many_watches), and nothing is kept here for any of them: the listener knows them.
-/// All watches of one node, of whoever, share one watch of the server.
+/// Unlike the watches of operations::get_and_watch(), the watches of a node_feed belong to one connection: they are not
+/// set again after a reconnect, when the listener has to read everything again in any case. So their number is not
+/// limited by the size of one request (errc::too_many_watches), and no state is kept here for a watch: the listener
+/// knows its watches. All watches of one node, of any user of the client, share one watch of the server.
 ///
-/// Move-only. Once it is destroyed, its listener is told nothing any more; whoever destroys it leaves its watches
-/// before, or else they stay until they fire or the session ends. Its members are for the client's strand; it may be
-/// destroyed on any thread.
+/// Move-only. After its destruction, the listener is told nothing. The owner calls leave() for the watches before the
+/// destruction; otherwise they stay until they fire or the session ends. The members are for the client's strand; the
+/// destructor may run on any thread.
 class ZKASIO_EXPORT node_feed {
 public:
     node_feed() noexcept = default;
@@ -38,8 +38,8 @@ public:
     /// @param path of the root, or of a node below it.
     void read(node_read what, std::string path) const;
 
-    /// That watch, which stands, is needed no more: it is removed on the server, unless somebody else has it too.
-    /// node_feed_listener::watches() must say no by now.
+    /// Removes a standing watch on the server, unless another user of the client has this watch, too.
+    /// node_feed_listener::watches() must return false for it by now.
     void leave(node_read what, const std::string& path) const;
 
 private:

@@ -20,7 +20,7 @@ const engine_of_follower& present(const engine_of_follower& engine) {
     return engine;
 }
 
-// Asks, and as it goes says that nobody waits any more.
+// A pending tell_next(), which the destructor cancels.
 class asking {
 public:
     asking(const engine_of_follower& engine, std::optional<node_mark> known)

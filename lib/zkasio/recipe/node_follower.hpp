@@ -21,32 +21,32 @@ namespace detail {
 class follow_engine;
 }
 
-/// By what one state of a node is told from another: of the same marks, nothing has changed.
+/// Identifies one state of a node: if two marks are equal, nothing has changed.
 struct node_mark {
-    std::error_code code;   ///< none: the node exists; zk_errc::no_node: it does not; else why it cannot be read
-    std::int64_t czxid = 0;  ///< another one is another node of the same name
+    std::error_code code;   ///< none: the node exists; zk_errc::no_node: it is missing; else why it cannot be read
+    std::int64_t czxid = 0;  ///< differs for another node of the same name
     std::int64_t zxid = 0;   ///< of the last change: mzxid, or pzxid for the children
 
     friend bool operator==(const node_mark&, const node_mark&) = default;
 };
 
-/// What a server has said of a node.
+/// A server's answer to a read of a node.
 struct node_report {
     node_mark mark;
     node_answer answer;
-    bool ended = false;  ///< nothing follows: mark.code says why
+    bool ended = false;  ///< nothing follows: mark.code is the reason
 };
 
-/// Follows one node: tells its newest state whenever it is asked, and waits while that is the one that is known
-/// already. What streams and configuration are made of; for writers of recipes.
+/// Follows one node: tells its newest state on request, and waits while the caller knows that state already. The base
+/// of streams and configuration; for writers of recipes.
 ///
-/// It reads when it is asked, and not before: changes that nobody asks about cost nothing but one event. In between
-/// there is one watch. It outlives connections and sessions; with each connection it looks again. What cannot be read
-/// (zk_errc::no_auth) is a state as others are; for a change of an ACL fires no watch, it is asked for again in the
-/// pauses of the client's retry_policy, as long as somebody waits.
+/// The node is read on request, and not before: without a request, changes cost nothing but one event. In between there
+/// is one watch. A follower outlives connections and sessions, and reads again with each connection. A node that cannot
+/// be read (zk_errc::no_auth) is a state like any other; since no watch fires for a change of an ACL, the node is read
+/// again in the pauses of the client's retry_policy, as long as a request waits.
 ///
-/// Move-only; ends when destroyed, in the background (client::idle() waits for that). Does not keep the client open.
-/// One that was moved from fails with errc::invalid_argument.
+/// Move-only. The destructor ends the follower, in the background (client::idle() waits for that). Does not keep the
+/// client open. A moved-from object fails with errc::invalid_argument.
 class ZKASIO_EXPORT node_follower {
 public:
     using listener = std::function<void(node_report)>;
@@ -57,20 +57,23 @@ public:
     node_follower& operator=(node_follower&& other) noexcept;
     ~node_follower();
 
-    /// Calls `tell` once, on the client's strand, as soon as the newest state is another one than `known`. In place of
-    /// what was asked before, which is not told any more. May be called on any thread, also by `tell`, which must not
-    /// throw. After node_report::ended it is told the same again, in a later turn: do not ask any more.
+    /// Calls `tell` once, on the client's strand, as soon as the newest state is another one than `known`. Replaces an
+    /// earlier request, whose `tell` is then not called. May be called on any thread, also by `tell`, which must not
+    /// throw. After node_report::ended, another request is told the same again, in a later turn: make no more requests.
     void tell_next(std::optional<node_mark> known, listener tell) const;
 
-    /// The same for a coroutine: completes with the report. When another one asks meanwhile, this *fails with*
-    /// asio::error::operation_aborted; with errc::client_closed when the client is closed, and errc::forked.
-    /// *Cancellation* ends the wait, and nothing is read any more for it.
+    /// tell_next() for a coroutine.
+    /// *Completes when* the newest state is another one than `known`, with the report.
+    /// *Fails with* asio::error::operation_aborted when another request replaces this one; with errc::client_closed
+    /// when the client is closed; and with errc::forked.
+    /// *Cancellation*: ends the wait, and the node is not read for it again.
     asio::awaitable<node_report> next(std::optional<node_mark> known) const;
 
-    /// Tells who waits that it has ended (errc::client_closed), and leaves the watch. *Completes when* nothing is left
-    /// of it on the servers. *Cancellation* ends the wait only.
+    /// Tells the pending request that nothing follows (node_report::ended, errc::client_closed), and leaves the watch.
+    /// *Completes when* no watch of this follower is left on the servers.
+    /// *Cancellation*: ends the wait only.
     asio::awaitable<void> close() const;
-    /// The same without waiting.
+    /// As close(), without waiting.
     void stop() const noexcept;
 
 private:

@@ -9,15 +9,15 @@
 
 namespace zkasio {
 
-/// What one coroutine at a time may do, as next() of a stream: refuses a second one. On any threads. For writers of
-/// recipes.
+/// An operation that one coroutine at a time may run, such as next() of a stream: a second one is refused. On any
+/// threads. For writers of recipes.
 class one_at_a_time {
     struct end_turn {
         void operator()(std::atomic<bool>* busy) const noexcept { busy->store(false); }
     };
 
 public:
-    /// Ends as it is destroyed; must not outlive what it is of.
+    /// Ends when destroyed; must not outlive the one_at_a_time.
     using turn = std::unique_ptr<std::atomic<bool>, end_turn>;
 
     /// @param what for example "next() of this stream". Throws errc::invalid_argument while there is another turn.

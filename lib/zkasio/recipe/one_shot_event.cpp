@@ -27,7 +27,7 @@ asio::awaitable<void> fail() {
 
 }  // namespace
 
-// No coroutine of its own: there may be very many who wait.
+// wait() is no coroutine itself: there may be very many waiters.
 asio::awaitable<void> one_shot_event::wait() const { return core_ ? detail::wait_for_or_throw(core_, state_) : fail(); }
 
 asio::awaitable<bool> one_shot_event::run_body(std::function<asio::awaitable<void>()> body, detail::core_ptr core,

@@ -18,25 +18,27 @@ struct access;
 struct one_shot_state;
 }  // namespace detail
 
-/// Something that happens once, and that any number of coroutines may wait for, on any executors. A handle: copies
-/// speak of the same. What it returns may be awaited when the handle is gone. In one that was moved from, fire() does
-/// nothing, and the rest fails with errc::invalid_argument. For writers of recipes, see
+/// An event that happens once, and that any number of coroutines may wait for, on any executors. A handle: copies name
+/// the same event. The coroutines of the members may be awaited when the handle is gone. On a moved-from handle, fire()
+/// does nothing, and the other members fail with errc::invalid_argument. For writers of recipes, see
 /// toolbox::make_one_shot_event().
 class ZKASIO_EXPORT one_shot_event {
 public:
-    /// From any thread. What was written before is visible to those who were waiting.
+    /// From any thread. Writes before the call are visible to the coroutines that were waiting.
     void fire() const noexcept;
 
-    /// *Completes when* it has been fired; at once if it already has. *Fails with* errc::client_closed when the client
-    /// is closed first, errc::forked in a child process. *Cancellation*: ends the wait only.
+    /// *Completes when* the event has been fired; at once if it already has.
+    /// *Fails with* errc::client_closed when the client is closed first, errc::forked in a child process.
+    /// *Cancellation*: ends the wait only.
     asio::awaitable<void> wait() const;
 
-    /// Runs `body()`, a coroutine; when this is fired meanwhile, the body receives a terminal cancellation. *Completes
-    /// when* the body has really ended: with true when it ended by itself. The body runs on the caller's executor if
-    /// that is an asio::strand<asio::any_io_executor>, else on a strand over it; the caller's own cancellation, of
-    /// whichever type it has enabled, reaches it too, and what it throws otherwise is passed on. A body that returns a
-    /// value: with that value in a std::optional, which is empty when the body was ended. *Lifetime* of the body: see
-    /// kept_body.hpp.
+    /// Runs `body()`, a coroutine. If the event is fired while the body runs, the body receives a terminal
+    /// cancellation. The body runs on the caller's executor if that is an asio::strand<asio::any_io_executor>, else on
+    /// a strand over it. The caller's own cancellation, of any type that it has enabled, reaches the body, too; other
+    /// exceptions of the body are passed on.
+    /// *Completes when* the body has really ended: with true when the body was not ended by the event. For a body that
+    /// returns a value: with that value in a std::optional, which is empty when the event has ended the body.
+    /// *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
     asio::awaitable<detail::unless_stopped<detail::body_value<Body>>> run_until(Body&& body) const {
         return detail::run_kept(std::forward<Body>(body), &run_body, core_, state_);

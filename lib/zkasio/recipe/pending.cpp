@@ -13,7 +13,7 @@ pending::pending(core_ptr core, std::shared_ptr<detail::kept_reply> kept_reply, 
                  std::string path)
     : core_(std::move(core)), kept_(std::move(kept_reply)), operation_(operation), path_(std::move(path)) {}
 
-// The members return what may be awaited when the object is gone: hence a coroutine that has what it needs.
+// The coroutine may be awaited when the object is gone: so it has a copy of the object.
 asio::awaitable<void> pending::until_answered(pending self) {
     there(self.core_, self.operation_, self.path_);
     const wait_end failed = co_await wait_for(self.core_, answer_of(self.kept_));
@@ -24,7 +24,7 @@ asio::awaitable<void> pending::answered() const { return until_answered(*this); 
 
 void pending::then(std::function<void()> f) const {
     const core_ptr core = there(core_, "then");  // `f` may destroy this
-    core->waits().then(kept_->answered, std::move(f));  // at once, when it was refused at once
+    core->waits().then(kept_->answered, std::move(f));  // called at once if the request was refused at once
 }
 
 namespace {
@@ -42,7 +42,7 @@ asio::awaitable<node_children> pending_children::result() const { return result_
 asio::awaitable<node_data> pending_data::result() const { return result_of<node_data>(*this); }
 asio::awaitable<void> pending_removal::result() const { return result_of<void>(*this); }
 
-// Answered, and well.
+// The answer of a request that has succeeded.
 reply& pending::good() const {
     there(core_, operation_, path_);
     throw_if_failed(kept_->reply, operation_, path_);
@@ -50,12 +50,12 @@ reply& pending::good() const {
 }
 
 created pending_create::get() const { return take_created(reply(good())); }
-// Copies: somebody else may look at the same answer.
+// Copies: another handle may read the same answer.
 node_children pending_children::get() const { return take_children(reply(good())); }
 node_data pending_data::get() const { return take_data(reply(good())); }
 
 bool pending_create::withdraw() const {
-    const auto core = core_;  // what follows may destroy this
+    const auto core = core_;  // withdraw() may destroy this
     const auto asked = kept_;
     return core && core->requests().withdraw(asked);
 }

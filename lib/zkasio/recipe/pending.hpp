@@ -23,16 +23,17 @@ struct kept_reply;
 struct watch_state;
 }  // namespace detail
 
-/// A request that was started and goes on, whether somebody awaits it or not. Several that are started one after
-/// another without a co_await between them travel together and are answered after one round trip. What it returns may
-/// be awaited when the object is gone. One that was moved from fails with errc::invalid_argument.
+/// A started request, which goes on whether a coroutine awaits it or not. Requests that are started one after another
+/// without a co_await between them travel together and are answered after one round trip. The coroutines of the members
+/// may be awaited when the object is gone. A moved-from object fails with errc::invalid_argument.
 class ZKASIO_EXPORT pending {
 public:
     /// Waits until the request was answered, without looking at the answer. *Cancellation*: ends the wait only.
     asio::awaitable<void> answered() const;
 
     /// For state machines on the client's strand, to be called there: `f` is called when the request was answered (at
-    /// once if it was), also if this object is gone by then; each of several in its order. What `f` throws is logged.
+    /// once if it was), also if this object is gone; several functions in the given order. Exceptions of `f` are
+    /// logged.
     void then(std::function<void()> f) const;
 
 protected:
@@ -54,11 +55,11 @@ class ZKASIO_EXPORT pending_create : public pending {
 public:
     /// As operations::create().
     asio::awaitable<created> result() const;
-    /// The same once it is answered, without waiting.
+    /// The result of an answered request, without waiting.
     created get() const;
 
-    /// Takes the request back, if it was not sent yet: it ends with asio::error::operation_aborted, and no node is
-    /// created. To be called on the client's strand. False: it was sent, or is answered.
+    /// Withdraws a request that was not sent yet: the request ends with asio::error::operation_aborted, and no node is
+    /// created. To be called on the client's strand. False: the request was sent, or is answered.
     bool withdraw() const;
 
 private:
@@ -90,7 +91,7 @@ private:
 
 class ZKASIO_EXPORT pending_watched_data : public pending {
 public:
-    /// The watch of a request that nobody waits for any more is removed.
+    /// Removes the watch when the request is answered, unless get() has returned the watch.
     ~pending_watched_data();
     pending_watched_data(pending_watched_data&&) noexcept = default;
     pending_watched_data& operator=(pending_watched_data&&) = delete;
@@ -111,8 +112,8 @@ public:
     /// *Completes when* the node is certain to be gone.
     asio::awaitable<void> result() const;
     void get() const;
-    /// Once it has succeeded: whether the node was there. False: somebody else has removed it, or this request has, on
-    /// a connection that was lost before the answer came.
+    /// After success: whether the node was there. False: another client has removed the node, or this request has
+    /// removed it on a connection that was lost before the answer came.
     bool found() const;
 
 private:

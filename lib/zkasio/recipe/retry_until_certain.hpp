@@ -17,12 +17,13 @@ ZKASIO_EXPORT asio::awaitable<void> run_until_certain(std::function<asio::awaita
                                                       back_off pauses);
 }
 
-/// Runs `operation()`, a coroutine that may be carried out more than once, until it is certain what has come of it:
-/// again after a pause whenever it fails with condition::retryable, errc::not_connected included. For writers of
-/// recipes.
-/// *Completes when* the operation does, with what it returns.
-/// *Fails with* whatever else the operation fails with; with what is pinned to a session, at the latest when that is
-/// over. *Cancellation* ends the attempt, or the pause. *Lifetime* of the operation: see kept_body.hpp.
+/// Runs `operation()`, a coroutine that may be run more than once, until its outcome is certain: again after a pause
+/// whenever it fails with condition::retryable, errc::not_connected included. For writers of recipes.
+/// *Completes when* the operation does, with its result.
+/// *Fails with* every other error of the operation; an operation that is pinned to a session fails at the latest when
+/// the session is over.
+/// *Cancellation*: ends the attempt, or the pause.
+/// *Lifetime* of the operation: see kept_body.hpp.
 template <class Operation>
 asio::awaitable<detail::body_value<Operation>> retry_until_certain(back_off pauses, Operation&& operation) {
     return detail::run_kept(std::forward<Operation>(operation), &detail::run_until_certain, std::move(pauses));

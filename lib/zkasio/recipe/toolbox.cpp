@@ -119,7 +119,7 @@ void tell(const core_ptr& core, const Report& r) noexcept {
     try {
         asio::dispatch(core->strand(), [core, r] { core->telemetry().lock(r); });
     } catch (...) {
-        // Out of memory: it is not told.
+        // Out of memory: the report is lost.
     }
 }
 

@@ -28,12 +28,12 @@ namespace zkasio {
 struct lock_wait_report;
 struct lock_hold_report;
 
-/// What a recipe needs of a client or a session besides the operations that everybody uses: requests that are started
-/// and awaited later, writes that are repeated until they are certain, tasks in the background.
+/// The operations on a client or a session that only recipes need: requests that are started and awaited later, writes
+/// that are repeated until they are certain, tasks in the background.
 ///
-/// toolbox(zk) works on whichever session is current, toolbox(session) on that one, as `operations` do; contracts are
-/// those of `operations`, unless a member says otherwise. Cheap to make, for one expression or to keep. It does not
-/// keep the client open: see client::keep_open().
+/// As with `operations`, toolbox(zk) works on the current session of the client, and toolbox(session) on that session.
+/// Contracts are those of `operations`, unless a member says otherwise. A toolbox is cheap to make, for one expression
+/// or to keep, and does not keep the client open: see client::keep_open().
 class ZKASIO_EXPORT toolbox {
 public:
     explicit toolbox(operations on) noexcept : on_(std::move(on)) {}
@@ -53,13 +53,13 @@ public:
 
     /// Removes a node. The request is sent again whenever its outcome is unknown, until the outcome is certain or the
     /// session is over, also if no coroutine waits for it. A node that is gone already is no error.
-    /// @param must_exist other nodes that have to exist when the node is removed. If one of them does not, nothing is
-    /// removed, and the result is zk_errc::no_node with the path of the missing one.
+    /// @param must_exist other nodes that have to exist when the node is removed. If such a node is missing, nothing is
+    /// removed, and the result is zk_errc::no_node with the path of the missing node.
     pending_removal ensure_removed(std::string path, std::vector<std::string> must_exist = {}) const;
 
     /// Looks for the node that a protected create may have left behind: a child of `parent` whose name contains
-    /// `protection_id`. Of several only the first in sequence stays. A node that this session does not own is removed,
-    /// and nothing is returned. Retried until the answer is certain, or the session is over.
+    /// `protection_id`. Of several such nodes only the first in sequence stays. A node that this session does not own
+    /// is removed, and nothing is returned. Retried until the answer is certain, or the session is over.
     /// @param protection_id of 8 characters or more: a shorter one might be part of another client's name.
     asio::awaitable<std::optional<created>> find_protected(std::string parent, std::string protection_id) const;
 
@@ -78,27 +78,27 @@ public:
     asio::awaitable<std::vector<step_result>> multi_behind(std::vector<std::string> checked, transaction steps,
                                                            std::string operation) const;
 
-    /// The pauses of whatever is tried again after condition::retryable.
+    /// The pauses between attempts after condition::retryable.
     back_off make_back_off() const;
 
     // --------------------------------------------------------------- waits, and the client, also of toolbox(session)
 
     one_shot_event make_one_shot_event() const;
 
-    /// As client::connected() and client::current_session(), of the client; errors speak of this operation on this
-    /// path. Complete without suspending if there is a connection.
+    /// As client::connected() and client::current_session(), of the client; errors name this operation and this path.
+    /// Complete without suspending if there is a connection.
     asio::awaitable<void> connected(std::string operation, std::string path) const;
     asio::awaitable<session> current_session(std::string operation, std::string path) const;
 
-    /// Tells `to` of changes of `root` and of all nodes below it that it watches, see node_feed; of a connection that
-    /// stands already, in a later turn; over all sessions of the client. To be called on the strand. Throws
-    /// errc::invalid_path.
+    /// A feed that tells `to` of changes of `root` and of all nodes below it that `to` watches, over all sessions of
+    /// the client; see node_feed. If there is a connection already, `to` is told of it in a later turn. To be called on
+    /// the strand. Throws errc::invalid_path.
     node_feed feed(std::string root, const std::shared_ptr<node_feed_listener>& to) const;
 
     // -------------------------------------------------------------------------------- on the strand, in the background
 
-    /// The object that goes by the name `key` in this session; made by `make`, which does not call this, if there is
-    /// none. On the strand only. Throws errc::invalid_argument for a toolbox of a client.
+    /// The object of this session with the name `key`. If there is none, `make`, which does not call local(), makes it.
+    /// On the strand only. Throws errc::invalid_argument for a toolbox of a client.
     std::shared_ptr<session_local> local(const std::string& key,
                                          const std::function<std::shared_ptr<session_local>()>& make) const;
 
@@ -111,10 +111,10 @@ public:
 
     // ------------------------------------------------------------------------------------------------------- reports
 
-    /// News of the recipe for client_observer and client::stats(). From any thread.
+    /// Reports for client_observer and client::stats(). From any thread.
     void report(const lock_wait_report& r) const noexcept;
     void report(const lock_hold_report& r) const noexcept;
-    /// False: only the numbers of a report are looked at, and it needs no path.
+    /// Whether there is a client_observer. If not, only the numbers of a report are used, and it needs no path.
     bool has_observer() const noexcept;
 
 private:

@@ -10,8 +10,8 @@
 
 namespace zkasio {
 
-/// one_shot_event::wait(), whose errors, and with them those of a timeout(), speak of this operation. For writers of
-/// recipes; where a coroutine's frame counts, rethrow_as() around wait() does the same without another one.
+/// Waits for the event; errors, with those of a timeout(), name this operation and this path. For writers of recipes;
+/// where a coroutine's frame counts, rethrow_as() around wait() does the same without another frame.
 ZKASIO_EXPORT asio::awaitable<void> wait_as(one_shot_event event, std::string operation, std::string path);
 
 /// Lets everything run that is queued on the caller's executor. An operation that completes at once if a state is

@@ -15,22 +15,22 @@
 #include <memory>
 #include <utility>
 
-/// What the async_ functions of zkasio::testing share.
+/// Common parts of the async_ functions of zkasio::testing.
 namespace zkasio::testing_detail {
 
-/// What a thread of the kit does while somebody waits for it on another executor.
+/// A job that a thread of the kit carries out while the caller waits on another executor.
 class background_job {
 public:
-    /// Blocks, and looks at the flag now and then: nobody waits for it any more.
+    /// Blocks, and checks `cancelled` now and then: true when the caller no longer waits.
     using work_function = std::function<void(const std::atomic<bool>& cancelled)>;
 
     explicit background_job(std::function<void(std::exception_ptr)> on_end) : on_end_(std::move(on_end)) {}
     background_job(const background_job&) = delete;
     background_job& operator=(const background_job&) = delete;
 
-    /// Whoever waits goes on; the first of these counts. From any thread.
+    /// Resumes the caller, with `failed` if not null. Only the first end() or cancel() resumes it. From any thread.
     ZKASIO_EXPORT void end(std::exception_ptr failed);
-    /// Whoever waits goes on with asio::error::operation_aborted.
+    /// Sets cancelled(), and resumes the caller with asio::error::operation_aborted.
     ZKASIO_EXPORT void cancel();
     const std::atomic<bool>& cancelled() const noexcept { return cancelled_; }
 
@@ -50,8 +50,8 @@ struct waiting_handler {
     asio::executor_work_guard<Executor> work;
 };
 
-/// A job at whose end `finish(handler, failed)` is called on the handler's executor, and which ends with the handler's
-/// cancellation.
+/// Makes a job. At its end, `finish(handler, failed)` is called on the handler's executor. The handler's cancellation
+/// cancels the job.
 template <class Handler, class Finish>
 job_ptr make_job(Handler handler, Finish finish) {
     const auto executor = asio::get_associated_executor(handler);

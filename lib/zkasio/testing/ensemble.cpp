@@ -30,7 +30,8 @@ struct ensemble::impl {
         actions.run([&](const server_processes::flag& cancelled) { act(what, server, cancelled); });
     }
 
-    // Whoever waits is told first. The processes end with the thread that they are children of, or right behind it.
+    // The workers are destroyed before the servers: all waiting callers are resumed first. The processes end with the
+    // thread that they are children of, or right after that in ~server_processes().
     server_processes servers;
     worker actions, questions;
 };
@@ -43,7 +44,7 @@ ensemble::~ensemble() = default;
 const std::string& ensemble::connect_string() const noexcept { return impl_->servers.connect_string(); }
 int ensemble::size() const noexcept { return impl_->servers.size(); }
 std::string ensemble::address(int server) const {
-    static_cast<void>(port(server));  // that there is one
+    static_cast<void>(port(server));  // throws if there is no such server
     return server_processes::address(server);
 }
 std::uint16_t ensemble::port(int server) const { return impl_->servers.port(server); }

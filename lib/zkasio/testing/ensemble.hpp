@@ -30,37 +30,38 @@ enum class server_action {
 
 namespace zkasio::testing {
 
-/// Real ZooKeeper servers that are thrown away: one, or several that form an ensemble. For tests that stop, pause,
-/// kill and separate servers.
+/// Real ZooKeeper servers, to be thrown away: one, or several that form an ensemble. For tests that stop, pause, kill
+/// and separate servers.
 ///
-/// They listen on 127.0.0.1, .2, ... only, at ports that were free, and have their data in a directory of their own
-/// below the temporary one. The end of this object ends their processes, by their ids, and removes the data; when this
-/// process ends without that, because it was killed, say, the kernel ends them (with setpriv of util-linux).
+/// The servers listen on 127.0.0.1, .2, ... only, at ports that were free. Their data is in a directory of their own
+/// below the temporary directory. The destructor ends the server processes, by their ids, and removes the data. If this
+/// process ends without it, for example because it was killed, the kernel ends the servers (with setpriv of
+/// util-linux).
 ///
-/// *Two forms.* start(), say, blocks until what it asks for has happened: for use outside of the event loop.
+/// *Two forms.* start(), for example, blocks until its action has happened: for use outside of the event loop.
 /// async_start() does the same on a thread of this object, and completes on the executor of its completion token, by
-/// default an awaitable: `co_await servers.async_start(1);`. Both throw the same. Actions happen one after another, in
-/// the order in which they are asked for.
+/// default an awaitable: `co_await servers.async_start(1);`. Both forms throw the same
+/// exceptions. Actions happen one after another, in the order of the calls.
 ///
-/// *Cancellation* of an async_ form ends the wait at once, with asio::error::operation_aborted. A signal that was sent
-/// is sent, and a server that was started starts. The end of this object cancels all of them.
+/// *Cancellation* of an async_ form ends the wait at once, with asio::error::operation_aborted, and undoes nothing: a
+/// signal that was sent remains sent, and a server that was started starts. The destructor cancels all async_ forms.
 ///
-/// Thread-safe. A number of a server that does not exist is a std::out_of_range.
+/// Thread-safe. The number of a server that does not exist causes std::out_of_range.
 class ZKASIO_EXPORT ensemble {
 public:
-    /// Why there can be none on this machine, and what to do: "no Java: ..."; empty when there can.
+    /// Why no server can run on this machine, and what to do: "no Java: ..."; empty if servers can run.
     static std::string impossible(const server_options& options = {});
 
-    /// Starts them, and waits until they serve.
-    /// *Throws* std::runtime_error when it is impossible(), and when a server ends or does not serve within a minute,
-    /// with the end of its log.
+    /// Starts the servers, and waits until all of them serve.
+    /// *Throws* std::runtime_error if impossible() is not empty, and if a server ends or does not serve within a
+    /// minute, with the end of its log.
     /// @param count 1, or an odd number up to 9.
     explicit ensemble(int count = 1, server_options options = {});
     ~ensemble();
     ensemble(const ensemble&) = delete;
     ensemble& operator=(const ensemble&) = delete;
 
-    /// For client_options: all of them.
+    /// The addresses of all servers, for client_options.
     const std::string& connect_string() const noexcept;
     int size() const noexcept;
     std::string address(int server = 0) const;  ///< "127.0.0.1"
@@ -68,19 +69,20 @@ public:
     /// "127.0.0.1:20123", for a proxy.
     std::string endpoint(int server = 0) const { return address(server) + ":" + std::to_string(port(server)); }
 
-    /// "127.0.0.1:20124", where it speaks TLS: with server_options::tls() only; otherwise port 0.
+    /// "127.0.0.1:20124", where the server speaks TLS: with server_options::tls() only; otherwise port 0.
     std::string secure_endpoint(int server = 0) const;
 
     // ------------------------------------------------------------------------------------------------- processes
-    void stop(int server = 0);  ///< in order (SIGTERM); std::runtime_error when it has not ended within a minute
-    void kill(int server = 0);  ///< at once (SIGKILL)
-    /// One that was stopped or killed, with the data that it had. Waits until it serves; if too few others run for a
-    /// quorum, it returns at once, and the start() that makes the quorum waits for all of them. *Throws* as the
-    /// constructor; std::logic_error when it runs.
+    void stop(int server = 0);  ///< by SIGTERM; std::runtime_error if the process has not ended within a minute
+    void kill(int server = 0);  ///< by SIGKILL, at once
+    /// Starts a server that was stopped or killed, with the data that it had, and waits until it serves. If too few
+    /// other servers run for a quorum, start() returns at once; the start() that completes the quorum waits for all of
+    /// them.
+    /// *Throws* as the constructor; std::logic_error if the server runs.
     void start(int server = 0);
     void restart(int server = 0);  ///< kill() and start()
-    void pause(int server = 0);    ///< its process does nothing (SIGSTOP): sockets stay open, and nobody answers
-    void resume(int server = 0);   ///< goes on after pause()
+    void pause(int server = 0);    ///< stops its process (SIGSTOP): sockets stay open, without an answer
+    void resume(int server = 0);   ///< continues its process after pause()
 
     using default_token = asio::use_awaitable_t<>;
     template <class Token = default_token>
@@ -109,14 +111,15 @@ public:
     }
 
     // ------------------------------------------------------------------------------------------------ partitions
-    // Among the servers; between clients and servers, see network.hpp. Takes server_options::partitions(); otherwise
-    // std::logic_error. It has happened when these return, and takes no time: there are no async_ forms.
+    // Partitions among the servers; between clients and servers, see network.hpp. These functions require
+    // server_options::partitions(); otherwise std::logic_error. The change has happened when they return, and takes no
+    // time: there are no async_ forms.
 
-    /// Connections between one of `some` and one of `others` break, and there are no new ones until heal(): the servers
-    /// notice at once. Other connections stay: servers that are in neither list talk to all.
+    /// Breaks the connections between servers of `some` and servers of `others`, and prevents new ones until heal():
+    /// the servers notice at once. Other connections stay: a server in neither list talks to all servers.
     void partition(const std::vector<int>& some, const std::vector<int>& others);
-    void isolate(int server);  ///< from all others
-    void heal();               ///< everywhere
+    void isolate(int server);  ///< cuts this server off from all others
+    void heal();               ///< ends all partitions
 
     // ------------------------------------------------------------------------------------------------- questions
     /// The answer to one of ZooKeeper's four-letter commands: "wchp", "cons", "srvr". Empty: none, after two seconds.
@@ -124,15 +127,16 @@ public:
     template <class Token = default_token>
     auto async_ask(std::string four_letters, int server = 0, Token&& token = Token()) const;
 
-    /// "leader", "follower", "standalone"; empty while it does not serve.
+    /// "leader", "follower", "standalone"; empty while the server does not serve.
     std::string mode(int server = 0) const;
-    int leader() const;  ///< -1: none at the moment
-    /// Until there is one, which is not `other_than`. Returns its number. *Throws* std::runtime_error after a minute.
+    int leader() const;  ///< the number of the leading server; -1: no leader at the moment
+    /// Waits until a server other than `other_than` leads, and returns its number.
+    /// *Throws* std::runtime_error after a minute.
     int wait_for_leader(int other_than = -1) const;
     template <class Token = default_token>
     auto async_wait_for_leader(int other_than = -1, Token&& token = Token()) const;
 
-    /// What the server has logged last.
+    /// The end of the server's log.
     std::string log(int server = 0) const;
 
 private:
@@ -183,17 +187,17 @@ auto ensemble::async_wait_for_leader(int other_than, Token&& token) const {
         token, this, other_than);
 }
 
-/// One server.
+/// An ensemble of one server.
 class server : public ensemble {
 public:
     explicit server(server_options options = {}) : ensemble(1, std::move(options)) {}
 };
 
-/// The answer to one of ZooKeeper's four-letter commands at "address:port", numeric, blocking. Empty: none. Throws
-/// zkasio::error (errc::invalid_argument) for something else than that.
+/// Sends one of ZooKeeper's four-letter commands to `endpoint`, an "address:port", numeric, and returns the answer;
+/// empty: no answer. Blocks. Throws zkasio::error (errc::invalid_argument) for any other form of `endpoint`.
 ZKASIO_EXPORT std::string four_letter_command(const std::string& endpoint, const std::string& four_letters);
 
-/// A port of this address that nobody listens on at the moment, and that the kernel does not give to connections.
+/// A port of this address at which no process listens at the moment, and which the kernel does not give to connections.
 ZKASIO_EXPORT std::uint16_t free_port(const std::string& address = "127.0.0.1");
 
 }  // namespace zkasio::testing

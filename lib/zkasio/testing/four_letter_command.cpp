@@ -24,7 +24,7 @@ namespace {
 
 constexpr int least_port = 10000;
 
-// From here on the kernel gives ports to outgoing connections.
+// The kernel gives ports from this one on to outgoing connections.
 int first_ephemeral_port() {
     int first = 32768;
     std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> first;
@@ -43,8 +43,8 @@ bool is_free(const asio::ip::address& address, std::uint16_t port) {
 
 }  // namespace
 
-// One that the kernel gave could be the port of an outgoing connection by the time that a server asks for it; or a
-// client that tries to reach a server which is down gets the server's port for its own end, and is connected to itself.
+// A port chosen by the kernel could be that of an outgoing connection when a server asks for it. Or a client that
+// connects to the server while it is down gets the server's port for its own end, and is connected to itself.
 std::uint16_t free_port(const std::string& address) {
     const auto where = asio::ip::make_address(address);
     thread_local std::mt19937 random(std::random_device{}());

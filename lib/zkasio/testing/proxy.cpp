@@ -99,7 +99,7 @@ void proxy::impl::accept() {
             begin(std::move(client));
             return accept();
         }
-        // No descriptors, say: there may be some later.
+        // For example, no file descriptors are left: try again later.
         retry_.expires_after(std::chrono::milliseconds(50));
         retry_.async_wait([this](std::error_code) { accept(); });
     });

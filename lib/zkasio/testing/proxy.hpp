@@ -11,47 +11,48 @@
 namespace zkasio::testing {
 
 /// A TCP proxy in front of a server, on loopback, that cuts, delays, silences and refuses on demand: a client of
-/// address() has a bad network. One in front of each server of an ensemble cuts off some servers and not others.
+/// address() has a bad network. With a proxy in front of each server of an ensemble, some servers can be cut off and
+/// others not.
 ///
-/// Has a thread of its own; all members may be called from any thread. What is asked for happens on that thread, soon
-/// after the call and before what is sent later arrives. The end of this object ends the connections.
+/// The proxy has a thread of its own; all members may be called from any thread. A change happens on the proxy's
+/// thread, soon after the call and before the arrival of data that is sent later. The destructor ends the connections.
 class ZKASIO_EXPORT proxy {
 public:
     enum class end {
-        fin,  ///< as a process does that ends in order
-        rst,  ///< as a process that has crashed, or a firewall
+        fin,  ///< as from a process that ends regularly
+        rst,  ///< as from a process that has crashed, or from a firewall
     };
     static constexpr std::size_t never = static_cast<std::size_t>(-1);
 
-    /// What happens to one connection: it ends when this many bytes have passed in that direction (the rest of that
-    /// packet is lost).
+    /// Limits of one connection: the connection ends when this many bytes have passed in that direction (the rest of
+    /// that packet is lost).
     struct plan {
         std::size_t cut_requests_after = never, cut_replies_after = never;
         end how = end::rst;
     };
 
-    /// @param server "address:port", numeric. Throws zkasio::error (errc::invalid_argument) for something else, and
-    /// std::system_error when no port can be had.
+    /// @param server "address:port", numeric. Throws zkasio::error (errc::invalid_argument) for any other text, and
+    /// std::system_error if no port is available.
     explicit proxy(const std::string& server);
     ~proxy();
     proxy(const proxy&) = delete;
     proxy& operator=(const proxy&) = delete;
 
-    /// Where clients connect to.
+    /// The address for clients to connect to.
     std::string address() const;
 
-    /// Asked for each new connection, counted from 0, on the proxy's thread. Must not throw.
+    /// `planner` is called on the proxy's thread for each new connection, counted from 0. Must not throw.
     void plan_connections(std::function<plan(std::size_t)> planner);
     void cut_all(end how = end::rst);
-    /// While `on`, new connections end at once. Those that stand are not touched.
+    /// While `on`, new connections end at once. Existing connections are not touched.
     void refuse(bool on);
-    /// Nothing passes, in either direction, and nothing is answered, while `on`; that one side has closed its
-    /// connection is not told either. Nothing is lost: it arrives later.
+    /// While `on`, nothing passes in either direction, and nothing is answered. The close of a connection by one side
+    /// does not pass either. Nothing is lost: data and closes arrive later.
     void silence(bool on);
-    /// What is sent from now on, and that a connection ends, arrives later by `each_way`, but never before what was
-    /// sent before it.
+    /// Data sent from now on, and the end of a connection, arrive later by `each_way`, but never before data that was
+    /// sent earlier.
     void delay(std::chrono::milliseconds each_way);
-    std::size_t connections() const;  ///< that were accepted so far
+    std::size_t connections() const;  ///< accepted so far
 
 private:
     struct impl;

@@ -7,32 +7,32 @@
 
 namespace zkasio::testing {
 
-/// How servers are started, where Debian's packages (zookeeper, default-jre-headless) are not what is wanted. Every
-/// setter returns the object.
+/// Options for starting servers; the defaults are for Debian's packages (zookeeper, default-jre-headless). Every setter
+/// returns the object.
 class server_options {
 public:
-    /// The program: by default $JAVA_HOME/bin/java, or `java` from $PATH.
+    /// The Java program: by default $JAVA_HOME/bin/java, or `java` from $PATH.
     server_options& java(std::string program) { java_ = std::move(program); return *this; }
-    /// Where ZooKeeper's classes are, with those that they need: by default $ZKASIO_ZOOKEEPER_CLASSPATH, or
+    /// The class path of ZooKeeper and of the classes that it needs: by default $ZKASIO_ZOOKEEPER_CLASSPATH, or
     /// /usr/share/java/zookeeper.jar.
     server_options& class_path(std::string path) { class_path_ = std::move(path); return *this; }
-    /// tickTime (500 ms): sessions last for two ticks at least, and for twenty at most.
+    /// tickTime (500 ms): a session timeout is two ticks at least, and twenty at most.
     server_options& tick(std::chrono::milliseconds t) { tick_ = t; return *this; }
-    /// One more line of zoo.cfg, "minSessionTimeout=100". May be called more than once.
+    /// Adds a line to zoo.cfg, "minSessionTimeout=100". May be called more than once.
     server_options& line(std::string of_the_configuration) {
         lines_.push_back(std::move(of_the_configuration));
         return *this;
     }
 
     /// The servers talk to each other through proxies of this process, so that ensemble::partition() can cut some off
-    /// from others. They then lose each other, too, when this process is stopped, in a debugger, say. Needs Java 9 or
-    /// later, and addresses of 127.0.0.0/8 beyond 127.0.0.1, as Linux has them.
+    /// from others. The servers then lose each other, too, when this process is stopped, in a debugger, say. Needs Java
+    /// 9 or later, and addresses of 127.0.0.0/8 beyond 127.0.0.1, as Linux has them.
     server_options& partitions(bool on = true) { partitions_ = on; return *this; }
 
-    /// They speak TLS as well, at ensemble::secure_endpoint(). Clients have to show a certificate, unless a line() says
-    /// otherwise ("ssl.clientAuth=want").
+    /// The servers speak TLS as well, at ensemble::secure_endpoint(). Clients have to show a certificate, unless a
+    /// line() says otherwise ("ssl.clientAuth=want").
     /// @param key a file in PEM with the key and the certificate, in this order
-    /// @param ca a file in PEM with the certificates of those whom the servers trust
+    /// @param ca a file in PEM with the certificates that the servers trust
     server_options& tls(std::string key, std::string ca) {
         key_ = std::move(key);
         ca_ = std::move(ca);

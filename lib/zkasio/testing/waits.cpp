@@ -16,7 +16,7 @@
 namespace zkasio::testing {
 namespace {
 
-/// What was seen last, for the message when it was not enough.
+/// The last observation of the node, for the message of errc::timed_out.
 struct node_seen {
     bool exists = false;
     std::vector<std::string> children;
@@ -25,7 +25,7 @@ struct node_seen {
 
 using condition_on_node = std::function<bool(const node_seen&)>;
 
-// One look, and until it is not true any more. True: it holds.
+// Reads the node once. True: the condition holds. If not, waits for a change of the node and returns false.
 asio::awaitable<bool> look(const client* zk, const std::string* path, const condition_on_node* holds, node_seen* seen) {
     auto node = co_await zk->exists_and_watch(*path);
     watch changes = std::move(node.changes);
@@ -44,7 +44,7 @@ asio::awaitable<bool> look(const client* zk, const std::string* path, const cond
             if (e.code() != zk_errc::no_node) throw;
             gone = true;
         }
-        if (gone) co_return false;  // since the first look
+        if (gone) co_return false;  // removed since exists_and_watch()
     }
     if ((*holds)(*seen)) co_return true;
     if (more)
@@ -104,10 +104,10 @@ asio::awaitable<void> until(std::string operation, client zk, std::string path, 
 asio::awaitable<void> take_over_and_close(const client* victim, std::string* trouble) {
     const session_credentials stolen = co_await victim->credentials();
     const auto executor = co_await asio::this_coro::executor;
-    // As the victim connects, but unheard by those who listen to the victim.
+    // The thief has the victim's options, but not its log and observer.
     client_options options = victim->options();
     options.log(nullptr).observer(nullptr);
-    // The victim reconnects at once and throws the thief out again: so try until the thief was quicker.
+    // The victim reconnects at once, which ends the thief's connection: repeat until the thief was quicker.
     for (;;) {
         client_options resuming = options;
         const client thief(executor, resuming.resume(stolen));

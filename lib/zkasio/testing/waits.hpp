@@ -13,27 +13,28 @@
 #include <utility>
 #include <vector>
 
-/// What tests wait for, with a limit: by watches, so that nobody polls or sleeps. Over a real server and over a
+/// Waits of tests, with a time limit: by watches, without polling or sleeping. For real servers and for a
 /// fake_ensemble.
 ///
-/// All of them wait through lost connections and sessions that expire, and *fail with* errc::timed_out after `within`:
-/// "until_empty /locks/a: timed out (after 5 s; it has 2 children: x-1, x-2)"; with errc::invalid_path; with
-/// errc::client_closed. *Cancellation* ends the wait. They leave no watch behind.
+/// All waits continue through lost connections and expired sessions, and leave no watch behind.
+/// *Fails with* errc::timed_out after `within`: "until_empty /locks/a: timed out (after 5 s; it has 2 children: x-1,
+/// x-2)"; with errc::invalid_path; with errc::client_closed.
+/// *Cancellation* ends the wait.
 namespace zkasio::testing {
 
 inline constexpr std::chrono::seconds patience{20};
 
-/// Until the node exists.
+/// Waits until the node exists.
 ZKASIO_EXPORT asio::awaitable<void> until_exists(client zk, std::string path,
                                                  std::chrono::nanoseconds within = patience);
-/// Until there is no such node.
+/// Waits until there is no such node.
 ZKASIO_EXPORT asio::awaitable<void> until_gone(client zk, std::string path, std::chrono::nanoseconds within = patience);
-/// Until the node has no children, or does not exist.
+/// Waits until the node has no children, or does not exist.
 ZKASIO_EXPORT asio::awaitable<void> until_empty(client zk, std::string path,
                                                 std::chrono::nanoseconds within = patience);
 
-/// Ends the session of `victim` at the servers, as an expiry does: another client takes it over and closes it. For real
-/// servers; for a client of a fake_ensemble there is fake_ensemble::expire().
+/// Ends the session of `victim` at the servers, as an expiry does: another client takes the session over and closes it.
+/// For real servers; for a client of a fake_ensemble there is fake_ensemble::expire().
 /// *Completes when* a server has confirmed that the session is over; the victim may not have learnt of it yet.
 ZKASIO_EXPORT asio::awaitable<void> expire_session(client victim, std::chrono::nanoseconds within = patience);
 
@@ -49,8 +50,8 @@ ZKASIO_EXPORT asio::awaitable<void> until_children_hold(client zk, std::string p
 
 namespace zkasio::testing {
 
-/// Until `holds(names)` is true, for the sorted names of the node's children; of a node that does not exist there are
-/// none. What it throws ends the wait. With g++ 12 a lambda whose captures have destructors needs a name.
+/// Waits until `holds(names)` is true. `names` are those of the node's children, sorted; empty if the node does not
+/// exist. An exception of `holds` ends the wait. With g++ 12 a lambda whose captures have destructors needs a name.
 template <class Condition>
 asio::awaitable<void> until_children(client zk, std::string path, Condition&& holds,
                                      std::chrono::nanoseconds within = patience) {

@@ -9,10 +9,13 @@ namespace zkasio {
 /// `tls_files().ca("ca.pem").certificate("client.pem", "client.key")`.
 class tls_files {
 public:
-    /// The certificates of who has signed the servers' (those that the system trusts, where OpenSSL finds them).
+    /// The certificates of the authorities that sign the servers' certificates (those that the system trusts, where
+    /// OpenSSL finds them).
     tls_files& ca(std::string file) { ca_ = std::move(file); return *this; }
-    /// Who this client is, to servers that ask for it, and in the ACLs of the scheme "x509": the certificate with those
-    /// that it was signed with behind it, and its private key without a password (none). Both may be one file.
+    /// The certificate and the private key of this client, for servers that ask for a certificate, and for ACLs of the
+    /// scheme "x509" (none). Both may be in one file.
+    /// @param chain_file the certificate, followed by those that it was signed with.
+    /// @param key_file its private key, without a password.
     tls_files& certificate(std::string chain_file, std::string key_file) {
         chain_ = std::move(chain_file);
         key_ = std::move(key_file);

@@ -42,7 +42,7 @@ tls_options::context_ptr make_tls_context(const tls_files& files) {
         throw error(errc::invalid_argument, "tls", {},
                     files.chain().empty() ? "there is no certificate for the key " + files.key()
                                           : "there is no key for the certificate " + files.chain());
-    // OpenSSL would ask whoever sits in front of the terminal.
+    // Without this callback OpenSSL would ask for a password at the terminal.
     ::SSL_CTX_set_default_passwd_cb(context->native_handle(), [](char*, int, int, void*) { return -1; });
     context->use_certificate_chain_file(files.chain(), code);
     checked(code, files.chain());

@@ -10,8 +10,8 @@ namespace zkasio::cache_detail {
 
 namespace {
 
-// What a change keeps in memory at most: the state after it may be the tree's, or the state before a later change, and
-// need not be, since a change of the node's children copies it.
+// The upper limit of the memory that a change keeps. The state after the change may be shared with the tree, or with a
+// later change as its state before, but need not be: a change of the node's children copies that state.
 std::size_t cost(const tree_delta& change) noexcept {
     std::size_t data = 0;
     for (const value_ptr& value : {change.before, change.after})
@@ -21,7 +21,8 @@ std::size_t cost(const tree_delta& change) noexcept {
 
 }  // namespace
 
-// Everything that may be large is destroyed outside of the lock: what is replaced or dropped, and what has no reader.
+// Large objects are destroyed outside of the lock: the replaced snapshot, dropped changes, and changes without a
+// reader.
 void cache_board::publish(snapshot next, std::vector<tree_delta> changes) {
     std::shared_ptr<const snapshot> gone;
     change_list dropped;
@@ -32,7 +33,7 @@ void cache_board::publish(snapshot next, std::vector<tree_delta> changes) {
     next.version = (latest_ ? latest_->version : 0) + 1;
     gone = std::exchange(latest_, std::make_shared<const snapshot>(std::move(next)));
     for (tree_delta& change : changes) {
-        if (readers_.empty()) {  // and nothing is kept
+        if (readers_.empty()) {  // then no change is kept
             ++first_change_;
             continue;
         }
@@ -55,7 +56,8 @@ void cache_board::take_first(change_list& into) {
     ++first_change_;
 }
 
-// With the lock. Who has not read it has to look at everything, and needs none of the others either.
+// With the lock. A reader that has not read the dropped change has to look at the whole tree: no later change is kept
+// for that reader either.
 void cache_board::drop_oldest(change_list& into) {
     take_first(into);
     readers_.erase(readers_.begin(), readers_.lower_bound(first_change_));
@@ -80,7 +82,7 @@ void cache_board::forget(const position& of) noexcept {
     leave(of);
     try {
         drop_read(dropped);
-    } catch (const std::exception&) {  // no memory: they go with a later change
+    } catch (const std::exception&) {  // no memory: the changes are dropped with a later one
     }
 }
 
@@ -95,7 +97,7 @@ void cache_board::close(std::error_code why, std::string_view hint) {
     if (closed_) return;
     closed_ = why;
     hint_ = hint;
-    readers_.clear();  // nobody reads them any more
+    readers_.clear();  // news() throws from now on
     ++first_change_;
     first_change_ += changes_.size();
     bytes_ = 0;
@@ -159,7 +161,7 @@ asio::awaitable<cache_update> cache_reader::next(std::shared_ptr<cache_reader> s
     if (!self) throw error(errc::invalid_argument, "cache", {}, "these changes were moved from");
     const auto turn = self->reading_.begin("cache", self->board_->path(), "next() of these changes");
     for (;;) {
-        // In this order: what comes between the two is not missed.
+        // In this order: a change that is published between the two calls is not missed.
         const one_shot_event change = self->board_->next_change();
         if (auto update = self->board_->news(self->at_)) co_return std::move(*update);
         co_await wait_as(change, "next", self->board_->path());

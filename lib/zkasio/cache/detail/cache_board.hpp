@@ -24,46 +24,46 @@
 
 namespace zkasio::cache_detail {
 
-/// How much a cache_board keeps for readers that are behind.
+/// The limits of the changes that a cache_board keeps for slow readers.
 struct board_limits {
     std::size_t changes = 0, bytes = 0;
 };
 
-/// Where a cache shows what it knows, and its readers look: on any threads. Keeps the changes that some reader has not
-/// read yet, within limits: for a reader that misses some of them, none is kept.
+/// Shows the state of a cache to readers on any threads. Keeps, within limits, the changes that some reader has not
+/// read yet. For a reader that has missed a dropped change, no change is kept.
 class cache_board {
 public:
-    /// @param events of the client whose close ends all waits.
+    /// @param events of the client: its close ends all waits.
     cache_board(const operations& events, std::string path, board_limits most)
         : path_(std::move(path)), most_(most), change_(events) {}
 
     const std::string& path() const noexcept { return path_; }
 
     // ------------------------------------------------------------------------------------------ for the cache
-    /// @param next its version is set here.
+    /// @param next gets its version here.
     void publish(snapshot next, std::vector<tree_delta> changes);
-    /// Nothing follows.
+    /// No update follows for the readers: news() throws from now on.
     /// @param hint for messages; a literal.
     void close(std::error_code why, std::string_view hint = {});
 
     // ------------------------------------------------------------------------------------------ for readers
     tree_view latest() const;
 
-    /// How far a reader is.
+    /// How far a reader has read.
     struct position {
         bool begun = false;
-        std::uint64_t notice = 0;  // the last that it knows
-        std::uint64_t change = 0;  // the first that it does not know
+        std::uint64_t notice = 0;  // the last notice that the reader knows
+        std::uint64_t change = 0;  // the first change that the reader does not know
     };
-    /// What is new for a reader; nothing, if there is nothing yet. Throws when nothing can follow.
+    /// The next update for a reader; nothing, if there is none yet. Throws when no update can follow.
     std::optional<cache_update> news(position& of);
-    /// The reader is gone.
+    /// Called for a reader that is destroyed.
     void forget(const position& of) noexcept;
-    /// How many changes are kept.
+    /// The number of changes that are kept.
     std::size_t kept() const;
-    /// Whether it has been ready, once. Throws when it cannot become so any more.
+    /// Whether the cache has been ready, once. Throws when the cache can no longer become ready.
     bool ready() const;
-    /// Fired when there is something new for anybody.
+    /// Fired when there is something new for any reader.
     one_shot_event next_change();
     static asio::awaitable<void> until_ready(std::shared_ptr<cache_board> board);
 
@@ -80,17 +80,17 @@ private:
     board_limits most_;
     mutable std::mutex mutex_;
     std::shared_ptr<const snapshot> latest_;  // null: none yet
-    change_list changes_;                     // those that a reader still has to read
-    std::size_t bytes_ = 0;                   // of them
-    std::uint64_t first_change_ = 0;          // the number of the first of them
-    std::multiset<std::uint64_t> readers_;    // position::change of each that has begun and misses none
+    change_list changes_;                     // not yet read by some reader
+    std::size_t bytes_ = 0;                   // of changes_
+    std::uint64_t first_change_ = 0;          // the number of the first of changes_
+    std::multiset<std::uint64_t> readers_;    // position::change of each reader that has begun and misses no change
     std::uint64_t notice_ = 0;
     change_event change_;
     std::error_code closed_;
     std::string_view hint_;  // of closed_
 };
 
-/// Behind a cache_changes.
+/// The implementation of a cache_changes.
 class cache_reader {
 public:
     explicit cache_reader(std::shared_ptr<cache_board> board) : board_(std::move(board)) {}

@@ -43,7 +43,7 @@ void cache_engine::connected() {
 
 void cache_engine::disconnected() {
     up_ = leaving_ = false;
-    to_leave_.clear();  // gone with the connection; for_each_watch() has told of them
+    to_leave_.clear();  // these watches are gone with the connection; for_each_watch() has named them
     if (stopping_) return end();
     sync_.disconnected();
     work();
@@ -67,7 +67,7 @@ void cache_engine::answered(node_read what, const std::string& path, std::error_
     work();
 }
 
-// Without memory `sync_` throws.
+// Uses a guard, because `sync_` throws when there is no memory.
 template <class Decision>
 void cache_engine::decide(Decision d) {
     struct guard {
@@ -107,7 +107,8 @@ void cache_engine::work() {
         sync_.take_deltas();  // readers begin with the whole tree
 }
 
-// So many at a time that the servers are busy, and other requests of this client do not wait for all of them.
+// Sends enough reads at a time to keep the servers busy, but not all: other requests of this client would have to wait
+// for all of them.
 void cache_engine::send_reads() {
     while (sync_.under_way() < most_reads_) {
         auto next = sync_.next_read();
@@ -127,7 +128,7 @@ void cache_engine::pause() {
     });
 }
 
-// What one turn brings is shown together.
+// All changes of one turn are published together.
 void cache_engine::publish_soon() {
     if (publishing_ || !sync_.take_dirty()) return;
     publishing_ = true;
@@ -154,7 +155,7 @@ void cache_engine::stop() noexcept {
     try {
         asio::dispatch(strand_, [self = shared_from_this()] { self->stop_now(); });
     } catch (...) {
-        // No memory: the watches go with the session.
+        // No memory: the watches stay until the session ends.
     }
 }
 
@@ -165,22 +166,22 @@ void cache_engine::stop_now() {
     if (!up_) return end();
     work_ = toolbox(on_).begin_background_work();
     sync_.for_each_watch([this](node_read what, const std::string& path) { to_leave_.emplace_back(what, path); });
-    sync_ = tree_sync(*root_, tree_scope());  // from now on it watches nothing
+    sync_ = tree_sync(*root_, tree_scope());  // watches nothing from now on
     leaving_ = true;
     ++chain_;
-    when_answered(&cache_engine::leave_some);  // reads that are under way leave watches, too
+    when_answered(&cache_engine::leave_some);  // reads that are under way set watches, too
 }
 
-// Servers answer in order: calls `next` when all that was sent before has been answered.
+// Calls `next` when all requests that were sent before have been answered: servers answer in order.
 void cache_engine::when_answered(void (cache_engine::*next)()) {
     const pending_data fence = toolbox(on_).start_exists("/");
     fence.then([self = shared_from_this(), next, chain = chain_] {
-        // Else the connection has gone, and with it the watches; or what was left before the end is on its way still.
+        // Otherwise the connection and the watches are gone, or this fence belongs to removals sent before stop_now().
         if (self->leaving_ && self->chain_ == chain) (*self.*next)();
     });
 }
 
-// There may be very many, and each is a request.
+// In portions: there may be very many watches, and each removal is a request.
 void cache_engine::leave_some() {
     constexpr std::size_t at_a_time = 500;
     leaving_ = !to_leave_.empty();
@@ -197,7 +198,7 @@ void cache_engine::end() {
     to_leave_.clear();
     feed_ = node_feed();
     work_.reset();
-    pauses_ = toolbox(on_).make_back_off();  // a pause that is waited for would keep the loop running
+    pauses_ = toolbox(on_).make_back_off();  // a pending pause would keep the loop running
     stopped_.fire();
 }
 

@@ -19,8 +19,8 @@
 
 namespace zkasio::cache_detail {
 
-/// Sends what a tree_sync decides, and shows on a cache_board what it knows. Lives on the client's strand; begins and
-/// ends with begin() and stop(), which may be called from any thread.
+/// Sends the reads that a tree_sync decides on, and shows the known state on a cache_board. Lives on the client's
+/// strand. begin() begins and stop() ends the work; both may be called from any thread.
 class cache_engine final : public node_feed_listener, public std::enable_shared_from_this<cache_engine> {
 public:
     cache_engine(const client& zk, std::string root, tree_scope scope, std::size_t most_reads,
@@ -28,11 +28,11 @@ public:
 
     void begin(client zk);
 
-    /// Leaves all watches, in the background. The first call counts.
+    /// Gives up all watches, in the background. Only the first call has an effect.
     void stop() noexcept;
     const std::shared_ptr<cache_board>& board() const noexcept { return board_; }
 
-    /// Fired when nothing is left of it on the servers.
+    /// Fired when nothing of the cache is left on the servers.
     const one_shot_event& stopped() const noexcept { return stopped_; }
 
 private:
@@ -70,13 +70,13 @@ private:
     node_feed feed_;
     back_off pauses_;
     bool up_ = false, ready_ = false, publishing_ = false, pausing_ = false;
-    bool deciding_ = false;  // `sync_` does, which may call a user's filter
+    bool deciding_ = false;  // a call of `sync_` is running, which may call a user's filter
 
-    std::vector<std::pair<node_read, std::string>> to_leave_;  // watches that nobody needs any more
-    bool leaving_ = false;                                     // some of them are on their way
-    std::size_t chain_ = 0;                                    // of fences: the one that counts
+    std::vector<std::pair<node_read, std::string>> to_leave_;  // watches to be removed
+    bool leaving_ = false;                                     // removals are under way
+    std::size_t chain_ = 0;                                    // number of the valid chain of fences
     bool stopping_ = false;
-    std::shared_ptr<const void> work_;  // while it stops: see toolbox::begin_background_work()
+    std::shared_ptr<const void> work_;  // held while the engine stops: see toolbox::begin_background_work()
 };
 
 }  // namespace zkasio::cache_detail

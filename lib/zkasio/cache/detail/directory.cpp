@@ -7,7 +7,7 @@ namespace zkasio::cache_detail {
 
 namespace {
 
-// What the outermost ~tree_node() of this thread still has to destroy; null: none runs.
+// The directories that the outermost ~tree_node() of this thread has yet to destroy; null: no ~tree_node() runs.
 thread_local std::vector<ref_ptr<directory>>* doomed = nullptr;
 
 }  // namespace
@@ -19,7 +19,7 @@ tree_node::~tree_node() {
     if (is_outermost) doomed = &all;
     try {
         doomed->push_back(std::move(children));
-    } catch (const std::exception&) {  // no memory: its destructor calls this one again, for the nodes in it
+    } catch (const std::exception&) {  // no memory: `children` destroys the nodes in it recursively
     }
     if (!is_outermost) return;
     while (!all.empty()) {
@@ -29,7 +29,7 @@ tree_node::~tree_node() {
     doomed = nullptr;
 }
 
-// The last chunk whose first name is not behind `name`; the first, if there is none.
+// The last chunk whose first name is not behind `name`; if there is none, the first chunk.
 std::size_t directory::chunk_of(std::string_view name) const noexcept {
     const auto behind = std::partition_point(chunks_.begin(), chunks_.end(),
                                              [&](const auto& c) { return c->nodes.front()->name <= name; });
@@ -64,7 +64,7 @@ tree_node& directory::insert(std::string name) {
     std::size_t at = first ? 0 : chunk_of(result.name);
     std::size_t i = index_in(*chunks_[at], result.name);
     if (chunks_[at]->nodes.size() == most) {
-        // Names often come in order: then what is full stays so, and the next chunk begins.
+        // Names are often added in order: then the full chunk stays full, and the next chunk begins.
         const std::size_t keep = i == most ? most : most / 2;
         ref_ptr<chunk> rest = make_ref<chunk>();
         if (keep < most) {

@@ -12,54 +12,54 @@
 
 namespace zkasio::cache_detail {
 
-/// What was read of a node.
+/// The result of reading a node.
 struct node_value : ref_counted {
     std::string data;
     node_stat stat;
-    bool readable = true;  ///< false: its ACL keeps the data from us
+    bool readable = true;  ///< false: its ACL denies this client the data
 };
 using value_ptr = ref_ptr<node_value>;
 
-/// How far a cache is with what it wants to know of a node, see tree_sync.
+/// The state of what a cache reads of a node (its data, or the names of its children), see tree_sync.
 enum class read_state : std::uint8_t {
-    none,           ///< nothing stands, and nothing is under way
+    none,           ///< no watch is set, and no read is under way
     queued,         ///< will be read
     reading,        ///< a read is under way
-    reading_again,  ///< the same, and it has changed since: will be read again
-    watched,        ///< read, and the watch stands
+    reading_again,  ///< a read is under way, and the node has changed since: will be read again
+    watched,        ///< read, and the watch is set
 };
 
 class directory;
 
-/// A node in a tree that snapshots share with the cache: what readers look at changes only in nodes that nobody shares,
-/// see own().
+/// A node in a tree that snapshots share with the cache. The members that readers see change only in nodes that are not
+/// shared, see own().
 struct tree_node : ref_counted {
     explicit tree_node(std::string n) : name(std::move(n)) {}
     tree_node(const tree_node&) = default;
     tree_node& operator=(const tree_node&) = delete;
-    /// Destroys what is below it without recursion: a tree may be deeper than a stack has room for.
+    /// Destroys the nodes below without recursion: a tree may be deeper than a stack has room for.
     ~tree_node();
 
     std::string name;
     value_ptr value;              ///< null: not read yet; readers do not see such a node
     ref_ptr<directory> children;  ///< null: none
 
-    // For the cache alone: no reader looks at these, and they change at any time.
+    // For the cache alone: readers do not use these members, which may change at any time.
     read_state data_state = read_state::none, children_state = read_state::none;
-    bool data_refused = false, children_refused = false;  ///< its ACL keeps them from us
+    bool data_refused = false, children_refused = false;  ///< its ACL denies this client the data, or the names
 };
 
 /// The children of a node, in the order of their names: a sorted array in chunks, so that a change copies one chunk and
-/// the list of chunks, and not all of it.
+/// the list of chunks, and not the whole array.
 class directory : public ref_counted {
 public:
     bool empty() const noexcept { return size_ == 0; }
     std::size_t size() const noexcept { return size_; }
 
     const tree_node* find(std::string_view name) const noexcept;
-    /// Of a directory that nobody shares: the place of the child, which may itself be shared. Null: there is none.
+    /// For a directory that is not shared: the place of the child, which may itself be shared. Null: no such child.
     ref_ptr<tree_node>* place(std::string_view name);
-    /// There is none of that name yet.
+    /// Precondition: there is no child of this name.
     tree_node& insert(std::string name);
     void erase(std::string_view name);
 
@@ -76,12 +76,12 @@ private:
     };
 
 public:
-    /// Goes through the children, in order, while these do not change.
+    /// Goes through the children, in order. The directory must not change during that.
     class cursor {
     public:
-        /// @param of null: there are none.
+        /// @param of null: no children.
         explicit cursor(const directory* of) noexcept : of_(of) {}
-        /// Null: there is no other one.
+        /// Null: no further child.
         const tree_node* next() noexcept {
             if (!of_ || chunk_ == of_->chunks_.size()) return nullptr;
             const auto& nodes = of_->chunks_[chunk_]->nodes;

@@ -7,17 +7,17 @@
 
 namespace zkasio::cache_detail {
 
-/// Counts those who share an object, within the object: a std::shared_ptr would be twice as large.
+/// Counts the owners of an object within the object: a std::shared_ptr would be twice as large.
 class ref_counted {
 public:
     ref_counted() noexcept = default;
-    ref_counted(const ref_counted&) noexcept {}  // a copy is shared by nobody yet
+    ref_counted(const ref_counted&) noexcept {}  // a copy has no owner yet
     ref_counted& operator=(const ref_counted&) = delete;
 
     void share() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
-    /// Whether that was the last one.
+    /// Whether the last owner has left.
     bool leave() const noexcept { return refs_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
-    /// Nobody else shares it, and whoever has shared it has done with it.
+    /// Whether there is only one owner, and all former owners have finished using the object.
     bool unique() const noexcept { return refs_.load(std::memory_order_acquire) == 1; }
 
 protected:
@@ -27,7 +27,8 @@ private:
     mutable std::atomic<std::uint32_t> refs_{0};
 };
 
-/// Shares an object derived from ref_counted. As a std::shared_ptr: copies may be used on any threads, one of them not.
+/// Shares an object derived from ref_counted. Like std::shared_ptr: different copies may be used on different threads
+/// concurrently, a single copy may not.
 template <class T>
 class ref_ptr {
 public:
@@ -60,7 +61,7 @@ ref_ptr<T> make_ref(Args&&... args) {
     return ref_ptr<T>(new T(std::forward<Args>(args)...));
 }
 
-/// The object, copied before if others share it: what they see never changes.
+/// The object, copied first if it has other owners: other owners never see a change.
 template <class T>
 T& own(ref_ptr<T>& p) {
     if (!p->unique()) p = make_ref<T>(*p);

@@ -12,16 +12,16 @@
 
 namespace zkasio::cache_detail {
 
-/// Behind a tree_view.
+/// The content of a tree_view.
 struct snapshot {
     std::shared_ptr<const std::string> root_path;
-    ref_ptr<tree_node> root;  // null: there is none
+    ref_ptr<tree_node> root;  // null: there is no root
     std::size_t size = 0;
     std::uint64_t version = 0;
     bool ready = false, current = false;
 };
 
-/// Makes what users see.
+/// Makes the objects that users see.
 struct make_view {
     static cached_node node(const value_ptr& value) noexcept { return cached_node(value.get()); }
     static tree_view tree(std::shared_ptr<const snapshot> of) noexcept { return tree_view(std::move(of)); }

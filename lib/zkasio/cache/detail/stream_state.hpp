@@ -12,19 +12,19 @@
 
 namespace zkasio::cache_detail {
 
-/// Behind a value_stream and a children_stream.
+/// The state of a value_stream or a children_stream.
 struct stream_state {
-    /// @param n what errors speak of.
+    /// @param n the operation that errors name.
     stream_state(const client& zk, std::string n, std::string p, node_read what);
 
     const std::string name, path;
     const node_follower follower;
     one_at_a_time reading;
-    std::optional<node_mark> told;  // what next() has returned last, or thrown; the coroutine's that runs it
+    std::optional<node_mark> told;  // the last result or error of next(); only used by the coroutine that runs next()
 };
 using stream_ptr = std::shared_ptr<stream_state>;
 
-/// The next state; nothing: there is no node. @param stream null: it was moved from.
+/// The next state; nothing: there is no node. @param stream null: the stream was moved from.
 asio::awaitable<std::optional<node_answer>> next_state(stream_ptr stream);
 asio::awaitable<void> stream_closed(stream_ptr stream);
 

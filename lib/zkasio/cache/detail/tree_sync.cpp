@@ -9,7 +9,7 @@ namespace zkasio::cache_detail {
 
 // ------------------------------------------------------------------------------------------------------- reads
 
-// @param node null: the root, which is missing.
+// @param node null: the missing root.
 read_state& tree_sync::state_of(node_read what, tree_node* node) const noexcept {
     if (!node) return root_state_;
     return what == node_read::children ? node->children_state : node->data_state;
@@ -48,7 +48,7 @@ std::optional<tree_sync::read> tree_sync::next_read() {
     return std::nullopt;
 }
 
-// Servers answer in order, so that it is the first.
+// Servers answer in order: an answer belongs to the first read that fits.
 bool tree_sync::take_first_look(node_read what, std::string_view path) {
     const auto sent = std::find_if(under_way_.begin(), under_way_.end(),
                                    [&](const read& r) { return r.what == what && r.path == path; });
@@ -58,20 +58,21 @@ bool tree_sync::take_first_look(node_read what, std::string_view path) {
     return first_look;
 }
 
-// Another read of which the same watch is left: of a node that has gone, and come again, since the older one was sent.
+// Whether another read that sets the same watch is under way: of a node that was removed, and re-created, since the
+// older read was sent.
 bool tree_sync::is_under_way(node_read what, std::string_view path) const noexcept {
     return std::any_of(under_way_.begin(), under_way_.end(), [&](const read& r) {
         return r.path == path && (r.what == node_read::children) == (what == node_read::children);
     });
 }
 
-// A node of the tree; or the root that is missing, of which there are no children to be read.
+// Whether the node is in the tree, or is the missing root, which has no children to be read.
 bool tree_sync::is_known(node_read what, std::string_view path) const noexcept {
     return tree_.find(path) || (tree_.is_root(path) && what != node_read::children);
 }
 
-// What is known of a node from an earlier connection is compared before its data is read again. C7: of a node that was
-// refused, the stat does not tell whether it may be read now.
+// The known state of a node from an earlier connection is compared with its stat before the data are read again. C7:
+// for a refused node, the stat does not tell whether the node may be read now.
 void tree_sync::look_at(const std::string& path) {
     const tree_node* const node = tree_.find(path);
     const bool has_data = node && node->value && node->value->readable;
@@ -116,11 +117,12 @@ void tree_sync::disconnected() {
     });
 }
 
-// C7. Reads that are under way may have been refused before: they count as outdated, too (C2).
+// C7. A read that is under way may have been refused before the credential was accepted: its answer counts as outdated,
+// too (C2).
 void tree_sync::authenticated() {
     if (!up_) return;
     first_look_ = false;
-    std::vector<std::pair<std::string, bool>> refused;  // the path, and whether the names of the children were
+    std::vector<std::pair<std::string, bool>> refused;  // the path, and whether the children's names were refused
     tree_.for_each(tree_.root_path(), [&](const std::string& path, const tree_node& node) {
         const bool reading = node.data_state == read_state::reading || node.children_state == read_state::reading;
         const bool is_refused = node.data_refused || node.children_refused || (node.value && !node.value->readable);
@@ -153,7 +155,7 @@ void tree_sync::changed(node_change what, const std::string& path) {
         case node_change::created: return;
         case node_change::removed: return remove(path);
         case node_change::data_changed:
-            // The first look at it is still to come: this is told to somebody else, who watches it, too.
+            // The first look at the node is still to come: the event belongs to another watch of this client.
             if (node->data_state == read_state::none && !node->data_refused) return;
             node->data_refused = false;
             if (node->children_refused) ask(node_read::children, path);  // C7
@@ -164,7 +166,7 @@ void tree_sync::changed(node_change what, const std::string& path) {
     }
 }
 
-// C6. Of a root that is missing, or is from now on.
+// C6. For a root that was missing, or is missing from now on.
 void tree_sync::root_changed(node_change what) {
     const std::string& root = tree_.root_path();
     remove(root);
@@ -183,7 +185,8 @@ void tree_sync::for_each_watch(const std::function<void(node_read, const std::st
         if (node.data_state != read_state::none) f(node_read::stat, path);
         if (node.children_state != read_state::none) f(node_read::children, path);
     });
-    // Of nodes that have gone since: somebody else may have left his watch to us when watches() still spoke of them.
+    // Nodes that were removed since: while watches() still named the node, the removal of another user's watch of it
+    // may have been left to this cache.
     for (const read& r : under_way_)
         if (!is_known(r.what, r.path)) f(r.what == node_read::children ? r.what : node_read::stat, r.path);
 }
@@ -193,7 +196,7 @@ void tree_sync::for_each_watch(const std::function<void(node_read, const std::st
 void tree_sync::answered(node_read what, const std::string& path, std::error_code code, node_answer&& answer) {
     first_look_ = take_first_look(what, path);
     some_are_lost_ = some_are_lost_ && !under_way_.empty();
-    if (some_are_lost_ && is_under_way(what, path)) return settle();  // what was asked for last counts
+    if (some_are_lost_ && is_under_way(what, path)) return settle();  // only the answer to the latest read counts
     read_state* const state = is_known(what, path) ? &state_of(what, tree_.find(path)) : nullptr;
     const bool expected = state && (*state == read_state::reading || *state == read_state::reading_again);
     if (expected) {
@@ -219,7 +222,7 @@ void tree_sync::answered(node_read what, const std::string& path, std::error_cod
             ask(what, path);
         }
     } else if (!state || *state == read_state::none) {
-        // Of a node that has gone, or was made anew, since it was asked for: nobody wants the watch that it has left.
+        // The node was removed or re-created after the read was sent: the watch that the read has set is not needed.
         const bool watched = !code || (what == node_read::stat && code == zk_errc::no_node);
         if (watched) left_.push_back({what, path});
     }
@@ -228,7 +231,7 @@ void tree_sync::answered(node_read what, const std::string& path, std::error_cod
 
 namespace {
 
-// C3. Of a node that servers keep from us altogether, nothing is known by which it could be another one.
+// C3. If servers deny even the stat of the known node, nothing known can tell the known node from another one.
 bool is_other_node(const value_ptr& known, const node_stat& stat) noexcept {
     const bool has_stat = known && (known->readable || known->stat != node_stat());
     return has_stat && known->stat.czxid != stat.czxid;
@@ -236,8 +239,8 @@ bool is_other_node(const value_ptr& known, const node_stat& stat) noexcept {
 
 }  // namespace
 
-// What is to hear of an answer that was read with this stat. C3: when the node that is known is another one, that is
-// gone, and all below it.
+// The node that an answer with this stat belongs to. C3: if the known node is another one, the known node is removed
+// first, with the nodes below it: see forget_old().
 tree_node& tree_sync::node_of(const std::string& path, const node_stat& stat) {
     tree_node* node = tree_.find(path);
     if (node && is_other_node(node->value, stat)) {
@@ -251,7 +254,7 @@ tree_node& tree_sync::node_of(const std::string& path, const node_stat& stat) {
 
 namespace {
 
-// This node, or one below it.
+// Whether this node, or one below it, is not older than `zxid`.
 bool some_is_made_since(const tree_node& top, std::int64_t zxid) {
     std::vector<const tree_node*> unseen{&top};
     while (!unseen.empty()) {
@@ -265,20 +268,21 @@ bool some_is_made_since(const tree_node& top, std::int64_t zxid) {
 
 }  // namespace
 
-// The node was made anew with this czxid; its new value follows at once. What is younger and below it is of the new
-// one: it was read before the node itself was looked at again, and is not taken back.
+// The node was re-created with this czxid; its new value follows at once. Younger nodes below it belong to the new
+// node and are kept: these were read before the node itself was looked at again.
 void tree_sync::forget_old(const std::string& path, std::int64_t czxid) {
     std::vector<std::string> old;
     if (const auto& children = tree_.find(path)->children)
         children->for_each([&](const tree_node& child) {
             if (!some_is_made_since(child, czxid)) old.push_back(child.name);
         });
-    for (const std::string& name : old) leave(join_path(path, name));  // an old value, perhaps with a new watch
+    for (const std::string& name : old) leave(join_path(path, name));  // an old value, perhaps with a newly set watch
     tree_node* const node = tree_.find(path);
     deltas_.push_back({path, node->value, {}});
     dirty_ = true;
     tree_.forget_value(path);
-    // Of the old one, a watch would have told. So this is of the new one, and what it was set with is forgotten.
+    // A watch of the old node would have fired. So this watch is of the new node, and the read that set it is
+    // forgotten.
     if (node->children_state != read_state::none) left_.push_back({node_read::children, path});
     node->children_state = read_state::none;
     node->data_refused = node->children_refused = false;
@@ -297,16 +301,16 @@ void tree_sync::data_answered(const std::string& path, node_answer&& answer) {
 void tree_sync::stat_answered(const std::string& path, const node_stat& stat) {
     const tree_node* const shown = tree_.find(path);
     const bool made_anew = shown && is_other_node(shown->value, stat);
-    // The old one is shown until the new one can be, and what is below it with it.
+    // The old node and the nodes below it are shown until the new node can be shown.
     if (made_anew && wants_data(path) && !shown->data_refused) return ask(node_read::data, path);
     const tree_node& node = node_of(path, stat);
     const node_value* const known = node.value.get();
     const bool changed = !known || known->stat.mzxid != stat.mzxid;
-    const bool other_acl = known && known->stat.aversion != stat.aversion;  // perhaps readable now, or not any more
+    const bool other_acl = known && known->stat.aversion != stat.aversion;  // readability may have changed
     const bool was_refused = known && !known->readable;
     if (wants_data(path) && (changed || other_acl || was_refused) && !node.data_refused)
         return ask(node_read::data, path);
-    // Where the data are not wanted, the names of the children tell whether the node may be read, if those are.
+    // Where data are not wanted, but the names of the children are, the names tell whether the node may be read.
     const bool is_told_by_children = was_refused && wants_children(path, stat);
     const bool readable = !node.data_refused && !node.children_refused && !is_told_by_children;
     if (changed || known->readable != readable) {
@@ -323,7 +327,7 @@ void tree_sync::stat_answered(const std::string& path, const node_stat& stat) {
 void tree_sync::children_answered(const std::string& path, node_answer&& answer) {
     tree_node* const node = tree_.find(path);
     node->children_refused = false;
-    if (!node->value->readable) {  // C7: one permission is for the data and for the names of the children
+    if (!node->value->readable) {  // C7: one permission covers the data and the names of the children
         node->data_refused = false;
         if (wants_data(path))
             ask(node_read::data, path);
@@ -331,7 +335,7 @@ void tree_sync::children_answered(const std::string& path, node_answer&& answer)
             set_readable(path, true);
     }
     if (node->value->stat.czxid == answer.stat.czxid) {
-        node_stat known = node->value->stat;  // the rest comes with the data that it belongs to
+        node_stat known = node->value->stat;  // the other fields come with the data that they belong to
         known.pzxid = answer.stat.pzxid;
         known.cversion = answer.stat.cversion;
         known.num_children = answer.stat.num_children;
@@ -342,7 +346,7 @@ void tree_sync::children_answered(const std::string& path, node_answer&& answer)
     children_listed(path, names);
 }
 
-// Of children that are known already, and followed, there is nothing to do: one comparison each.
+// For children that are already known and followed, nothing is to be done: one comparison each.
 void tree_sync::children_listed(const std::string& path, const std::vector<std::string>& names) {
     std::vector<std::string> gone;
     std::vector<const std::string*> to_look_at;
@@ -367,18 +371,18 @@ void tree_sync::children_listed(const std::string& path, const std::vector<std::
     }
 }
 
-// No watch tells of what becomes of a node that one may not read (CVE-2024-23944).
+// No watch reports changes of a node that the client may not read (CVE-2024-23944).
 bool tree_sync::is_followed(const tree_node& node) noexcept {
     const bool is_unwatchable = node.data_refused && node.data_state != read_state::reading;
     return node.data_state != read_state::none && !is_unwatchable;
 }
 
-// Also when only its children were asked for: a watch that stood would have told that it is gone, so its data is being
-// read again, too, and what is shown of it by then would not be true.
+// Also when only the children were read: a data watch that was set would have reported the removal. So the data are
+// being read again, too, and the state that is shown until then would be false.
 void tree_sync::missing(node_read what, const std::string& path) {
     remove(path);
     if (!tree_.is_root(path)) {
-        if (what == node_read::stat) left_.push_back({what, path});  // it waits for a creation
+        if (what == node_read::stat) left_.push_back({what, path});  // this watch waits for a creation
     } else if (what == node_read::stat) {
         root_state_ = read_state::watched;
     } else {
@@ -386,7 +390,7 @@ void tree_sync::missing(node_read what, const std::string& path) {
     }
 }
 
-// C7. An earlier read of the node may have left a watch, which has not fired.
+// C7. An earlier read of the node may have set a watch that has not fired.
 void tree_sync::refused(node_read what, const std::string& path) {
     tree_node* const node = tree_.find(path) ? tree_.find(path) : &tree_.add(path);
     if (what == node_read::children) {
@@ -397,8 +401,8 @@ void tree_sync::refused(node_read what, const std::string& path) {
     }
     node->data_refused = true;
     if (what == node_read::data) return ask(node_read::stat, path);
-    // Servers from 3.8.4 on do not tell of the stat either, nor of any change: a watch of the children that stands may
-    // be gone unheard. Nothing below such a node can be looked after.
+    // Servers from 3.8.4 on deny the stat, too, and report no change: a watch of the children that was set may be gone
+    // without an event. The nodes below cannot be followed.
     left_.push_back({node_read::stat, path});
     if (node->children_state == read_state::watched) {
         node->children_state = read_state::none;
@@ -449,7 +453,7 @@ void tree_sync::remove(const std::string& path) {
     });
 }
 
-// The nodes below are there, and watched, and are not to be seen.
+// The nodes below exist and are watched, but must not be shown.
 void tree_sync::leave_below(const std::string& path) {
     std::vector<std::string> names;
     if (const auto& children = tree_.find(path)->children)
@@ -457,7 +461,7 @@ void tree_sync::leave_below(const std::string& path) {
     for (const std::string& name : names) leave(join_path(path, name));
 }
 
-// With the watches that may stand.
+// Removes the node with all nodes below it, and gives up the watches that may be set.
 void tree_sync::leave(const std::string& path) {
     tree_.for_each(path, [this](const std::string& where, const tree_node& node) {
         if (node.data_state != read_state::none) left_.push_back({node_read::stat, where});

@@ -16,44 +16,47 @@
 
 namespace zkasio::cache_detail {
 
-/// What a cache is to know.
+/// The nodes and the data that a cache reads.
 struct tree_scope {
-    std::size_t depth = std::numeric_limits<std::size_t>::max();  ///< how far below the root; 0: the root alone
-    bool root_data = true, data = true;                           ///< of the root, and of what is below it
-    std::function<bool(const std::string& path)> filter;          ///< null: everything
+    std::size_t depth = std::numeric_limits<std::size_t>::max();  ///< levels below the root; 0: the root alone
+    bool root_data = true, data = true;                           ///< read the data: of the root, below the root
+    std::function<bool(const std::string& path)> filter;          ///< null: all nodes
 };
 
-/// A node has come, has changed its data, or has gone.
+/// A node was added, has changed its data, or was removed.
 struct tree_delta {
     std::string path;
-    value_ptr before, after;  ///< null: there was none; there is none any more
+    value_ptr before, after;  ///< null before: the node was added; null after: the node was removed
 };
 
-/// What a cache does next: which nodes are read when which watches fire, and what follows from the answers. Pure: the
-/// caller sends the reads, and tells of the connection, the watches and the answers in the order in which they come.
+/// Decides what a cache does next: which nodes are read when which watches fire, and what follows from the answers.
+/// Pure: the caller sends the reads, and reports the connection, the watches and the answers in the order in which they
+/// come.
 ///
-/// Rules. They rely on what ZooKeeper promises of one connection: a change is told before any answer that shows it.
-/// - C1: a node is read with a watch; when that fires, it is read again. So behind every change there is a read.
-/// - C2: what changes while a read is under way is read again: the answer may be older than the change.
-/// - C3: what is known of a node is compared by czxid, mzxid and pzxid. Another czxid is another node of the same name:
-///   it counts as removed, with all below it that is older than the new one, and added. (`version` begins anew, and may
-///   look the same.) What is younger was read first, and stays.
-/// - C4: without a connection nothing is known of what is watched. With the next one everything is looked at again from
-///   the root downwards; until then snapshots say that they are not current.
+/// Rules, based on a guarantee of ZooKeeper for one connection: a change is told before any answer that shows it.
+/// - C1: a node is read with a watch; when the watch fires, the node is read again. So every change is followed by a
+///   read.
+/// - C2: if a node changes while a read is under way, the node is read again: the answer may be older than the change.
+/// - C3: the known state of a node is compared by czxid, mzxid and pzxid. Another czxid is another node of the same
+///   name: the old node counts as removed, with all nodes below it that are older than the new node, and the new node
+///   as added. (`version` begins again, and may look the same.) Nodes below that are younger than the new node were
+///   read before the new node, and stay.
+/// - C4: without a connection, no change of a watched node is reported. With the next connection all nodes are looked
+///   at again, from the root downwards; until then snapshots say that they are not current.
 /// - C5: the names of the children are read with a watch of their own, unless the node is ephemeral or at the depth
-///   limit. A name that is not listed any more is gone, with all below it.
-/// - C6: a root that is missing is watched for its creation.
-/// - C7: data that an ACL keeps from us is no failure: the node is there, and not readable. Children whose names are
-///   kept from us are not there, and their parent is not readable. A change of an ACL fires no watch, and servers do
-///   not tell of changes of a node that one may not read, so we ask again whenever there is a reason to: its data or
-///   its parent's children change, there is another connection, or a server has accepted a credential. Then the data
-///   are read: the stat need not tell that they may be. Data that were known are forgotten when a server refuses them
-///   since.
-/// - C8: the first look of a connection is at the nodes that were there when it began: the root, and what the first
-///   listing of each of them names. When all of them were read once, what is known counts as current, even if some of
-///   it is being read again, and even if nodes that came later were not read yet: these are changes as any that comes
-///   from then on. Else a tree that changes faster than it is read would never become current. The reads of the first
-///   look go before all others.
+///   limit. A child that is no longer listed is removed, with all nodes below it.
+/// - C6: a missing root is watched for its creation.
+/// - C7: data that an ACL denies this client are no failure: the node exists, and is not readable. Children whose names
+///   are denied do not exist for the cache, and their parent is not readable. A change of an ACL fires no watch, and
+///   servers do not report changes of a node that the client may not read. So the node is read again whenever there is
+///   a reason: its data or its parent's children change, there is another connection, or a server has accepted a
+///   credential. These reads ask for the data, because the stat need not tell whether the data may be read. Known data
+///   are forgotten when a server refuses them later.
+/// - C8: the first look of a connection is at the nodes that existed when the connection began: the root, and the nodes
+///   named by the first listing of each of them. When all of them were read once, the known state counts as current,
+///   even if some of these nodes are being read again, and even if nodes that were added later were not read yet: these
+///   are changes like all later ones. Otherwise a tree that changes faster than it is read would never become current.
+///   The reads of the first look go before all others.
 class tree_sync {
 public:
     tree_sync(std::string root, tree_scope scope) : tree_(std::move(root)), scope_(std::move(scope)) {}
@@ -69,30 +72,30 @@ public:
     void disconnected();
     void changed(node_change what, const std::string& path);
     void answered(node_read what, const std::string& path, std::error_code code, node_answer&& answer);
-    /// Servers may permit more from now on (C7).
+    /// Servers may permit more reads from now on (C7).
     void authenticated();
 
     // ---------------------------------------------------------------------------------------------- what is to be done
-    /// The next read. It counts as under way from now on.
+    /// The next read to be sent. From now on this read counts as under way.
     std::optional<read> next_read();
     std::size_t under_way() const noexcept { return under_way_.size(); }
-    /// Watches that stand and are of no use any more, since the last call.
+    /// Watches that are set and have become useless since the last call.
     std::vector<read> take_left() { return std::exchange(left_, {}); }
-    /// A server has put us off: the next read has to wait until resume().
+    /// A read has failed and can be repeated: the next read has to wait until resume().
     bool put_off() const noexcept { return put_off_; }
     void resume() noexcept { put_off_ = false; }
 
     // ------------------------------------------------------------------------------------------------ what is known
     const tree_store& tree() const noexcept { return tree_; }
-    /// Everything has been looked at since the connection stands (C8); what changes from now on comes as it happens.
+    /// All nodes have been looked at since the connection began (C8); later changes are shown as they happen.
     bool current() const noexcept { return current_; }
-    /// What has changed since the last call.
+    /// The changes since the last call.
     std::vector<tree_delta> take_deltas() { return std::exchange(deltas_, {}); }
-    /// Something has changed since the last call, if only in a stat.
+    /// Whether something has changed since the last call, if only in a stat.
     bool take_dirty() noexcept { return std::exchange(dirty_, false); }
 
     bool watches(node_read what, std::string_view path) const noexcept;
-    /// Each that stands, and some that do not: a node that is to be read again may be watched, or not any more.
+    /// Each watch that is set, and some that may not be: a node that is to be read again may or may not be watched.
     void for_each_watch(const std::function<void(node_read, const std::string&)>& f) const;
 
 private:
@@ -131,12 +134,12 @@ private:
 
     tree_store tree_;
     tree_scope scope_;
-    mutable read_state root_state_ = read_state::none;  // of a root that is missing: whether its creation is watched
+    mutable read_state root_state_ = read_state::none;  // of a missing root: whether its creation is watched
     std::deque<read> first_looks_, queue_;
     std::deque<read> under_way_;  // in the order in which they were sent
-    bool some_are_lost_ = false;  // of those under way: nodes that they were sent for may have been removed
+    bool some_are_lost_ = false;  // nodes that reads under way were sent for may have been removed
     bool up_ = false, current_ = false, put_off_ = false, dirty_ = false;
-    bool first_look_ = false;  // C8: what is asked for now belongs to the first look
+    bool first_look_ = false;  // C8: reads that are queued now belong to the first look
     std::vector<tree_delta> deltas_;
     std::vector<read> left_;
 };

@@ -18,7 +18,7 @@ void visit_tree(std::string path, const tree_node& top, visit_order order, F&& f
     struct level {
         const tree_node* node;
         directory::cursor children;
-        std::size_t parent_path;  // its size
+        std::size_t parent_path;  // the size of the parent's path
     };
     std::vector<level> open;
     const auto enter = [&](const tree_node& node, std::size_t parent_path) {

@@ -25,7 +25,7 @@ config_core::config_core(const client& zk, std::string path, value_parser parse,
       latest_(nothing_yet(fallback_)),
       change_(zk) {}
 
-// The follower has the function, and is ours: it must not keep us.
+// The core owns the follower, which keeps the function: so the function must not keep the core alive.
 void config_core::listen(std::optional<node_mark> known) {
     follower_.tell_next(std::move(known), [weak = weak_from_this()](const node_report& said) {
         if (const auto self = weak.lock()) self->hear(said);
@@ -38,7 +38,7 @@ void config_core::hear(const node_report& said) {
     listen(said.mark);
 }
 
-// Those who wait are told, and what goes is destroyed, without the lock.
+// Waiters are told, and the old state is destroyed, without the lock.
 void config_core::publish(state_ptr next, std::error_code ended) {
     std::unique_lock lock(mutex_);
     latest_.swap(next);

@@ -15,12 +15,12 @@
 
 namespace zkasio::config_detail {
 
-/// Behind a config_value: hears of the node on the client's strand, and shows on any thread what is known of it.
+/// Behind a config_value: gets the node's states on the client's strand, and shows the latest one on any thread.
 class config_core : public std::enable_shared_from_this<config_core> {
 public:
     config_core(const client& zk, std::string path, value_parser parse, std::shared_ptr<const void> fallback);
 
-    /// Listens; to be called once.
+    /// Starts to listen; to be called once.
     void begin() { listen(std::nullopt); }
 
     const operations& on() const noexcept { return on_; }
@@ -28,9 +28,9 @@ public:
     const node_follower& follower() const noexcept { return follower_; }
 
     state_ptr latest() const;
-    /// Throws what has ended it.
+    /// Throws the error that has ended the core, if the core has ended.
     void check() const;
-    /// Fired when there is another state, or it has ended.
+    /// Fired when there is another state, or the core has ended.
     one_shot_event next_change();
 
 private:
@@ -45,19 +45,19 @@ private:
     const node_follower follower_;
 
     mutable std::mutex mutex_;
-    state_ptr latest_;  // guarded, as what follows
+    state_ptr latest_;  // guarded, as the members below
     std::error_code ended_;
     change_event change_;
 };
 
-/// Behind a config_changes.
+/// The implementation of a config_changes.
 class config_reader {
 public:
     explicit config_reader(core_ptr c) : core(std::move(c)) {}
 
     const core_ptr core;
     one_at_a_time reading;
-    std::uint64_t told = 0;  // the number of the last state; the coroutine's that runs next()
+    std::uint64_t told = 0;  // the number of the last state; only the coroutine that runs next() uses it
 };
 
 }  // namespace zkasio::config_detail

@@ -7,7 +7,7 @@
 
 namespace zkasio::config_detail {
 
-/// What a request has failed with, as the failure of `operation`: with its reason, and what else it says.
+/// The failure `e` of a request as the failure of `operation`, with its code, its outcome_unknown(), and a hint.
 error failure_of(std::string_view operation, const std::string& path, const error& e);
 
 }  // namespace zkasio::config_detail

@@ -7,7 +7,7 @@
 namespace zkasio::config_detail {
 
 std::string reason_in_flight() {
-    constexpr std::size_t longest = 300;  // parsers quote what they were given, which may be 1 MiB of nonsense
+    constexpr std::size_t longest = 300;  // parsers quote their input, which may be 1 MiB of nonsense
     std::string reason = "an exception that is no std::exception";
     try {
         throw;

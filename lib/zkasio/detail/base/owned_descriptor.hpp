@@ -6,7 +6,7 @@
 
 namespace zkasio::detail {
 
-/// Closes it.
+/// Owns a descriptor, and closes it.
 class owned_descriptor {
 public:
     explicit owned_descriptor(int fd = -1) noexcept : fd_(fd) {}

@@ -4,13 +4,13 @@
 
 namespace zkasio::detail {
 
-/// What random ids and the library's own numbers are drawn from: one for each thread, seeded by the system. A
-/// simulation seeds it anew, so that the same seed gives the same names, and with them the same order wherever names
-/// decide.
+/// The source of random ids and of the library's own numbers: one engine for each thread, seeded by the system. A
+/// simulation seeds the engine again, so that the same seed gives the same names, and with them the same order wherever
+/// names decide.
 std::mt19937_64& random_engine();
 
-/// What pauses and the order of servers are drawn from, which may depend on the time: another engine, so that it does
-/// not change the names that a simulation gets.
+/// The source of pauses and of the order of servers, which may depend on the time: another engine, so that these do not
+/// change the names that a simulation gets.
 std::mt19937_64& jitter_engine();
 
 /// [0, 1), for the length of a pause.

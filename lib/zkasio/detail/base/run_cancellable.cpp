@@ -36,9 +36,9 @@ asio::strand<asio::any_io_executor> strand_over(const asio::any_io_executor& cal
     return asio::make_strand(caller);
 }
 
-// co_spawn lets terminal cancellation through and nothing else. Which types count has been decided in the caller's
-// coroutine; the body is to see all of them. What has arrived before is forgotten by the reset, and asked for
-// afterwards.
+// co_spawn lets only terminal cancellation through. The caller's coroutine has already decided which types are
+// accepted; the body is to see all of them. The reset discards a cancellation that has arrived before: so `cancelled`
+// is checked after it.
 asio::awaitable<void> begin(std::shared_ptr<body_run> run, std::function<asio::awaitable<void>()> body) {
     co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
     if (run->cancelled) throw std::system_error(asio::error::operation_aborted);

@@ -21,7 +21,7 @@ public:
     /// From any thread; without effect once the body has ended.
     static void cancel(const std::shared_ptr<body_run>& run,
                        asio::cancellation_type how = asio::cancellation_type::terminal);
-    /// The same on the strand.
+    /// Like cancel(), at once; on the strand.
     void cancel_now(asio::cancellation_type how = asio::cancellation_type::terminal);
 
     asio::strand<asio::any_io_executor> strand;
@@ -29,15 +29,15 @@ public:
     bool cancelled = false, ended = false;
 };
 
-/// Where a body runs.
+/// The strand on which a body runs.
 enum class body_strand {
     own,      ///< a new strand over the caller's executor
-    callers,  ///< the caller's executor, where that is a strand: the body is part of what the caller does
+    callers,  ///< the caller's executor, if it is a strand: the body runs as part of the caller
 };
 
-/// Runs `body` over the caller's executor. `arm` is called, on the body's strand, when the body has started: it may
-/// arrange for body_run::cancel(). The function that it returns is called on the same strand when the body has ended.
-/// The caller's cancellation is passed on, of whichever type the caller has enabled. Throws what the body throws.
+/// Runs `body` over the caller's executor. `arm` is called, on the body's strand, when the body has started: `arm` may
+/// arrange for body_run::cancel(). The function that `arm` returns is called on the same strand when the body has
+/// ended. Cancellation is passed on, of each type that the caller has enabled. Throws what the body throws.
 using disarm_function = std::function<void()>;
 using arm_function = std::function<disarm_function(const std::shared_ptr<body_run>&)>;
 asio::awaitable<void> run_cancellable(std::function<asio::awaitable<void>()> body, arm_function arm, body_strand where);

@@ -13,14 +13,14 @@
 
 namespace zkasio::detail {
 
-/// In which process a context's reactor was made: after fork(), the child shares it with the parent until the child
-/// calls `notify_fork(fork_child)`. Asked and changed in turns of the context.
+/// The process in which a context's reactor was made: after fork(), the child shares the reactor with the parent until
+/// the child calls `notify_fork(fork_child)`. Read and changed in turns of the context.
 using reactor_mark = std::shared_ptr<fork_mark>;
 
 /// Tells clients what happens to their execution context.
 ///
-/// Its destruction: a client keeps the coroutines that wait for it, and they keep the client. Whoever destroys the
-/// context with all of that pending does not want to leak it. And `notify_fork(fork_child)`.
+/// let_go: the context is destroyed. A client and the coroutines that wait for it keep each other alive: a context that
+/// is destroyed with both would leak them. forked: the program has called `notify_fork(fork_child)`.
 class shutdown_service : public asio::execution_context::service {
 public:
     using key_type = shutdown_service;

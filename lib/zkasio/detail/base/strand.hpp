@@ -5,7 +5,7 @@
 
 namespace zkasio::detail {
 
-/// What a client's state lives on: one turn at a time, whichever threads run the context.
+/// The strand that a client's state lives on: one turn at a time, on any of the threads that run the context.
 using strand_type = asio::strand<asio::any_io_executor>;
 
 }  // namespace zkasio::detail

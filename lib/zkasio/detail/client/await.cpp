@@ -10,8 +10,8 @@
 namespace zkasio::detail {
 namespace {
 
-// What the awaiting coroutine gets of the reply: what it wants to know of it. There may be very many who only wait, and
-// their frames hold it.
+// The part of the reply that the awaiting coroutine gets. There may be very many waiting coroutines, and their frames
+// hold this part.
 template <class Result>
 struct as_result {
     using signature = void(Result);
@@ -25,8 +25,8 @@ struct as_result {
             return std::move(r);
     }
 };
-// Or nothing: all of the reply is put where the coroutine has a place for it, and need not be moved through what is in
-// between.
+// Passes no result: the whole reply is put directly into a variable of the coroutine, and is not moved through the
+// layers in between.
 struct in_place {
     using signature = void();
     using receiver_type = request_receiver;
@@ -34,7 +34,7 @@ struct in_place {
     reply* place;  // in the coroutine's frame, which its handler keeps
 };
 
-// Holds the suspended coroutine and keeps its executor at work. What crosses to the strand is this object; the
+// Holds the suspended coroutine and keeps its executor at work. Only this object crosses to the strand; the
 // cancellation slot stays on the coroutine's side, where asio installs and clears it.
 template <class Taker, class Handler>
 class coroutine_receiver {
@@ -45,7 +45,7 @@ public:
         return typename Taker::receiver_type(coroutine_receiver(take, std::move(h), std::move(executor)));
     }
 
-    // Never resumes here: the strand may be inside the C library, or in the middle of a change.
+    // Never resumes the coroutine here: the strand may be inside the C library, or in the middle of a change.
     void deliver(reply&& r) noexcept {
         auto executor = std::move(work_);
         if constexpr (std::is_void_v<decltype(take_(std::move(r)))>) {
@@ -73,8 +73,8 @@ private:
     work_type work_;
 };
 
-// `begin(core, id, receiver)` runs on the strand. It must be movable; it lives in the awaiting coroutine's frame, which
-// may be gone as soon as the strand has it.
+// `begin(core, id, receiver)` runs on the strand. `begin` must be movable: this object lives in the awaiting
+// coroutine's frame, which may be gone as soon as the strand has `begin`.
 template <class Taker, class Begin>
 class initiation {
 public:
@@ -92,11 +92,11 @@ public:
         const op_id id = c->next_id();
         if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
             slot.assign([c, id](asio::cancellation_type) {
-                // Posted, never dispatched: it must not overtake the beginning.
+                // Posted, never dispatched: the cancellation must not overtake `begin`.
                 asio::post(c->strand(), [c, id] { c->cancel(id); });
             });
         const strand_type& strand = c->strand();
-        // Keeps the core: who is resumed may let go of the last other handle while begin() is still at it.
+        // Keeps the core: the resumed coroutine may drop the last other handle while begin() is still running.
         asio::dispatch(strand, [c = std::move(c), id, begin = std::move(begin_),
                                 to = to_coroutine::make(take_, std::move(handler))]() mutable {
             begin(*c, id, std::move(to));
@@ -109,7 +109,7 @@ private:
     Begin begin_;
 };
 
-// Not a coroutine itself: that would be one more frame for each who waits.
+// Not a coroutine itself: a coroutine would need one more frame for each wait.
 template <class Taker, class Begin>
 auto bridge(core_ptr c, Taker take, Begin begin) {
     return asio::async_initiate<const asio::use_awaitable_t<>, typename Taker::signature>(

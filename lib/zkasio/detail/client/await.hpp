@@ -8,8 +8,8 @@
 
 /// The bridge between a coroutine on any executor and the strand: each of these suspends the caller, does its work on
 /// the strand, and resumes the caller on the caller's own executor, exactly once. Cancelling the caller ends the wait
-/// at once, with asio::error::operation_aborted. They never throw but for lack of memory: look at `reply::code`; except
-/// for wait_for_or_throw(), which costs the least memory.
+/// at once, with asio::error::operation_aborted. Failures are in `reply::code`: nothing is thrown but for lack of
+/// memory; except by wait_for_or_throw(), which costs the least memory.
 namespace zkasio::detail {
 
 /// How a wait has ended: the code that it was fired with, client_closed, or operation_aborted.
@@ -17,7 +17,7 @@ struct wait_end {
     std::error_code code;
 };
 
-// What these refer to has to live until they complete: neither request nor reply is moved through what is in between.
+// References have to live until completion: neither request nor reply is moved through the layers in between.
 asio::awaitable<void> perform(const core_ptr& c, command& what, reply& answer);
 asio::awaitable<void> wait_connected(const core_ptr& c, reply& answer);
 
@@ -27,7 +27,7 @@ asio::awaitable<reply> wait_closed(core_ptr c);
 asio::awaitable<reply> wait_idle(core_ptr c);
 asio::awaitable<reply> wait_event(core_ptr c, event_subscription_ptr s);
 
-/// Runs `f` on the strand, now if this is the strand. Never throws: what cannot be queued for lack of memory is lost.
+/// Runs `f` on the strand, now if this is the strand. Never throws: without memory to queue `f`, `f` is lost.
 template <class F>
 void on_strand(const core_ptr& c, F f) noexcept;
 

@@ -12,17 +12,16 @@
 
 namespace zkasio::detail {
 
-/// Coroutines that go on by themselves, on the strand, and that closing waits for. What they throw is logged. On the
-/// strand.
+/// Detached coroutines on the strand, which closing waits for. Their exceptions are logged. On the strand.
 class background_tasks {
 public:
     background_tasks(strand_type strand, const logger& log) : strand_(std::move(strand)), log_(log) {}
 
-    /// @param keep_alive held until it has ended. @param ended called in a turn of its own when the task is not here
-    /// any more.
+    /// @param keep_alive held until the task has ended. @param ended called in a turn of its own when the task was
+    /// removed from this list.
     void run(asio::awaitable<void> task, std::shared_ptr<void> keep_alive, std::function<void()> ended);
 
-    /// Cancels all (terminally); what they throw from now on is not worth a line.
+    /// Cancels all tasks (terminally). Their exceptions are not logged from now on.
     void cancel();
     bool empty() const noexcept { return tasks_.empty(); }
 

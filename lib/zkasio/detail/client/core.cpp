@@ -72,7 +72,7 @@ void core::start() {
 }
 
 void core::ask(op_id id, command& c, request_receiver&& to) {
-    // When we look late, the end of the connection may lie unread: the usual way reads first.
+    // If this turn is late, the end of the connection may be unread: after submit(), the flush reads first.
     const bool may_be_alone = !flush_scheduled_ && closing_ == closing::no && !link_.is_late(clock::now());
     if (may_be_alone && requests_.submit_at_once(id, c, to)) return;
     requests_.submit(id, std::move(c), std::move(to));
@@ -118,7 +118,7 @@ std::shared_ptr<const void> core::begin_work() {
             try {
                 asio::dispatch(on->strand_, [on = on, piece = std::move(piece)] {});
             } catch (...) {
-                // Out of memory: whoever waits until the client is idle waits until it is closed.
+                // Out of memory: the waiters of client::idle() wait until the client is closed.
             }
         }
         core_ptr on;
@@ -151,14 +151,14 @@ void core::request_waits() {
         rearm_timer(clock::now());
 }
 
-// The library may hold replies that came before we were stopped for a while; the lease was looked at when this turn
-// began (fact 25). Errors of writes are transactions too, but only success is beyond doubt.
+// The library may hold replies that came before this process was stopped for a while; the lease was checked when this
+// turn began (fact 25). Failed writes are transactions too, but only success is beyond doubt.
 void core::request_answered(const request& what, const reply& r, time_point sent, time_point now) {
     session_record& s = *sessions_.current();
     if (!r.code && is_write(what)) {
         s.lease.write_answered(sent, now);
         holds_.lease_changed(s);
-    } else if (!r.sent) {  // the answer is a server's
+    } else if (!r.sent) {  // a server has answered
         s.lease.answered(sent, now);
     }
 }
@@ -213,7 +213,7 @@ void core::link_down() {
 // -------------------------------------------------------------------------------------------------------- turns
 
 void core::begin_turn(time_point now) {
-    // Only what the timer is late proves it: there may have been nothing to do before.
+    // Only a late timer proves that the loop did not run: there may have been nothing to do before.
     const auto late = now - std::max(timer_at_, last_turn_);
     if (late > sessions_.current()->lease.session_timeout() / 5 && link_.connected()) {
         const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(late).count();
@@ -223,9 +223,9 @@ void core::begin_turn(time_point now) {
     holds_.check_lease(now);
 }
 
-// What one turn of the strand asks for leaves together: the flush runs behind everything that is queued already. And as
-// long as that brings more (a lock that is handed from one to the next, and released by each at once), behind that,
-// too.
+// Requests of one turn of the strand leave together: the flush runs behind all handlers that are queued already. If
+// these bring more requests (a lock that is handed from one owner to the next, and released by each at once), the flush
+// runs behind the next ones, too.
 void core::schedule_flush() {
     if (std::exchange(flush_scheduled_, true)) return;
     post_flush(0, 0);
@@ -271,7 +271,7 @@ void core::on_ready(bool readable, bool writable) {
 
 void core::on_timer() {
     const time_point now = clock::now();
-    if (left_behind() || closing_ == closing::done) return;  // it was about to run when it was cancelled
+    if (left_behind() || closing_ == closing::done) return;  // the timer was about to run when it was cancelled
     begin_turn(now);
     timer_at_ = time_point::max();
     if (closing_ != closing::no && now >= close_deadline_) return continue_close();
@@ -284,13 +284,13 @@ void core::on_timer() {
     drive();
 }
 
-// After anything that may have changed what the backend waits for.
+// Called after anything that may have changed the backend's next events.
 void core::drive() {
     if (left_behind()) return;
     telemetry_.counters.watches.set(requests_.watches());
     telemetry_.counters.pending.set(requests_.size());
     const time_point now = clock::now();
-    holds_.check_lease(now);  // before what lies unread is believed
+    holds_.check_lease(now);  // before unread answers are trusted
     if (closing_ != closing::goodbye) link_.read_if_late(now);
     if (sessions_.is_ending()) end_session();
     if (!link_.is_open() || closing_ == closing::done) return rearm_timer(now);
@@ -309,8 +309,8 @@ core::time_point core::due(time_point now) {
     return std::min({link_.due(), close_deadline_, requests_.due(now), holds_.due(now), sessions_.presumed_expiry()});
 }
 
-// One timer for everything. It is set anew only when something is due earlier than it would fire; when it fires too
-// early, nothing is due yet and it is set again.
+// One timer for everything. The timer is set again only if something is due earlier than the timer would fire. If the
+// timer fires too early, nothing is due yet, and the timer is set again.
 void core::rearm_timer(time_point now) {
     if (closing_ == closing::done || forked()) {
         timer_.cancel();

@@ -28,9 +28,8 @@ namespace zkasio::detail {
 
 struct node_search;
 
-/// Everything behind a client: one strand, and on it a link to the ensemble, the requests, the session with those who
-/// rely on it, and those who wait for something. This class lets them take their turns, has the one timer, and ends all
-/// of them in order.
+/// Everything behind a client: one strand, and on it a link to the ensemble, the requests, the session with its holds,
+/// and the waiting operations. This class runs the turns of these parts, has the one timer, and ends them in order.
 ///
 /// All members are for the strand only, except those that say otherwise. core.cpp: turns; core_end.cpp: ends.
 class core final : public std::enable_shared_from_this<core>,
@@ -40,7 +39,7 @@ class core final : public std::enable_shared_from_this<core>,
 public:
     /// Throws zkasio::error for options that make no sense.
     core(asio::any_io_executor executor, client_options options, backend_factory factory);
-    /// What the backend tells when it goes, it tells while all parts are there.
+    /// Ends the backend while all parts still exist: the backend may call its listener when it ends.
     ~core() { link_.retire(); }
 
     // ------------------------------------------------------------------------------------- from any thread
@@ -48,7 +47,7 @@ public:
     const client_options& options() const noexcept { return options_; }
     op_id next_id() noexcept { return requests_.next_id(); }
     session_state state() const noexcept { return forked() ? session_state::closed : sessions_.state(); }
-    /// This process is a child of the one that has made the client, and to which its session belongs.
+    /// Whether this process is a child of the process that has made the client, and to which the session belongs.
     bool forked() const noexcept { return made_here_.forked(); }
     session_record_ptr current_session_record() const { return sessions_.shared(); }
     std::size_t chroot_length() const noexcept { return link_.chroot().size(); }
@@ -70,17 +69,17 @@ public:
     void start();
     /// For a coroutine that awaits one request. In a turn of its own.
     void ask(op_id id, command& c, request_receiver&& to);
-    /// Ends one request, or one wait, whichever goes by this id, with operation_aborted.
+    /// Ends the request or the wait with this id, with operation_aborted.
     void cancel(op_id id);
     void add_hold(const hold_ptr& h);
     void set_servers(server_list servers);
     void run_in_background(asio::awaitable<void> task);
-    /// The same for what is not meant to end: client::idle() does not wait for it. Closing cancels it, and waits for
-    /// it. False: nothing is begun any more.
+    /// The same for a task that is not meant to end: client::idle() does not wait for the task. Closing cancels the
+    /// task, and waits for its end. False: no task begins any more.
     bool run_until_closed(asio::awaitable<void> task);
     /// See client::idle().
     void wait_idle(op_id id, receiver to) { waits_.wait(id, work_.over(), std::move(to)); }
-    /// The same for work that holds this: it may end on any thread.
+    /// Work in the background that ends with the returned object, on any thread.
     std::shared_ptr<const void> begin_work();
     /// See find_nodes().
     using search_key = std::pair<session_record_ptr, std::string>;
@@ -94,8 +93,7 @@ public:
     /// The context is being destroyed: nothing will ever complete.
     void let_go();
 
-    /// In a child process: ends everything here with errc::forked, and leaves the session to the parent. Whether it is
-    /// one.
+    /// In a child process: ends everything here with errc::forked, leaves the session to the parent, and returns true.
     bool left_behind();
 
     // For tests: nothing is pending.

@@ -1,4 +1,4 @@
-// How things end: a session, the client, its event loop, and what a child process has of it.
+// The ends of a session, of the client, of its event loop, and of the client's copy in a child process.
 
 #include <zkasio/detail/client/core.hpp>
 
@@ -20,7 +20,7 @@ void core::end_session() {
     sessions_.current()->over.store(true, std::memory_order_release);
     link_.retire();
     const session_record_ptr ended = sessions_.renew();
-    // Before any callback: what these ask for belongs to the next session.
+    // Collected before any callback: requests that the callbacks submit belong to the next session.
     const std::vector<op_id> over = requests_.of_this_session(renew);
     sessions_.publish(refused ? session_state::auth_failed : session_state::expired, std::move(reason),
                       ended->session_id);
@@ -117,7 +117,7 @@ void core::let_go() {
     waits_.no_more(errc::client_closed);
     waits_.clear();
     requests_.clear();
-    // Their slots keep us alive; the coroutines behind them are gone by now.
+    // The tasks' slots keep this object alive; the coroutines behind them are already gone.
     background_.clear();
 }
 

@@ -6,7 +6,7 @@
 namespace zkasio::detail {
 namespace {
 
-// It is fired on the client's strand; the body runs on its own.
+// deliver() runs on the client's strand; the body runs on its own strand.
 class stopper {
 public:
     stopper(std::shared_ptr<body_run> run, std::function<bool(const reply&)> really)

@@ -9,25 +9,25 @@
 
 namespace zkasio::detail {
 
-/// Who this client says it is, on every connection.
+/// The credentials that this client presents on every connection.
 class auth_list {
 public:
     explicit auth_list(std::vector<auth_info> known) : known_(std::move(known)) {}
 
-    /// A server has accepted it: it is presented on later connections, too.
+    /// A server has accepted the credential: it is presented on later connections, too.
     void accepted(auth_info who) {
         if (!knows(who)) known_.push_back(std::move(who));
     }
     bool knows(const auth_info& who) const { return std::find(known_.begin(), known_.end(), who) != known_.end(); }
 
-    /// As a backend presents them.
+    /// The credentials as a backend presents them.
     std::vector<add_auth_request> requests() const {
         std::vector<add_auth_request> all;
         for (const auth_info& a : known_) all.push_back({a.scheme(), a.credential()});
         return all;
     }
 
-    /// How many were given to the backend by client::add_auth() and are not known to be accepted.
+    /// How many credentials were given to the backend by client::add_auth() and are not known to be accepted.
     int unconfirmed = 0;
 
 private:

@@ -27,14 +27,14 @@ void dead_descriptor::replace(int victim) const {
 c_backend::c_backend(backend_listener& listener) : listener_(listener) {
     static const bool once = [] {
         zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);  // fact 29
-        zoo_deterministic_conn_order(1);          // fact 2: else it reseeds the process's random()
+        zoo_deterministic_conn_order(1);          // fact 2: otherwise the library reseeds the process's random()
         library_call::survive_fork();
         return true;
     }();
     (void)once;
 }
 
-// Fact 23: it sets all its watches again in one request after a reconnect.
+// Fact 23: after a reconnect the library sets all its watches again in one request.
 backend_traits c_backend::traits() const {
     backend_traits t;
     t.watched_path_bytes = 900'000;

@@ -24,24 +24,24 @@
 #include <variant>
 #include <vector>
 
-// The C library behind the seam. Only this room sees <zookeeper/zookeeper.h>, and these files exist to live with that
-// library's habits; "fact N" refers to the list in docs/c-client.md. c_backend_callbacks.cpp: what the library tells;
-// c_backend_requests.cpp: what it is asked for; c_backend_connection.cpp: its connection, from the handshake to the
-// end; c_backend_servers.cpp: which servers it may use; c_backend.cpp: what is left.
+// The C library behind the seam. Only this room sees <zookeeper/zookeeper.h>, and these files deal with the
+// peculiarities of that library; "fact N" refers to the list in docs/c-client.md. c_backend_callbacks.cpp: the
+// library's callbacks; c_backend_requests.cpp: requests to it; c_backend_connection.cpp: its connection, from the
+// handshake to the end; c_backend_servers.cpp: the servers that it may use; c_backend.cpp: the rest.
 namespace zkasio::detail {
 
 class c_backend;
 
-/// Fact 28: the library has process-wide statics (xid, log buffer, address text), so handles on different threads
-/// take turns. Also tells callbacks, which carry no context but the operation's id, whose they are.
+/// Fact 28: the library has process-wide statics (xid, log buffer, address text), so handles on different threads take
+/// turns. `current` tells a callback, which carries no context but the operation's id, to which backend it belongs.
 ///
-/// The listener is never called while one of these exists: what it does may call the library again, for this handle or
-/// for another one, or take its time.
+/// The listener is never called while a library_call exists: the listener may call the library again, for this handle
+/// or for another one, or take its time.
 class library_call {
 public:
     explicit library_call(c_backend& b) : lock_(mutex()), outer_(current) { current = &b; }
 
-    /// A child process gets the mutex free, whatever the other threads of its parent were doing.
+    /// A child process gets an unlocked mutex, even if another thread of its parent has locked the mutex during fork().
     static void survive_fork() {
         static const int registered =
             ::pthread_atfork([] { mutex().lock(); }, [] { mutex().unlock(); }, [] { mutex().unlock(); });
@@ -70,18 +70,18 @@ public:
     dead_descriptor(const dead_descriptor&) = delete;
     dead_descriptor& operator=(const dead_descriptor&) = delete;
 
-    /// The number stays; what is behind it is dead from now on.
+    /// Replaces what is behind the descriptor number `victim` with the dead descriptor; the number stays.
     void replace(int victim) const;
 
 private:
     int fd_ = -1;
 };
 
-/// "[::1]:2181" of "::1:2181", "[::1:2181]" or "[::1]:2181", as the library's build likes it; an IPv4 address without
-/// brackets.
+/// Returns "[::1]:2181" for "::1:2181", "[::1:2181]" and "[::1]:2181": the library's builds differ. An IPv4 address
+/// stays without brackets.
 std::string with_brackets(std::string_view server);
 
-/// A multi keeps the addresses of its operations' buffers until the answer comes.
+/// The buffers of a multi: the library keeps the addresses of its operations' buffers until the answer comes.
 struct multi_call {
     std::vector<zoo_op_t> ops;
     std::vector<zoo_op_result_t> results;
@@ -133,8 +133,8 @@ public:
     void close() override;
 
 private:
-    /// The callbacks. They come only from within a library_call, they must not throw through C frames, and they only
-    /// keep the result (fact 14): see tell_news().
+    /// The library's callbacks. The library calls them only from within a library_call. They must not throw through C
+    /// frames, and they only keep the result (fact 14): see tell_news().
     struct sink {
         template <class Decode>
         static void complete(int rc, const void* data, Decode decode) noexcept;
@@ -169,7 +169,7 @@ private:
     void take_next_server();
     int library_interest(int& fd, int& events, timeval& tv);
     int library_process(int events);
-    // There is a handle, its session is not over, and it is not a forked child's copy of its parent's.
+    // There is a handle, its session is not over, and the handle is not a forked child's copy of its parent's handle.
     bool usable() const { return zh_ && !made_here_.forked() && !is_unrecoverable(zh_); }
     bool connected() const { return zh_ && zoo_state(zh_) == ZOO_CONNECTED_STATE; }
     void adopt_descriptor(int fd);
@@ -195,7 +195,7 @@ private:
     void fail(std::string why) { last_failure_ = std::move(why); }
     void cork(bool on);
 
-    // What the callbacks have brought: for the listener, once the library has been left.
+    // The results of the callbacks: for the listener, once the library has been left.
     struct reply_news {
         explicit reply_news(op_id i) : id(i) {}
         op_id id;
@@ -214,7 +214,7 @@ private:
     zhandle_t* zh_ = nullptr;
     dead_descriptor dead_;
     int fd_ = -1;            // the library's own descriptor: never registered anywhere (fact 3)
-    ino_t inode_ = 0;        // which socket that is (numbers are reused at once)
+    ino_t inode_ = 0;        // identifies the socket behind fd_ (numbers are reused at once)
     std::uint64_t connection_ = 0;
     link_state reported_ = link_state::disconnected;
     std::size_t outstanding_ = 0;
@@ -222,19 +222,19 @@ private:
     bool in_batch_ = false;
     bool wants_write_ = false;
     fork_mark made_here_;
-    bool ending_connection_ = false;  // on purpose: what the library says about that is of no interest
+    bool ending_connection_ = false;  // on purpose: the library's log lines about the end are dropped
     bool telling_ = false;            // the listener is being called
     std::vector<news> news_;
     std::string last_failure_;
-    std::string endpoint_;  // of the server that the current connection, or the last one, is to,
-    std::string server_;    // and the same with its name, for messages
-    std::string tried_;     // the last one of them that was tried, or is about to be
+    std::string endpoint_;  // the server of the current connection, or of the last one,
+    std::string server_;    // and the same with the server's name, for messages
+    std::string tried_;     // the endpoint that was tried last, or is about to be tried
     std::vector<server_address> servers_;
     std::map<std::string, std::size_t> refused_names_;  // how often a tunnel to this endpoint did not open
     bool secured_ = false;
     std::unique_ptr<tunnel> tunnel_;  // behind fd_, if secured_
     std::unordered_map<op_id, std::unique_ptr<multi_call>> multis_;
-    std::string last_bytes_;  // that have come since the goodbye: as many as its answer has
+    std::string last_bytes_;  // received since the goodbye: the last ones, as many as its answer has
 };
 
 }  // namespace zkasio::detail

@@ -1,4 +1,4 @@
-// The part of c_backend that the library calls, and what is told of it.
+// The part of c_backend that the library calls, and that reports to the listener.
 
 #include <zkasio/detail/connection/c_backend.hpp>
 
@@ -10,7 +10,7 @@
 
 namespace zkasio::detail {
 
-// `decode` may find no memory for what has come.
+// `decode` may run out of memory.
 template <class Decode>
 void c_backend::sink::complete(int rc, const void* data, Decode decode) noexcept {
     c_backend* self = library_call::current;
@@ -90,8 +90,8 @@ void c_backend::sink::on_multi(int rc, const void* data) noexcept {
     });
 }
 
-// Fact 17: one watcher function with one context for everything. Session events are ignored here: report()
-// looks at the handle's state, which is also right when the library forgets to tell (fact 10).
+// Fact 17: one watcher function with one context for everything. Session events are ignored here: report() looks at the
+// handle's state, which is also right when the library sends no event (fact 10).
 void c_backend::sink::on_watch(zhandle_t*, int type, int, const char* path, void* context) noexcept {
     auto& news = static_cast<c_backend*>(context)->news_;
     if (!path) return;
@@ -104,14 +104,14 @@ void c_backend::sink::on_watch(zhandle_t*, int type, int, const char* path, void
 void c_backend::sink::on_log(const char* message) noexcept {
     c_backend* self = library_call::current;
     if (!self || !message || self->ending_connection_) return;
-    // The core logs the reasons of failures itself; and it is not so that a delay follows, see next_interest().
+    // The core logs the reasons of failures itself; and the announced delay does not follow, see next_interest().
     if (self->explain(message) || std::strstr(message, "Delaying connection")) return;
     self->news_.emplace_back(log_line{message});
 }
 
 namespace {
 
-// What a server does that has no quorum, has maxClientCnxns connections from here already, or speaks TLS on this port.
+// A server hangs up if it has no quorum, has maxClientCnxns connections from here already, or speaks TLS on this port.
 constexpr std::string_view hung_up =
     "hung up instead of answering (not serving, too many connections, or it expects TLS)";
 constexpr std::string_view hung_up_behind_tls = "hung up instead of answering (not serving, or too many connections)";
@@ -129,13 +129,13 @@ bool c_backend::explain(std::string_view text) {
     const std::size_t open = text.find('(', number), end = text.find("): ", number);
     if (open == text.npos || end == text.npos) return false;
     std::string_view why = text.substr(open + 1, end - open - 1);
-    // Of the other codes, errno is whatever failed last.
+    // For the codes below, errno is only a remainder of the last failed call.
     const int rc = std::atoi(std::string(text.substr(code + code_is.size(), 8)).c_str());
     if (rc == ZSESSIONEXPIRED || rc == ZAUTHFAILED) return true;  // no failure of the connection
     if (rc == ZOPERATIONTIMEOUT && reported_ != link_state::connected) return fail(attempt()), true;
     if (rc == ZOPERATIONTIMEOUT) why = "no answer for two thirds of the session timeout";
     if (rc == ZRUNTIMEINCONSISTENCY) why = "its answers are out of step with the requests";
-    // What the library makes of an end of file. The words for it are in the program's language.
+    // The library's codes for an end of file. The text of errno would be in the program's language.
     const int failure = std::atoi(std::string(text.substr(number + 6, open - number - 6)).c_str());
     if (rc == ZCONNECTIONLOSS && (failure == EHOSTDOWN || (tunnel_ && failure == EPIPE)))
         why = reported_ == link_state::connected ? "closed by the server" : tunnel_ ? hung_up_behind_tls : hung_up;
@@ -144,8 +144,8 @@ bool c_backend::explain(std::string_view text) {
     return true;
 }
 
-// Outside of the library, in the order in which it came. What the listener does about it may bring more, which is told
-// by the outermost of these calls.
+// Calls the listener outside of the library, in the order of the news. If the listener's reaction brings more news, the
+// outermost of these calls delivers them.
 void c_backend::tell_news() {
     if (made_here_.forked()) return news_.clear();
     if (news_.empty() || std::exchange(telling_, true)) return;
@@ -159,7 +159,7 @@ void c_backend::tell_news() {
     telling_ = false;
 }
 
-// Tells the listener all that has happened, and then whether the link has changed. Last in each entry point.
+// Tells the listener all that has happened, and then whether the link has changed. Called last in each entry point.
 void c_backend::report() {
     if (telling_) return;
     tell_news();

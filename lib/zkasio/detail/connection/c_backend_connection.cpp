@@ -21,8 +21,8 @@ namespace {
 constexpr int handshake_bytes = 40;  // of the shortest handshake answer (without the read-only flag)
 constexpr int longest_handshake_bytes = 41;
 
-// Of no other request: the library counts its own up from the time of day, and the protocol has given away some down to
-// -9.
+// No other request has this xid: the library's own xids count up from the time of day, and the protocol has reserved
+// some down to -9.
 constexpr std::int32_t goodbye_xid = -100;
 constexpr std::size_t goodbye_answer_bytes = 20;  // length, xid, zxid, error
 
@@ -57,22 +57,22 @@ interest c_backend::next_interest() {
     int fd = -1, events = 0;
     timeval tv{};
     int rc = library_interest(fd, events, tv);
-    // After a round through the list the library would wait for T/60, on top of the pause that was made already.
+    // After a round through the list the library would add T/60 to the pause that was made already: ask again.
     if (rc == ZOK && fd < 0) rc = library_interest(fd, events, tv);
     if (rc != ZOK && connected()) {
-        // Fact 6: a ping that could not be sent leaves a dead connection that says it is alive. Reading finds out.
+        // Fact 6: after a ping that could not be sent, the library calls a dead connection alive. Reading finds out.
         while (library_process(ZOOKEEPER_READ) == ZOK) {
         }
     }
     if (!was_connected || !connected() || fd != fd_) adopt_descriptor(rc == ZOK ? fd : -1);
-    if (secured_ && fd_ >= 0 && !tunnel_) {  // it could not be dug
+    if (secured_ && fd_ >= 0 && !tunnel_) {  // dig_tunnel() has failed
         fail_connection();
         tv = {0, 0};
     }
     wants_write_ = fd_ >= 0 && (events & ZOOKEEPER_WRITE) != 0;
     send_through_tunnel();  // a ping
     report();
-    // The listener may have changed all that.
+    // The listener may have changed the connection.
     interest result = network_interest();
     result.timeout = std::chrono::milliseconds(tv.tv_sec * 1000 + tv.tv_usec / 1000);
     return result;
@@ -83,7 +83,7 @@ interest c_backend::network_interest() const {
     i.connection = connection_;
     i.descriptor = tunnel_ ? tunnel_->descriptor() : fd_;
     i.read = fd_ >= 0;
-    // A tunnel that is not open takes nothing from the library; one that is waits itself when the network is full.
+    // A tunnel that is not open takes nothing from the library. An open tunnel itself waits when the network is full.
     i.write = fd_ >= 0 && wants_write_ && (!tunnel_ || tunnel_->at() == tunnel::stage::open);
     if (tunnel_ && tunnel_->wants_write()) i.write = true;
     return i;
@@ -105,7 +105,7 @@ void c_backend::adopt_descriptor(int fd) {
         server_ = named(endpoint_);
     }
     if (secured_ && !dig_tunnel()) return;
-    // Wake up only for a whole handshake answer, so that it can be looked at before the library believes it.
+    // Wake up only for a whole handshake answer, so that the answer can be checked before the library believes it.
     ::setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &handshake_bytes, sizeof handshake_bytes);
 }
 
@@ -127,7 +127,7 @@ bool c_backend::dig_tunnel() {
     return true;
 }
 
-// With what has come for the library. When the tunnel fails before it is open, the library would not notice.
+// Receives first. If the tunnel fails before it is open, this ends the connection: the library would not notice.
 bool c_backend::tunnel_is_open() {
     tunnel_->receive();
     if (tunnel_->at() == tunnel::stage::open) return true;
@@ -152,7 +152,7 @@ c_backend::handshake c_backend::look_at_handshake() {
     if (n > 0 && n < handshake_bytes) return hung_up_in_between();
     if (n == 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)))
         return handshake::good;  // the library notices
-    if (n < 0) {  // told only once: the library would take the connection for one that was closed
+    if (n < 0) {  // reported only once: the library would take the connection for a closed one
         read_failure_ = errno;
         return handshake::failed;
     }
@@ -162,18 +162,18 @@ c_backend::handshake c_backend::look_at_handshake() {
     const bool no_session = field(12) == 0 && field(16) == 0;
     const bool plausible = (length == 36 || length == 37) && version == 0 && password == 16 && timeout >= 0 &&
                            timeout <= day_ms && (timeout > 0) == !no_session;
-    // "No session" is how a server says that ours has expired; we must have one for that.
+    // "No session" is a server's answer to an expired session, which this client must have had.
     if (!plausible || (no_session && session_id() == 0)) return handshake::bad;
     return n < 4 + length ? wait_for_last_byte() : handshake::good;
 }
 
-// The library would take the 40 bytes, and nothing would wake it for the one that is left.
+// The library would take the 40 bytes, and no event would follow for the last byte.
 c_backend::handshake c_backend::wait_for_last_byte() {
     ::setsockopt(fd_, SOL_SOCKET, SO_RCVLOWAT, &longest_handshake_bytes, sizeof longest_handshake_bytes);
     return hung_up_in_between();
 }
 
-// With what has come so far of an answer.
+// Whether the server has hung up after only a part of its answer.
 c_backend::handshake c_backend::hung_up_in_between() const {
     pollfd p{fd_, POLLRDHUP, 0};
     return ::poll(&p, 1, 0) > 0 ? handshake::bad : handshake::incomplete;
@@ -184,7 +184,7 @@ drain_result c_backend::process(bool readable, bool writable) {
     drain_result result = drain_result::drained;
     if (tunnel_) {
         if (!tunnel_is_open()) return report(), drain_result::drained;
-        readable = writable = true;  // what is ready is the network
+        readable = writable = true;  // the readiness is that of the network
     }
     int rc = ZOK;
     if (writable && wants_write_) rc = library_process(ZOOKEEPER_WRITE);
@@ -192,7 +192,7 @@ drain_result c_backend::process(bool readable, bool writable) {
     if (readable && rc == ZOK && zoo_state(zh_) != ZOO_CONNECTING_STATE) {
         const handshake answer = zoo_state(zh_) == ZOO_ASSOCIATING_STATE ? look_at_handshake() : handshake::good;
         if (answer == handshake::incomplete) {
-            // the rest will wake us
+            // the rest of the answer brings another event
         } else if (answer != handshake::good) {
             fail(server_ + ": " + (answer == handshake::tls      ? "expects TLS"
                                    : answer == handshake::failed ? std::generic_category().message(read_failure_)
@@ -224,11 +224,11 @@ drain_result c_backend::read_packets() {
                 ::setsockopt(fd_, SOL_SOCKET, SO_RCVLOWAT, &any, sizeof any);
                 if (tunnel_) return drain_result::more;
             }
-            return drain_result::drained;  // whatever else has come will wake us again
+            return drain_result::drained;  // unread data brings another event
         }
         tell_news();
         const bool same = usable() && connection == connection_ && connected();
-        // What else has come will wake us again, unless it has left the network already.
+        // Unread data brings another event, unless the tunnel has already taken the data from the network.
         if (rc != ZOK || !same || (outstanding_ == 0 && !tunnel_)) return drain_result::drained;
     }
     return drain_result::more;
@@ -244,9 +244,9 @@ link_state c_backend::link() const {
 
 // ----------------------------------------------------------------------------------------- ending connections
 
-// The library notices a dead connection by itself, and cleans up properly when it does: so give it one. The number
-// stays the same, what is behind it becomes a socket without a peer. In particular nothing that is already in the
-// old socket's buffer can be read any more.
+// The library notices a dead connection, and then cleans up properly: so this kills the connection. The descriptor's
+// number stays, the socket behind it is replaced by one without a peer. In particular, data in the old socket's buffer
+// can no longer be read.
 void c_backend::fail_connection() {
     ending_connection_ = true;
     for (int attempt = 0; attempt < 4 && zoo_state(zh_) != 0 && !is_unrecoverable(zh_); ++attempt) {
@@ -297,8 +297,8 @@ bool c_backend::send_goodbye() {
     return sent;
 }
 
-// A server hangs up behind its answer. One that hangs up without has lost its leader, or is being stopped: the session
-// lives.
+// A server hangs up after its answer. A server that hangs up without an answer has lost its leader, or is being
+// stopped: the session lives.
 goodbye_result c_backend::answer_to_goodbye() {
     std::array<char, 4096> scratch;
     ssize_t n = 0;

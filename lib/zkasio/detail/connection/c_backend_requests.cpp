@@ -1,4 +1,4 @@
-// The part of c_backend that asks the library for something.
+// The part of c_backend that sends requests through the library.
 
 #include <zkasio/detail/connection/c_backend.hpp>
 #include <zkasio/error.hpp>
@@ -15,8 +15,8 @@
 
 namespace zkasio::detail {
 
-// Only as long as the library is connected is the number the library's: once it has closed its socket, anybody in the
-// process may have got it.
+// The descriptor's number is the library's only while the library is connected: after that, any other part of the
+// process may have got the number.
 void c_backend::cork(bool on) {
     if (corked_ == on || fd_ < 0 || tunnel_ || !connected()) return;
     const int value = on;
@@ -42,12 +42,12 @@ std::error_code c_backend::submit(op_id id, const request& r) {
     if (!zh_) return errc::client_closed;
     if (made_here_.forked()) return errc::forked;
     if (is_unrecoverable(zh_)) return errc::session_expired;  // fact 16: zoo_amulti would crash
-    // Lost by an earlier one that nobody was told of yet. The library would take this one, and keep it for the next
-    // connection.
+    // An earlier submit() has lost the connection, and this was not reported yet. The library would take this request,
+    // and keep it for the next connection.
     const std::error_code not_now = std::make_error_code(std::errc::resource_unavailable_try_again);
     if (!connected()) return not_now;
     if (const auto* auth = std::get_if<add_auth_request>(&r); auth && !auth->known) {
-        // The library puts it at the front of its queue, also in front of the rest of a half-sent request.
+        // The library puts a credential at the front of its queue, also in front of the rest of a half-sent request.
         int fd = -1, events = 0;
         timeval tv{};
         library_interest(fd, events, tv);
@@ -122,8 +122,8 @@ std::error_code c_backend::send(op_id id, const reconfig_request& r) {
                                  &sink::on_data, as_data(id)));
 }
 std::error_code c_backend::send(op_id id, const add_auth_request& r) {
-    // The library completes all that it has added as soon as the answer to one of them arrives. A server answers in
-    // order and hangs up after a refusal; so what says that this one was accepted is the answer to a request behind it.
+    // The library completes all added credentials with the first answer to one of them. A server answers in order and
+    // hangs up after a refusal. So the answer to a request behind the credential says that the credential was accepted.
     if (!r.known) {
         const int rc = zoo_add_auth(zh_, r.scheme.c_str(), r.credential.data(), static_cast<int>(r.credential.size()),
                                     nullptr, nullptr);
@@ -140,7 +140,7 @@ std::error_code c_backend::send(op_id id, const remove_watch_request& r) {
 
 std::error_code c_backend::send(op_id id, const multi_request& r) {
     const std::size_t n = r.ops.size();
-    for (const multi_op& op : r.ops) {  // fact 16: the library ends the process
+    for (const multi_op& op : r.ops) {  // fact 16: the library would end the process
         const auto* c = std::get_if<create_request>(&op);
         if (c && (c->mode == create_mode::container || has_ttl(c->mode))) return zk_errc::unimplemented;
         const std::string_view path = std::visit([](const auto& step) { return std::string_view(step.path); }, op);

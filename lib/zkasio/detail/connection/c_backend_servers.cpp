@@ -1,4 +1,4 @@
-// The part of c_backend that says to the library which servers there are, and whose turn it is.
+// The part of c_backend that gives the library its list of servers, and chooses the next server.
 
 #include <zkasio/detail/base/random_engine.hpp>
 #include <zkasio/detail/connection/c_backend.hpp>
@@ -17,7 +17,7 @@
 namespace zkasio::detail {
 namespace {
 
-// As the library wants them: IPv6 addresses without brackets, each endpoint once.
+// The servers as the library expects them: IPv6 addresses without brackets, each endpoint once.
 std::string join(const std::vector<server_address>& servers) {
     std::string hosts;
     std::set<std::string> known;
@@ -27,7 +27,7 @@ std::string join(const std::vector<server_address>& servers) {
     return hosts;
 }
 
-// Without the ports.
+// The addresses without the ports.
 std::set<std::string> addresses(const std::vector<server_address>& servers) {
     std::set<std::string> result;
     for (const server_address& s : servers) result.insert(s.address);
@@ -40,9 +40,9 @@ std::set<std::string> endpoints(const std::vector<server_address>& servers) {
     return result;
 }
 
-/// The library draws from drand48() whether to leave for a server that has been added, and nobody seeds that: all
-/// clients would leave at once. As long as this exists it is seeded; then the program's own sequence goes on, as if
-/// nothing had been drawn.
+/// The library draws from drand48() whether to leave for an added server, and does not seed it: all clients would leave
+/// at once. While this object exists, drand48() is seeded; then the program's own sequence goes on as if no number had
+/// been drawn.
 class seeded_drand48 {
 public:
     seeded_drand48() {
@@ -84,17 +84,17 @@ void c_backend::open(const open_params& p) {
                           p.session_id ? &id : nullptr, this, ZOO_NO_LOG_CLIENTENV, &sink::on_log);
     library_call::current = outer;
     if (!zh_) throw error(std::error_code(errno, std::generic_category()), "connect", {}, hosts);
-    zoo_set_servers_resolution_delay(zh_, -1);  // fact 1: else it resolves on every zookeeper_interest()
+    zoo_set_servers_resolution_delay(zh_, -1);  // fact 1: or the library resolves on every zookeeper_interest()
 
-    // Without a connection this calls nobody back.
+    // Without a connection, zoo_add_auth() does not call back.
     const library_call guard(*this);
     for (const add_auth_request& a : p.auth)
         zoo_add_auth(zh_, a.scheme.c_str(), a.credential.data(), static_cast<int>(a.credential.size()), nullptr,
                      nullptr);
 }
 
-// By the name that is its turn: a server that goes by several may have a certificate for one of them only. Null: it is
-// not in the list.
+// The server, by the name that is its turn: a server with several names may have a certificate for only one of them.
+// Null: the endpoint is not in the list.
 const server_address* c_backend::server_at(const std::string& endpoint) const {
     std::vector<const server_address*> names;
     for (const server_address& s : servers_)
@@ -104,14 +104,14 @@ const server_address* c_backend::server_at(const std::string& endpoint) const {
     return names[refused == refused_names_.end() ? 0 : refused->second % names.size()];
 }
 
-// What the user calls a server, behind where it is.
+// The endpoint, followed by the server's name as the user gave it.
 std::string c_backend::named(const std::string& endpoint) const {
     const server_address* const server = server_at(endpoint);
     return server ? to_string(*server) : endpoint;
 }
 
-// Behind a failure the library goes on by two, one step when it notices and one when it connects: of an even number of
-// servers it would try every other one only. So it is led to where its next step is to the one behind the last one.
+// After a failure the library advances by two servers, one step when it notices and one when it connects: of an even
+// number it would try only every other one. So its next step is made to lead to the server behind the last tried one.
 void c_backend::take_next_server() {
     constexpr int failed = 0;
     const std::size_t listed = endpoints(servers_).size();
@@ -121,7 +121,7 @@ void c_backend::take_next_server() {
         zoo_cycle_next_server(zh_);
         return with_brackets(zoo_get_current_server(zh_));
     };
-    // A list that is new comes first, new and old servers apart.
+    // A new list comes first, new and old servers apart: up to twice as many steps.
     for (std::size_t steps = 2 * listed; step() != tried_ && steps > 0; --steps) {
     }
     tried_ = step();
@@ -130,7 +130,7 @@ void c_backend::take_next_server() {
 
 void c_backend::set_servers(const std::vector<server_address>& servers) {
     if (!usable()) return;
-    if (endpoints(servers) == endpoints(servers_)) {  // only their names are other ones
+    if (endpoints(servers) == endpoints(servers_)) {  // only their names have changed
         servers_ = servers;
         return;
     }
@@ -138,14 +138,14 @@ void c_backend::set_servers(const std::vector<server_address>& servers) {
     std::optional<seeded_drand48> fair(std::in_place);
     {
         const library_call guard(*this);
-        // It compares addresses without their ports and ignores a list that looks the same to it. A list that
-        // cannot look the same makes it forget the old one.
+        // The library compares addresses without their ports, and ignores a list that looks the same. A list that
+        // cannot look the same makes the library forget the old one.
         if (addresses(servers) == addresses(servers_)) zoo_set_servers(zh_, "127.255.255.254:1");
         zoo_set_servers(zh_, hosts.c_str());
     }
     refused_names_.clear();
     servers_ = servers;
-    // It leaves also one of several, by chance, when the list has grown; and always by the way around above.
+    // It may also leave a server of the new list: by chance when the list has grown, always after the detour above.
     const bool listed = std::any_of(servers.begin(), servers.end(),
                                     [&](const server_address& s) { return endpoint_of(s) == endpoint_; });
     if (reported_ == link_state::connected && !connected())

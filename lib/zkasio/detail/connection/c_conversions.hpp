@@ -11,18 +11,18 @@
 #include <system_error>
 #include <vector>
 
-/// Between the types of the C library and ours.
+/// Conversions between the types of the C library and those of zkasio.
 namespace zkasio::detail {
 
 std::error_code to_code(int rc);
-/// Fact 13. Not of to_code(), which has made other codes of some.
+/// Fact 13. Takes the library's code, because to_code() maps some codes to others.
 bool outcome_unknown(int rc);
 node_stat to_stat(const ::Stat& s);
 int to_flags(create_mode m);
 acl to_acl(const ACL_vector& v);
 std::vector<std::string> to_names(const String_vector& v);
 
-/// The library only reads it, and only during the call.
+/// An ACL for the library, which only reads it, and only during the call.
 class c_acl {
 public:
     explicit c_acl(const acl& entries) {

@@ -56,7 +56,7 @@ std::string link::server_names() const {
 
 namespace {
 
-// In the clear nobody verifies a name: then the first one of each endpoint is enough.
+// Without encryption no name is verified: then the first name of each endpoint is enough.
 void keep_first_names(std::vector<server_address>& servers) {
     std::set<std::string> known;
     std::erase_if(servers, [&](const server_address& s) { return !known.insert(endpoint_of(s)).second; });
@@ -83,7 +83,7 @@ void link::resolved(std::vector<server_address> servers, const std::string& fail
     std::sort(endpoints.begin(), endpoints.end());
     if (!backend_) {
         if (!open(std::move(servers))) return owner_.drive();
-    } else if (endpoints != endpoints_) {  // a later look-up: only news matter
+    } else if (endpoints != endpoints_) {  // a later look-up: only changes matter
         backend_->set_servers(servers);
     }
     endpoints_ = std::move(endpoints);
@@ -136,7 +136,7 @@ std::string link::why_not_connected() const {
 
 // ------------------------------------------------------------------------------------------------------ turns
 
-// The user's function in it may have this client do anything, here and now: connect to other servers, for example.
+// prepare() may call a user's function, which may use this client at once: connect to other servers, for example.
 void link::secure() {
     if (!backend_ || !backend_->is_to_be_secured()) return;
     const std::uint64_t connection = attempt_connection_;
@@ -162,7 +162,7 @@ void link::process(bool readable, bool writable) {
 
 void link::read_what_has_come() {
     if (!backend_ || !has_socket_) return;
-    backend_deadline_ = time_point::max();  // pump() will know
+    backend_deadline_ = time_point::max();  // pump() sets the next one
     if (backend_->process(true, false) == drain_result::more) more_to_read_ = true;
 }
 
@@ -215,7 +215,7 @@ void link::attempt_failed(time_point now, bool was_up) {
     if (const std::string why = backend_->last_failure(); !why.empty()) last_failure_ = why;
     if (!was_up) log_.warn("cannot connect: " + last_failure_, {{"reason", last_failure_}});
     connect_not_before_ = now + pacing_.pause(jitter());
-    // A whole round without success: the names may have moved.
+    // A whole round without success: the addresses of the names may have changed.
     const bool has_names = std::any_of(servers_.hosts.begin(), servers_.hosts.end(),
                                        [](const host_port& h) { return !is_numeric(h.host); });
     if (pacing_.round_over() && has_names && resolve_at_ == time_point::max()) resolve_at_ = connect_not_before_;

@@ -21,11 +21,11 @@ namespace zkasio::detail {
 using backend_factory = std::function<std::unique_ptr<backend>(backend_listener&)>;
 
 /// The connection to the ensemble: looks up the servers' names, opens the backend, drives it with the reactor, and
-/// tries again, at a pace, whenever a connection fails. Knows nothing of sessions and requests but what a backend has
-/// to be opened with. On the strand, except where it says otherwise.
+/// tries again, at a pace, when a connection fails. Knows nothing of sessions and requests except the parameters of
+/// backend::open(). On the strand, except where stated otherwise.
 ///
-/// A turn (of the owner) calls process() or read_if_late(), and at its end pump(): that asks the backend what it waits
-/// for.
+/// A turn (of the owner) calls process() or read_if_late(), and at its end pump(), which asks the backend for its next
+/// events.
 class link {
 public:
     using clock = boot_clock;
@@ -34,11 +34,11 @@ public:
 
     class owner : public backend_listener {
     public:
-        /// Held by whatever is under way.
+        /// Held by each operation that is under way.
         virtual std::shared_ptr<void> keep_alive() = 0;
         /// Whether a backend that is not open yet is to be opened, now that its servers are known.
         virtual bool wants_connection() = 0;
-        /// The session, and who we are; the link adds the servers.
+        /// The session and the credentials; the link adds the servers.
         virtual open_params to_open() const = 0;
         /// The socket is ready: a turn begins.
         virtual void on_ready(bool readable, bool writable) = 0;
@@ -68,22 +68,22 @@ public:
     bool is_open() const noexcept { return backend_ != nullptr; }
     /// Only while it is open.
     detail::backend& backend() const noexcept { return *backend_; }
-    /// By a handshake whose answer has not come: the session may exist.
+    /// A handshake was sent whose answer has not come: the session may exist.
     bool session_asked_for() const noexcept { return session_asked_for_; }
-    /// A handshake that was answered was sent at this time, or later.
+    /// An answered handshake was sent at this time, or later.
     time_point attempt_began() const noexcept { return attempt_began_; }
     const std::string& last_failure() const noexcept { return last_failure_; }
     std::string why_not_connected() const;
 
     // ------------------------------------------------------------------------------------------- told by the owner
-    /// What the backend has told its listener, before anybody acts on it.
+    /// Takes the state that the backend has reported, before any other part reacts to it.
     void changed(link_state s);
 
     // -------------------------------------------------------------------------------------------------- turns
-    /// Calls a function of the user's, perhaps: in front of a turn.
+    /// May call a user's function: to be called before a turn.
     void secure();
     void process(bool readable, bool writable);
-    /// What has arrived counts, even if we look late (fact 7): before the backend is asked what has timed out.
+    /// Data that has arrived counts, even if it is read late (fact 7): called before the backend checks its timeouts.
     void read_what_has_come();
     bool is_late(time_point now) const noexcept { return now >= backend_deadline_; }
     void read_if_late(time_point now) {
@@ -93,11 +93,11 @@ public:
     void on_time(time_point now);
     /// Ends an attempt that has taken too long.
     void give_up_attempt(time_point now);
-    /// Asks the backend what it waits for, and waits for that.
+    /// Asks the backend for its next events, and waits for them.
     void pump(time_point now);
-    /// When one of these is wanted next.
+    /// When one of these functions has to be called next.
     time_point due() const noexcept;
-    /// A goodbye was sent: only its answer counts from now on, see backend::answer_to_goodbye().
+    /// A goodbye was sent: from now on only its answer is awaited, see backend::answer_to_goodbye().
     void await_goodbye() { backend_deadline_ = time_point::max(); }
     void rearm_goodbye();
 
@@ -115,7 +115,7 @@ private:
     const client_options& options_;
     backend_factory factory_;
     const logger& log_;
-    mutable std::mutex names_mutex_;  // for readers elsewhere: of servers_.text
+    mutable std::mutex names_mutex_;  // for readers of servers_.text on other threads
     server_list servers_;
     std::vector<std::string> endpoints_;  // of the servers, with their names, sorted
     name_resolver resolver_;

@@ -13,11 +13,11 @@
 
 namespace zkasio::detail {
 
-/// An address, and not a name.
+/// Whether the host is an address, and not a name.
 bool is_numeric(const std::string& host);
 
 /// Turns a server list into numeric addresses, off the loop. Numeric hosts need no look-up (and no resolver). A server
-/// that goes by several names is there with each of them.
+/// with several names appears with each of them.
 class name_resolver {
 public:
     explicit name_resolver(strand_type strand) : strand_(std::move(strand)) {}
@@ -25,9 +25,9 @@ public:
     /// `failure` names the hosts without an address; both may be non-empty.
     using on_resolved = std::function<void(std::vector<server_address> servers, std::string failure)>;
 
-    /// Calls back on the strand, possibly before it returns. cancel() supersedes it, and so does a later call for other
-    /// hosts. One for the same hosts waits for the look-up that is under way: that may take longer than the pause until
-    /// the next call.
+    /// Calls `done` on the strand, possibly before resolve() returns. cancel() supersedes the call, and so does a later
+    /// call for other hosts. A later call for the same hosts waits for the look-up that is under way, which may take
+    /// longer than the pause until the next call.
     void resolve(std::shared_ptr<void> keep_alive, const std::vector<host_port>& hosts, on_resolved done);
     void cancel();
 

@@ -50,7 +50,7 @@ host_port parse_one(std::string_view text, std::string_view operation) {
 
 server_list parse_server_list(std::string_view text, std::string_view operation) {
     server_list result;
-    // What other programs take, and what would only lead to misleading complaints about its parts.
+    // Formats of other programs, which would otherwise lead to misleading errors about their parts.
     if (const std::size_t scheme = text.find("://"); scheme != text.npos && scheme < text.find_first_of(",/"))
         refuse(operation, text.substr(0, text.find(',')),
                "no \"" + std::string(text.substr(0, scheme + 3)) + "\" belongs here: a server is host:port");
@@ -58,7 +58,7 @@ server_list parse_server_list(std::string_view text, std::string_view operation)
     const std::size_t slash = text.find('/');
     if (slash != std::string_view::npos && slash + 1 < text.size()) {
         result.chroot = text.substr(slash);
-        // Legal in a path, but nobody means it: "a:2181/app,b:2181/app".
+        // Legal in a path, but surely a mistake: "a:2181/app,b:2181/app".
         for (std::size_t comma = result.chroot.find(','); comma != std::string::npos;
              comma = result.chroot.find(',', comma + 1)) {
             const std::string_view part = std::string_view(result.chroot).substr(comma + 1);

@@ -18,16 +18,16 @@ void socket_watch::start(std::shared_ptr<void> keep_alive, reactor_mark reactor,
 }
 
 void socket_watch::close() {
-    // At once: as long as a duplicate is open, the kernel does not tell the server that we are gone.
+    // At once: as long as a duplicate is open, the kernel does not tell the server that the client is gone.
     for (direction* d : {&reading_, &writing_}) {
         drop(*d);
         d->waiting = false;
     }
 }
 
-// In a child process whose context has not been told of the fork, asio's epoll set is the parent's: to take the
-// descriptor out of it would be to take the parent's out. So asio's object is left alone there for good, and only this
-// process's copy of the connection is closed, by putting something else behind its number.
+// In a child process whose context has not been told of the fork, asio's epoll set is the parent's: removing the
+// descriptor from it would remove the parent's descriptor. So asio's object is left alone there for good, and only this
+// process's copy of the connection is closed, by putting another file behind its number.
 void socket_watch::drop(direction& d) {
     if (!d.descriptor) return;
     if (!reactor_ || !reactor_->forked()) return d.descriptor.reset();
@@ -47,7 +47,7 @@ void socket_watch::arm(int descriptor, std::uint64_t connection, bool read, bool
         connection_ = connection;
     }
     if (descriptor < 0) return;
-    // Out of descriptors: the timer brings us back here.
+    // Out of descriptors: the timer leads to the next attempt.
     if (read && duplicate(reading_, descriptor)) wait(reading_);
     if (write && duplicate(writing_, descriptor)) wait(writing_);
 }

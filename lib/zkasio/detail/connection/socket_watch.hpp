@@ -13,10 +13,10 @@ namespace zkasio::detail {
 
 /// Waits, on the strand, until the backend's socket is readable or writable.
 ///
-/// The library closes and reopens the same descriptor number as it likes, which no reactor survives. So what is
-/// registered is a duplicate that only we close, one per connection (fact 3). Readiness of an older connection is never
-/// reported. Writing has a duplicate of its own, for as long as we wait for it: once a descriptor is registered for it,
-/// asio is woken up by every free send buffer.
+/// The library may close and reopen the same descriptor number at any time, which no reactor survives. So this class
+/// registers a duplicate that only this class closes, one per connection (fact 3). Readiness of an older connection is
+/// never reported. Writing has a duplicate of its own, for as long as writability is awaited: once a descriptor is
+/// registered for writing, asio is woken up by every free send buffer.
 class socket_watch : public std::enable_shared_from_this<socket_watch> {
 public:
     using on_ready = std::function<void(bool readable, bool writable)>;
@@ -39,7 +39,7 @@ public:
     void close();
 
 private:
-    /// Knows the type of its executor: to erase it takes memory at each wait.
+    /// Knows the type of its executor: a type-erased executor would take memory at each wait.
     using descriptor_type = asio::posix::basic_stream_descriptor<strand_type>;
     using wait_type = descriptor_type::wait_type;
     struct direction {

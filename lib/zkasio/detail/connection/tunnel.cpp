@@ -49,7 +49,7 @@ void tunnel::receive() {
         dry_ = false;
         while (deliver() && !dry_ && !receiving_over_) read();
     }
-    // Behind all that has come. shutdown() and not close(): that would be a reset if the library has written meanwhile.
+    // After all received data. shutdown() and not close(): close() would be a reset if the library has written since.
     if (receiving_over_ && incoming_.empty() && !std::exchange(told_, true)) ::shutdown(inner_.get(), SHUT_RDWR);
 }
 
@@ -76,7 +76,7 @@ void tunnel::shake_hands() {
     if (p == secure_channel::progress::failed || p == secure_channel::progress::ended) end(channel_->failure());
 }
 
-// Servers encrypt each answer for itself: what has come is gathered.
+// Servers encrypt each answer separately: all answers that have come are gathered.
 void tunnel::read() {
     std::size_t filled = 0;
     secure_channel::progress how = secure_channel::progress::done;
@@ -92,13 +92,13 @@ void tunnel::read() {
     if (how == secure_channel::progress::failed) end(channel_->failure());
 }
 
-// Whether all of it.
+// Whether all incoming data was delivered.
 bool tunnel::deliver() {
     while (!incoming_.empty()) {
         const ssize_t n = ::send(inner_.get(), incoming_.data(), incoming_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) {  // the library has left
+        if (n < 0) {  // the library has closed its end
             incoming_ = {};
             receiving_over_ = true;
             return false;
@@ -123,11 +123,11 @@ void tunnel::send() {
             const ssize_t n = ::recv(inner_.get(), outgoing_buffer_.data(), outgoing_buffer_.size(), MSG_DONTWAIT);
             if (n <= 0) return;
             outgoing_ = std::span<const char>(outgoing_buffer_).first(static_cast<std::size_t>(n));
-            more = outgoing_.size() == outgoing_buffer_.size();  // nobody writes meanwhile
+            more = outgoing_.size() == outgoing_buffer_.size();  // the library does not write during send()
         }
         const auto [how, bytes] = channel_->write(outgoing_);
         if (how == secure_channel::progress::failed || how == secure_channel::progress::ended) {
-            // Why, is perhaps still to be read: a server that refuses this client says so before it hangs up.
+            // The reason may still be unread: a server that refuses this client says so before it hangs up.
             sending_over_ = true;
             sending_failure_ = channel_->failure();
             ::shutdown(network_.get(), SHUT_RDWR);

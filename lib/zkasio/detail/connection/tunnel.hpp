@@ -15,11 +15,11 @@ namespace zkasio::detail {
 /// Leads one connection of a library that knows nothing of encryption through a secure_channel: the library's
 /// descriptor becomes one end of a socket pair, and this copies between the other end and the network.
 ///
-/// It has no task and waits for nothing: whoever drives the library calls receive() in front of it and send() behind
-/// it, and waits for descriptor() in its stead. Two rules follow, each keeps something from being forgotten for ever:
-/// - after receive() the library reads until it finds nothing, and receive() is called again while holds_back(): what
-///   has left the network wakes nobody any more;
-/// - send() follows whatever may have made the library write.
+/// The tunnel has no task and waits for nothing: the library's driver calls receive() before the library and send()
+/// after it, and waits for descriptor() instead of the library's. Two rules keep data from being forgotten for ever:
+/// - after receive() the library reads until it finds nothing, and receive() is called again while holds_back(): data
+///   that has left the network brings no further event;
+/// - send() follows each call that may have made the library write.
 ///
 /// No byte of the library's leaves before the handshake is over.
 class tunnel {
@@ -30,16 +30,16 @@ public:
     /// std::system_error.
     static std::unique_ptr<tunnel> behind(int descriptor, std::string host);
 
-    /// The connection stands, and goes on as soon as it is told how: by secure().
+    /// The connection is established, and waits for secure().
     bool is_to_be_secured() const noexcept;
     void secure(channel_maker make) { make_channel_ = std::move(make); }
 
     /// Connects, shakes hands, and then copies from the network to the library: all that is possible now.
     void receive();
-    /// From the library to the network. An end that this finds is told by the next receive(), which is made due.
+    /// From the library to the network. An end that this finds is reported by the next receive(), which is made due.
     void send();
 
-    /// The network's. Always to be waited for reading.
+    /// The network's descriptor. Always to be awaited for reading.
     int descriptor() const noexcept { return network_.get(); }
     bool wants_write() const noexcept {
         if (receiving_over_) return false;
@@ -48,8 +48,8 @@ public:
     /// There is input that the library has to make room for.
     bool holds_back() const noexcept { return !incoming_.empty(); }
     stage at() const noexcept { return stage_; }
-    /// Never empty when it has ended before it was open. Empty while it lives, and when the peer has only closed the
-    /// connection after the handshake.
+    /// Never empty when the tunnel has ended before it was open. Empty while the tunnel lives, and when the peer has
+    /// only closed the connection after the handshake.
     const std::string& failure() const noexcept { return failure_; }
 
 private:
@@ -72,7 +72,7 @@ private:
     bool receiving_over_ = false, told_ = false, sending_over_ = false;
     std::string failure_, sending_failure_;
     buffer incoming_buffer_, outgoing_buffer_;
-    std::span<const char> incoming_, outgoing_;  // what is left in these
+    std::span<const char> incoming_, outgoing_;  // the unprocessed rest of these
 };
 
 }  // namespace zkasio::detail

@@ -44,14 +44,14 @@ public:
     ~search() {
         core_->searches().erase(key_);
         round_.insert(round_.end(), all_->waiting.begin(), all_->waiting.end());
-        finish(errc::client_closed);  // unless this was cancelled there is nobody
+        finish(errc::client_closed);  // there are waiters only if this was cancelled
     }
 
-    // One listing for all who are waiting when it is sent. False: there was nobody.
+    // One listing for all waiters that exist when it is sent. False: there was no waiter.
     asio::awaitable<bool> round() {
-        co_await asio::post(core_->strand(), asio::use_awaitable);  // all that are lost in one turn, in one listing
+        co_await asio::post(core_->strand(), asio::use_awaitable);  // one listing for all creates lost in one turn
         for (const wanted_ptr& w : std::exchange(all_->waiting, {}))
-            if (w.use_count() > 1) round_.push_back(w);  // else whoever wanted it has left
+            if (w.use_count() > 1) round_.push_back(w);  // otherwise the waiter has left
         if (round_.empty()) co_return false;
         back_off pauses = access::make<back_off>(core_);
         for (;;) {

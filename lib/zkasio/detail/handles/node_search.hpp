@@ -11,11 +11,11 @@
 
 namespace zkasio::detail {
 
-/// The names of the children of a directory that carry protection ids, by these.
+/// The names of a directory's children that carry protection ids, by protection id.
 using nodes_by_id = std::multimap<std::string, std::string>;
 
-/// Those who look for nodes in one directory: what is left of creates whose answers were lost. There may be thousands
-/// at a time, after one cut. So all whose requests were made before a listing is sent share that listing. On the
+/// The searches in one directory for nodes whose creates have lost their answers. There may be thousands of searches at
+/// a time, after one cut. So all searches that were requested before a listing is sent share that listing. On the
 /// strand.
 struct node_search {
     struct wanted {
@@ -27,11 +27,11 @@ struct node_search {
 };
 
 /// A sync (a server that lags behind does not show a node yet) and a listing, repeated until both have succeeded, or
-/// the session is over. *Fails with* what the servers refuse the listing with, and what ends the session.
+/// the session is over. *Fails with* the code that the servers refuse the listing with, or that ends the session.
 asio::awaitable<nodes_by_id> find_nodes(core_ptr c, session_record_ptr pinned, std::string directory,
                                         std::vector<std::string> ids);
 
-/// Whether a session owns this node, and not nobody: containers and nodes with a time to live have special owners.
+/// Whether a session owns the node: containers and nodes with a time to live have special owners instead.
 bool is_owned(std::int64_t ephemeral_owner) noexcept;
 
 }  // namespace zkasio::detail

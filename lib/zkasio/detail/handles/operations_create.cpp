@@ -41,7 +41,7 @@ asio::awaitable<created> operations::impl::create(operations on, std::string pat
     if (options.is_protected())
         co_return co_await create_protected(on, std::move(path), std::move(content), std::move(options));
 
-    // The parents may be removed again between their creation and the child's: they are containers.
+    // Parents that are containers may be removed again between their creation and the child's.
     for (int attempt = 0;; ++attempt) {
         reply r;
         co_await perform(on.core_, c, r);
@@ -57,7 +57,7 @@ asio::awaitable<created> operations::impl::create(operations on, std::string pat
 
 asio::awaitable<void> operations::impl::create_parents(operations on, std::string path, create_options options) {
     const bool containers = options.parents() == missing_parents::create_container;
-    // From the deepest that exists downwards: most often only the last one is missing.
+    // From the deepest existing parent downwards: usually only the last parent is missing.
     std::vector<std::string> missing;
     for (std::string p(parent_path(path)); p.size() > 1; p = std::string(parent_path(p))) missing.push_back(p);
     std::size_t i = 0;
@@ -84,7 +84,7 @@ asio::awaitable<void> operations::impl::remove_protected(operations on, std::str
     const std::optional<created> left = co_await find_protected(on, std::move(parent), std::move(id));
     if (!left) co_return;
     const kept_reply_ptr removal = ensure_removed(on, left->path);
-    // Until it is answered there is work in the background, see client::idle().
+    // Until the removal is answered there is work in the background, see client::idle().
     const wait_end ended = co_await wait_for(on.core_, answer_of(removal));
     if (ended.code) throw error(ended.code, "remove", left->path, {}, true);
 }
@@ -101,7 +101,7 @@ asio::awaitable<created> operations::impl::create_protected(operations on, std::
                                                             create_options options) {
     const std::string parent(parent_path(path));
     if (!on.session_ && is_ephemeral(options.mode())) {
-        // "Ours" means: of the session that created it. So it has to be one session all along.
+        // The node is recognized by the session that created it. So the session has to be the same throughout.
         reply connected;
         co_await wait_connected(on.core_, connected);
         throw_if_failed(connected, "create", path);
@@ -163,7 +163,7 @@ asio::awaitable<std::optional<created>> operations::impl::create_unless_exists(o
 asio::awaitable<node_stat> operations::impl::create_or_set(operations on, std::string path, bytes data,
                                                            create_options options) {
     check_name_is_fixed("create_or_set", path, options);
-    // What is wrong with the options is told also when there is a node.
+    // Wrong options are reported even if the node exists.
     command checked(make_create(path, std::string(data.view()), options));
     prepare(on, checked, "create_or_set");
     // The node may be created, and removed again, between the two requests.

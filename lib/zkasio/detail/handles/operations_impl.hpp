@@ -14,20 +14,20 @@
 
 namespace zkasio {
 
-/// Behind the members of `operations`, which are no coroutines: what they return may be awaited when the handle is
-/// gone. These have a copy of it. operations.cpp: the single requests; operations_create.cpp, operations_remove.cpp:
-/// what takes several.
+/// The coroutines behind the members of `operations`, which are no coroutines: their awaitables may outlive the handle,
+/// so each coroutine has a copy of it. operations.cpp: single requests; operations_create.cpp, operations_remove.cpp:
+/// operations of several requests.
 struct operations::impl {
-    /// Makes it one for the session that `on` is bound to. Throws for a request that makes no sense.
-    /// @param operation what messages call it; "": its name. @param checks see detail::validate().
+    /// Binds the command to the session that `on` is bound to. Throws for a request that makes no sense.
+    /// @param operation the name in messages; "": the request's name. @param checks see detail::validate().
     static void prepare(const operations& on, detail::command& c, std::string_view operation = {},
                         std::size_t checks = 0);
     static detail::command prepared(const operations& on, detail::request what);
-    /// The same for a request that is known to make sense.
+    /// The same for a request that is known to be valid.
     static void bind(const operations& on, detail::command& c);
 
-    /// Sends one request, and turns its reply into a result. One that only reads is sent again when the connection was
-    /// lost under it.
+    /// Sends one request, and turns its reply into a result. A read is sent again if the connection was lost while the
+    /// read was under way.
     /// @param expected a code that is no failure.
     template <class Request, class Taken>
     static asio::awaitable<Taken> ask(const operations& on, Request what, Taken (*take)(detail::reply&&),
@@ -37,7 +37,7 @@ struct operations::impl {
     static asio::awaitable<watched<Taken>> ask_and_watch(const operations& on, Request what,
                                                          Taken (*take)(detail::reply&&),
                                                          std::error_code expected = {});
-    /// The coroutine of both. @tparam Result Taken, or watched<Taken>.
+    /// The coroutine of ask() and ask_and_watch(). @tparam Result Taken, or watched<Taken>.
     template <class Result, class Taken>
     static asio::awaitable<Result> answer(operations on, detail::command c, Taken (*take)(detail::reply&&));
 

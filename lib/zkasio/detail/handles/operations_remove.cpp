@@ -18,16 +18,16 @@ namespace {
 constexpr std::size_t window = 256;             // requests under way
 constexpr std::size_t most_steps = 128;         // of a transaction
 constexpr std::size_t most_bytes = 128 * 1024;  // of the paths in a transaction
-constexpr int most_rounds = 10;      // while somebody keeps adding children
+constexpr int most_rounds = 10;      // while another client keeps adding children
 
 }  // namespace
 
 struct operations::impl::tree {
     std::vector<std::string> paths;  // parents before children
-    std::string unlisted;            // one that we may not look into; "" : none
+    std::string unlisted;            // a node that this client may not list; "": none
 };
 
-// Nothing: we may not list it. Who may not do that may still be allowed to remove it: that is for its parent to say.
+// Nothing: this client may not list the node. It may still be allowed to remove it: the parent's ACL decides.
 asio::awaitable<std::optional<node_children>> operations::impl::certain_children(operations on, std::string path,
                                                                                  kept_reply_ptr asked) {
     for (bool again = false;; again = true) {
@@ -72,7 +72,7 @@ namespace {
 
 std::string path_of_step(const multi_op& step) { return std::get<remove_request>(step).path; }
 
-// The last of the paths, as many as a transaction takes; they are no longer in `paths` then.
+// Takes the last paths out of `paths`, as many as a transaction takes.
 multi_request take_last(std::vector<std::string>& paths) {
     multi_request m;
     for (std::size_t bytes = 0; !paths.empty() && m.ops.size() < most_steps; paths.pop_back()) {
@@ -109,7 +109,7 @@ asio::awaitable<std::vector<std::string>> operations::impl::remove_together(oper
     co_return left;
 }
 
-// Removes each node by itself, children before parents. False: one has a child that was not listed.
+// Removes nodes singly, children before parents. False: a node has a child that was not listed.
 asio::awaitable<bool> operations::impl::remove_singly(operations on, std::vector<std::string> paths) {
     bool all = true;
     while (!paths.empty()) {
@@ -150,8 +150,8 @@ asio::awaitable<void> operations::impl::remove_recursive(operations on, std::str
     for (int round = 0;; ++round) {
         tree t = co_await list_tree(on, path);
         const std::string unlisted = std::move(t.unlisted);
-        // A transaction costs a server a tenth of its removals one by one. It may fail because of one node, and its
-        // outcome is unknown when the connection is lost: then its nodes are removed singly.
+        // A transaction costs a server a tenth of single removals. If it fails because of one node, or its outcome is
+        // unknown because the connection was lost, its nodes are removed singly.
         std::vector<std::string> left = std::move(t.paths);
         if (left.size() > 1) left = co_await remove_together(on, std::move(left));
         const bool all = co_await remove_singly(on, std::move(left));

@@ -57,7 +57,7 @@ std::vector<step_result> take_results(reply&& r, const transaction& steps, const
     if (r.code && !r.sent) {
         for (std::size_t i = 0; i < r.results.size(); ++i) {
             const std::error_code code = r.results[i].code;
-            if (!code || code == zk_errc::runtime_inconsistency) continue;  // that is what the others are given
+            if (!code || code == zk_errc::runtime_inconsistency) continue;  // the code of all steps but the failed one
             const transaction::step& s = steps.steps()[i];
             if (i < checks) throw error(code, operation, s.path);
             std::string hint = "step " + std::to_string(i + 1 - checks) + ", " + std::string(name_of(s.what));

@@ -4,7 +4,7 @@
 #include <zkasio/operations.hpp>
 #include <zkasio/transaction.hpp>
 
-/// From what the backend speaks to what users see, and back.
+/// Conversions between the types of the backend and those of users.
 namespace zkasio::detail {
 
 node_data take_data(reply&& r);
@@ -16,7 +16,7 @@ operations::acl_and_stat take_acl(reply&& r);
 inline void take_nothing(reply&&) {}
 
 /// Throws zkasio::error that names the step which was refused.
-/// @param checks that many of the steps, the first, are not the caller's own: they are not counted, and have no result.
+/// @param checks the first `checks` steps are not the caller's own: they are not counted, and have no result.
 std::vector<step_result> take_results(reply&& r, const transaction& steps, const std::string& operation,
                                       std::size_t checks);
 

@@ -11,8 +11,8 @@
 #include <cstddef>
 #include <random>
 
-/// What zkasio::testing needs from the inside of the library: a shared one exports these, and nothing else of detail/
-/// but what templates in public headers call.
+/// The internal functions that zkasio::testing needs: a shared library exports these, and nothing else of detail/ but
+/// the functions that templates in public headers call.
 namespace zkasio::detail {
 
 /// A client over another backend than the C library. Throws as the constructor of `client` does.
@@ -21,10 +21,10 @@ ZKASIO_EXPORT client client_over(asio::any_io_executor executor, client_options 
 struct random_engines {
     std::mt19937_64 names, jitter;
 };
-/// This thread draws from these from now on, see random_engine.hpp. Returns those of before.
+/// Replaces the random engines of this thread, see random_engine.hpp. Returns the engines that were replaced.
 ZKASIO_EXPORT random_engines exchange_random_engines(random_engines by);
 
-/// The bytes of a request on the wire, of which servers take so many and no more.
+/// The bytes of a request on the wire, whose number is limited by the servers.
 ZKASIO_EXPORT std::size_t size_on_the_wire(const request& r) noexcept;
 
 }  // namespace zkasio::detail

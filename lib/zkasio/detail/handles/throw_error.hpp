@@ -9,12 +9,12 @@ namespace zkasio::detail {
 
 class core;
 
-/// Throws zkasio::error when the reply is one: with the operation, the path, and what to do where that is known.
+/// Throws zkasio::error when the reply is an error: with the operation, the path, and advice where there is any.
 void throw_if_failed(const reply& r, std::string_view operation, std::string_view path);
-/// The same, speaking of reply::asked.
+/// The same, with the names of reply::asked.
 void throw_if_failed(const reply& r);
 
-/// `c`, which is null in an object that was moved from: then throws errc::invalid_argument.
+/// Returns `c`. Throws errc::invalid_argument if `c` is null, as in an object that was moved from.
 const std::shared_ptr<core>& there(const std::shared_ptr<core>& c, std::string_view operation,
                                    std::string_view path = {});
 

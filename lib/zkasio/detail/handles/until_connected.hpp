@@ -9,11 +9,11 @@
 
 namespace zkasio::detail {
 
-/// *Completes when* there is a connection; see client::connected(). Errors speak of this operation, and of the path or,
-/// without one, of the servers.
+/// *Completes when* there is a connection; see client::connected(). Errors name `operation`, and `path` or, without a
+/// path, the servers.
 asio::awaitable<void> until_connected(core_ptr c, std::string operation, std::string path);
 
-/// The same, and returns the session.
+/// Like until_connected(), and returns the session.
 asio::awaitable<session> connected_session(core_ptr c, std::string operation, std::string path);
 
 }  // namespace zkasio::detail

@@ -9,7 +9,7 @@ background_work::piece background_work::begin() noexcept {
 
 one_shot_ptr background_work::over() {
     generation& last = generations_.back();
-    if (last.pieces == 0 && generations_.size() > 1)  // nothing has begun since somebody asked
+    if (last.pieces == 0 && generations_.size() > 1)  // nothing has begun since the last call
         return generations_[generations_.size() - 2].over;
     const auto over = last.over = std::make_shared<one_shot_state>();
     if (last.pieces == 0 || ended_)

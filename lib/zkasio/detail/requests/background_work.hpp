@@ -10,15 +10,15 @@
 
 namespace zkasio::detail {
 
-/// What goes on although nobody awaits it (removals of nodes, tasks that tidy up), and those who wait until all of it
-/// that had begun when they asked is over. Whatever begins later does not keep them waiting. On the strand.
+/// Background work (removals of nodes, tasks that tidy up), and the waiters for its end: each waits for the work that
+/// had begun before its call of over(), and not for later work. On the strand.
 class background_work {
 public:
     explicit background_work(wait_table& waits) : waits_(waits) {}
     background_work(const background_work&) = delete;
     background_work& operator=(const background_work&) = delete;
 
-    /// One piece of work, until this is destroyed. Move-only.
+    /// One piece of work, which ends when this object is destroyed. Move-only.
     class piece {
     public:
         piece() noexcept = default;
@@ -42,14 +42,14 @@ public:
 
     piece begin() noexcept;
 
-    /// Fired when all is over that has begun by now.
+    /// Fired when all work that has begun so far has ended.
     one_shot_ptr over();
 
-    /// Whoever waits, from now on too, gets `code`: nobody will know what becomes of the rest.
+    /// All present and future waiters get `code`: the outcome of the remaining work will not be known.
     void end_all(std::error_code code);
 
 private:
-    // What has begun between one who asked and the next.
+    // The work that has begun between two calls of over().
     struct generation {
         std::size_t pieces = 0;
         one_shot_ptr over;
@@ -57,8 +57,8 @@ private:
     void end(std::uint64_t number) noexcept;
 
     wait_table& waits_;
-    std::deque<generation> generations_{generation()};  // the last one is growing; nobody waits for it yet
-    std::uint64_t first_ = 0;                           // the number of the one in front
+    std::deque<generation> generations_{generation()};  // the last one is growing, and has no waiter yet
+    std::uint64_t first_ = 0;                           // the number of the front generation
     std::error_code ended_;                             // see end_all()
 };
 

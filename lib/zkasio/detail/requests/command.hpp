@@ -14,7 +14,7 @@ namespace zkasio::detail {
 struct session_record;
 using session_record_ptr = std::shared_ptr<session_record>;
 
-/// A request on its way: what, for which session, and the watch that it sets, if any.
+/// A request on its way, with its session, and the watch that it sets, if any.
 struct command {
     command() = default;
     template <class Request>
@@ -23,10 +23,10 @@ struct command {
         : what(std::forward<Request>(r)), expected(no_failure) {}
 
     request what;
-    session_record_ptr pinned;  ///< null: whichever session is current
+    session_record_ptr pinned;  ///< null: the current session
     watch_ptr watch;
     std::error_code expected;  ///< a code that is no failure
-    bool again = false;         ///< it was sent before, and has failed
+    bool again = false;         ///< a repetition: the request was sent before, and has failed
     bool patient = false;       ///< see session::patient()
     std::uint64_t connection = 0;  ///< of a node_feed: sent on this connection or not at all; 0: on any
 };

@@ -6,7 +6,7 @@
 
 namespace zkasio::detail {
 
-/// A request that was started and whose reply is kept until somebody asks for it.
+/// A started request. Its reply is kept until a caller takes the reply.
 struct kept_reply {
     op_id id = 0;
     one_shot_state answered;
@@ -15,7 +15,7 @@ struct kept_reply {
 
 using kept_reply_ptr = std::shared_ptr<kept_reply>;
 
-/// Its `answered`, which keeps it alive.
+/// Its event `answered`, which keeps the kept_reply alive.
 inline one_shot_ptr answer_of(const kept_reply_ptr& kept) { return one_shot_ptr(kept, &kept->answered); }
 
 }  // namespace zkasio::detail

@@ -24,7 +24,7 @@ void node_feeds::tell(const feed_ptr& f) {
 
 void node_feeds::refuse(const feed_ptr& f, std::error_code why) const {
     call(f, [&](node_feed_listener& to) { to.closed(why); });
-    f->listener.reset();  // also what is under way is told nobody any more
+    f->listener.reset();  // answers to reads under way are dropped, too
 }
 
 void node_feeds::call(const feed_ptr& f, const std::function<void(node_feed_listener&)>& what) const {
@@ -38,14 +38,14 @@ void node_feeds::remove(feed_state& f) {
     if (found != last) by_root_.erase(found);
 }
 
-// Copies: whoever is told may add and remove feeds.
+// Returns copies: a called listener may add and remove feeds.
 std::vector<feed_ptr> node_feeds::all() const {
     std::vector<feed_ptr> found;
     for (const auto& [root, f] : by_root_) found.push_back(f);
     return found;
 }
 
-// Those whose root is the path or one of its ancestors.
+// The feeds whose root is the path or one of its ancestors.
 std::vector<feed_ptr> node_feeds::above(std::string_view path) const {
     std::vector<feed_ptr> found;
     if (by_root_.empty()) return found;

@@ -19,39 +19,39 @@ namespace zkasio::detail {
 struct feed_state {
     std::string root;
     std::weak_ptr<node_feed_listener> listener;
-    bool up = false;  ///< it was told of the connection that stands
+    bool up = false;  ///< the listener was told of the current connection
 };
 using feed_ptr = std::shared_ptr<feed_state>;
 
-/// The node_feeds of a client: who is told of which change. Pure bookkeeping. On the strand.
+/// The node_feeds of a client: decides which feed is told of which change. Pure bookkeeping. On the strand.
 class node_feeds {
 public:
     explicit node_feeds(const logger& log) : log_(log) {}
 
-    /// Afterwards, in a turn of its own, it is told of a connection that stands: by tell().
+    /// The caller then calls tell() in a turn of its own: tell() tells the feed of an existing connection.
     void add(const feed_ptr& f);
     void tell(const feed_ptr& f);
-    /// Tells it that it is closed, and nothing afterwards. Also one that was not added, because the client is closed.
+    /// Tells the feed, and nothing afterwards, that it is closed. Also a feed that was not added to a closed client.
     void refuse(const feed_ptr& f, std::error_code why) const;
-    /// Its listener is told nothing any more.
+    /// The feed's listener is no longer called.
     void remove(feed_state& f);
 
     bool empty() const noexcept { return by_root_.empty(); }
 
-    /// Rises with each connection: what was asked for on an earlier one is of no interest.
+    /// Rises with each connection and with its end: answers to reads of an earlier connection are ignored.
     std::uint64_t connection() const noexcept { return connection_; }
 
     void connected();
-    /// @param forget called for each watch that stood.
+    /// @param forget called for each watch that the feeds had on the connection.
     void disconnected(const std::function<void(const std::string& path, watch_kind kind)>& forget);
     void closed(std::error_code why);
-    /// The loop is being destroyed.
+    /// The event loop is being destroyed.
     void clear() { by_root_.clear(); }
 
     void changed(node_change what, std::string_view path);
     /// This client has presented a credential, and a server has accepted it.
     void authenticated() const;
-    /// Whether somebody here relies on that watch.
+    /// Whether a feed relies on this watch.
     bool watches(const std::string& path, watch_kind kind) const;
 
     void answered(const feed_ptr& to, node_read what, const std::string& path, std::error_code code,

@@ -11,12 +11,12 @@
 
 namespace zkasio::detail {
 
-/// Something that happens once and that any number of operations may wait for. Lives on the strand.
+/// An event that happens once and that any number of operations may wait for. Lives on the strand.
 struct one_shot_state {
     bool done = false;
-    std::error_code code;  ///< what the waiters complete with
+    std::error_code code;  ///< the waiters complete with this code
 
-    /// To be called on the strand before the waiters are woken; each of them, in this order.
+    /// Calls `f` on the strand before the waiters are woken. Several functions are called in the order of registration.
     void call(std::function<void()> f) {
         if (!call_)
             call_ = std::move(f);
@@ -61,8 +61,8 @@ struct one_shot_state {
 private:
     std::function<void()> call_;  // most often there is none, or only one
     std::unique_ptr<std::vector<std::function<void()>>> other_calls_;
-    op_id first_ = 0;  // most often there is only one: it needs no memory
-    std::unique_ptr<std::set<op_id>> others_;  // there may be very many who leave one by one
+    op_id first_ = 0;  // usually the only waiter: it needs no memory
+    std::unique_ptr<std::set<op_id>> others_;  // may be very many, which leave one by one
 };
 
 using one_shot_ptr = std::shared_ptr<one_shot_state>;

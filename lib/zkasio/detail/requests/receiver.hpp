@@ -9,9 +9,9 @@
 
 namespace zkasio::detail {
 
-/// Where the outcome of an operation goes: to the executor of the coroutine that awaits it, say. Holds a `Target`,
-/// which has `void deliver(reply&&) noexcept`, in place: there are as many of these as operations, and none asks for
-/// memory. Move-only.
+/// The destination of an operation's outcome, for example the executor of the coroutine that awaits it. Holds a
+/// `Target`, which has `void deliver(reply&&) noexcept`, in place: there is one receiver per operation, and none
+/// allocates memory. Move-only.
 /// @tparam Room for the target, in bytes.
 template <std::size_t Room>
 class basic_receiver {
@@ -35,7 +35,7 @@ public:
     }
     ~basic_receiver() { clear(); }
 
-    /// Whether somebody still waits for it.
+    /// Whether a target still waits for the outcome.
     explicit operator bool() const noexcept { return actions_ != nullptr; }
 
     /// Once.
@@ -68,9 +68,9 @@ private:
     alignas(void*) std::byte target_[Room];
 };
 
-/// Of who only waits: room for a coroutine's handler, and its executor with outstanding work. There may be very many.
+/// For a wait: room for a coroutine's handler, and its executor with outstanding work. There may be very many waits.
 using receiver = basic_receiver<64>;
-/// Of who has asked for something: room also for the place that the reply is to be put in.
+/// For a request: room also for the address of the place that the reply is put in.
 using request_receiver = basic_receiver<72>;
 
 }  // namespace zkasio::detail

@@ -15,7 +15,7 @@ send_queue::lane request_table::lane_of(const entry& e) noexcept {
     return e.sent != time_point{} ? send_queue::lane::again : send_queue::lane::normal;
 }
 
-// Whether it waits for a connection only as long as client_options::connection_timeout.
+// Whether the request waits for a connection for at most client_options::connection_timeout.
 bool request_table::may_expire(const entry& e) const noexcept {
     const bool for_session = e.patient && e.pinned && owner_.id_of(*e.pinned) != 0;
     return !e.until_certain && !e.internal && !for_session;
@@ -55,7 +55,7 @@ void request_table::wait_connected(op_id id, request_receiver to) {
 void request_table::enqueue(op_id id, entry& e) {
     if (const std::error_code refused = owner_.refusal(e.pinned.get())) return fail(id, refused);
     queue_.push(lane_of(e), id);
-    // Those that were cancelled while there was no connection.
+    // Drops the ids of requests that were cancelled while there was no connection.
     if (queue_.waiting() > 2 * entries_.size() + 1000)
         queue_.sweep([&](op_id other) { return !entries_.contains(other); });
     if (!link_.connected() && may_expire(e)) expiring_.push_back(id);
@@ -94,9 +94,9 @@ void request_table::drop(entries::node_type node) noexcept {
     spare_.push_back(std::move(node));
 }
 
-// Whether it may leave by itself: nothing waits, nothing is under way, and the send buffer of the socket is empty. That
-// is so when all that was sent has been answered, also what the library itself has sent first on this connection. What
-// needs more than one step (a watch, a credential) or may be large (a transaction) takes the usual way.
+// Whether the request may be sent at once: no request waits or is under way, and the socket's send buffer is empty,
+// because everything that was sent has been answered, the library's own first requests on this connection included.
+// Requests that need several steps (a watch, a credential) or may be large (a transaction) go through submit().
 bool request_table::is_alone(const command& c) const {
     constexpr std::size_t small = 2048;  // bytes; no send buffer is smaller
     const bool simple =
@@ -108,7 +108,7 @@ bool request_table::is_alone(const command& c) const {
 bool request_table::submit_at_once(op_id id, command& c, request_receiver& to) {
     if (!is_alone(c)) return false;
     const time_point now = clock::now();
-    if (link_.backend().submit(id, c.what)) return false;  // the usual way finds out why
+    if (link_.backend().submit(id, c.what)) return false;  // submit() and flush() find out why
     entry& e = insert(id, now, std::move(c));
     e.to = std::move(to);
     last_sent_ = now;
@@ -182,9 +182,9 @@ void request_table::flush() {
     if (batch || submitted || unsettled) to.end_batch();
 }
 
-// False: it has ended, without a server.
+// False: the request has ended, and needs no server.
 bool request_table::is_needed(op_id id, const entry& e) {
-    if (!e.what) {  // there is a connection: that is all it has waited for
+    if (!e.what) {  // the request has only waited for a connection
         fail(id, {});
         return false;
     }
@@ -202,11 +202,11 @@ bool request_table::is_needed(op_id id, const entry& e) {
     return true;
 }
 
-// False: the backend takes no more now.
+// False: the backend takes no more requests now.
 bool request_table::send(op_id id, entry& e) {
     auto* const auth = std::get_if<add_auth_request>(&*e.what);
     if (auth && auth_.knows({auth->scheme, auth->credential}))
-        auth->known = true;  // the library presents each that it is given
+        auth->known = true;  // the library presents each credential that it is given
     const std::error_code refused = link_.backend().submit(id, *e.what);
     if (refused && own_watch_of(e).path) registration_done(e, refused);
     if (refused == std::errc::resource_unavailable_try_again) {
@@ -251,7 +251,7 @@ void request_table::report(const entry& e, const reply& r, time_point now) noexc
 void request_table::finish(entry&& e, reply&& r, time_point now) {
     if (e.what) report(e, r, now);
     if (e.connection && r.sent) return finish_if_connected(std::move(e), std::move(r));
-    if (e.what && !is_write(*e.what)) r.sent = false;  // whether it has arrived makes no difference
+    if (e.what && !is_write(*e.what)) r.sent = false;  // whether a read has arrived makes no difference
     if (e.to) {
         if (r.code && r.code != e.expected && e.what) r.asked = std::make_shared<request>(std::move(*e.what));
         return e.to.deliver(std::move(r));
@@ -269,7 +269,7 @@ void request_table::fail(op_id id, std::error_code code) {
     reply r;
     r.code = code;
     r.sent = code && node.mapped().sent != time_point{};
-    if (code == errc::not_connected) r.data = link_.why_not_connected();  // what the message will say
+    if (code == errc::not_connected) r.data = link_.why_not_connected();  // for the message
     if (node.mapped().issued) no_longer_issued(node.mapped());
     finish(std::move(node.mapped()), std::move(r), clock::now());
     drop(std::move(node));
@@ -282,7 +282,7 @@ void request_table::answered(op_id id, reply&& r) {
     no_longer_issued(e);
     answered_on_this_connection_ = answered_on_this_connection_ || !r.sent;
     ahead_of_answers_ = ahead_of_answers_ && r.sent;
-    if (!queue_.empty()) owner_.request_waits();  // there was no room for more
+    if (!queue_.empty()) owner_.request_waits();  // the window has room again
     if (!r.sent && r.code != zk_errc::throttled) refused_ = 0;
     if (own_watch_of(e).path) registration_done(e, r.code);
     const time_point now = clock::now();
@@ -308,7 +308,7 @@ bool request_table::repeats(const entry& e, const reply& r) const {
     return e.until_certain && unknown && owner_.session_lives();
 }
 
-// In front of what was asked for later, unless a server has refused it: see send_queue.
+// Queues the request in front of later requests, unless a server has refused it: see send_queue.
 void request_table::send_again(entries::node_type node, bool refused) {
     entry& e = node.mapped();
     telemetry_.counters.repeated.add();
@@ -333,7 +333,7 @@ void request_table::conclude_removal(const entry& e, reply& r) {
             r.found = false;
         }
     } else if (r.code && r.code != zk_errc::not_empty && r.code != condition::session_ended) {
-        // Whoever has given up a lock may not look.
+        // The caller that has given up a lock may ignore the result.
         const std::string path = removed_path(*e.what);
         log_.warn("remove " + path + ": " + r.code.message(), {{"path", path}, {"reason", r.code.message()}});
     }

@@ -25,8 +25,8 @@
 
 namespace zkasio::detail {
 
-/// The requests that were asked for and not answered: those that wait to be sent, and those under way; and the watches
-/// that they set. Each completes exactly once. On the strand, except next_id().
+/// The unanswered requests, both those that wait to be sent and those under way, and the watches that they set. Each
+/// request completes exactly once. On the strand, except next_id().
 class request_table {
 public:
     using clock = boot_clock;
@@ -34,12 +34,12 @@ public:
 
     class owner {
     public:
-        /// Why no request of that session is taken any more (null: of whichever is current); none, when it is.
+        /// Why requests of session `pinned` (null: of the current session) are refused; no error: they are accepted.
         virtual std::error_code refusal(const session_record* pinned) const = 0;
-        /// Whether what was lost may be sent again in the session that is current.
+        /// Whether lost requests may be sent again in the current session.
         virtual bool session_lives() const = 0;
         virtual const session_record_ptr& current_session() const = 0;
-        /// 0 of a session that never had a connection.
+        /// 0 for a session that never had a connection.
         virtual std::int64_t id_of(const session_record& s) const noexcept = 0;
         virtual bool is_closing() const = 0;
         /// There is something to send now, or to wait for; see flush() and due().
@@ -48,7 +48,7 @@ public:
         virtual void request_answered(const request& what, const reply& r, time_point sent, time_point now) = 0;
         /// Calls `f` in a turn of its own.
         virtual void later(std::function<void()> f) = 0;
-        /// What is sent until it is certain is part of that.
+        /// Requests with repeat::until_certain are pieces of this work.
         virtual background_work& work() = 0;
 
     protected:
@@ -69,7 +69,7 @@ public:
     void submit(op_id id, command&& c, request_receiver&& to);
     enum class repeat {
         never,
-        until_certain,  ///< sent again whenever its outcome is unknown, while the session lives; "gone already" counts
+        until_certain,  ///< sent again whenever its outcome is unknown, while the session lives; "no such node" counts
                         ///< as removed
     };
     /// The reply is kept in `to`.
@@ -80,23 +80,23 @@ public:
     /// Completes as soon as requests could be sent.
     void wait_connected(op_id id, request_receiver to);
 
-    /// Sends a request at once, if nothing else is under way or waits: then there is nothing that it could travel with,
-    /// and no reason to wait for a turn of its own. It has to be small, so that the socket is certain to take all of
-    /// it. False: nothing was done; submit() it. What the backend has to tell (the connection may have been lost) it
-    /// tells in the turn that the owner then is asked for.
+    /// Sends a request at once, if no other request waits or is under way: then there is none to share a packet with,
+    /// and no reason to wait for a turn of its own. The request has to be small, so that the socket is certain to take
+    /// all of it. False: nothing was done; call submit(). News of the backend (the connection may have been lost) comes
+    /// in a later turn, which the owner is asked for.
     bool submit_at_once(op_id id, command& c, request_receiver& to);
 
-    /// Takes a request back that was not sent yet: it ends with operation_aborted. False: it was sent, or has ended.
+    /// Takes back an unsent request, which ends with operation_aborted. False: the request was sent, or has ended.
     bool withdraw(const kept_reply_ptr& asked);
-    /// Its receiver gets operation_aborted at once; what was sent stays here until the backend is done with it.
+    /// The receiver gets operation_aborted at once; a request that was sent stays until the backend has completed it.
     void cancel(op_id id);
 
     // ----------------------------------------------------------------------------------------------------- sending
     /// Whether there is anything to hand to the backend.
     bool something_to_send() const noexcept { return !queue_.empty(); }
-    /// Of the requests that flush() would send, how many came in their order: it grows while a turn asks for more.
+    /// How many requests wait in lane::normal. The number grows while a turn asks for more requests.
     std::size_t waiting() const noexcept { return queue_.waiting(); }
-    /// Hands the backend what may be under way. Only while connected.
+    /// Hands waiting requests to the backend, as many as may be under way. Only while connected.
     void flush();
     /// The socket has become writable.
     void writable();
@@ -106,9 +106,9 @@ public:
 
     // ----------------------------------------------------------------------------------------- the link, and the time
     void connected(const backend_traits& traits, time_point now);
-    /// What was not sent yet waits for the next connection, from `now` on.
+    /// Unsent requests wait for the next connection; their time limit counts from `now` on.
     void disconnected(time_point now);
-    /// Ends those that found no connection for too long; and says that what waits after a refusal may go.
+    /// Ends requests that found no connection for too long. Asks for a flush when the pause after a refusal is over.
     void on_time(time_point now);
     time_point due(time_point now);
 
@@ -119,7 +119,7 @@ public:
     // ------------------------------------------------------------------------------------------------------ watches
     void leave_watch(const watch_ptr& w);
     std::size_t watches() const noexcept { return watches_.size(); }
-    /// The server has forgotten all of them: they complete with `code`.
+    /// The server has forgotten all watches: their waiters complete with `code`.
     void end_watches(std::error_code code);
 
     // ------------------------------------------------------------------------------------- watches of a connection
@@ -127,20 +127,20 @@ public:
     void add_feed(const feed_ptr& f);
     void read_for(const feed_ptr& to, node_read what, std::string path);
     void leave_feed_watch(node_read what, const std::string& path);
-    /// There is a connection, for the feeds to read by.
+    /// There is a connection over which the feeds can read.
     void feeds_connected();
-    /// The connection is gone, and with it what the feeds have watched.
+    /// The connection is gone, and with it the watches of the feeds.
     void feeds_disconnected();
 
     // ------------------------------------------------------------------------------------------------------ the end
-    /// Those that there are, except, if a new session follows, those who only wait for a connection.
+    /// All requests; if another session follows, without those that only wait for a connection.
     std::vector<op_id> of_this_session(bool another_follows) const;
-    /// These have ended with their session, the rest waits for the next.
+    /// The requests `over` end with their session; the rest waits for the next session.
     void end(const std::vector<op_id>& over, std::error_code code);
-    /// What was not sent fails.
+    /// All unsent requests fail.
     void end_unsent(std::error_code code);
     void end_all(std::error_code code);
-    /// Nothing will ever complete: drops all.
+    /// Drops everything without completing it.
     void clear();
 
     std::size_t size() const noexcept { return entries_.size(); }
@@ -148,17 +148,17 @@ public:
 private:
     struct entry {
         request_receiver to;                    // an awaiting coroutine,
-        kept_reply_ptr kept;                    // or somebody who may ask later,
+        kept_reply_ptr kept;                    // or a reply kept for a later caller,
         std::function<void(reply&&)> internal;  // or the library itself
         std::optional<request> what;            // none: only waits for a connection
         session_record_ptr pinned;
         watch_ptr watch;
         std::error_code expected;  // see command
         std::uint64_t connection = 0;  // see command
-        background_work::piece work;  // while it is sent until it is certain
+        background_work::piece work;  // of a request that is until_certain
         time_point queued{}, sent{};
         bool issued = false, until_certain = false, abandoned = false, urgent = false;
-        std::size_t bytes = 0;     // when it was sent: counted in issued_bytes_
+        std::size_t bytes = 0;     // once it was sent: counted in issued_bytes_
         bool unconfirmed = false;  // counted in auth_list::unconfirmed
         bool patient = false;      // see command
     };
@@ -199,25 +199,25 @@ private:
     telemetry& telemetry_;
     std::atomic<op_id> next_id_{1};
     entries entries_;
-    /// Of entries that have ended, for those to come: in a steady state, requests ask for no memory here.
+    /// Nodes of ended entries, to be reused: in a steady state, requests allocate no memory here.
     static constexpr std::size_t most_spare = 64;
     std::vector<entries::node_type> spare_;
     send_queue queue_;
-    std::deque<op_id> expiring_;  // while there is no connection: those that do not wait for ever, oldest first
-    /// As many as a server takes before it stops reading (globalOutstandingLimit); more would only be lost together
-    /// when the connection is.
+    std::deque<op_id> expiring_;  // while there is no connection: the requests with a time limit, oldest first
+    /// As many requests as a server takes before it stops reading (globalOutstandingLimit). More requests under way
+    /// would only be lost together with the connection.
     static constexpr std::size_t window = 1000;
-    /// The C library keeps a copy of each that the socket has not taken.
+    /// The C library keeps a copy of each request that the socket has not taken.
     static constexpr std::size_t window_bytes = 8 * 1024 * 1024;
     std::size_t issued_ = 0, issued_bytes_ = 0;
-    int refused_ = 0;  // one after another, of those that are sent again
+    int refused_ = 0;  // consecutive refusals of requests that are sent again
     bool flush_when_writable_ = false;
     bool answered_on_this_connection_ = false;
-    bool unsettled_ = false;  // the backend may have something to tell of what was submitted at once
+    bool unsettled_ = false;  // the backend may have news after submit_at_once()
     time_point last_sent_{};
     node_feeds feeds_;
-    std::int64_t synced_session_ = 0;  // feeds know nothing that is newer than what its servers show
-    bool ahead_of_answers_ = false;    // an event has told more than the last answer
+    std::int64_t synced_session_ = 0;  // feeds know nothing newer than this session's servers show
+    bool ahead_of_answers_ = false;    // an event is newer than the last answer
     watch_registry watches_;
 };
 

@@ -39,7 +39,7 @@ void request_table::clear() {
     queue_.clear();
     watches_.clear();
     feeds_.clear();
-    // What was to follow may keep alive what is waiting for it.
+    // A function given to `answered` may keep alive the object that waits for it.
     for (auto& [id, e] : entries_)
         if (e.kept) e.kept->answered.forget_calls();
     const auto gone = std::exchange(entries_, {});

@@ -1,5 +1,4 @@
-// The part of request_table that is about watches: which of them are set, and how those that nobody waits for are taken
-// back.
+// The part of request_table that is about watches: which watches are set, and how unneeded watches are removed.
 
 #include <zkasio/detail/requests/request_table.hpp>
 
@@ -7,7 +6,7 @@
 
 namespace zkasio::detail {
 
-// The watch that a request sets for somebody who waits for it; those of node_feeds are not counted here.
+// The watch that a request sets for a waiter. The watches of node_feeds are not counted here.
 watch_target request_table::own_watch_of(const entry& e) { return e.connection ? watch_target() : watch_of(*e.what); }
 
 watch_registry::lasting request_table::lasts(const entry& e) noexcept {
@@ -28,16 +27,16 @@ bool request_table::confirm_watch_removal(const std::string& path, watch_kind ki
     return false;
 }
 
-// One that a busy server refuses is sent again, see repeats(); one that is refused for good is not: the watch stays
-// until somebody has it and leaves it, or the connection goes.
+// A removal that a busy server refuses is sent again, see repeats(). A removal that is refused for good is not: the
+// watch stays until another waiter has had and left it, or the connection ends.
 void request_table::send_watch_removal(const std::string& path, watch_kind kind) {
-    if (owner_.is_closing()) {  // it goes with the session
+    if (owner_.is_closing()) {  // the watch ends with the session
         watches_.removed(path, kind, true);
         return;
     }
     if (!link_.connected()) {
-        // The server has forgotten it together with the connection; the library must not bring it back. In a turn of
-        // its own, because this may be one of the library's callbacks.
+        // The server has forgotten the watch together with the connection; the library must not set it again. In a turn
+        // of its own, because this may be one of the library's callbacks.
         return owner_.later([this, path, kind] {
             if (!link_.connected()) {
                 if (link_.is_open()) link_.backend().forget_watch(path, kind);
@@ -99,13 +98,14 @@ void request_table::read_for(const feed_ptr& to, node_read what, std::string pat
         if (r.code == condition::session_ended || r.code == errc::forked) return;
         const std::error_code code = r.code;
         feeds_.answered(to, what, path, code, {std::move(r.data), r.stat, std::move(r.children)});
-        // It has set no watch; but somebody may have left his to it meanwhile: confirm_watch_removal().
+        // The refused get() has set no watch. For its sake, confirm_watch_removal() may have kept another waiter's
+        // watch: check whether that watch is still needed.
         if (what == node_read::data && code && code != condition::retryable) leave_feed_watch(what, path);
     });
 }
 
-// The library says that a read has failed: most often because its connection is gone, and with it who would like to
-// know. The link tells of that right behind it. But servers give such answers, too.
+// The read has failed with an unknown outcome. Usually its connection is gone, which the link reports right afterwards:
+// then the feed does not get the answer. But servers give such answers, too: then the feed gets it.
 void request_table::finish_if_connected(entry&& e, reply&& r) {
     if (r.code == condition::session_ended) return;
     auto answer = std::make_shared<reply>(std::move(r));
@@ -119,8 +119,8 @@ void request_table::leave_feed_watch(node_read what, const std::string& path) {
     if (!feeds_.watches(path, kind) && watches_.is_left(path, kind)) send_watch_removal(path, kind);
 }
 
-// Whatever is removed by it on the next connection, it is not what it was meant for. And the library need not set these
-// watches again.
+// On the next connection a queued removal would remove another watch than it was meant for. And the library need not
+// set these watches again.
 void request_table::forget_queued_removals() {
     std::vector<op_id> queued;
     const auto look = [&](op_id id) {
@@ -141,9 +141,9 @@ void request_table::forget_queued_removals() {
     }
 }
 
-// The servers of a new session may lag behind those of the old one: behind a sync() nothing is older than what was
-// known. Within a session servers take care of that themselves, as far as answers have told: before 3.9, what an event
-// has told does not count. A server may put the sync() off, and not the reads behind it: so they wait for its answer.
+// The servers of a new session may lag behind those of the old one: after a sync(), no answer is older than what was
+// known. Within a session, servers ensure this themselves up to the last answer; before 3.9 they do not count events. A
+// server may delay the sync() and not the reads behind it: so the reads wait for the answer to the sync().
 void request_table::feeds_connected() {
     const std::int64_t session = owner_.id_of(*owner_.current_session());
     const bool may_lag = synced_session_ != 0 && (synced_session_ != session || ahead_of_answers_);
@@ -155,12 +155,12 @@ void request_table::feeds_connected() {
     c.what = sync_request{"/"};
     c.connection = feeds_.connection();
     submit(std::move(c), [this, session](reply&& r) {
-        if (!r.code) synced_session_ = session;  // else with the next connection
+        if (!r.code) synced_session_ = session;  // otherwise with the next connection
         feeds_.connected();
     });
 }
 
-// Fact 23: the library would set them again, all in one request.
+// Fact 23: the library would set all these watches again, in one request.
 void request_table::feeds_disconnected() {
     forget_queued_removals();
     for (const auto& [path, kind] : watches_.end_connection())

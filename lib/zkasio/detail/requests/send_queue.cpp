@@ -3,7 +3,7 @@
 namespace zkasio::detail {
 
 void send_queue::fifo::push_back(op_id id) {
-    // Not more often than so many have been taken: each is moved once on average.
+    // Only when more than half of the ids have been taken: each id is moved once on average.
     if (ids_.size() == ids_.capacity() && first_ > ids_.size() / 2) drop_taken();
     ids_.push_back(id);
 }

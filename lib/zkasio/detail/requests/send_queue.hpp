@@ -11,34 +11,34 @@
 
 namespace zkasio::detail {
 
-/// Which request is handed to the backend next. Knows them by their ids, and not whether they have ended meanwhile:
-/// whoever asks skips those. Pure.
+/// Decides which request is handed to the backend next. The queue knows the requests by their ids, and not whether they
+/// have ended: the caller skips ended requests. Pure.
 class send_queue {
 public:
     using time_point = boot_clock::time_point;
 
     enum class lane {
-        urgent,  ///< before everything else, and however many are under way: heartbeats
-        again,   ///< was sent before: in front of what was asked for later, except during a pause after a refusal
-        normal,  ///< as they come
+        urgent,  ///< before all others, even if the window is full: heartbeats
+        again,   ///< was sent before: in front of later requests, except during a pause after a refusal
+        normal,  ///< in the order of arrival
     };
 
     void push(lane l, op_id id);
-    /// The backend could not take it now: the next one of its lane.
+    /// The backend could not take the request now: it becomes the next one of its lane.
     void put_back(lane l, op_id id);
 
     bool empty() const noexcept { return urgent_.empty() && again_.empty() && normal_.empty(); }
     std::size_t size() const noexcept { return urgent_.size() + again_.size() + normal_.size(); }
-    /// How many are in lane::normal, those included that have ended meanwhile.
+    /// The number of requests in lane::normal, including ended ones.
     std::size_t waiting() const noexcept { return normal_.size(); }
     bool has_again() const noexcept { return !again_.empty(); }
 
-    /// Takes it out. Nothing: there is none that may be sent now.
-    /// @param window_full only what is urgent goes.
+    /// Takes out the next request. Nothing: there is no request that may be sent now.
+    /// @param window_full only urgent requests may be sent.
     std::optional<op_id> next(bool window_full, time_point now);
 
-    /// What is sent again after a refusal pauses. Whoever has had a node removed relies on the order: only a refusal
-    /// may be overtaken, since it is not repeated at once, and nobody shall wait for that.
+    /// Pauses lane::again after a refusal. Callers rely on the order of a removal and later requests: only a refused
+    /// request may be overtaken, so that later requests do not wait for its pause.
     void pause_again(time_point until) noexcept { again_not_before_ = until; }
     time_point again_not_before() const noexcept { return again_not_before_; }
 
@@ -59,7 +59,7 @@ public:
     void sweep(Ended ended) {
         normal_.erase_if(ended);
     }
-    /// Of a session that is over: those that are in no need of a connection by themselves.
+    /// Drops requests of a session that is over. lane::normal stays: it may contain waits for a connection.
     void drop_urgent_and_again() {
         urgent_.clear();
         again_.clear();
@@ -70,7 +70,7 @@ public:
     }
 
 private:
-    // Keeps the memory that it has: a std::deque asks for some with every 64th request.
+    // Reuses its memory: a std::deque allocates with every 64th request.
     class fifo {
     public:
         bool empty() const noexcept { return first_ == ids_.size(); }
@@ -93,7 +93,7 @@ private:
         void drop_taken();
 
         std::vector<op_id> ids_;
-        std::size_t first_ = 0;  // those before it have been taken out
+        std::size_t first_ = 0;  // the ids before this index have been taken out
     };
 
     std::deque<op_id> urgent_;

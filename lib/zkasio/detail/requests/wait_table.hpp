@@ -12,7 +12,7 @@
 
 namespace zkasio::detail {
 
-/// Those who wait for something to happen. There may be very many, and they may wait for long. On the strand.
+/// The operations that wait for an event. There may be very many, and they may wait for long. On the strand.
 class wait_table {
 public:
     wait_table(const logger& log, const fork_mark& made_here) : log_(log), made_here_(made_here) {}
@@ -20,22 +20,22 @@ public:
     /// `to` gets the code that `on` is fired with.
     void wait(op_id id, const one_shot_ptr& on, receiver to);
 
-    /// It happens: what then() was given is called, and whoever waits completes with `code`. Once; later calls do
-    /// nothing.
+    /// The event happens: the functions given to then() are called, and all waiters complete with `code`. Once; later
+    /// calls do nothing.
     void fire(const one_shot_ptr& it, std::error_code code = {});
 
-    /// Calls `f` when `it` is fired, at once if it already is, behind those that came before. What `f` throws is
-    /// logged.
+    /// Calls `f` when `it` is fired, after the functions given earlier; at once if `it` was fired already. An exception
+    /// of `f` is logged.
     void then(one_shot_state& it, std::function<void()> f);
 
-    /// Ends one wait with operation_aborted. False: there is none by that id.
+    /// Ends one wait with operation_aborted. False: there is no wait with this id.
     bool cancel(op_id id);
 
-    /// From now on nothing happens any more: who begins to wait gets `code` at once.
+    /// No event will happen from now on: a wait that begins later gets `code` at once.
     void no_more(std::error_code code) noexcept { after_the_end_ = code; }
     /// Ends all waits, except those for `but`.
     void end_all(std::error_code code, const one_shot_ptr& but);
-    /// Nothing will ever complete: drops all.
+    /// Drops all waits without completing them.
     void clear() { const auto gone = std::exchange(waits_, {}); }
 
     std::size_t size() const noexcept { return waits_.size(); }

@@ -10,7 +10,7 @@ watch_ptr watch_by(const request& r) {
     return w;
 }
 
-// The path is in the budget for as long as somebody has the watch who outlives the connection.
+// A path is in the budget as long as its watch has a user that outlives the connection.
 void watch_registry::count(iterator it, int more_lasting) {
     const bool before = it->second.lasting > 0, after = (it->second.lasting += more_lasting) > 0;
     if (after && !before) path_bytes_ += cost(it->first.first);
@@ -27,7 +27,7 @@ bool watch_registry::begin(const std::string& path, watch_kind kind, lasting l) 
     return true;
 }
 
-// Drops an entry that means nothing any more; true when the server still holds its watch for nobody.
+// Drops an entry that has neither a user nor a server watch. True: the entry has no user, but a server watch.
 bool watch_registry::unused(iterator it) {
     entry& e = it->second;
     if (!e.waiters.empty() || e.registering > 0 || e.removing) return false;
@@ -77,8 +77,8 @@ bool watch_registry::removed(const std::string& path, watch_kind kind, bool gone
     const auto it = entries_.find(key_of(path, kind));
     if (it == entries_.end()) return false;
     it->second.removing = false;
-    // Requests keep their order: a watch that was asked for after the removal is set after it, and its answer
-    // (finish) has not come yet. So "gone" speaks of what was there before.
+    // Requests keep their order: a watch that was asked for after the removal is set after the removal, and its answer
+    // (finish) has not come yet. So "gone" is about the watch before the removal.
     if (gone) it->second.live = false;
     return unused(it);
 }

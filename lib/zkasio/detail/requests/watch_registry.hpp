@@ -14,78 +14,78 @@
 
 namespace zkasio::detail {
 
-/// One interest in one change of one node. Many share one watch of the server.
+/// The interest of one waiter in one change of one node. Many waiters share one watch of the server.
 struct watch_state {
     std::string path;
     watch_kind kind = watch_kind::data;
     node_event event = node_event::data_changed;  // once it has fired
     one_shot_ptr fired = std::make_shared<one_shot_state>();
-    std::uint64_t number = 0;  // among those who wait, in watch_registry
-    /// It ends with the connection, and untold: whoever has it sets it again on the next one. Others are set again by
-    /// the library, all in one request (fact 23): so only those have a budget.
+    std::uint64_t number = 0;  // among the waiters in watch_registry
+    /// The watch ends with the connection, without an event: its owner sets it again on the next connection. Other
+    /// watches are set again by the library, all in one request (fact 23): so only these others have a budget.
     bool of_connection = false;
 };
 using watch_ptr = std::shared_ptr<watch_state>;
 
-/// What a request that sets a watch comes with.
+/// Makes the watch_state of a request that sets a watch.
 watch_ptr watch_by(const request& r);
 
-/// Which watches of this session the server holds, and who waits for them. One server watch per path and kind.
-/// Pure bookkeeping: the caller sends what it says. Lives on the strand.
+/// The watches that the server holds for this session, and their waiters. One server watch per path and kind. Pure
+/// bookkeeping: the caller sends the requests. Lives on the strand.
 class watch_registry {
 public:
-    /// @param chroot_length what the server prepends to each path, in bytes.
+    /// @param chroot_length the length in bytes of the chroot, which is prepended to each path.
     explicit watch_registry(std::size_t chroot_length = 0) : chroot_length_(chroot_length) {}
 
-    /// How many bytes of paths may be watched at a time by those who outlive connections, see backend_traits.
+    /// How many bytes of paths may be watched at a time by waiters that outlive connections, see backend_traits.
     void set_budget(std::size_t path_bytes) noexcept { path_budget_ = path_bytes; }
 
-    /// Whether somebody's watch outlives the connection.
+    /// Whether a waiter's watch outlives the connection.
     enum class lasting {
         no,
         yes
     };
 
-    /// A request that sets a watch is about to be sent. False when the budget does not allow it.
+    /// A request that sets a watch is about to be sent. False when the budget has no room for the watch.
     bool begin(const std::string& path, watch_kind kind, lasting l = lasting::yes);
 
-    /// That request was answered. `live`: the server has set the watch. `who` is null when the caller has left.
-    /// True when nobody is interested any more, so that the watch has to be removed. @param l as in begin().
+    /// The request of begin() was answered. `live`: the server has set the watch. `who` is null when the caller has
+    /// left. True when the watch has no user left, so that it has to be removed. @param l as in begin().
     bool finish(const std::string& path, watch_kind kind, bool live, watch_ptr who, lasting l = lasting::yes);
 
     /// A waiter leaves. True when the watch has to be removed.
     bool leave(const watch_state& who);
 
-    /// The removal is about to be sent: true when it still should be. Somebody may have asked for the watch meanwhile,
-    /// and what was asked for before the removal would be removed by it.
+    /// The removal is about to be sent. True when it should still be sent. False when another request has asked for the
+    /// watch since: the removal would also remove a watch that was asked for before it.
     bool confirm_removal(const std::string& path, watch_kind kind);
 
     /// The removal was answered, or was not possible: true when the watch still has to be removed.
     bool removed(const std::string& path, watch_kind kind, bool gone);
 
-    /// The server does not remove it: the watch stays for nobody, until somebody has it again, or the connection ends.
+    /// The server does not remove the watch: it stays until a request uses it again, or the connection ends.
     void left_standing(const std::string& path, watch_kind kind);
 
-    /// The connection is gone, and with it the watches that are of that, and those that nobody has. Returned are those
+    /// The connection is gone, and with it the watches `of_connection` and those without a user. Returns the watches
     /// that the library must not set again.
     std::vector<std::pair<std::string, watch_kind>> end_connection();
 
-    /// The removal is not sent after all: others, who are not counted here, rely on the watch.
+    /// The removal is not sent: users that are not counted here (node_feeds) rely on the watch.
     void left_to_others(const std::string& path, watch_kind kind);
 
-    /// Those others have left a watch that the server holds: true when it has to be removed.
+    /// Users that are not counted here have left a watch that the server holds: true when it has to be removed.
     bool is_left(const std::string& path, watch_kind kind);
 
-    /// Whether somebody who is counted here has the watch, or has asked for it.
+    /// Whether a user that is counted here has the watch, or has asked for it.
     bool wanted(const std::string& path, watch_kind kind) const;
 
-    /// The server says that something happened; the watches that this ends are returned, for waking.
+    /// The server has sent an event. Returns the watches that the event ends, so that their waiters can be woken.
     std::vector<watch_ptr> fire(node_event e, std::string_view path);
 
     /// The session is over.
     std::vector<watch_ptr> clear();
 
-    /// Which watch of a server that is: the configuration is an ordinary node, unless a chroot hides it.
+    /// The kind of the watch on the server: the configuration is an ordinary node, unless a chroot hides it.
     watch_kind server_kind(watch_kind kind) const noexcept {
         return kind == watch_kind::config && chroot_length_ == 0 ? watch_kind::data : kind;
     }
@@ -97,7 +97,7 @@ private:
     struct entry {
         std::map<std::uint64_t, watch_ptr> waiters;  // in the order in which they came; there may be very many
         int registering = 0;    // requests under way that will set the watch
-        int lasting = 0;        // of these and of the waiters: those that outlive the connection
+        int lasting = 0;        // of these requests and of the waiters: those that outlive the connection
         bool live = false;      // the server has it
         bool removing = false;  // a removal is under way
     };
@@ -107,8 +107,8 @@ private:
     key key_of(const std::string& path, watch_kind kind) const { return {path, server_kind(kind)}; }
     void count(iterator it, int more_lasting);
     bool unused(iterator it);
-    // Below a chroot the C client sets the watch of the configuration at one path and would remove it at another: it
-    // stays, for the next one.
+    // Below a chroot the C client sets the watch of the configuration at one path and would remove it at another: the
+    // watch stays, for its next user.
     bool can_be_removed(const key& k) const noexcept { return k.second != watch_kind::config || chroot_length_ == 0; }
     std::size_t cost(const std::string& path) const noexcept { return path.size() + chroot_length_ + 4; }
 

@@ -14,11 +14,11 @@
 #include <string_view>
 #include <vector>
 
-/// The seam: all that the session needs from a ZooKeeper client, in zkasio's own types. Behind it are the C library
-/// (c_backend), a mock in unit tests, and whatever transport comes next.
+/// The seam between the session and a ZooKeeper client, in zkasio's own types. Implementations: the C library
+/// (c_backend), a mock in unit tests, and any future transport.
 namespace zkasio::detail {
 
-/// A request on its way; or somebody who waits for something. One number for both.
+/// The id of a request under way, or of an operation that waits for an event. Both share one numbering.
 using op_id = std::uint64_t;
 
 // --------------------------------------------------------------------------------------------------- events
@@ -49,14 +49,14 @@ struct open_params {
     std::int64_t session_id = 0;  ///< 0: a new session
     std::string session_password;
     std::vector<add_auth_request> auth;  ///< presented on every connection, before anything else
-    bool secured = false;  ///< nothing is sent before secure(); else in the clear
+    bool secured = false;  ///< true: nothing is sent before secure(); false: no encryption
 };
 
-/// What the backend waits for next.
+/// The events and the timeout that the backend waits for next.
 struct interest {
-    int descriptor = -1;           ///< valid until the next call; -1: only the time counts
+    int descriptor = -1;           ///< valid until the next call; -1: wait only for the timeout
     std::uint64_t connection =
-        0;  ///< another number: the descriptor is another socket, although it may have the same number
+        0;  ///< changes with the socket: another socket may have the same descriptor number
     bool read = false;
     bool write = false;
     std::chrono::milliseconds timeout{0};
@@ -64,25 +64,25 @@ struct interest {
 
 enum class drain_result { drained, more };
 
-/// What has come of a goodbye.
+/// The outcome of send_goodbye().
 enum class goodbye_result {
     none_yet,
-    session_over,     ///< the server has said so
-    connection_lost,  ///< before the server has said anything: the session may live until it times out
+    session_over,     ///< the server has confirmed it
+    connection_lost,  ///< before the server has answered: the session may live until it times out
 };
 
-/// What is peculiar to one backend, and not to ZooKeeper.
+/// Properties of one backend, not of ZooKeeper.
 struct backend_traits {
-    /// How many bytes of paths (chroots included) may be watched at a time: it sets all watches again in one request
-    /// after a reconnect, which a server has to accept.
+    /// How many bytes of paths (chroots included) may be watched at a time: after a reconnect the backend sets all
+    /// watches again in one request, which a server has to accept.
     std::size_t watched_path_bytes = std::numeric_limits<std::size_t>::max();
 };
 
 /// Driven from one strand. Listener calls come only from within process(), next_interest(), end_batch(), set_servers(),
-/// abort_connection() and close(), never from submit(). The listener may call any of these in return (what that brings
-/// is told by the outer call, in order); it must not destroy the backend.
+/// abort_connection() and close(), never from submit(). The listener may call any of these in return (the outer call
+/// delivers the resulting news, in order); the listener must not destroy the backend.
 ///
-/// In a child process (fork()) nothing is sent, and the listener is not called any more.
+/// In a child process (fork()) nothing is sent, and the listener is no longer called.
 class backend {
 public:
     virtual ~backend() = default;
@@ -92,46 +92,46 @@ public:
     /// Throws zkasio::error when there is nothing to connect to.
     virtual void open(const open_params& p) = 0;
 
-    /// Whether a connection stands or is being tried. When not, next_interest() begins to try the next server.
+    /// Whether there is a connection or an attempt to connect. If not, next_interest() begins to try the next server.
     virtual bool has_socket() const = 0;
 
     /// A server was asked for a session, and has not answered.
     virtual bool handshake_sent() const { return false; }
-    /// It has accepted the connection, and has not answered.
+    /// A server has accepted the connection, and has not answered.
     virtual bool accepted() const { return handshake_sent(); }
 
     virtual interest next_interest() = 0;
 
-    /// With open_params::secured: the connection that is tried stands, and waits for secure().
+    /// With open_params::secured: the attempted connection is established, and waits for secure().
     virtual bool is_to_be_secured() const { return false; }
-    /// How that connection is made; the next process() goes on with it.
+    /// The channel for the connection that is_to_be_secured(); the next process() continues with it.
     virtual void secure(channel_maker) {}
 
     /// Reads up to a fair number of replies, and writes when `writable`.
     virtual drain_result process(bool readable, bool writable) = 0;
 
-    /// Sends, or refuses at once with a code; when it refuses, nothing was sent, and no reply follows.
-    /// std::errc::resource_unavailable_try_again: not now, but when the socket has become writable, or on the next
-    /// connection (this one may have ended in a submit() that end_batch() has not told of).
+    /// Sends the request, or refuses it at once with a code. After a refusal nothing was sent, and no reply follows.
+    /// std::errc::resource_unavailable_try_again: try again when the socket has become writable, or on the next
+    /// connection (this connection may have ended in a submit() that end_batch() has not reported yet).
     virtual std::error_code submit(op_id id, const request& r) = 0;
 
-    /// After a submit() outside of a batch: whether there is nothing that end_batch() would have to tell.
+    /// After a submit() outside of a batch: whether end_batch() would have nothing to report.
     virtual bool is_settled() const { return false; }
 
-    /// Everything submitted between these two may leave in common packets. The second follows also where one submit()
-    /// needs no first: it tells what has happened meanwhile.
+    /// Requests submitted between begin_batch() and end_batch() may share packets. A single submit() needs no
+    /// begin_batch(), but end_batch() follows it, too: end_batch() reports the events since.
     virtual void begin_batch() = 0;
     virtual void end_batch() = 0;
 
-    /// Drops the connection, or gives up the attempt(); the next one goes to another server. Outstanding requests end
-    /// with connection_loss.
+    /// Drops the connection, or gives up the attempt(); the next attempt goes to another server. Outstanding requests
+    /// end with connection_loss.
     virtual void abort_connection() = 0;
 
-    /// The list from now on. A connection to one that is not in it is left.
+    /// Replaces the list of servers. A connection to a server that is not in the new list is left.
     virtual void set_servers(const std::vector<server_address>& servers) = 0;
 
-    /// For a backend that has a table of watches of its own, and sets them again after a reconnect: it forgets this
-    /// one, while there is no connection to remove it over.
+    /// For a backend with its own table of watches, which it sets again after a reconnect: removes this watch from the
+    /// table, while there is no connection to remove the watch over.
     virtual void forget_watch(const std::string&, watch_kind) {}
 
     virtual std::int64_t session_id() const = 0;
@@ -140,14 +140,14 @@ public:
     virtual std::string last_failure() const = 0;  ///< why the last connection ended or did not begin
     virtual std::string attempt() const {
         return current_server() + ": no answer";
-    }                                                ///< what the connection that is tried lacks
-    virtual std::string current_server() const = 0;  ///< that is connected to, or was tried last
+    }                                                ///< why the current attempt to connect has not succeeded yet
+    virtual std::string current_server() const = 0;  ///< the one connected to, or tried last
 
-    /// Asks the server to end the session. False when that cannot be sent now. Afterwards only answer_to_goodbye(),
-    /// goodbye_interest() and close() may be called.
+    /// Asks the server to end the session. False when the request cannot be sent now. Afterwards only
+    /// answer_to_goodbye(), goodbye_interest() and close() may be called.
     virtual bool send_goodbye() = 0;
     virtual goodbye_result answer_to_goodbye() = 0;
-    /// What answer_to_goodbye() waits for: also to write, when part of the goodbye is still to be sent.
+    /// The events that answer_to_goodbye() waits for; writability too, while part of the goodbye is still unsent.
     virtual interest goodbye_interest() const { return {}; }
 
     /// Ends everything at once, without blocking. Outstanding requests end with closing.

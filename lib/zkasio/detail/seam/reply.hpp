@@ -27,11 +27,11 @@ struct reply {
     std::vector<std::string> children;
     zkasio::acl acl;
     std::vector<multi_result> results;
-    /// Of a failure that somebody awaits: what was asked for, to be spoken of or asked for again.
+    /// The failed request, for messages and for another attempt. Only in a failure that a coroutine awaits.
     std::shared_ptr<request> asked;
 };
 
-/// Of a removal that depends on other nodes: the one that does not exist, if that is why it was refused.
+/// For a removal that depends on other nodes: the node that does not exist, if the removal was refused because of it.
 std::optional<std::string> missing_node(const request& removal, const reply& r);
 
 /// The path of a removal, also of one that depends on other nodes.

@@ -11,16 +11,16 @@
 #include <variant>
 #include <vector>
 
-/// What a server can be asked for, in our own types: one row for each request, with all that others want to know of it.
+/// The requests to a server, in our own types: one row for each request, with all that other parts need to know.
 ///
-/// `name` is what messages call it; `writes`: the ensemble orders it among all writes; `watches`: what its watch is
-/// about; `watches_missing_node`: the watch is set, too, when the answer is "no such node"; `size()` is at least its
-/// bytes on the wire without a path. A new operation is a row here, a call of the library in c_backend_requests.cpp,
-/// and a member of `operations`.
+/// `name`: the name in messages; `writes`: the ensemble orders the request among all writes; `watches`: the kind of its
+/// watch; `watches_missing_node`: the watch is set even when the answer is "no such node"; `size()`: at least the bytes
+/// on the wire without the path. A new operation is a row here, a call of the library in c_backend_requests.cpp, and a
+/// member of `operations`.
 namespace zkasio::detail {
 
 enum class watch_kind {
-    data,  ///< serves exists() too: so does a server
+    data,  ///< of get() and of exists(), as on a server
     children,
     config,  ///< data of /zookeeper/config, which no chroot applies to
 };
@@ -113,10 +113,10 @@ struct add_auth_request {
     static constexpr std::string_view name = "add_auth";
     static constexpr bool writes = false;
     std::string scheme, credential;
-    bool known = false;  ///< the backend has it already, and presents it on every connection: only ask how that went
+    bool known = false;  ///< the backend already presents it on every connection: only ask for the outcome
     std::size_t size() const noexcept { return 16 + scheme.size() + credential.size(); }
 };
-/// Of a transaction only.
+/// Only in a transaction.
 struct check_op {
     std::string path;
     std::int32_t version = any_version;
@@ -143,18 +143,18 @@ using request = std::variant<create_request, remove_request, set_request, exists
 /// Whether a server orders the request among all writes of the ensemble.
 bool is_write(const request& r) noexcept;
 
-/// What a request is called in messages, and the path that it speaks of ("" where there is none).
+/// The name of a request in messages, and its path ("": none).
 std::string_view operation_name(const request& r) noexcept;
 std::string_view path_of(const request& r) noexcept;
 
 /// Bytes on the wire, roughly and never too low.
 std::size_t encoded_size(const request& r) noexcept;
 
-/// Which watch a request sets, and whether its answer says that it is set.
+/// The watch that a request sets, and which answers say that the watch is set.
 struct watch_target {
     const std::string* path = nullptr;  ///< null: none
     watch_kind kind = watch_kind::data;
-    bool missing_node_counts = false;  ///< it is set, too, when the answer is "no such node"
+    bool missing_node_counts = false;  ///< the watch is set even when the answer is "no such node"
 };
 watch_target watch_of(const request& r);
 

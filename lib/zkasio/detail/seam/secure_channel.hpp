@@ -6,12 +6,12 @@
 #include <span>
 #include <string>
 
-/// The seam to what encrypts connections, for the core itself links no OpenSSL: the component tls is behind it, and
-/// fakes in unit tests. Only interfaces without a source of their own: a shared zkasio exports nothing of detail/.
+/// The seam to the encryption of connections, for the core itself links no OpenSSL: implemented by the component tls,
+/// and by fakes in unit tests. Only interfaces without a source file: a shared zkasio exports nothing of detail/.
 namespace zkasio::detail {
 
-/// Encrypts one connection. Nothing in it waits: what cannot go on says what it needs, and is called again when the
-/// descriptor is ready for that.
+/// Encrypts one connection. No function waits: a function that cannot continue returns what it needs, and is called
+/// again when the descriptor is ready for that.
 class secure_channel {
 public:
     enum class progress {
@@ -28,26 +28,26 @@ public:
 
     virtual ~secure_channel() = default;
 
-    /// `done`: the peer has shown that it is the server it was taken for. Never `ended`: that is a failure here.
+    /// `done`: the peer has proved to be the expected server. Never `ended`: that is a failure during the handshake.
     virtual progress handshake() = 0;
     /// Bytes come with `done` only.
     virtual transfer read(std::span<char> to) = 0;
-    /// After anything but `done` it is called again with the same bytes, and perhaps more behind them.
+    /// After any result but `done`, the next call has the same bytes, perhaps with more behind them.
     virtual transfer write(std::span<const char> from) = 0;
     virtual std::string failure() const = 0;
 };
 
-/// For one connection, which stands. What it throws ends the attempt to connect, and is told as its reason.
+/// For one established connection. An exception ends the attempt to connect, and is reported as its reason.
 /// @param descriptor non-blocking; it outlives the channel, which does not close it
-/// @param host what the user calls the server, a name or an address
+/// @param host the server's name or address, as the user gave it
 using channel_maker = std::function<std::unique_ptr<secure_channel>(int descriptor, const std::string& host)>;
 
 class transport_security {
 public:
     virtual ~transport_security() = default;
 
-    /// For the next connection. It may call a function of the user's, which may do all that the public API offers:
-    /// so not in the middle of anything. What it throws is told as channel_maker's is.
+    /// For the next connection. prepare() may call a user's function, which may use the whole public API: never call
+    /// prepare() in the middle of a change. Exceptions are reported like those of channel_maker.
     virtual channel_maker prepare() const = 0;
 };
 

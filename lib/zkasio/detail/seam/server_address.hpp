@@ -5,9 +5,9 @@
 
 namespace zkasio::detail {
 
-/// A server: what the user calls it, and where it is.
+/// A server: its name as the user gave it, and its address.
 struct server_address {
-    std::string host;     ///< as it was given, a name or an address: what a certificate has to be for
+    std::string host;     ///< as given, a name or an address; a certificate has to match it
     std::string address;  ///< numeric, without brackets
     std::uint16_t port = 2181;
 
@@ -17,7 +17,7 @@ struct server_address {
 /// "10.0.0.1:2181", "[::1]:2181".
 std::string endpoint_of(const server_address& server);
 
-/// For messages: the endpoint, and behind it the name where one was given: "10.0.0.1:2181 (zk1)".
+/// For messages: the endpoint, followed by the name if one was given: "10.0.0.1:2181 (zk1)".
 std::string to_string(const server_address& server);
 
 }  // namespace zkasio::detail

@@ -14,7 +14,7 @@ std::optional<session_event> event_subscription::take() {
 }
 
 void event_feed::publish(const session_event& event) {
-    constexpr std::size_t longest = 256;  // nobody reads: keep the newest
+    constexpr std::size_t longest = 256;  // of a reader that does not read: keep the newest
     sweep();
     for (const auto& weak : subscriptions_) {
         const event_subscription_ptr s = weak.lock();

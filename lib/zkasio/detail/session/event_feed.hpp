@@ -11,10 +11,10 @@
 
 namespace zkasio::detail {
 
-/// One reader of the session's events: what it has not read yet.
+/// One reader of the session's events, with the events that it has not read yet.
 class event_subscription {
 public:
-    /// The oldest, which is then no longer here. From any thread.
+    /// Takes out the oldest unread event. From any thread.
     std::optional<session_event> take();
 
 private:
@@ -32,7 +32,7 @@ public:
     explicit event_feed(wait_table& waits) : waits_(waits) {}
 
     void publish(const session_event& event);
-    /// @param first what the reader reads before anything that is published later.
+    /// @param first the event that the reader reads before all that are published later.
     void subscribe(const event_subscription_ptr& s, session_event first);
     /// `to` is told as soon as there is something to take().
     void wait(op_id id, const event_subscription_ptr& s, receiver to);
@@ -42,7 +42,7 @@ private:
 
     wait_table& waits_;
     std::vector<std::weak_ptr<event_subscription>> subscriptions_;
-    std::size_t swept_ = 0;  // their number after the last look for those that are gone
+    std::size_t swept_ = 0;  // the number of subscriptions after the last sweep()
 };
 
 }  // namespace zkasio::detail

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How many bytes of paths one heartbeat carries, and one path more at most; more nodes take turns.
+// The bytes of paths in one heartbeat, exceeded by one path at most. More nodes are checked in turns.
 constexpr std::size_t heartbeat_budget = 200'000;
 
 }  // namespace
@@ -77,7 +77,7 @@ void hold_keeper::let_go(session_record& s) {
 // -------------------------------------------------------------------------------------------------------- lease
 
 void hold_keeper::disconnected(session_record& s) {
-    // The watches go with the connection, see watch_own_node(), and are set again as soon as there is another one.
+    // The watches end with the connection, see watch_own_node(), and are set again as soon as possible.
     const time_point now = clock::now();
     for (const auto& [number, h] : s.holds)
         for (hold::own_node& node : h->nodes) {
@@ -116,11 +116,11 @@ hold_keeper::time_point hold_keeper::heartbeat_due(time_point now) const {
     const session_record& s = *owner_.current_session();
     const auto allowed =
         s.last_heartbeat + s.lease.session_timeout() / 16;  // however they end, not more often than this
-    // Without a lease, somebody waits for one.
+    // Without a lease, a hold waits for a renewal.
     return std::max(allowed, s.lease.end() > now ? s.lease.heartbeat_due() : s.lease.renewable_from());
 }
 
-// A transaction of the whole ensemble that changes nothing, and that says of each held node whether it is there.
+// A transaction of the whole ensemble that changes nothing, and that says of each checked node whether it exists.
 void hold_keeper::heartbeat(time_point now) {
     const session_record_ptr s = owner_.current_session();
     if (s->holds.empty() || s->heartbeat_under_way || !link_.connected() || owner_.is_closing()) return;
@@ -135,7 +135,7 @@ void hold_keeper::heartbeat(time_point now) {
     requests_.submit(std::move(c), std::move(done), request_table::urgency::first);
 }
 
-// The nodes that were not looked at for the longest time.
+// Makes a heartbeat for the nodes that were not checked for the longest time.
 std::pair<multi_request, hold_keeper::checked_nodes> hold_keeper::next_check(session_record& s) const {
     multi_request beat;
     checked_nodes checked;
@@ -168,19 +168,19 @@ void hold_keeper::heartbeat_answered(session_record& s, const checked_nodes& che
             node_gone = true;
             end(h, loss_reason::node_deleted, node);
         } else if (r.results[i].code == zk_errc::no_auth) {
-            // Somebody has changed its ACL: what is left is to know that the session lives.
+            // The node's ACL was changed: from now on only the session can be checked, and not the node.
             node->unreadable = true;
             log_.warn("heartbeat: no permission to check " + node->path, {{"path", node->path}});
         }
     }
     if (r.code && !node_gone && !r.sent) log_.warn("heartbeat: " + r.code.message());
-    if (node_gone) heartbeat(clock::now());  // the others were not looked at
+    if (node_gone) heartbeat(clock::now());  // the other nodes were not checked
     owner_.timer_changed();
 }
 
-// What a write is worth for the lease depends on what was answered before it. So while nothing else is sent, this is: a
-// read whose answer counts whatever it says, that there is no such node below a chroot, or no permission. The library's
-// own pings, whose times nobody knows, have nothing left to do.
+// How far a write extends the lease depends on the answers before it. So while no other request is sent, this read is.
+// Its answer counts even if it says that there is no such node (below a chroot), or no permission. The library's own
+// pings, whose times are unknown, are then not needed.
 void hold_keeper::read_when_idle(time_point now) {
     if (now < own_read_due()) return;
     ++own_reads_;
@@ -197,8 +197,8 @@ hold_keeper::time_point hold_keeper::own_read_due() const {
 
 // ------------------------------------------------------------------------------------------- watches on own nodes
 
-// A lock that is held for longer than a moment wants to know at once when somebody deletes its node. These watches are
-// of the connection: there may be very many, and they are not to leave less room for those of users (fact 23).
+// The owner of a lock that is held for longer than a moment has to learn at once that its node was deleted. These
+// watches are `of_connection`: there may be very many, and they must leave room for users' watches (fact 23).
 void hold_keeper::watch_own_nodes(time_point now) {
     session_record& s = *owner_.current_session();
     auto& due = s.to_watch;
@@ -230,9 +230,9 @@ void hold_keeper::watch_own_node(const hold_ptr& h, hold::own_node& node) {
 
 void hold_keeper::watch_answered(const hold_ptr& h, hold::own_node& node, const watch_ptr& w, const reply& r) {
     node.watched = !r.code && node.watch == w;
-    if (!r.code && node.watch != w) requests_.leave_watch(w);  // the hold has ended meanwhile
+    if (!r.code && node.watch != w) requests_.leave_watch(w);  // the hold has ended since
     if (!r.code && r.stat.ephemeral_owner != h->session->session_id.load())
-        end(h, loss_reason::node_deleted, &node);  // somebody else's, by the same name (unfair_mutex)
+        end(h, loss_reason::node_deleted, &node);  // another session's node of the same name (unfair_mutex)
     if (!r.code) return;
     w->fired->forget_calls();
     node.watch.reset();

@@ -11,8 +11,8 @@
 
 namespace zkasio::detail {
 
-/// Keeps up the lease of a session for those who rely on it (its holds), and tells them when it ends or when a node of
-/// theirs is gone: heartbeats, reads while nothing else is sent, watches on the nodes. On the strand.
+/// Renews the lease of a session for its holds, and ends a hold when the lease ends or one of the hold's nodes is gone.
+/// Uses heartbeats, reads while no other request is sent, and watches on the nodes. On the strand.
 class hold_keeper {
 public:
     using clock = boot_clock;
@@ -34,12 +34,12 @@ public:
         : owner_(o), link_(l), requests_(requests), waits_(waits), options_(options), log_(log) {}
 
     // ------------------------------------------------------------------------------------------------------ holds
-    /// It counts from now on, or ends at once: it is not confirmed before the lease covers it.
+    /// The hold is valid from now on, or ends at once. It is not confirmed before the lease covers it.
     void add(const hold_ptr& h);
     /// @param lost the node that is gone, of `h` or of a part of it.
     void end(const hold_ptr& h, loss_reason why, const hold::own_node* lost = nullptr);
     void end_all(session_record& of, loss_reason why);
-    /// Watches its nodes at once.
+    /// Watches the nodes of the hold at once.
     void watch(const hold_ptr& h);
 
     // -------------------------------------------------------------------------------------------- what the link tells
@@ -47,17 +47,17 @@ public:
     void disconnected(session_record& s);
     /// The end of the lease has moved.
     void lease_changed(session_record& s);
-    /// Ends the holds whose lease has ended: before anything that was sent to us is believed (fact 25).
+    /// Ends the holds whose lease has ended. Called before any answer that was received is trusted (fact 25).
     void check_lease(time_point now);
 
     // -------------------------------------------------------------------------------------------------- the timer
     void on_time(time_point now);
     time_point due(time_point now) const;
 
-    /// Of the library's own reads while nothing else is sent: those under way.
+    /// How many reads that are sent while no other request is sent (see lease) are under way.
     std::size_t own_reads() const noexcept { return own_reads_; }
 
-    /// Nothing will ever complete: lets go of all holds.
+    /// Drops all holds without completing anything.
     void let_go(session_record& s);
 
 private:

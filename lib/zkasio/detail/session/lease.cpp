@@ -9,13 +9,13 @@ void lease::connected(time_point sent, duration session_timeout, duration half_t
     timeout_ = session_timeout;
     half_tick_ = half_tick > duration::zero() ? half_tick : session_timeout / 4;
     last_write_ = sent;
-    count_ = 0;  // another server may have been told of them, and have reported nothing
-    // The leader sets the end of the session anew, also to an earlier time.
+    count_ = 0;  // these requests may have gone to another server, which may not have reported them
+    // The leader sets the end of the session again, also to an earlier time.
     end_ = shortened ? end_if_heard(sent) : std::max(end_, end_if_heard(sent));
 }
 
 void lease::answered(time_point sent, time_point answered) {
-    // The newest so far is not needed any more if the one before it is close enough to this one.
+    // The newest request so far is no longer needed if the one before it is close enough to this one.
     if (count_ >= 2 && sent - recent_[count_ - 2].sent < timeout_ / 16) --count_;
     if (count_ == recent_.size()) {
         std::move(recent_.begin() + 1, recent_.end(), recent_.begin());

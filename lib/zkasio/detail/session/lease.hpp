@@ -9,20 +9,20 @@ namespace zkasio::detail {
 
 /// Until when a session is certain to live, as far as a client can know. Pure: times in, a time out.
 ///
-/// Answers prove little: a follower that is cut off from its leader goes on answering reads and pings of a session
-/// that the majority has long expired. What counts is when the *leader* last heard of us.
-///   - The handshake goes to the leader: it heard of us no earlier than the handshake was sent.
+/// Answers prove little: a follower that is cut off from its leader goes on answering reads and pings of a session that
+/// the majority has long expired. What counts is when the *leader* last heard of this client.
+///   - The handshake goes to the leader, which heard of this client no earlier than the handshake was sent.
 ///   - A follower notes each request of a session, reads and pings too, before it answers, and reports what it has
 ///     noted in its answer to the leader's next ping, every half tick. Writes travel the same connection in order. So
 ///     the acknowledgement of a write that was sent at least half a tick after an earlier request was answered proves
-///     that the leader has heard of that request: no earlier than it was sent.
+///     that the leader has heard of that request: no earlier than the request was sent.
 ///
-/// A request without an answer proves nothing, and neither does an answered one without a later write. Since only
-/// answers and the times at which we looked at them count, nothing has to be known about when this client was able to
-/// send.
+/// A request without an answer proves nothing, and neither does an answered request without a later write. Since only
+/// answers and the times at which this client looked at them count, nothing has to be known about when this client was
+/// able to send.
 ///
-/// With a read every read_interval() in a session that is idle, a write is worth at least
-/// T - half a tick - T/8 - T/64 - one round trip from its sending on.
+/// With a read every read_interval() in an idle session, a write extends the lease to at least
+/// T - half a tick - T/8 - T/64 - one round trip after its sending.
 class lease {
 public:
     using duration = boot_clock::duration;
@@ -46,16 +46,16 @@ public:
     /// The session is certain to live before this time.
     time_point end() const noexcept { return end_; }
 
-    /// When the next heartbeat is due, if somebody relies on the lease. It counts from the last acknowledged write's
-    /// sending, so that on a slow link its answer still comes in time.
+    /// When the next heartbeat is due, if there is a hold. The time counts from the sending of the last acknowledged
+    /// write, so that the heartbeat's answer still comes in time on a slow link.
     time_point heartbeat_due() const noexcept { return last_write_ + timeout_ / 4; }
 
-    /// From when on a write lengthens the lease; any time, when nothing that was answered could.
+    /// From when on a write extends the lease; any time, if no answered request could extend it.
     time_point renewable_from() const noexcept;
 
     duration session_timeout() const noexcept { return timeout_; }
 
-    /// When nothing else was sent for so long, a read of our own is.
+    /// After so long without another request, the client sends a read of its own.
     duration read_interval() const noexcept { return timeout_ / 8; }
 
 private:
@@ -72,9 +72,9 @@ private:
     duration timeout_, half_tick_;
     time_point end_{};
     time_point last_write_{};
-    // Answered requests that may be what a later write proves, in order of their sending: the newest, and before it no
-    // more than are needed for gaps of T/16. Any two gaps together are longer than that, so they reach back for T/2 at
-    // least.
+    // Answered requests that a later write may prove, in the order of their sending: the newest, and before it no more
+    // than are needed for gaps of T/16. Any two gaps together are longer than that, so the requests reach back for T/2
+    // at least.
     std::array<request, 16> recent_{};
     std::size_t count_ = 0;
 };

@@ -75,8 +75,8 @@ void session_keeper::publish_connected() {
                                           ", timeout " + in_ms(to.session_timeout()));
 }
 
-// Leases are right with such a tick, too, but what the servers have granted says that it is wrong, or that theirs is no
-// usual configuration.
+// Leases are right with such a tick, too, but the granted timeout says that the tick is wrong, or that the servers have
+// no usual configuration.
 void session_keeper::check_tick(client_options::duration granted) const {
     const auto tick = options_.tick();
     if (tick == client_options::duration::zero()) return;
@@ -96,12 +96,12 @@ void session_keeper::disconnected(time_point now) {
 }
 
 void session_keeper::expired() {
-    if (resume_) record_->session_id = resume_->id();  // refused: this is the one that was asked for
+    if (resume_) record_->session_id = resume_->id();  // refused: the session that was asked for
     ending_ = {errc::session_expired, "session " + hex(record_->session_id) + " has expired"};
 }
 
 void session_keeper::refused() {
-    given_up_ = std::max(given_up_, record_->lease.session_timeout());  // servers hang up on it, and no more than that
+    given_up_ = std::max(given_up_, record_->lease.session_timeout());  // servers hang up, and do not end it
     ending_ = {zk_errc::auth_failed, "a server has refused a credential"};
 }
 
@@ -152,8 +152,8 @@ close_result session_keeper::without_goodbye() const noexcept {
     return none ? close_result::confirmed : close_result::session_left_to_expire;
 }
 
-// A server that loses its leader drops all its connections. So one that has stood for so long shows that there was one
-// leader all the time, which has ended every session that nobody came back to.
+// A server that loses its leader drops all its connections. So a connection that has lasted for 2 * given_up_ shows
+// that there was one leader all the time, which has ended every session that no client came back to.
 void session_keeper::forget_given_up(time_point now) {
     if (now - connected_since_ > 2 * given_up_) given_up_ = {};
 }

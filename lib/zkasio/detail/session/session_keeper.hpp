@@ -17,7 +17,7 @@
 
 namespace zkasio::detail {
 
-/// Which session there is, in which state, and what is known of how it, and those before it, end. On the strand, except
+/// The current session, its state, and what is known of the end of this and of earlier sessions. On the strand, except
 /// state() and shared().
 class session_keeper {
 public:
@@ -32,10 +32,10 @@ public:
     session_state state() const noexcept { return state_.load(std::memory_order_acquire); }
     session_record_ptr shared() const;
     const session_record_ptr& current() const noexcept { return record_; }
-    /// There will be no other session: it has expired, or was refused.
+    /// There will be no other session: the current one has expired, or was refused.
     bool is_final() const noexcept;
 
-    /// With which session the link opens its backend.
+    /// The session with which the link opens its backend.
     open_params to_open(const auth_list& auth) const;
     session_credentials credentials() const;
 
@@ -45,8 +45,8 @@ public:
     void disconnected(time_point now);
     void expired();
     void refused();
-    /// Only a server can say that a session has expired, and nobody can be asked (fact 26): after 4/3 of its timeout it
-    /// has.
+    /// Only a server can say that a session has expired. Without a connection (fact 26), the session is presumed
+    /// expired after 4/3 of its timeout.
     void presume_expired(time_point now);
     time_point presumed_expiry() const noexcept;
 
@@ -55,13 +55,13 @@ public:
         std::error_code code;
         std::string reason;
     };
-    /// The session is over, and nobody has acted on it yet.
+    /// The session is over, and its end was not handled yet.
     bool is_ending() const noexcept { return ending_.has_value(); }
     ending take_ending();
-    /// It is over, and another record is the current one. Returns the one that has ended.
+    /// Ends the current record, and makes another one current. Returns the ended record.
     session_record_ptr renew();
 
-    /// @param now the state as the client tells it: in a child process it is closed.
+    /// @param now the state as the client reports it: closed in a child process.
     void subscribe(const event_subscription_ptr& s, session_state now) const {
         events_.subscribe(s, {now, record_->session_id, "the state when events() was called"});
     }
@@ -69,8 +69,8 @@ public:
     void publish(session_state s, std::string reason) { publish(s, std::move(reason), record_->session_id); }
 
     // ------------------------------------------------------------------------------------------------------- closing
-    /// What close() says when no server has answered that the session is over: one that was asked for may exist, and so
-    /// does one that was to be resumed.
+    /// The result of close() when no server has confirmed the end of the session: a session that was asked for may
+    /// exist, and so may a session that was to be resumed.
     close_result without_goodbye() const noexcept;
     /// Whether a session that was given up before may still exist on the servers.
     bool left_one_behind();
@@ -85,7 +85,7 @@ private:
     const logger& log_;
     telemetry& telemetry_;
     std::atomic<session_state> state_{session_state::connecting};
-    mutable std::mutex record_mutex_;  // for readers elsewhere
+    mutable std::mutex record_mutex_;  // for readers on other threads
     session_record_ptr record_ = std::make_shared<session_record>();
     std::optional<session_credentials> resume_;
     std::optional<ending> ending_;

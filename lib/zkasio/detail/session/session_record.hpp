@@ -17,8 +17,8 @@
 
 namespace zkasio::detail {
 
-/// One session, from the first attempt to open it to its end. Nothing of it is ever used by the next.
-/// Atomics are read from any thread; the rest lives on the strand.
+/// One session, from the first attempt to open it to its end. The next session never uses any part of it. Atomics are
+/// read from any thread; the rest lives on the strand.
 struct session_record {
     std::atomic<std::int64_t> session_id{0};
     std::atomic<std::int64_t> timeout_ms{0};
@@ -29,13 +29,13 @@ struct session_record {
     one_shot_ptr ended = std::make_shared<one_shot_state>();
     // There may be very many holds, and most turns of the strand concern none of them. By their numbers:
     std::map<std::uint64_t, hold_ptr> holds;
-    std::map<std::uint64_t, hold_ptr> unconfirmed;  // those that no lease has covered yet
-    std::set<std::pair<boot_clock::time_point, std::uint64_t>> to_watch;  // those whose nodes are to be watched then
+    std::map<std::uint64_t, hold_ptr> unconfirmed;  // holds that no lease has covered yet
+    std::set<std::pair<boot_clock::time_point, std::uint64_t>> to_watch;  // holds whose nodes are to be watched then
     std::uint64_t last_hold = 0;                                          // the latest number
     std::pair<std::uint64_t, std::size_t>
         next_to_check{};  // the hold, and its node, that the next heartbeat begins with
     std::unordered_map<std::string, std::weak_ptr<session_local>> locals;  // strand
-    std::size_t locals_swept = 0;  // their number after the last look for those that are gone
+    std::size_t locals_swept = 0;  // the number of locals after the last removal of expired ones
     bool heartbeat_under_way = false;
     boot_clock::time_point last_heartbeat{};
 

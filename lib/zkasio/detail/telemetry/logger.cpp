@@ -12,7 +12,7 @@ logger::logger(strand_type strand, const client_options::log_sink& sink, log_lev
       sink_(sink ? std::make_shared<const client_options::log_sink>(sink) : nullptr),
       least_(least) {}
 
-// The sink is a user's: it is called by itself, not in the middle of what is being logged. What it throws is nobody's.
+// The sink is a user's function: called in a turn of its own, not in the middle of a change. Exceptions are dropped.
 void logger::log(log_level level, std::string_view text, const std::vector<log_field>& fields) const noexcept {
     if (!sink_ || level < least_) return;
     try {

@@ -22,7 +22,7 @@ public:
     void error(std::string_view text, std::vector<log_field> f = {}) const noexcept { log(log_level::error, text, f); }
     void log(log_level level, std::string_view text, const std::vector<log_field>& fields) const noexcept;
 
-    /// Calls `f`; what it throws is logged.
+    /// Calls `f`; an exception of `f` is logged.
     void call(const std::function<void()>& f) const noexcept;
 
 private:

@@ -17,7 +17,7 @@ void tell(client_observer& to, const session_event& r) { to.session(r); }
 void tell(client_observer& to, const lock_wait_report& r) { to.lock_wait(r); }
 void tell(client_observer& to, const lock_hold_report& r) { to.lock_hold(r); }
 
-// What an observer throws is nobody's.
+// An observer's exceptions are dropped.
 template <class F>
 void ignoring_failures(F f) noexcept {
     try {
@@ -69,7 +69,7 @@ bool report_feed::has_room() {
         if (batch_.empty()) batch_.reserve(last_size_);  // as busy as before
         return true;
     }
-    // What is told already stands in front of the gap, and what comes behind it belongs to the next batch.
+    // The reports of this batch precede the gap; reports after the gap belong to the next batch.
     if (!batch_.empty()) hand_over();
     drop(1);
     hand_over_soon();
@@ -93,7 +93,7 @@ void report_feed::hand_over_soon() {
         const auto self = weak.lock();
         if (!self) return;
         self->armed_ = false;
-        // A gap alone waits until the observer has caught up: else one that is stuck would be sent ever more of them.
+        // A gap alone waits until the observer has caught up: otherwise a stuck observer would get ever more gaps.
         if (self->batch_.empty() && self->untold_ > 0 && self->audience_->waiting > 0) return self->hand_over_soon();
         self->hand_over();
     });
@@ -109,7 +109,7 @@ void report_feed::hand_over() noexcept {
         asio::post(audience_->where,
                    [to = audience_, lost, bytes, batch = std::exchange(batch_, {})] { to->take(lost, batch, bytes); });
         last_size_ = size;
-    } catch (...) {  // no memory: they are gone
+    } catch (...) {  // no memory: the reports are lost
         audience_->waiting -= size;
         audience_->waiting_bytes -= bytes;
         untold_ += lost;

@@ -15,8 +15,8 @@
 
 namespace zkasio::detail {
 
-/// Brings what has happened on the strand to a client_observer, which must not hold the strand up: in batches, to an
-/// executor of its own. What it is too slow for is dropped, and that is told in its place. On the strand.
+/// Brings reports from the strand to a client_observer, which must not hold the strand up: in batches, to an executor
+/// of its own. If the observer is too slow, reports are dropped, and told as dropped in their place. On the strand.
 class report_feed : public std::enable_shared_from_this<report_feed> {
 public:
     using report = std::variant<operation_report, session_event, lock_wait_report, lock_hold_report>;
@@ -32,7 +32,7 @@ public:
             added();
         }
     }
-    /// Now, and not when some more have come.
+    /// Hands the batch over now, and does not wait for more reports.
     void hand_over() noexcept;
     /// From now on all is handed over at once: the client has closed, and its loop need not run for much longer.
     void finish() noexcept;
@@ -51,10 +51,10 @@ private:
 
     strand_type strand_;
     std::shared_ptr<audience> audience_;
-    counter& dropped_;  // all that ever were
+    counter& dropped_;  // all that were ever dropped
     asio::steady_timer timer_;
     bool armed_ = false, finished_ = false;
-    std::size_t untold_ = 0;  // were dropped since the last batch, and before those of this one
+    std::size_t untold_ = 0;  // reports dropped since the last batch, and before those of this batch
     std::vector<report> batch_;
     std::size_t batch_bytes_ = 0;
     std::size_t last_size_ = 0;  // of a batch that was handed over

@@ -39,10 +39,10 @@ private:
     counter sum_;
 };
 
-/// What client::stats() shows. Counted on the strand.
+/// The numbers of client::stats(). Counted on the strand.
 class statistics {
 public:
-    /// @param queued until it was sent, or had ended. @param on_the_wire 0: it was not sent.
+    /// @param queued the time until the request was sent, or had ended. @param on_the_wire 0: the request was not sent.
     void ended(std::size_t kind, bool failed, std::chrono::nanoseconds queued,
                std::chrono::nanoseconds on_the_wire) noexcept;
     void ended(const lock_wait_report& r) noexcept;
@@ -66,7 +66,7 @@ private:
     histogram waits_, holds_;
 };
 
-/// Bytes of what an answer says.
+/// Bytes of an answer's content.
 std::size_t size_of(const reply& r) noexcept;
 
 }  // namespace zkasio::detail

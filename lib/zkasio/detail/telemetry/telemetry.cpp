@@ -7,7 +7,7 @@ void telemetry::operation_ended(const request& what, operation_report r) noexcep
         r.operation = operation_name(what);
         r.path = path_of(what);
     } catch (...) {
-        // Out of memory: without its path.
+        // Out of memory: reported without the path.
     }
     tell(std::move(r));
 }

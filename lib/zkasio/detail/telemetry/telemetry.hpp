@@ -9,18 +9,17 @@
 
 namespace zkasio::detail {
 
-/// What happens is counted, and told to the client_observer if there is one. On the strand, but for what says
-/// otherwise.
+/// Counts events, and tells them to the client_observer if there is one. On the strand, except where stated otherwise.
 class telemetry {
 public:
     telemetry(strand_type strand, const std::shared_ptr<client_observer>& observer, const asio::any_io_executor& where)
         : feed_(observer ? std::make_shared<report_feed>(std::move(strand), observer, where, counters.reports_dropped)
                          : nullptr) {}
 
-    /// Whether somebody wants more than numbers. From any thread.
+    /// Whether there is a client_observer. From any thread.
     bool observed() const noexcept { return feed_ != nullptr; }
 
-    /// It is counted already.
+    /// The operation is counted already.
     void operation_ended(const request& what, operation_report r) noexcept;
     void happened(const session_event& e) noexcept;
     template <class LockReport>
@@ -28,7 +27,7 @@ public:
         counters.ended(r);
         tell(r);
     }
-    /// What is known, and what is still to come, is told without delay: the client is about to go.
+    /// Hands over all reports, those to come too, without delay: the client is about to end.
     void hand_over() noexcept {
         if (feed_) feed_->finish();
     }
@@ -41,11 +40,11 @@ private:
         try {
             if (feed_) feed_->add(std::forward<Report>(r));
         } catch (...) {
-            // Out of memory: it is not told.
+            // Out of memory: the observer is not told.
         }
     }
 
-    const std::shared_ptr<report_feed> feed_;  // null: nobody observes
+    const std::shared_ptr<report_feed> feed_;  // null: there is no observer
 };
 
 }  // namespace zkasio::detail

@@ -7,7 +7,7 @@
 
 namespace zkasio::discovery_detail {
 
-/// When an instance is not picked any more because it fails, and when again.
+/// When an instance is ejected because of failures, and for how long.
 struct ejection_policy {
     std::uint16_t failures = 2;  ///< 0: never
     std::chrono::milliseconds time{30'000};
@@ -20,17 +20,17 @@ struct ejection_policy {
 
 /// The failures of one instance, in one word that a reader loads at once. The rules:
 ///
-///   - F1: the first failure begins a record. One that comes `time` or more after that begins it anew.
-///   - F2: with the failure that makes it policy.failures of them, the instance is ejected for `time`.
-///   - F3: while it is ejected, further failures do not count: those are answers to what was asked for before.
-///   - F4: when the time is over, the record counts no longer.
+///   - F1: the first failure begins a record. A failure that comes `time` or more after that begins a new record.
+///   - F2: with the failure that brings the count to policy.failures, the instance is ejected for `time`.
+///   - F3: while the instance is ejected, further failures do not count: these uses began before the ejection.
+///   - F4: when the time is over, the record is no longer valid.
 class failure_record {
 public:
     constexpr failure_record() noexcept = default;
     constexpr explicit failure_record(std::uint64_t word) noexcept : word_(word) {}
     constexpr std::uint64_t word() const noexcept { return word_; }
 
-    /// Without the time: false is certain.
+    /// Does not look at the time: only false is certain.
     constexpr bool may_be_ejected(const ejection_policy& p) const noexcept {
         return p.failures != 0 && count() >= p.failures;
     }
@@ -55,7 +55,7 @@ private:
         return now - since() >= p.time;
     }
 
-    std::uint64_t word_ = 0;  // how many, 16 bits, and since when
+    std::uint64_t word_ = 0;  // the number of failures (lower 16 bits), and since when
 };
 
 }  // namespace zkasio::discovery_detail

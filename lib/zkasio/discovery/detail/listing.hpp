@@ -10,7 +10,7 @@
 
 namespace zkasio::discovery_detail {
 
-/// Behind a service_view.
+/// The content of a service_view.
 struct listing {
     std::uint64_t version = 0;
     bool current = false;

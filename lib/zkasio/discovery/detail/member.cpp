@@ -19,7 +19,7 @@ std::uint64_t mixed(std::uint64_t x) noexcept {
     return x ^ (x >> 31);
 }
 
-// So that no sum of weights is infinite.
+// Keeps every sum of weights finite.
 constexpr double most_weight = 1e100;
 
 member::member(std::string n, service_instance i, double w, std::shared_ptr<incarnation> c)

@@ -11,18 +11,18 @@
 
 namespace zkasio::discovery_detail {
 
-/// What is counted of an instance for as long as its node is the same one, whatever is written into it.
+/// The counts of an instance, for as long as its node is not re-created. Writing to the node keeps the counts.
 struct incarnation {
     incarnation(std::uint64_t n, ejection_policy p) noexcept : serial(n), policy(p) {}
     void report_failure() noexcept;
 
-    const std::uint64_t serial;  ///< above 0; another one for each of a provider
+    const std::uint64_t serial;  ///< above 0; unique within a provider
     const ejection_policy policy;
     std::atomic<std::uint32_t> outstanding{0};
     std::atomic<std::uint64_t> failures{0};  ///< a failure_record
 };
 
-/// One state of an instance. Only what is counted changes.
+/// One state of an instance. Only the counts change.
 struct member {
     member(std::string n, service_instance i, double w, std::shared_ptr<incarnation> c);
     const std::string node;  ///< name of the node
@@ -33,9 +33,9 @@ struct member {
 };
 using member_ptr = std::shared_ptr<const member>;
 
-/// FNV-1a, 64 bits: the same in every process, which is what pick_for() is about.
+/// FNV-1a, 64 bits: the same in every process, as pick_for() requires.
 std::uint64_t hash_of(std::string_view text) noexcept;
-/// The finalizer of splitmix64: a bijection that spreads what differs in one bit over all of them.
+/// The finalizer of splitmix64: a bijection that spreads a difference in one bit over all bits.
 std::uint64_t mixed(std::uint64_t x) noexcept;
 
 }  // namespace zkasio::discovery_detail

@@ -21,7 +21,7 @@ member_list::member_list(const std::vector<member_ptr>& all) {
     sum_up(0);
 }
 
-// Of this part, which has changed, and those behind it.
+// Updates the sums of part `from`, which has changed, and of the parts behind it.
 void member_list::sum_up(std::size_t from) noexcept {
     for (std::size_t p = from; p < chunks_.size(); ++p) {
         chunks_[p].end = begin_of(p) + chunks_[p].of->members.size();
@@ -43,7 +43,7 @@ std::size_t member_list::by_weight(double sum) const noexcept {
     if (weight() <= 0) return size();
     auto found =
         std::partition_point(chunks_.begin(), chunks_.end(), [sum](const part& p) { return p.weight_up_to <= sum; });
-    // Rounded up to the sum of all: the last that has any weight.
+    // If rounding has brought `sum` up to the sum of all weights: the last part with a weight.
     while (found == chunks_.end() || found->of->weight <= 0) --found;
     const auto p = static_cast<std::size_t>(found - chunks_.begin());
     const std::vector<member_ptr>& members = found->of->members;
@@ -58,7 +58,7 @@ std::size_t member_list::by_weight(double sum) const noexcept {
     return begin_of(p) + last;
 }
 
-// The last part whose first name is not behind `node`; the first, if there is none.
+// The last part whose first name is not behind `node`; if there is none, the first part.
 std::size_t member_list::part_for(std::string_view node) const noexcept {
     const auto behind = std::partition_point(chunks_.begin(), chunks_.end(),
                                              [node](const part& p) { return p.of->members.front()->node <= node; });
@@ -92,7 +92,7 @@ void member_list::set(member_ptr m) {
     } else {
         members.insert(members.begin() + place, std::move(m));
         if (members.size() > most) {
-            // Names often come in order: then what is full stays so, and the next chunk begins.
+            // Names are often added in order: then the full chunk stays full, and the next chunk begins.
             const std::ptrdiff_t kept = place == std::ssize(members) - 1 ? place : std::ssize(members) / 2;
             std::vector<member_ptr> rest(members.begin() + kept, members.end());
             members.resize(static_cast<std::size_t>(kept));

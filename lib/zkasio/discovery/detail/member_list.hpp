@@ -11,29 +11,29 @@
 namespace zkasio::discovery_detail {
 
 /// Members in an order, in chunks that copies of the list share: a copy costs a pointer for each chunk, and a change
-/// the copy of one chunk. So what changes one member of very many does not cost a look at all of them.
+/// the copy of one chunk. So a change of one member of very many does not touch all members.
 class member_list {
 public:
     member_list() = default;
-    /// In this order.
+    /// The members, in this order.
     explicit member_list(const std::vector<member_ptr>& all);
 
     std::size_t size() const noexcept { return chunks_.empty() ? 0 : chunks_.back().end; }
     bool empty() const noexcept { return chunks_.empty(); }
     const member_ptr& operator[](std::size_t i) const noexcept;
     const member_ptr& front() const noexcept { return chunks_.front().of->members.front(); }
-    /// Of all together.
+    /// The sum of all weights.
     double weight() const noexcept { return chunks_.empty() ? 0 : chunks_.back().weight_up_to; }
-    /// The first at which the sum of the weights exceeds `sum`; the last that has any, if there is none. size() where
-    /// all weights are 0.
+    /// The index of the first member at which the sum of the weights exceeds `sum`; if there is none, of the last
+    /// member with a weight. size() if all weights are 0.
     std::size_t by_weight(double sum) const noexcept;
 
-    /// Of a list in the order of the names of the nodes: adds the member, or puts it in the place of the one with its
+    /// Only for a list in the order of the names of the nodes: adds the member, or replaces the member of the same
     /// name.
     void set(member_ptr m);
     void erase(std::string_view node);
 
-    /// Calls `f(i, member)` for each from `first` on, and then for those before it, until it returns false.
+    /// Calls `f(i, member)` for each member from `first` on, then for the members before, until `f` returns false.
     template <class F>
     void visit_from(std::size_t first, F f) const {
         if (visit(first, size(), f)) visit(0, first, f);
@@ -53,8 +53,8 @@ private:
     using chunk_ptr = std::shared_ptr<const chunk>;
     struct part {
         chunk_ptr of;
-        std::size_t end = 0;      // how many members there are up to its end
-        double weight_up_to = 0;  // what they weigh together
+        std::size_t end = 0;      // the number of members up to the end of this part
+        double weight_up_to = 0;  // the weight of these members
     };
 
     std::size_t part_with(std::size_t i) const noexcept;

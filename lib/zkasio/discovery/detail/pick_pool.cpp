@@ -9,7 +9,7 @@ namespace zkasio::discovery_detail {
 
 picker::picker(pick_strategy::kind how, ejection_policy policy, std::uint64_t seed) noexcept
     : how_(how), policy_(policy), seed_(seed) {
-    for (std::size_t i = 0; i < stripes; ++i) turns_[i].next = std::uint64_t(i) << 48;  // they never draw the same
+    for (std::size_t i = 0; i < stripes; ++i) turns_[i].next = std::uint64_t(i) << 48;  // stripes draw different turns
 }
 
 std::uint64_t picker::next_turn() noexcept {
@@ -19,7 +19,7 @@ std::uint64_t picker::next_turn() noexcept {
     return turn;
 }
 
-// Asks for the time when somebody has failed often enough, and once.
+// Reads the clock at most once, and only if an instance has failed often enough to be ejected.
 class picker::health {
 public:
     explicit health(const picker& of) noexcept : of_(of) {}
@@ -57,7 +57,7 @@ const member_ptr* picker::next(const pick_pool& from) noexcept {
     return nullptr;
 }
 
-// The first; where that is ejected, one of those that are not: by `other`, so that each of them gets as much more.
+// `first`; if ejected, one of the members that are not: chosen by `other`, so that each gets the same additional share.
 const member_ptr* picker::nth(const pick_pool& from, std::uint64_t first, std::uint64_t other) const noexcept {
     health h(*this);
     if (h.good(from[first])) return &from[first];
@@ -74,7 +74,7 @@ const member_ptr* picker::nth(const pick_pool& from, std::uint64_t first, std::u
     return found;
 }
 
-// From another place each time: among equals all have their turn.
+// Begins at another place each time: so equally loaded members take turns.
 const member_ptr* picker::least_outstanding(const pick_pool& from, std::uint64_t turn) const noexcept {
     health h(*this);
     const member_ptr *best = nullptr, *best_ejected = nullptr;
@@ -103,13 +103,13 @@ const member_ptr* picker::sticky(const pick_pool& from, std::uint64_t drawn) noe
             });
         }
         const bool known = at < from.size();
-        // The same; where that is ejected, one of those that are not, or still the same when there is none.
+        // The known member; if it is ejected, one of those that are not, or still the known one if there is none.
         const member_ptr* other = nth(from, known ? at : drawn % from.size(), drawn / from.size());
         if (known && other == &from[at]) {
             from.sticky_place().store(at, std::memory_order_relaxed);
             return other;
         }
-        // Where another thread has drawn one meanwhile, that counts for both.
+        // If another thread has drawn a member concurrently, that member is picked by both threads.
         if (sticky_.compare_exchange_strong(serial, (*other)->counted->serial, std::memory_order_relaxed)) return other;
     }
 }
@@ -122,7 +122,7 @@ const member_ptr* picker::weighted(const pick_pool& from, std::uint64_t drawn) c
     if (h.good(from[first])) return &from[first];
     double sum = 0;
     from.members().for_each([&](const member_ptr& m) { sum += h.good(m) ? m->weight : 0; });
-    // Drawn anew: what has led to an ejected one says little of the others.
+    // Drawn again: the number that has led to an ejected member says little about the others.
     double left = part_of_one(mixed(drawn)) * sum;
     const member_ptr* found = &from[first];
     if (sum == 0) return found;

@@ -14,7 +14,7 @@
 
 namespace zkasio::discovery_detail {
 
-/// Those that may be picked. Never changes.
+/// The members that may be picked. Never changes.
 class pick_pool {
 public:
     pick_pool() = default;
@@ -23,10 +23,11 @@ public:
     const member_list& members() const noexcept { return members_; }
     std::size_t size() const noexcept { return members_.size(); }
     const member_ptr& operator[](std::size_t i) const noexcept { return members_[i]; }
-    /// The first at which the sum of the weights exceeds this part, in [0, 1), of the whole; size() if that is 0.
+    /// The index of the first member at which the sum of the weights exceeds `part`, in [0, 1), of the total; size() if
+    /// the total is 0.
     std::size_t by_weight(double part) const noexcept { return members_.by_weight(part * members_.weight()); }
 
-    /// Where `picker` has seen its sticky one.
+    /// The place where `picker` has last seen its sticky member.
     std::atomic<std::size_t>& sticky_place() const noexcept { return sticky_place_; }
 
 private:
@@ -34,15 +35,15 @@ private:
     mutable std::atomic<std::size_t> sticky_place_{0};
 };
 
-/// Decides which member of a pool is next. Any threads at once, without a lock and without memory.
+/// Decides which member of a pool is next. For any threads concurrently, without a lock and without memory allocation.
 class picker {
 public:
     picker(pick_strategy::kind how, ejection_policy policy, std::uint64_t seed) noexcept;
 
-    /// Null when there is none. When all are ejected, this counts for none of them: to ask somebody who fails is better
-    /// than to ask nobody.
+    /// Null if there is no member to pick. If all are ejected, none of them counts as ejected: an instance that fails
+    /// is better than none.
     const member_ptr* next(const pick_pool& from) noexcept;
-    /// Rendezvous hashing: the one whose hash with the key is the highest.
+    /// Rendezvous hashing: the member whose hash with the key is the highest.
     const member_ptr* for_key(const pick_pool& from, std::uint64_t key) const noexcept;
 
 private:
@@ -56,12 +57,12 @@ private:
     const pick_strategy::kind how_;
     const ejection_policy policy_;
     const std::uint64_t seed_;
-    // Each thread goes round by itself. Two that share one may get the same turn, which does no harm.
+    // Each thread goes round on its own. Two threads that share a counter may get the same turn, which does no harm.
     struct alignas(cache_line) turn_of_thread {
         std::atomic<std::uint64_t> next{0};
     };
     std::array<turn_of_thread, stripes> turns_;
-    std::atomic<std::uint64_t> sticky_{0};  // the serial of the one that is picked again and again; 0: none yet
+    std::atomic<std::uint64_t> sticky_{0};  // the serial of the sticky member; 0: none yet
 };
 
 }  // namespace zkasio::discovery_detail

@@ -100,7 +100,7 @@ void provider_state::set(const std::string& node, const cached_node& is) {
     roster_.set(node, {is.data(), is.stat().czxid, is.stat().mzxid, is.readable()});
 }
 
-// Of what the servers have from now on nobody tells us, until the next session.
+// Until the next session, no changes are reported: the known listing is no longer current.
 void provider_state::lose_sight() {
     const listing_ptr last = latest();
     if (!last || !last->current) return;
@@ -159,7 +159,7 @@ void provider_state::check_alive() const {
         if (why_) std::rethrow_exception(why_);
     } catch (const error& e) {
         if (e.code() != errc::client_closed && e.code() != errc::forked) throw;
-        code = e.code();  // said by the loop, of itself
+        code = e.code();  // the loop's error names the loop
     }
     throw error(code, "provider", path_);
 }

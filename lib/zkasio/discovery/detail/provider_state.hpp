@@ -21,18 +21,19 @@
 
 namespace zkasio::discovery_detail {
 
-/// Behind a provider: follows a children_cache on the client's strand, and shows what it knows to any threads. What
-/// pick() and others return holds this, and neither the cache nor the loop in which it is followed: those end with the
-/// provider, whoever still has something to await.
+/// The state of a provider: follows a children_cache on the client's strand, and shows the known instances to any
+/// threads. The awaitables of pick() and others hold this object, and neither the cache nor the loop that follows the
+/// cache: both end with the provider, even if awaitables are left.
 class provider_state {
 public:
     using ptr = std::shared_ptr<provider_state>;
 
     provider_state(const client& zk, std::string path, const provider_options& options);
 
-    /// The body of the loop: returns once this has ended, and when the client is closed.
+    /// The body of the loop: returns once this state has ended, and when the client is closed.
     static asio::awaitable<void> follow(ptr self, std::shared_ptr<const children_cache> cache);
-    /// Nothing is picked from now on. @param why null: the provider or the client was closed. The first call counts.
+    /// Nothing is picked from now on. @param why null: the provider or the client was closed. Only the first call
+    /// has an effect.
     void end(std::exception_ptr why) noexcept;
 
     const operations& events() const noexcept { return events_; }
@@ -60,11 +61,11 @@ private:
     roster roster_;  // on the strand
     published<pick_pool> pool_;
 
-    mutable std::mutex mutex_;  // of what follows, and pool_.set()
+    mutable std::mutex mutex_;  // of the members below, and pool_.set()
     listing_ptr latest_;        // null: not ready
     change_event change_;
     bool ended_ = false;
-    std::exception_ptr why_;  // null: it was closed
+    std::exception_ptr why_;  // null: the provider or the client was closed
 };
 
 }  // namespace zkasio::discovery_detail

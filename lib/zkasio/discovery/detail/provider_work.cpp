@@ -25,7 +25,7 @@ asio::awaitable<void> closed(provider_state::ptr state, asio::awaitable<void> ca
     try {
         co_await loop->stopped();
     } catch (const std::system_error& e) {
-        // Whatever has ended it before: it is over.
+        // The loop is over: an earlier error does not matter.
         if (e.code() == condition::cancelled) throw;
     }
 }
@@ -33,7 +33,7 @@ asio::awaitable<void> closed(provider_state::ptr state, asio::awaitable<void> ca
 asio::awaitable<void> closed_in_background(asio::awaitable<void> closing) {
     try {
         co_await std::move(closing);
-    } catch (const error&) {  // the client ends first, and takes all of it along
+    } catch (const error&) {  // the client was closed first, which ends the cache and the loop, too
     }
 }
 
@@ -44,7 +44,7 @@ provider_work::provider_work(const client& zk, const std::string& path, provider
       cache_(std::make_shared<const children_cache>(zk, path)),
       loop_(std::make_shared<session_loop>(begin_to_follow(zk, state_, cache_))) {}
 
-// With no memory left to begin that, the cache ends with the loop, and client::idle() may not wait for it.
+// Without memory to begin the background work, the cache ends with the loop, and client::idle() may not wait for that.
 provider_work::~provider_work() {
     state_->end(nullptr);
     try {

@@ -12,8 +12,8 @@
 
 namespace zkasio::discovery_detail {
 
-/// What goes on behind a provider for as long as that lives. The body of the loop holds the cache and the state, and
-/// none of them holds the loop: they are freed also where nothing runs any more. Closes in the background when it is
+/// The background work of a provider, for as long as the provider lives. The body of the loop holds the cache and the
+/// state, and neither of them holds the loop: all are freed even if no event loop runs. Closes in the background when
 /// destroyed.
 class provider_work {
 public:

@@ -14,13 +14,12 @@ namespace zkasio::discovery_detail {
 
 /// A value that changes as a whole, and that any threads read without a lock and without sharing its ownership.
 ///
-/// A std::atomic<std::shared_ptr> of g++ 12 has a lock inside, for which a reader that was preempted lets all others
-/// wait; and a pointer per thread would keep old values for as long as the thread lives. Here a reader says at a slot
-/// that it reads there, and then looks whether that is still the current one. A slot is never freed before the object
-/// is, and gets another value only when it is not current and nobody reads there. Threads count themselves in different
-/// cache lines, or they would wait for each other's. The two orders, "reader counts
-/// itself, then looks at current_" and "writer changes current_, then looks at the count", are sequentially consistent:
-/// either the reader sees the change, or the writer the reader.
+/// A std::atomic<std::shared_ptr> of g++ 12 contains a lock: a preempted reader makes all others wait. A pointer per
+/// thread would keep old values for as long as the thread lives. Here a reader counts itself at a slot, and then checks
+/// that the slot is still the current one. A slot is never freed before the object is, and gets another value only when
+/// it is not current and has no readers. Threads count themselves in different cache lines, so that no thread waits for
+/// another thread's line. The two orders, "reader counts itself, then looks at current_" and "writer changes current_,
+/// then looks at the count", are sequentially consistent: either the reader sees the change, or the writer the reader.
 template <class T>
 class published {
 public:
@@ -32,8 +31,8 @@ public:
     published(const published&) = delete;
     published& operator=(const published&) = delete;
 
-    /// Calls `f(value)`, which must not throw; short, for meanwhile the value is kept. Tries again only when the value
-    /// was changed in this very moment.
+    /// Calls `f(value)`, which must not throw, and should be short: the value is kept during the call. Tries again only
+    /// when the value was changed in this very moment.
     template <class F>
     auto read(F f) const noexcept {
         for (const std::size_t stripe = stripe_of_thread();;) {
@@ -43,7 +42,7 @@ public:
         }
     }
 
-    /// By one thread at a time. Never waits for readers: values that they still read are freed with a later set().
+    /// By one thread at a time. Never waits for readers: values that are still being read are freed by a later set().
     void set(std::unique_ptr<const T> next) {
         slot& into = unused();
         into.value = std::move(next);
@@ -81,7 +80,7 @@ private:
     slot& unused() {
         for (const auto& s : slots_)
             if (is_unused(*s)) return *s;
-        slots_.push_back(std::make_unique<slot>());  // as many as there are readers at a time, and one
+        slots_.push_back(std::make_unique<slot>());  // at most one more than there are concurrent readers
         return *slots_.back();
     }
 

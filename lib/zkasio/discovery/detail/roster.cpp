@@ -28,7 +28,7 @@ void roster::set(const std::string& node, const node_state& state) {
         pickable_.erase(node);
 }
 
-// The filter and the weight are a user's: what they throw concerns this instance only.
+// The filter and the weight are a user's: an exception makes only this instance unreadable.
 roster::reading roster::read(const std::string& node, const node_state& state, const record& of) const {
     reading now;
     if (!state.readable) {

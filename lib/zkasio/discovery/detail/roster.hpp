@@ -15,20 +15,20 @@
 
 namespace zkasio::discovery_detail {
 
-/// What a server says of one node.
+/// The state of one node, as a server has reported it.
 struct node_state {
     std::string_view data;
     std::int64_t czxid = 0, mzxid = 0;
     bool readable = true;
 };
 
-/// Makes instances of nodes. The rules:
+/// Turns nodes into instances. The rules:
 ///
-///   - R1: a node of the same name and the same czxid is the same incarnation: what was counted of it counts on,
-///     whatever was written into it. Any other one begins anew.
+///   - R1: a node of the same name and the same czxid is the same incarnation: its counts are kept when its data
+///     change. For any other node the counts begin at 0.
 ///   - R2: a node whose data are no instance is listed as unreadable, with the reason, and is not picked. Its
-///     incarnation is kept: it may be repaired.
-///   - R3: the same state of the same node is not read twice: neither the JSON, nor the user's filter and weight.
+///     incarnation is kept, because the data may be repaired.
+///   - R3: one state of one node is evaluated only once: the JSON, and the user's filter and weight.
 class roster {
 public:
     using weight_function = std::function<double(const service_instance&)>;
@@ -39,13 +39,13 @@ public:
 
     void set(const std::string& node, const node_state& state);
     void erase(const std::string& node);
-    /// Erases all but those that were set since the last begin_all().
+    /// end_all() erases all nodes that were not set since the last begin_all().
     void begin_all() noexcept { ++round_; }
     void end_all();
 
-    /// All that is known, in the order of the names.
+    /// All known instances, in the order of the names.
     listing all() const;
-    /// Those that may be picked: enabled, and let through by the filter.
+    /// The instances that may be picked: enabled, and let through by the filter.
     const member_list& pickable() const noexcept { return pickable_; }
 
 private:
@@ -68,10 +68,10 @@ private:
     filter_function filter_;
     ejection_policy policy_;
     std::map<std::string, record> records_;
-    // What `records_` come to, kept up with each of their changes:
+    // Derived from `records_`, and updated with each change of `records_`:
     member_list readable_, pickable_;
-    std::map<std::string, std::string> unreadable_;                                    // why
-    mutable std::shared_ptr<const std::vector<unreadable_instance>> unreadable_list_;  // null: to be made anew
+    std::map<std::string, std::string> unreadable_;                                    // the reason
+    mutable std::shared_ptr<const std::vector<unreadable_instance>> unreadable_list_;  // null: to be rebuilt
     std::uint64_t last_serial_ = 0, round_ = 0;
 };
 

@@ -7,8 +7,8 @@
 namespace zkasio::election_detail {
 namespace {
 
-// Whether the loss of a session or a connection explains it: operations fail with zkasio::error, and what waits is
-// cancelled.
+// Whether the loss of a session or a connection explains the exception: operations fail with zkasio::error, and waits
+// are cancelled.
 bool explained_by_loss(const std::exception_ptr& failure) {
     try {
         std::rethrow_exception(failure);
@@ -21,7 +21,7 @@ bool explained_by_loss(const std::exception_ptr& failure) {
     }
 }
 
-// Whether the body would get further with another connection: the leadership goes on, the request is lost.
+// Whether the body would get further with another connection: the request is lost, but the leadership goes on.
 bool explained_by_connection(const std::exception_ptr& failure) {
     try {
         std::rethrow_exception(failure);

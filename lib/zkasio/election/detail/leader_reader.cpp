@@ -36,7 +36,7 @@ enum class node_access {
     gone
 };
 
-// `seen` is for a readable one.
+// `seen` is written if the node is readable.
 asio::awaitable<node_access> read_node(session on, std::string path, leader_seen& seen) {
     std::error_code refused;
     try {
@@ -50,8 +50,8 @@ asio::awaitable<node_access> read_node(session on, std::string path, leader_seen
     co_return node_access::readable;
 }
 
-// Without a watch: as long as there is a leader, who else stands does not matter. A candidate that comes later stands
-// behind it, and an election whose directory goes has lost its leader before.
+// Without a watch: while there is a leader, the other candidates do not matter. A later candidate stands behind the
+// leader, and before a directory can go, the leader's node goes.
 asio::awaitable<std::vector<std::string>> candidates_in(session on, std::string path) {
     std::vector<std::string> names;
     try {
@@ -63,7 +63,7 @@ asio::awaitable<std::vector<std::string>> candidates_in(session on, std::string 
     co_return names;
 }
 
-// What the leader has proclaimed stands there, see directory_note. Nothing: the directory has gone.
+// The directory's data, with what the leader has proclaimed, see directory_note. Nothing: the directory has gone.
 asio::awaitable<std::optional<watched<node_data>>> watch_note(session on, std::string path) {
     try {
         co_return co_await on.get_and_watch(path);
@@ -73,7 +73,8 @@ asio::awaitable<std::optional<watched<node_data>>> watch_note(session on, std::s
     co_return std::nullopt;
 }
 
-// The same with a watch. Of a directory that does not exist only exists() can have one. Nothing: it has come just now.
+// The candidates with a watch. If the directory does not exist, only exists() can set a watch. Nothing: the directory
+// has just been created.
 asio::awaitable<std::optional<watched<node_children>>> watch_directory(session on, std::string path) {
     try {
         co_return co_await on.children_and_watch(path);
@@ -87,8 +88,8 @@ asio::awaitable<std::optional<watched<node_children>>> watch_directory(session o
     co_return empty;
 }
 
-// Nothing: it has gone. Of a node that we may not read, servers from 3.8.4 on do not tell the stat either (since
-// CVE-2024-23944): then all that is known is its name, and the stat is all zero.
+// Nothing: the node has gone. Of a node that this client may not read, servers from 3.8.4 on do not tell the stat
+// either (since CVE-2024-23944): then only its name is known, and the stat is all zero.
 asio::awaitable<std::optional<node_stat>> stat_of(session on, std::string path) {
     try {
         co_return co_await on.exists(path);
@@ -133,8 +134,8 @@ asio::awaitable<leader_seen> read_leader(session on, std::string path, name_sche
                 co_return std::move(seen);
             }
         }
-        // Servers do not tell of a change of a node that we may not read (since CVE-2024-23944): then the directory has
-        // to be watched, as when there is nobody.
+        // Servers do not tell of a change of a node that this client may not read (since CVE-2024-23944): then the
+        // directory is watched, as when there is no leader.
         std::optional<watched<node_children>> still = co_await watch_directory(on, path);
         if (!still || names.first_of(still->value.names, path) != first) continue;
         if (first.empty()) co_return nobody_leads(std::move(still->changes));

@@ -4,12 +4,12 @@
 
 namespace zkasio::lock_detail {
 
-/// What has become of an acquire.
+/// The outcome of an acquire.
 enum class acquire_outcome : std::uint8_t {
     undecided,
     granted,
-    refused,    ///< somebody else has the lock, and the acquire was not to wait; or nobody wants to know any more
-    displaced,  ///< the node was deleted while it waited, see acquire_request::lost
+    refused,    ///< the lock was not free and the acquire was not to wait; or the acquire was given up
+    displaced,  ///< the node of a waiting contender was deleted, see acquire_request::lost
     failed,     ///< with contender::failed
 };
 

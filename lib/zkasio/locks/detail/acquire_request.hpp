@@ -11,21 +11,21 @@
 
 namespace zkasio::lock_detail {
 
-/// What a contender asks for.
+/// The request of a contender: the lock, and how to acquire it.
 struct acquire_request {
     acquire_request(lock_spec_ptr s, lock_kind k, if_contended p = if_contended::wait)
         : spec(std::move(s)), kind(k), when_contended(p) {}
     lock_spec_ptr spec;
     lock_kind kind;
     if_contended when_contended;
-    /// A reader that does not wait for writers who only wait themselves, see shared_mutex_options::prefer_readers().
+    /// The contender is a reader that does not wait for waiting writers, see shared_mutex_options::prefer_readers().
     bool join_readers = false;
     std::shared_ptr<observation> observed;
-    /// Set for one of several locks that are worth something only together. It is told of every loss, and a waiter
-    /// whose node an operator deletes is refused (acquire_outcome::displaced) instead of queueing again.
+    /// Set if the lock is one of several that are only useful together. Every loss is reported here. If an operator
+    /// deletes a waiter's node, the waiter is refused (acquire_outcome::displaced) instead of queueing again.
     std::shared_ptr<loss_report> lost;
-    /// Only the place in the queue is wanted, not a lease: it is given back when its node is deleted or when it is
-    /// given up, and not when the connection or the lease is lost.
+    /// Only the place in the queue is wanted, not a lease: the place is given back when its node is deleted or when the
+    /// claim is given up, and not when the connection or the lease is lost.
     bool keeps_place = false;
 };
 

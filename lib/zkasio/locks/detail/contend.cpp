@@ -41,16 +41,16 @@ asio::awaitable<Result> contend_as(client zk, acquire_request what, lock_owner o
     co_return as<Result>(zk, co_await owner.acquire(zk, key, path, what.kind, anew));
 }
 
-// Nothing of a lock that was moved from.
+// Empty if the lock was moved from.
 std::string directory_of(const acquire_request& what) { return what.spec ? what.spec->directory : std::string(); }
 
-// Whoever waits keeps the frame of contend(): what is needed only before and after has functions of its own.
+// A waiting acquire keeps the frame of contend(). Code that runs only before or after the wait has its own functions.
 
 std::shared_ptr<queue_claim> place_now(const client& zk, const acquire_request& what,
                                        const asio::any_io_executor& from) {
     acquire_request asked = what;
     if (asked.observed)
-        asked.observed = std::make_shared<observation>(what.observed->tell);  // that of an earlier attempt is over
+        asked.observed = std::make_shared<observation>(what.observed->tell);  // an earlier attempt's has ended
     return std::make_shared<queue_claim>(zk.session_now(), std::move(asked), from);
 }
 
@@ -58,7 +58,7 @@ asio::awaitable<void> connected(const client& zk, const acquire_request& what) {
     return toolbox(zk).connected("acquire", directory_of(what));
 }
 
-// Its frame is small, too: Asio gives the memory to whoever waits next.
+// The frame of take_place() has to be small, too: Asio gives its memory to the next coroutine, which may wait long.
 asio::awaitable<std::shared_ptr<queue_claim>> take_place(const client& zk, const acquire_request& what) {
     if (zk.state() != session_state::connected) co_await connected(zk, what);
     const asio::any_io_executor from = co_await asio::this_coro::executor;

@@ -25,14 +25,14 @@ class lock_queue;
 struct contender;
 using contender_ptr = std::shared_ptr<contender>;
 
-/// A contender of our session: it wants the lock, waits for it, or has it. Lives on the client's strand. The thread of
-/// its coroutine may look at `outcome`, `failed`, `path`, `czxid` and `hold` once `decided` has fired.
+/// A contender of this session: wants the lock, waits for it, or has it. Lives on the client's strand. Once `decided`
+/// has fired, the thread of the contender's coroutine may read `outcome`, `failed`, `path`, `czxid` and `hold`.
 struct contender {
     contender(const session& on, acquire_request w) : asked(std::move(w)), decided(toolbox(on).make_one_shot_event()) {}
 
     stage now() const noexcept { return now_; }
-    /// The only place where the stage changes. Test builds (without NDEBUG) end the process when the machine that
-    /// docs/lock-queue.md draws does not allow it.
+    /// The only place where the stage changes. Test builds (without NDEBUG) end the process if the state machine in
+    /// docs/lock-queue.md does not allow the change.
     void go_to(stage next) noexcept {
         assert(may_follow(now_, next) && "a contender must not go from this stage to that one");
         now_ = next;
@@ -44,25 +44,25 @@ struct contender {
         std::string id;  // in the name of the node
         std::optional<pending_create> request;
     };
-    std::unique_ptr<creation> creating;  // its outcome is not known yet
+    std::unique_ptr<creation> creating;  // a create whose outcome is not known yet
     std::uint64_t asked_at = 0;          // see queue_order::enter()
     queue_key at;
     std::string path;
     std::int64_t czxid = 0;
-    session_hold hold;  // once it is granted, or the next in line
+    session_hold hold;  // set once the contender is the owner or the next in line
     running_bodies bodies;
 
-    boot_clock::time_point since = boot_clock::now();  // it asks; from `decided` on: it has the lock
+    boot_clock::time_point since = boot_clock::now();  // when it asked; from `decided` on: when it got the lock
     one_shot_event decided;
-    std::exception_ptr failed;  // to get the lock
+    std::exception_ptr failed;  // why the contender did not get the lock
 
-    /// Of one that leaves.
+    /// The state of a contender that leaves.
     struct departure {
-        std::shared_ptr<const void> work;                  // until nothing is left of it, see client::idle()
-        std::optional<one_shot_event> gone;                // fired when its node is; if somebody wants to know
-        bool over = false;                                 // its node is gone, or nobody will ever remove it
-        std::exception_ptr failed;                         // to remove its node
-        std::vector<std::weak_ptr<contender>> successors;  // to whom it has handed over the lock
+        std::shared_ptr<const void> work;                  // until nothing of the contender is left, see client::idle()
+        std::optional<one_shot_event> gone;                // fired by tell_gone(); set if queue_claim::gone() may wait
+        bool over = false;                                 // the node is gone, or will not be removed
+        std::exception_ptr failed;                         // why the node was not removed
+        std::vector<std::weak_ptr<contender>> successors;  // the contenders that got the lock from this one
     };
     std::unique_ptr<departure> leaving;
     departure& depart() {
@@ -70,7 +70,7 @@ struct contender {
         return *leaving;
     }
 
-    /// In a catch block.
+    /// To be called in a catch block.
     void removal_failed() const noexcept {
         if (leaving) leaving->failed = std::current_exception();
     }
@@ -81,13 +81,13 @@ struct contender {
         if (leaving->gone) leaving->gone->fire();
     }
 
-    // There may be very many contenders, and what is small stands together.
-    std::uint32_t queue_length = 0;  // contenders ahead that were known when it had to wait
+    // Small members are grouped to save memory: there may be very many contenders.
+    std::uint32_t queue_length = 0;  // known contenders ahead when this one had to wait
     acquire_outcome outcome = acquire_outcome::undecided;  // written before `decided` is fired
-    bool given_up = false;  // by its claim: looked at there alone, not on the strand
-    bool node_deleted : 1 = false;  // somebody has deleted its node while it was an owner, at whichever stage
-    bool handed_over : 1 = false;   // the lock, by another contender of ours
-    bool followed : 1 = false;      // somebody else's node
+    bool given_up = false;  // set and read only by the claim, not on the strand
+    bool node_deleted : 1 = false;  // the node was deleted while the contender was an owner, at any owner's stage
+    bool handed_over : 1 = false;   // the lock came from another contender of this session
+    bool followed : 1 = false;      // the contender has waited for the end of another session's node
 
 private:
     stage now_ = stage::outside;

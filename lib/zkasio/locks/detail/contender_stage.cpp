@@ -52,7 +52,7 @@ constexpr stage_transition table[] = {
     {creation_lost, abandoned_searching},
     {creation_lost, left},
     {creation_found, waiting},
-    {creation_found, creating},  // somebody has deleted the node since
+    {creation_found, creating},  // the node was deleted after the search
     {creation_found, abandoned_creating},
     {creation_found, left},
     {throttled, creating},
@@ -69,7 +69,7 @@ constexpr stage_transition table[] = {
 
     {waiting, owner},
     {waiting, owner_unconfirmed},
-    {waiting, creating},  // somebody has deleted its node: at the end of the queue again
+    {waiting, creating},  // its node was deleted: queues again, at the end
     {waiting, left},
 
     {owner_unconfirmed, owner},

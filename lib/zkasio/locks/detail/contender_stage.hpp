@@ -8,22 +8,22 @@ namespace zkasio::lock_detail {
 
 /// How far a contender has come on its way through the queue; see docs/lock-queue.md, "The stages of a contender".
 enum class stage : std::uint8_t {
-    outside,                ///< it has not asked for anything yet
-    joining,                ///< a reader who tries to get a node beside readers who hold the lock
+    outside,                ///< nothing was requested yet
+    joining,                ///< a reader that tries to get a node at the place of a reader that holds the lock
     creating,               ///< the create of its node is under way
-    creation_lost,          ///< the answer to that create was lost: a search tells whether there is a node
-    creation_found,         ///< the search has found its node: a look at it is under way, for its token
+    creation_lost,          ///< the answer to the create was lost: a search tells whether there is a node
+    creation_found,         ///< the search has found the node: a read of its token is under way
     throttled,              ///< a server with too much to do has refused the create: sent again after a pause
-    waiting_for_directory,  ///< there was no directory to create the node in: it is being made
-    replacing_writer,       ///< the reader that a writer goes on as: its node takes the place of the writer's
-    abandoned_creating,     ///< given up while its create, or the look at its node, was under way
-    abandoned_searching,    ///< given up while a search or a transaction for its node was under way
-    waiting,                ///< it has a node, and waits for its turn
-    owner_unconfirmed,      ///< handed the lock during a cut: it is told when that removal is answered
-    owner,                  ///< it has the lock, and knows it
+    waiting_for_directory,  ///< the create found no directory: the directory is being created
+    replacing_writer,       ///< the reader of a downgrade: its node is about to replace the writer's node
+    abandoned_creating,     ///< given up while the create, or the read of the token, was under way
+    abandoned_searching,    ///< given up while a search or a transaction for the node was under way
+    waiting,                ///< has a node, and waits for its turn
+    owner_unconfirmed,      ///< got the lock during a cut: told when the removal of the predecessor's node is answered
+    owner,                  ///< has the lock, and its coroutine was told
     downgrading,            ///< an owner whose node is being replaced by a reader's
-    downgrading_abandoned,  ///< the same, given up meanwhile: whatever node comes of it is removed
-    left,                   ///< it has no place in the queue, and gets none any more
+    downgrading_abandoned,  ///< given up while downgrading: the node that the downgrade leaves is removed
+    left,                   ///< has no place in the queue, and will get none
 };
 
 std::string_view to_string(stage s) noexcept;
@@ -31,20 +31,20 @@ std::string_view to_string(stage s) noexcept;
 struct stage_transition {
     stage from, to;
 };
-/// All that are allowed.
+/// All allowed transitions.
 std::span<const stage_transition> stage_transitions() noexcept;
 bool may_follow(stage from, stage to) noexcept;
 
-/// It counts as about to come: whoever comes after it may learn from its place where itself stands. Not so
-/// abandoned_searching, of which nothing is known.
+/// Whether a node is expected for this contender: a later contender can derive its own place from that node's number
+/// (G2). False for abandoned_searching: nothing is known of that node.
 constexpr bool is_entering(stage s) noexcept { return s >= stage::joining && s <= stage::abandoned_creating; }
-/// Nobody wants the lock for it any more.
+/// Whether the contender no longer wants the lock.
 constexpr bool has_given_up(stage s) noexcept {
     return s == stage::abandoned_creating || s == stage::abandoned_searching || s == stage::left;
 }
-/// It has the lock.
+/// Whether the contender has the lock.
 constexpr bool owns(stage s) noexcept { return s >= stage::owner_unconfirmed && s <= stage::downgrading_abandoned; }
-/// Where it goes when it gives up in this stage.
+/// The stage of a contender after it gives up in stage `s`.
 stage after_giving_up(stage s) noexcept;
 
 }  // namespace zkasio::lock_detail

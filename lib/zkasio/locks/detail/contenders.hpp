@@ -12,12 +12,12 @@
 
 namespace zkasio::lock_detail {
 
-/// What the node of a contender tells of it.
+/// Describes a contender by its node.
 contender_info info_of(std::string path, node_data node);
 
-/// All who queue in `directory`, in order.
+/// All contenders in `directory`, in the order of the queue.
 asio::awaitable<std::vector<contender_info>> contenders(client zk, std::string directory, queue_names names);
-/// @param lock null: errc::invalid_argument, since its object was moved from.
+/// @param lock null if its object was moved from: errc::invalid_argument.
 asio::awaitable<std::vector<contender_info>> contenders(client zk, lock_spec_ptr lock);
 
 }  // namespace zkasio::lock_detail

@@ -4,8 +4,8 @@
 
 namespace zkasio::lock_detail {
 
-/// For one of several contenders that fail for the same reason, on threads of their own: an exception is nothing to
-/// share.
+/// The exception for one of several contenders that fail for the same reason: their threads should not share one
+/// exception object.
 std::exception_ptr copy_of(const std::exception_ptr& failed);
 
 }  // namespace zkasio::lock_detail

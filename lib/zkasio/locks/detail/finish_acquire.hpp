@@ -12,28 +12,28 @@
 #include <string>
 #include <string_view>
 
-/// The first and last steps of every acquire: what cannot be asked for, and from a claim that was granted to what the
-/// caller gets.
+/// The first and last steps of every acquire: refusing unsupported options, and turning a granted claim into the
+/// caller's guard.
 namespace zkasio::lock_detail {
 
-/// Throws errc::invalid_argument when `how` names an owner: for kinds of lock that know none. @param why as a message
-/// says it.
+/// Throws errc::invalid_argument if `how` names an owner: for kinds of lock without owners. @param why for the message.
 void refuse_owner(const acquire_options& how, const std::string& path, std::string_view why);
 
-/// Waits until the lease covers what was granted. False: it was lost before that, and the session lives: start over.
+/// Waits until the lease covers the granted claim. False: the claim was lost before, and the session lives: start over.
 asio::awaitable<bool> covered(std::shared_ptr<lock_claim> claim);
 
-/// Nothing for null. @param zk the guard keeps it open.
+/// The guard of the claim; empty for null. @param zk is kept open by the guard.
 std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim, const client& zk);
 
-/// In a catch block of an acquire. When it was cancelled, or session and connection have ended it, throws the same
-/// error under the name of the lock: which request was under way just then does not matter, since nothing of it stays.
+/// To be called in a catch block of an acquire. If the acquire was cancelled, or ended by the session or the
+/// connection, throws the same error under the name of the lock: the request that was under way does not matter, since
+/// nothing of it stays.
 [[noreturn]] void rethrow_as_acquire(const std::string& path);
 
-/// The attempt, whose errors are those of rethrow_as_acquire().
+/// Runs the attempt. Its errors pass through rethrow_as_acquire().
 asio::awaitable<std::optional<lock_guard>> named(asio::awaitable<std::optional<lock_guard>> attempt, std::string path);
 
-/// What comes from an attempt that never ends with nothing.
+/// The guard of an attempt that never ends without one.
 asio::awaitable<lock_guard> always(asio::awaitable<std::optional<lock_guard>> attempt);
 
 }  // namespace zkasio::lock_detail

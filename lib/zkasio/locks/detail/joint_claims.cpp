@@ -20,7 +20,7 @@ struct protected_name {
     std::string directory, id;
 };
 
-// G17: from before the transaction until its nodes have their places, no contender of this session follows them.
+// G17: from before the transaction until its nodes have their places, no contender of this session follows these nodes.
 class expectation {
 public:
     expectation(const session& on, lock_spec_ptr spec, std::string prefix)
@@ -41,7 +41,7 @@ public:
                 waiting->reconsider();
             });
         } catch (...) {
-            // Out of memory: somebody behind a node that is not ours looks again when something else happens.
+            // Out of memory: a contender behind a node that is not ours looks again at the next event.
         }
     }
 
@@ -51,7 +51,7 @@ private:
     std::shared_ptr<std::shared_ptr<lock_queue>> queue_;  // on the strand
 };
 
-// Nodes that a transaction may have created. Whatever happens they are removed, unless they were kept.
+// Nodes that a transaction may have created. The destructor removes them unless settled() was called.
 class joint_nodes {
 public:
     explicit joint_nodes(session on) : on_(std::move(on)) {}
@@ -68,7 +68,7 @@ public:
         expected_.emplace_back(on_, what.spec, what.spec->names.prefix(id, what.kind));
         names_.push_back({what.spec->directory, std::move(id)});
     }
-    /// There are none, or they are kept.
+    /// The transaction created no nodes, or the caller keeps the nodes.
     void settled() { names_.clear(); }
 
     std::vector<std::string> paths;  ///< of the nodes that were created
@@ -79,8 +79,8 @@ private:
     std::vector<expectation> expected_;
 };
 
-// Null: try again.
-// @param waits the same session, patient.
+// Null: the caller tries again.
+// @param waits the session `on`, patient().
 asio::awaitable<std::unique_ptr<joint_nodes>> create_all(session on, session waits,
                                                          std::vector<acquire_request> requests, back_off& pauses) {
     auto nodes = std::make_unique<joint_nodes>(on);
@@ -114,11 +114,11 @@ asio::awaitable<joint_claims> contend_for_all(session on, std::vector<acquire_re
     const asio::any_io_executor from = co_await asio::this_coro::executor;
     const session waits = on.patient();
     back_off pauses = toolbox(on).make_back_off();
-    // Ends before the wait for the queues: of what it expects they know by then.
+    // Destroyed before the wait for the locks: at that point the queues know the nodes that it expects.
     std::unique_ptr<joint_nodes> nodes;
     while (!nodes) nodes = co_await create_all(on, waits, requests, pauses);
     joint_claims result;
-    // A transaction does not tell it, and all have the same.
+    // The answer to a transaction has no czxid (the token). All nodes of one transaction have the same.
     const std::optional<node_stat> first = co_await waits.exists(nodes->paths.front());
     if (!first) {
         result.lost = nodes->paths.front();
@@ -147,12 +147,12 @@ asio::awaitable<joint_claims> contend_for_all(session on, std::vector<acquire_re
             co_return;
         }
     };
-    // Who loses one place has to leave all: a new one at the end of one queue, and the old ones in the others, and two
-    // who have the same locks in different orders wait for each other.
+    // If one place is lost, all have to be given up. Otherwise, with a new place at the end of one queue and the old
+    // places in the others, two clients may stand in different orders in the same queues and wait for each other.
     const bool decided = co_await lost->happened.run_until(std::move(decide));
     if (decided && refused) co_return result;
     if (!decided || displaced) {
-        co_await lost->happened.wait();  // at once: it was told before the place was given up
+        co_await lost->happened.wait();  // returns at once: the loss was reported before the place was given up
         result.lost = lost->path;
         co_return result;
     }

@@ -15,7 +15,7 @@ struct local_mutex::claim::state {
     state(const session& on, std::string p)
         : path(std::move(p)), free(toolbox(on).make_one_shot_event()), placed(toolbox(on).make_one_shot_event()) {}
 
-    // On the strand. Its coroutine, on any thread, may read `over` from then on: it is written once.
+    // On the strand. `over` is written once: the claim's coroutine, on any thread, may read it afterwards.
     void tell(std::error_code why) noexcept {
         if (std::exchange(told, true)) return;
         over = why;
@@ -27,7 +27,7 @@ struct local_mutex::claim::state {
     one_shot_event placed;            // queued
     std::error_code over;             // read after `free` has fired
     bool told = false;                // strand
-    bool first = false;               // when it was placed, of those who are not leaving
+    bool first = false;               // when placed: no claim ahead but one that is leaving
     bool leaving = false;             // strand
     running_bodies bodies;            // strand
     std::shared_ptr<local_mutex> of;  // strand
@@ -40,7 +40,7 @@ local_mutex::claim::claim(session on, std::string path, asio::any_io_executor fr
         s->of = std::static_pointer_cast<local_mutex>(
             toolbox(on).local("local mutex " + s->path, [] { return std::make_shared<local_mutex>(); }));
         auto& queue = s->of->queue_;
-        // The one in front owns the mutex: the others neither have bodies, nor are they leaving.
+        // The first claim owns the mutex. No other claim has bodies or is leaving.
         const state* owner = queue.empty() || queue.front()->leaving ? nullptr : queue.front();
         s->first = queue.empty() || (!owner && queue.size() == 1);
         s->at = queue.insert(queue.end(), s.get());
@@ -76,7 +76,7 @@ void local_mutex::claim::about_to_release() noexcept {
     try {
         asio::dispatch(on_.get_executor(), [s = state_] { s->leaving = true; });
     } catch (...) {
-        // Out of memory: somebody is refused who need not be.
+        // Out of memory: a claim that could have had the mutex soon is refused.
     }
 }
 
@@ -90,7 +90,7 @@ void local_mutex::claim::release() noexcept {
             if (!waiting.empty()) waiting.front()->tell({});
         });
     } catch (...) {
-        // Out of memory: nobody gets through any more until the session ends.
+        // Out of memory: no other claim gets the mutex until the session ends.
     }
 }
 
@@ -102,7 +102,7 @@ void local_mutex::claim::body_ends(asio::any_io_executor executor) noexcept {
     try {
         asio::dispatch(on_.get_executor(), [s = state_, executor = std::move(executor)] { s->bodies.end(executor); });
     } catch (...) {
-        // Out of memory: nobody will ever be on that executor again.
+        // Out of memory: the executor stays in the list, but nothing will ever run on it again.
     }
 }
 

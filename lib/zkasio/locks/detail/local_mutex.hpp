@@ -12,24 +12,26 @@
 
 namespace zkasio::lock_detail {
 
-/// A fair mutex among the coroutines of one session that name the same `path`. Asks the servers nothing.
+/// A fair mutex among the coroutines of one session that name the same `path`. Sends no requests.
 class local_mutex final : public session_local {
 public:
     /// Waits for the mutex from its construction on, then owns it; released when destroyed.
     class claim {
     public:
-        /// @param from where the coroutine runs that acquires.
+        /// @param from the executor of the acquiring coroutine.
         claim(session on, std::string path, asio::any_io_executor from);
         claim(const claim&) = delete;
         claim& operator=(const claim&) = delete;
         ~claim() { release(); }
 
-        /// *Completes when* the mutex is ours. *Fails with* errc::session_expired or errc::client_closed, and with
-        /// errc::would_deadlock when it would never be.
+        /// *Completes when* the claim owns the mutex.
+        /// *Fails with* errc::session_expired or errc::client_closed, and with errc::would_deadlock if the wait would
+        /// never end.
         asio::awaitable<void> acquired();
-        /// Whether it is ours already, or will be as soon as those ahead have left who are about to release it.
+        /// Whether the claim owns the mutex already, or will own it once the claim ahead, which is about to release,
+        /// has left.
         asio::awaitable<bool> uncontended();
-        /// Soon, but not yet: those who look at uncontended() meanwhile do not count this one.
+        /// Announces release(): until then, uncontended() of a new claim ignores this one.
         void about_to_release() noexcept;
         void release() noexcept;
         /// See lock_claim.
@@ -50,7 +52,7 @@ public:
     void session_over(std::error_code why) noexcept override;
 
 private:
-    std::list<claim::state*> queue_;  // alive until they have left it; the first owns the mutex
+    std::list<claim::state*> queue_;  // each lives until it has left; the first owns the mutex
     std::error_code over_;
 };
 

@@ -55,7 +55,8 @@ void lock_queue::adopt(const contender_ptr& c, const std::string& path, std::int
     entered(c, node);
 }
 
-// Whether the work under a lock asks for that lock again, on the executor that nobody else uses.
+// Whether the work under this lock asks for the lock again: a body of an owner that excludes the newcomer runs on
+// `from`, an executor that no other work uses.
 bool lock_queue::waits_for_itself(lock_kind kind, const asio::any_io_executor& from) const {
     const auto runs_there = [&](const contender& owner) { return owner.bodies.on(from); };
     return order_.any_owner_excludes(kind, runs_there) || any_unfinished_excludes(kind, runs_there);
@@ -71,7 +72,7 @@ void lock_queue::entered(const contender_ptr& c, const created& node) {
     c->czxid = node.stat.czxid;
     try {
         c->at = order_.enter(node_name(c->path), c, c->asked_at);
-    } catch (...) {  // a server that does not number as it should
+    } catch (...) {  // the server has not numbered the node as it should
         c->path.clear();
         fail(c, std::current_exception());
         tools_.ensure_removed(node.path);
@@ -85,8 +86,8 @@ void lock_queue::entered(const contender_ptr& c, const created& node) {
         c->queue_length = static_cast<std::uint32_t>(order_.size() - 1);
         go_to(c, stage::waiting);
     }
-    // G32: right behind readers of ours who hold the lock, a reader owns it without a listing. That proves something
-    // only if their first node is known to have been in this directory when the newcomer's was created.
+    // G32: a reader right behind readers of this session that hold the lock owns it without a listing. The order is a
+    // proof only if the first reader's node is known to have been in this directory when the newcomer's was created.
     if (const contender_ptr reader = reader_joined_by(c->asked.kind))
         if (!reader->hold.held() || !reader->hold.nodes_watched()) order_.forget_before(c->asked_at);
     reconsider();
@@ -94,7 +95,8 @@ void lock_queue::entered(const contender_ptr& c, const created& node) {
 
 // ------------------------------------------------------------------------------------------------------- telling
 
-// Keeps what depends on the stages of many: how many enter, and who of the waiters wants to be told something.
+// Keeps the data that depends on the stages of many contenders: how many enter, which waiters are try_acquires, and
+// which waiters observe their positions.
 void lock_queue::go_to(const contender_ptr& c, stage next) {
     const stage was = c->now();
     c->go_to(next);
@@ -118,7 +120,7 @@ void lock_queue::start_lease(const contender_ptr& c) {
     });
 }
 
-// From here on its coroutine knows that it has the lock.
+// From here on the contender's coroutine knows that the contender has the lock.
 void lock_queue::become_owner(const contender_ptr& c) {
     go_to(c, stage::owner);
     start_lease(c);
@@ -144,7 +146,7 @@ void lock_queue::fail(const contender_ptr& c, std::exception_ptr why) {
     refuse(c, acquire_outcome::failed, std::move(why));
 }
 
-// Tells its coroutine; once.
+// Tells the contender's coroutine the outcome; once.
 void lock_queue::decide(const contender_ptr& c, acquire_outcome how, std::exception_ptr why) {
     if (c->outcome != acquire_outcome::undecided) return;
     if (c->asked.observed) c->asked.observed->end();
@@ -154,7 +156,7 @@ void lock_queue::decide(const contender_ptr& c, acquire_outcome how, std::except
     c->decided.fire();
 }
 
-// Somebody has deleted its node.
+// The contender's node was deleted, and not by this session.
 void lock_queue::deleted(const contender_ptr& c) {
     if (owns(c->now())) return lose_node(c);
     if (c->now() != stage::waiting) return;
@@ -172,7 +174,7 @@ void lock_queue::lose_node(const contender_ptr& owner) {
     owner->node_deleted = true;
     owner->hold.lose(loss_reason::node_deleted);
     if (owner->now() == stage::owner_unconfirmed)
-        become_owner(owner);  // G29: it is told, finds no lease, and starts over
+        become_owner(owner);  // G29: its coroutine is told, finds no lease, and starts over
     else
         give_back_soon(owner);
 }
@@ -180,7 +182,7 @@ void lock_queue::lose_node(const contender_ptr& owner) {
 void lock_queue::fail_waiting(std::exception_ptr why) {
     try {
         std::rethrow_exception(why);
-    } catch (const error& e) {  // of a listing, or of a watch: nobody has asked for that whose session has ended
+    } catch (const error& e) {  // names a listing or a watch: if the session has ended, name the acquire
         if (e.code() == condition::session_ended)
             why = std::make_exception_ptr(error(e.code(), "acquire", directory()));
     } catch (...) {
@@ -221,7 +223,7 @@ void lock_queue::reconsider() {
     positions_.tell();
 }
 
-// Whether what there is has changed, so that there may be something else to do.
+// Whether the situation has changed, so that another step may follow.
 bool lock_queue::carry_out(const next_step& step, const contender_ptr& head) {
     using what = next_step::what;
     switch (step.action) {
@@ -234,10 +236,11 @@ bool lock_queue::carry_out(const next_step& step, const contender_ptr& head) {
         case what::refuse_try_acquires: refuse_try_acquires(); return true;
         case what::wait: break;
     }
-    // The next in line: so that the grant costs no round trip, and it learns when somebody deletes its node. Far behind
-    // nobody needs that.
+    // The next in line starts its lease early: the grant costs no round trip, and the contender learns when its node is
+    // deleted. Contenders far behind do not need a lease.
     if (step.start_lease) start_lease(head);
-    // G19: before the predecessor's, so that its removal is not told before that of our own node.
+    // G19: our own node is watched before the predecessor's, so that the predecessor's removal is not told before the
+    // removal of our own node.
     if (step.watch_own_node) head->hold.watch_nodes();
     if (!step.follow) {
         predecessor_.stop();
@@ -249,7 +252,7 @@ bool lock_queue::carry_out(const next_step& step, const contender_ptr& head) {
     return false;
 }
 
-// G36: the head has to wait, and with it all behind it.
+// G36: the head has to wait, and with it all contenders behind it.
 void lock_queue::refuse_try_acquires() {
     for (const auto& [at, c] : std::exchange(try_acquires_, {})) {
         order_.leave(at);
@@ -266,7 +269,7 @@ void lock_queue::listed(const std::vector<std::string>& names, std::uint64_t num
     queue_order::findings ours;
     try {
         ours = order_.listed(names, number);
-    } catch (...) {  // a name that cannot be ordered among the others
+    } catch (...) {  // a name that cannot be ordered
         return listing_failed(std::current_exception());
     }
     for (const contender_ptr& c : ours.missing) deleted(c);      // G4
@@ -285,7 +288,7 @@ void lock_queue::listing_failed(const std::exception_ptr& why) {
 void lock_queue::predecessor_gone(const std::string& name) {
     order_.removed(name);
     if (const contender_ptr head = order_.head()) {
-        // G20: what has happened to the head's own node before that, its watch has told.
+        // G20: if the head's own node had been deleted before, the watch on the head's own node would have told.
         const bool own_node_proven = head->hold.held() && head->hold.nodes_watched();
         if (needs_listing(order_.next().what, names().has_shared(), own_node_proven)) order_.forget();
     }
@@ -306,7 +309,7 @@ void lock_queue::session_over(std::error_code why) noexcept {
     for (const contender_ptr& c : creation_.take_waiting()) fail(c, ended("acquire", directory()));
 }
 
-// Contenders keep their queue alive, and it keeps them.
+// Contenders and their queue keep each other alive.
 void lock_queue::loop_over() noexcept {
     order_.clear();
     unfinished_.clear();

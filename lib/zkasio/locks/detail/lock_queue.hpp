@@ -30,31 +30,31 @@
 
 namespace zkasio::lock_detail {
 
-/// The contenders of one session for one lock: their nodes, who is next, and what the first who waits (the head) waits
-/// for.
+/// The contenders of one session for one lock: their nodes, their order, and what the first waiting contender (the
+/// head) waits for.
 ///
-/// Lives on the client's strand. Whatever happens ends in reconsider(): it puts together what there is, asks
-/// decide_next_step() and carries that out. What is known of the queue is queue_order's. The parts send requests of
-/// their own and tell what comes of them. The rules that keep a lock from having two owners are G1, G2 ... in
+/// Lives on the client's strand. Every event ends in reconsider(), which collects the situation, asks
+/// decide_next_step() and carries out the step. queue_order has the knowledge of the queue. The parts send requests of
+/// their own and report the results. The rules that keep a lock from having two owners are G1, G2 ... in
 /// docs/lock-queue.md.
 class lock_queue final : public session_local, public std::enable_shared_from_this<lock_queue> {
 public:
     lock_queue(session on, lock_spec_ptr lock);
 
-    /// The one for this directory and these names. On the strand.
+    /// The session's queue for the directory and the names of `lock`. On the strand.
     static std::shared_ptr<lock_queue> of(const session& on, const lock_spec_ptr& lock);
 
     // -------------------------------------------------------------------------------------------- for queue_claim
-    /// @param from where the contender's coroutine runs.
+    /// @param from the executor of the contender's coroutine.
     void enter(const contender_ptr& c, const asio::any_io_executor& from);
-    /// The same for one that has its node already.
+    /// Enters a contender that already has its node.
     void adopt(const contender_ptr& c, const std::string& path, std::int64_t czxid, const asio::any_io_executor& from);
-    /// Ends this contender at whichever stage: a waiter's node is removed, an owner's lock is handed over or released.
-    /// Of an owner that has given a lost lock back: nobody waits for its bodies any more.
+    /// Ends this contender at any stage: a waiter's node is removed, an owner's lock is handed over or released. If an
+    /// owner has already given back a lost lock, no contender waits for its bodies any longer.
     void leave(const contender_ptr& c);
     /// A body under the lock of `c` has ended.
     void body_ended(const contender_ptr& c);
-    /// The owner `from` goes on as `to`, which shares the lock, at the same place.
+    /// Replaces the owner `from` by `to`, which shares the lock, at the same place.
     void downgrade(const contender_ptr& from, const contender_ptr& to);
 
     // ------------------------------------------------------------------------------------------- for the session
@@ -69,37 +69,38 @@ public:
     queue_order& order() noexcept { return order_; }
     node_creation& creation() noexcept { return creation_; }
     bool over() const noexcept { return bool(over_); }
-    /// The error of an operation of a session that is over. Made anew for each who is told.
+    /// The error of an operation whose session is over; each call creates a new exception.
     std::exception_ptr ended(std::string_view operation, const std::string& path) const;
 
     void go_to(const contender_ptr& c, stage next);
-    /// `c` has a node. Its place follows; or, when it was given up meanwhile, the node's removal.
+    /// `c` has got a node, and takes its place. If `c` was given up before, the node is removed instead.
     void entered(const contender_ptr& c, const created& node);
     /// `c` gets no place in the queue, or loses the one that it has.
     void refuse(const contender_ptr& c, acquire_outcome how = acquire_outcome::refused,
                 std::exception_ptr why = nullptr);
     void fail(const contender_ptr& c, std::exception_ptr why);
     void fail_waiting(std::exception_ptr why);
-    /// Nobody else of ours is there, or about to come.
+    /// Whether one contender of this session is entering, and no other one is in the queue or entering.
     bool only_one_entering() const noexcept { return order_.empty() && entering_ == 1; }
-    /// Of our readers who hold the lock, and whom such a newcomer joins, the first; null when there is none.
+    /// The session's first owner, if both it and the newcomer are readers; otherwise null.
     contender_ptr reader_joined_by(lock_kind newcomer) const;
 
     void ask_for_listing();
     void listed(const std::vector<std::string>& names, std::uint64_t number);
     void listing_failed(const std::exception_ptr& why);
     void predecessor_gone(const std::string& name);
-    /// A node whose name begins like this, up to its number, may turn out to be ours: until stop_expecting_node()
-    /// nobody follows it.
+    /// A node whose name is `prefix` and a number may turn out to be ours: until stop_expecting_node() no contender
+    /// follows that node (G17).
     void expect_node(std::string prefix) { expected_nodes_.insert(std::move(prefix)); }
     void stop_expecting_node(const std::string& prefix) { expected_nodes_.erase(prefix); }
-    /// Looks at what there is, and does what is missing.
+    /// Decides on the next steps in the current situation, and carries them out.
     void reconsider();
 
 private:
     // Deciding: lock_queue.cpp
     bool waits_for_itself(lock_kind kind, const asio::any_io_executor& from) const;
-    /// G40: whether `claim(owner)` holds for one that has lost the lock, excludes a newcomer, and whose bodies run.
+    /// G40: whether `claim(owner)` holds for an owner that has lost the lock, excludes a newcomer, and has running
+    /// bodies.
     template <class Claim>
     bool any_unfinished_excludes(lock_kind newcomer, Claim claim) const {
         return std::any_of(unfinished_.begin(), unfinished_.end(), [&](const contender_ptr& owner) {
@@ -146,7 +147,7 @@ private:
 
     session on_;
     toolbox tools_;  // of on_
-    lock_spec_ptr lock_;  // of the contender that came first: all have its directory and its names
+    lock_spec_ptr lock_;  // the first contender's: all have the same directory and names
     queue_order order_;
     std::error_code over_;
 
@@ -157,9 +158,9 @@ private:
 
     std::size_t entering_ = 0;
     std::set<std::string> expected_nodes_;
-    std::vector<contender_ptr> unfinished_;  // they have given a lost lock back, and bodies still run under it
-    // Of those who wait, the ones who would rather give up: there may be very many others, whom most of what happens
-    // does not concern.
+    std::vector<contender_ptr> unfinished_;  // have given back a lost lock under which bodies still run
+    // The waiting contenders that would rather give up. Kept apart, since there may be very many others, which most
+    // events do not concern.
     std::map<queue_key, contender_ptr> try_acquires_;
 };
 

@@ -1,4 +1,4 @@
-// The part of lock_queue in which a contender shares an owner's place: readers who join others, and downgrades.
+// The part of lock_queue in which a contender shares an owner's place: readers that join others, and downgrades.
 
 #include <zkasio/locks/detail/lock_queue.hpp>
 #include <zkasio/path.hpp>
@@ -7,9 +7,9 @@
 
 namespace zkasio::lock_detail {
 
-// G31: a reader that does not wait for writers who only wait gets a node at the place of a reader who holds the lock,
-// so that the writers behind that place see it like any other. That the holder is still there is checked in the same
-// transaction.
+// G31: a reader that does not wait for waiting writers gets a node at the place of a reader that holds the lock. The
+// writers behind that place see the new node like any other. The transaction that creates the node checks that the
+// holder's node still exists.
 asio::awaitable<void> lock_queue::join_readers(std::shared_ptr<lock_queue> self, contender_ptr c) {
     std::exception_ptr failed;
     bool joined = false;
@@ -36,12 +36,13 @@ asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
         if (no_directory) co_return false;
         const auto ordered = names().in_order(std::move(found.names));
         if (ordered.empty() || ordered.front().kind == lock_kind::exclusive) co_return false;
-        // G31, G40: that of ours which excludes it has lost its node, whether that was noticed or not.
+        // G31, G40: if an owner of this session excludes the reader, that owner has lost its node, whether noticed or
+        // not.
         if (waits_for_body(lock_kind::shared) || order_.any_owner_excludes(lock_kind::shared)) co_return false;
 
         const auto node = co_await create_node_at(c, ordered.front().name, beside_or_instead::beside);
         if (!node) continue;
-        if (over_) co_return false;  // while the answer was on its way here; the node is gone with the session
+        if (over_) co_return false;  // while the answer was on its way; the node is gone with the session
         c->path = node->path;
         c->at = order_.enter(node_name(c->path), c);
         order_.grant(c->at);
@@ -51,10 +52,10 @@ asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
     co_return false;
 }
 
-// Curator's downgrade takes two steps, and holds both locks in between; this is one.
+// Curator's downgrade takes two steps, and holds both locks in between; this one takes one step.
 void lock_queue::downgrade(const contender_ptr& from, const contender_ptr& to) {
     if (over_) return fail(to, ended_while_held("downgrade", from->path));
-    if (from->now() != stage::owner) {  // G40: another thread has seen it held, and it has been given back since
+    if (from->now() != stage::owner) {  // G40: given back after another thread has seen the lock held
         const loss_reason why = from->node_deleted ? loss_reason::node_deleted : from->hold.reason();
         return fail(to, std::make_exception_ptr(error(errc::lock_lost, "downgrade", from->path, to_string(why))));
     }
@@ -89,7 +90,7 @@ void lock_queue::not_replaced(const contender_ptr& from, const contender_ptr& to
     const bool given_up = from->now() == stage::downgrading_abandoned;
     if (from->now() != stage::left) go_to(from, stage::owner);
     if (given_up) return leave(from);  // G34
-    give_back_soon(from);              // if it was lost meanwhile
+    give_back_soon(from);              // only if the lock was lost during the downgrade
 }
 
 void lock_queue::writer_replaced(const contender_ptr& from, const contender_ptr& to, created node) {
@@ -98,13 +99,14 @@ void lock_queue::writer_replaced(const contender_ptr& from, const contender_ptr&
     from->hold.end(true);
     from->tell_gone();
     to->at = order_.downgrade(from->at, node_name(to->path), to);
-    order_.forget();  // G33: whether the readers behind it still have their nodes, only a listing tells
-    // The same place, the same token: a new one would be larger than those of the writers who wait behind.
+    order_.forget();  // G33: only a listing tells whether the readers behind it still have their nodes
+    // The same place, the same token: a new token would be larger than those of the writers that wait behind the
+    // reader.
     node.stat.czxid = from->czxid;
     entered_as_owner(to, node);
 }
 
-// Creates a reader's node with the number of `holder`. Nothing: the holder is gone, or the node already.
+// Creates a reader's node with the number of `holder`. Nothing: the holder's node is gone, or the new node already.
 asio::awaitable<std::optional<created>> lock_queue::create_node_at(contender_ptr c, std::string holder,
                                                                    beside_or_instead how) {
     const std::string prefix = names().prefix(names().new_id(), lock_kind::shared);
@@ -118,12 +120,12 @@ asio::awaitable<std::optional<created>> lock_queue::create_node_at(contender_ptr
         failed = std::current_exception();
     }
     stop_expecting_node(prefix);
-    if (!node) reconsider();  // whoever has seen the node in a listing, and did not follow it, looks again
+    if (!node) reconsider();  // G17: a contender that has seen the node in a listing, and not followed it, looks again
     if (failed) std::rethrow_exception(failed);
     co_return node;
 }
 
-// `c` has a node at the place of an owner, and with it the lock.
+// `c` has got a node at the place of an owner, and with the node the lock.
 void lock_queue::entered_as_owner(const contender_ptr& c, const created& node) {
     c->czxid = node.stat.czxid;
     if (has_given_up(c->now())) {  // G37
@@ -136,7 +138,7 @@ void lock_queue::entered_as_owner(const contender_ptr& c, const created& node) {
     reconsider();
 }
 
-// The session of an owner is over, and takes the lock along.
+// The error of an owner's operation whose session is over: the lock is lost with the session.
 std::exception_ptr lock_queue::ended_while_held(std::string_view operation, const std::string& path) const {
     if (over_ == errc::client_closed) return ended(operation, path);
     return std::make_exception_ptr(error(errc::lock_lost, operation, path, to_string(loss_reason::session_expired)));

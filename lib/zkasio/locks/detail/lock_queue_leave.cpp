@@ -13,7 +13,7 @@
 namespace zkasio::lock_detail {
 namespace {
 
-// G26: how many of those who share a lock one hand-over lets in, and checks for, at once: in bytes of their paths.
+// G26: how many contenders that share a lock one hand-over lets in and checks for, in bytes of their paths.
 constexpr std::size_t most_checked_bytes = 100'000;
 
 }  // namespace
@@ -38,11 +38,11 @@ void lock_queue::leave(const contender_ptr& c) {
         remove(c);
         reconsider();
     } else if (c->creating && c->creating->request) {
-        c->creating->request->withdraw();  // unless it was sent: then G37
+        c->creating->request->withdraw();  // unless the create was sent: then G37
     }
 }
 
-// In a turn of its own: whoever finds the loss may be at work on the queue.
+// In a turn of its own, since the code that finds the loss may be at work on the queue.
 void lock_queue::give_back_soon(const contender_ptr& c) {
     asio::post(on_.get_executor(), [c] { c->where->give_back(c); });
 }
@@ -63,7 +63,7 @@ void lock_queue::body_ended(const contender_ptr& c) {
     if (!c->bodies.any()) stop_waiting_for_bodies(c);
 }
 
-// G40: whether the nodes of those who have waited for the bodies were there all the time, only a listing tells.
+// G40: only a listing tells whether the nodes of the contenders that waited for the bodies were there all the time.
 void lock_queue::stop_waiting_for_bodies(const contender_ptr& c) {
     if (std::erase(unfinished_, c) == 0) return;
     order_.forget();
@@ -72,7 +72,7 @@ void lock_queue::stop_waiting_for_bodies(const contender_ptr& c) {
 
 void lock_queue::release(const contender_ptr& c) {
     order_.leave(c->at);
-    // G25: without its node it did not keep anybody else out, and has nothing to hand over.
+    // G25: without its node the owner did not keep other clients out, and has nothing to hand over.
     if (c->node_deleted || c->hold.reason() == loss_reason::node_deleted) order_.forget();
     const std::vector<contender_ptr> successors = grant_to_successors();
     if (!successors.empty()) {
@@ -82,20 +82,20 @@ void lock_queue::release(const contender_ptr& c) {
     }
     remove(c, successors);
     for (const contender_ptr& s : successors) {
-        // Where the removal was refused at once (the session has just ended, or this is a child process), the successor
-        // has heard of it.
+        // If the removal was refused at once (the session has just ended, or this is a child process), the successor
+        // has been told already.
         if (s->now() != stage::owner_unconfirmed) continue;
         start_lease(s);
-        // G30: in a cut, with suspension_policy::lose, nobody has the lock. A successor that was told only now would
-        // lose its place along with the lock. It has not relied on it yet, so it keeps its place, and hears of the lock
-        // after the cut.
+        // G30: in a cut, with suspension_policy::lose, no contender has the lock. A successor that was told only now
+        // would lose its place along with the lock. The successor has not relied on the lock yet, so the successor
+        // keeps its place, and is told after the cut.
         if (s->hold.reason() != loss_reason::suspended) become_owner(s);
     }
     reconsider();
 }
 
-// They own the lock as soon as the removal of their predecessor's node is sent: requests of a session are served in
-// order, and nobody stands between the two.
+// The successors own the lock as soon as the removal of their predecessor's node is sent: requests of a session are
+// served in order, and no other contender stands between the predecessor and the successors.
 std::vector<contender_ptr> lock_queue::grant_to_successors() {
     std::vector<contender_ptr> successors;
     std::size_t bytes = 0;
@@ -103,7 +103,7 @@ std::vector<contender_ptr> lock_queue::grant_to_successors() {
         if (order_.next().what != queue_order::verdict::granted || waits_for_body(head->asked.kind)) break;
         bytes += head->path.size();
         if (!successors.empty() && bytes > most_checked_bytes) {
-            order_.forget();  // G26: the others follow from a listing
+            order_.forget();  // G26: a listing decides on the others
             break;
         }
         order_.grant(head->at);
@@ -140,8 +140,8 @@ void lock_queue::removal_answered(const contender_ptr& c, const pending_removal&
     } catch (const error& e) {
         switch (answer_of_removal(e, over())) {
             case removal_answer::successor_missing:
-                // G24: that successor's node was deleted while it waited. The old node is still there, and keeps
-                // everybody else out until the successor has been told.
+                // G24: the node of a successor was deleted while the successor waited. The old node is still there, and
+                // keeps all other clients out until the successor has been told.
                 for (const contender_ptr& s : successors)
                     if (s->path == e.path()) lose_node(s);
                 return remove(c, still_relying_on(successors));
@@ -159,8 +159,8 @@ void lock_queue::removed(const contender_ptr& c, const std::vector<contender_ptr
     const bool waited_for = order_.waits_for_departure();
     order_.departed(c->at);
     c->tell_gone();
-    // G27: perhaps the node had been gone for long, together with the whole directory. Then the nodes of those who came
-    // after it, among them its successors, are in a new directory, where somebody else may stand before them.
+    // G27: perhaps the node had been gone for long, together with the whole directory. Then the nodes of later
+    // contenders, the successors among them, are in a new directory, where another client may stand before them.
     const bool in_doubt = !over_ && !found;
     if (in_doubt) {
         order_.doubt_owners();
@@ -171,8 +171,8 @@ void lock_queue::removed(const contender_ptr& c, const std::vector<contender_ptr
     if (waited_for || in_doubt) reconsider();  // G16, G27
 }
 
-// G24: of those who were handed the lock, by its old owner or by each other, the ones who have it now and do not know
-// of a loss.
+// G24: of the contenders that were handed the lock, by its old owner or by each other, those that have the lock now and
+// do not know of a loss.
 std::vector<contender_ptr> lock_queue::still_relying_on(std::vector<contender_ptr> successors) {
     std::vector<contender_ptr> owners;
     while (!successors.empty()) {
@@ -187,8 +187,8 @@ std::vector<contender_ptr> lock_queue::still_relying_on(std::vector<contender_pt
     return owners;
 }
 
-// G30: the removal that has made them owners is answered. @param no_session it was not carried out: the session is
-// over.
+// G30: the removal that has made the successors owners is answered. @param no_session set if the removal was not
+// carried out because the session is over.
 void lock_queue::confirm(const std::vector<contender_ptr>& successors, const std::exception_ptr& no_session) {
     for (const contender_ptr& c : successors) {
         if (c->now() != stage::owner_unconfirmed) continue;

@@ -20,14 +20,14 @@ std::error_code code_of(const std::exception_ptr& failed) noexcept {
     }
 }
 
-// A path costs memory: for whoever looks at it.
+// The report carries its path only if there is an observer: a path costs memory.
 template <class Report>
 void send(const operations& on, Report& r, const std::string& lock) noexcept {
     const toolbox tools(on);
     try {
         if (tools.has_observer()) r.path = lock;
     } catch (...) {
-        // Out of memory: without its path.
+        // Out of memory: the report has no path.
     }
     tools.report(r);
 }

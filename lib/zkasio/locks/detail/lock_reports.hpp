@@ -12,20 +12,20 @@
 #include <optional>
 #include <string>
 
-/// What recipes tell client_observer and client::stats() of locks.
+/// The reports of recipes on their locks, for client_observer and client::stats().
 namespace zkasio::lock_detail {
 
-/// A contender's wait has ended: `c` knows how.
+/// A contender's wait has ended, with the outcome in `c`.
 void report_wait(const session& on, const std::string& lock, contender& c) noexcept;
-/// It has left, having been told that it has the lock.
+/// The contender has left, after it was told that it has the lock.
 void report_hold(const session& on, const std::string& lock, const contender& c) noexcept;
 
-/// Of a claim that no contender is behind: reports a wait that has ended just now, and in the end a hold.
+/// The reports of a claim without a contender: the constructor reports a wait that has just ended, end() the hold.
 class reported_hold {
 public:
-    /// @param lock its path. @param asked when the wait began.
+    /// @param lock the lock's path. @param asked when the wait began.
     reported_hold(const session& on, std::string lock, std::int64_t token, boot_clock::time_point asked);
-    /// @param how that of the session_hold, which has ended. Once.
+    /// @param how the reason of the session_hold, which has ended. To be called once.
     void end(loss_reason how) const noexcept;
 
 private:
@@ -35,7 +35,7 @@ private:
     boot_clock::time_point granted_ = boot_clock::now();
 };
 
-/// The attempt, which is reported when it ends without a guard.
+/// Runs the attempt, and reports the wait if the attempt ends without a guard.
 asio::awaitable<std::optional<lock_guard>> reported(asio::awaitable<std::optional<lock_guard>> attempt, client zk,
                                                     std::string path);
 

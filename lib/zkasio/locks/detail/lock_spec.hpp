@@ -9,8 +9,8 @@
 
 namespace zkasio::lock_detail {
 
-/// A lock: the directory of its queue, and what the nodes of our contenders look like there. Shared by all who acquire
-/// the lock through one object. What does not change is made here once and not for each contender.
+/// A lock: the directory of its queue, and the form of our contenders' nodes in it. Shared by all acquires through one
+/// lock object. Constant data is built here once and not for each contender.
 struct lock_spec {
     lock_spec(std::string where, queue_names n, std::string d, acl entries, bool stays = false)
         : directory(std::move(where)),
@@ -23,7 +23,7 @@ struct lock_spec {
     queue_names names;
     std::string data;
     create_options node;  // how a contender's node is created
-    std::string key;      // of the lock's queue among a session's locals
+    std::string key;      // the key of the lock's queue among a session's locals, see toolbox::local()
     bool directory_stays;
 };
 using lock_spec_ptr = std::shared_ptr<const lock_spec>;

@@ -22,7 +22,7 @@ void lost_creates::add(const contender_ptr& c, std::string id) {
 asio::awaitable<void> lost_creates::search(std::shared_ptr<lock_queue> keeps_this_alive) {
     back_off pauses = keeps_this_alive->tools().make_back_off();
     while (!waiting_.empty()) {
-        // All that are lost in one turn of the strand belong together.
+        // Creates that are lost in one turn of the strand share one search.
         co_await asio::post(keeps_this_alive->on().get_executor(), asio::use_awaitable);
         const bool complete = co_await search_once();
         if (complete)
@@ -33,7 +33,7 @@ asio::awaitable<void> lost_creates::search(std::shared_ptr<lock_queue> keeps_thi
     searching_ = false;
 }
 
-// False: some are to be looked for again.
+// False: some creates have to be searched for again.
 asio::awaitable<bool> lost_creates::search_once() {
     const std::vector<lost> round = std::exchange(waiting_, {});
     std::vector<std::string> ids;
@@ -73,8 +73,8 @@ asio::awaitable<bool> lost_creates::search_once() {
     co_return complete;
 }
 
-// Nobody else uses such an id: a node with one is ours. Only a look at it tells its token; a contender that has given
-// up needs none.
+// No other create uses the id, so a node with this id is ours. Only reading the node tells the token; a contender that
+// has given up needs no token.
 std::vector<lost_creates::look> lost_creates::look_at_found(const std::vector<lost>& round,
                                                             const std::multimap<std::string, std::string>& names,
                                                             const std::exception_ptr& failed) {
@@ -104,14 +104,14 @@ void lost_creates::found(const lost& l, const created& node) {
     queue_.entered(l.who, node);
 }
 
-// There is none; or, with `failed`, that could not be found out.
+// There is no node; or, with `failed`, the existence of the node could not be determined.
 void lost_creates::not_found(const lost& l, const std::exception_ptr& failed) {
     const contender_ptr& c = l.who;
     queue_.stop_expecting_node(prefix_of(l));
     if (failed && !queue_.over() && !c->path.empty()) queue_.tools().ensure_removed(c->path);  // G37
     c->path.clear();
     queue_.creation().go_on(c, queue_.over() ? queue_.ended("acquire", queue_.directory()) : copy_of(failed));
-    queue_.reconsider();  // whoever has seen the node in a listing, and did not follow it, looks again
+    queue_.reconsider();  // G17: a contender that has seen the node in a listing, and not followed it, looks again
 }
 
 std::vector<contender_ptr> lost_creates::take_waiting() {

@@ -17,15 +17,15 @@ namespace zkasio::lock_detail {
 
 class lock_queue;
 
-/// Part of a lock_queue: looks for the nodes of creates whose answers were lost. One cut may lose thousands of them, so
-/// one search serves all that were lost before it began; also those that were given up meanwhile, whose nodes have to
-/// be removed. On the strand.
+/// Part of a lock_queue: looks for the nodes of creates whose answers were lost. One cut may lose thousands of answers,
+/// so one search serves all creates that were lost before the search began. Contenders that were given up since are
+/// included: their nodes have to be removed. On the strand.
 class lost_creates {
 public:
     explicit lost_creates(lock_queue& queue) : queue_(queue) {}
-    /// @param id in the name of the node that there may be.
+    /// @param id the id in the name of the node, if there is a node.
     void add(const contender_ptr& c, std::string id);
-    /// All who wait for the next search. Forgets them.
+    /// Removes and returns all contenders that wait for the next search.
     std::vector<contender_ptr> take_waiting();
 
 private:

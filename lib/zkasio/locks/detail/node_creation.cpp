@@ -14,17 +14,18 @@ namespace zkasio::lock_detail {
 node_creation::node_creation(lock_queue& queue) : queue_(queue), pauses_(queue.tools().make_back_off()), lost_(queue) {}
 
 void node_creation::begin(const contender_ptr& c) {
-    // G32: should somebody have deleted that reader's node, and the directory, then its watch tells before the create
-    // is answered.
+    // G32: if that reader's node and the directory were deleted, the watch on the node tells before the create is
+    // answered.
     const contender_ptr reader = queue_.reader_joined_by(c->asked.kind);
     if (reader) reader->hold.watch_nodes();
     queue_.go_to(c, stage::creating);
-    // Nobody of ours is there whose place would tell the newcomer's: then the listing leaves together with the create.
+    // If no other contender of this session is in the queue or entering, only a listing can tell the newcomer's place.
+    // The listing then leaves together with the create.
     const bool alone = queue_.only_one_entering();
     try {
         c->creating = std::make_unique<contender::creation>();
         c->asked_at = queue_.order().begin_create();
-        c->creating->id = queue_.names().new_id();  // never used twice: a search for the old one may be under way
+        c->creating->id = queue_.names().new_id();  // never used twice: a search for the old id may be under way
         std::string path = join_path(queue_.directory(), queue_.names().prefix(c->creating->id, c->asked.kind));
         const lock_spec& spec = *c->asked.spec;
         c->creating->request.emplace(queue_.tools().start_create(std::move(path), bytes(spec.data), spec.node));
@@ -38,7 +39,7 @@ void node_creation::begin(const contender_ptr& c) {
 
 void node_creation::go_on(const contender_ptr& c, std::exception_ptr failed) {
     if (failed) return queue_.fail(c, std::move(failed));
-    if (has_given_up(c->now())) return queue_.refuse(c);  // G39: its create is not sent again
+    if (has_given_up(c->now())) return queue_.refuse(c);  // G39: the create is not sent again
     begin(c);
 }
 
@@ -67,7 +68,7 @@ void node_creation::answered(const contender_ptr& c) {
 void node_creation::after_pause(const contender_ptr& c) {
     queue_.go_to(c, stage::throttled);
     throttled_.push_back(c);
-    if (throttled_.size() > 1) return;  // the pause has begun
+    if (throttled_.size() > 1) return;  // the pause has begun already
     pauses_.then(queue_.on().get_executor(), [this, weak = queue_.weak_from_this()] {
         const auto alive = weak.lock();
         if (!alive) return;

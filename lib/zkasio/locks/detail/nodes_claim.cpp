@@ -18,7 +18,7 @@ struct nodes_claim::state {
     state(session s, std::vector<std::string> nodes, std::string lock, std::int64_t token, boot_clock::time_point asked)
         : on(std::move(s)), paths(std::move(nodes)), hold(on.hold(paths)), report(on, std::move(lock), token, asked) {}
 
-    // From any thread; only the first call counts.
+    // From any thread; only the first call has an effect.
     void remove_nodes() noexcept {
         const std::lock_guard lock(mutex);
         if (std::exchange(removed, true)) return;
@@ -42,7 +42,7 @@ struct nodes_claim::state {
     bool removed = false;                   // guarded by the mutex
     std::vector<pending_removal> removals;  // guarded by the mutex
 
-    // On the strand: bodies are not waited for any more.
+    // On the strand: the bodies no longer keep the permits counted.
     void finish() {
         if (const auto counted = std::exchange(unfinished, nullptr)) counted->subtract(paths.size());
     }

@@ -11,15 +11,15 @@
 
 namespace zkasio::lock_detail {
 
-/// What the nodes of a semaphore's permits are called, in front of their sequence number.
+/// The name of a semaphore permit's node, in front of the sequence number.
 inline constexpr const char* permit_marker = "lease-";
 
-/// A claim that consists of nodes, and of nothing else: those of permits. The nodes are removed when it is given up or
-/// lost, whichever is first.
+/// A claim that consists only of nodes, those of permits. The nodes are removed when the claim is given up or lost,
+/// whichever is first.
 class nodes_claim final : public lock_claim {
 public:
-    /// @param paths of nodes that this session owns; at least one. They are removed in the end.
-    /// @param lock for reports. @param asked when the wait for them began.
+    /// @param paths of nodes that this session owns; at least one. The claim removes these nodes in the end.
+    /// @param lock the lock's path, for reports. @param asked when the wait for the permits began.
     nodes_claim(session on, std::vector<std::string> paths, std::int64_t token, std::string lock,
                 boot_clock::time_point asked);
     nodes_claim(const nodes_claim&) = delete;

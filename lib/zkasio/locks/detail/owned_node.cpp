@@ -6,7 +6,7 @@
 namespace zkasio::lock_detail {
 namespace {
 
-// Somebody left while the create was under way.
+// Removes the node of an owned_node that was destroyed while its create was under way.
 asio::awaitable<void> withdraw(session on, pending_create creating, std::string directory, std::string id) {
     created node;
     bool unknown = false;

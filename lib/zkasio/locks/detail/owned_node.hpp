@@ -10,8 +10,8 @@
 
 namespace zkasio::lock_detail {
 
-/// An ephemeral-sequential node of ours, from the moment its create is sent. Whatever happens to its owner, the node is
-/// removed in the end, unless it was kept.
+/// An ephemeral-sequential node of this session, from the moment its create is sent. The destructor has the node
+/// removed, also while the create is under way, unless keep() was called.
 class owned_node {
 public:
     /// Sends the create of `<directory>/_c_<uuid>-<name><sequence>`.
@@ -20,20 +20,21 @@ public:
     owned_node& operator=(owned_node&&) = delete;
     ~owned_node();
 
-    /// *Completes when* the node is known to exist, or not to: false. *Fails with* what create() fails with.
+    /// *Completes when* the node is known to exist (true) or not to exist (false).
+    /// *Fails with* the errors of create().
     asio::awaitable<bool> created();
 
     const std::string& path() const noexcept { return node_.path; }
     std::int64_t czxid() const noexcept { return node_.stat.czxid; }
 
-    /// From now on somebody else removes it.
+    /// From now on the caller removes the node.
     void keep() noexcept { node_.path.clear(); }
 
 private:
     session on_;
     std::string directory_, id_;
-    std::optional<pending_create> creating_;  // its outcome is not known yet
-    zkasio::created node_;                    // no path: there is none
+    std::optional<pending_create> creating_;  // the create whose outcome is not known yet
+    zkasio::created node_;                    // without a path: there is no node
 };
 
 }  // namespace zkasio::lock_detail

@@ -32,7 +32,7 @@ void call(lock_queue& queue, observation& observed, const queue_position& positi
         const std::lock_guard lock(observed.telling);
         if (!observed.over) observed.tell(position);
     } catch (...) {
-        queue.tools().run_in_background(observer_failed(queue.directory(), std::current_exception()));  // which logs it
+        queue.tools().run_in_background(observer_failed(queue.directory(), std::current_exception()));  // logs it
     }
 }
 
@@ -55,7 +55,7 @@ void position_reports::tell() {
     std::vector<queue_order::insight> insights = order.look_at(places);
     order.told();
     if (!places.empty() && places.back() != observed_.rbegin()->first) {
-        order.changed(places.back().number + 1);  // where those behind stand is not known yet
+        order.changed(places.back().number + 1);  // the positions behind this place are not known yet
         queue_.ask_for_listing();
     }
     for (std::size_t i = 0; i < those.size(); ++i) tell(those[i], std::move(insights[i]));
@@ -68,7 +68,7 @@ void position_reports::tell(const contender_ptr& c, queue_order::insight where) 
     const std::shared_ptr<observation> observed = c->asked.observed;
     if (observed->told == position) return;
     observed->told = position;
-    // The observer is a user's: it is called by itself, not in the middle of a change here.
+    // The observer is the user's code, and is called in a turn of its own, not in the middle of a change to the queue.
     auto tell_it = [queue = queue_.shared_from_this(), observed, position = std::move(position)] {
         call(*queue, *observed, position);
     };

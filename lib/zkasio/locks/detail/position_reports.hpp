@@ -13,7 +13,7 @@ namespace zkasio::lock_detail {
 
 class lock_queue;
 
-/// Part of a lock_queue: tells those who wait, and want to know, where they stand. On the strand.
+/// Part of a lock_queue: tells waiters that have an observer their position in the queue. On the strand.
 class position_reports {
 public:
     explicit position_reports(lock_queue& queue) : queue_(queue) {}
@@ -23,7 +23,7 @@ public:
     void remove(const contender_ptr& c) { observed_.erase(c->at); }
     void clear() { observed_.clear(); }
 
-    /// Tells those for whom something may have changed, and asks for a listing when only that can tell.
+    /// Tells the observers whose position may have changed. Asks for a listing if only a listing can tell a position.
     void tell();
 
 private:

@@ -15,7 +15,7 @@ void predecessor_watch::follow(const std::string& name) {
     stop();
     name_ = name;
     const std::uint64_t round = ++round_;
-    // get, and not exists: it leaves no watch behind on a node that is gone (CURATOR-107).
+    // A get() leaves no watch behind on a node that is gone; exists() would (CURATOR-107).
     const std::string path = join_path(queue_.directory(), name);
     request_ = std::make_shared<pending_watched_data>(queue_.tools().start_get_and_watch(path));
     const std::weak_ptr<pending_watched_data> asked = request_;
@@ -58,11 +58,11 @@ void predecessor_watch::wait_for_change(std::uint64_t round) {
         if (what == node_change::removed)
             queue_.predecessor_gone(name);
         else
-            queue_.reconsider();  // its data has changed, which uses the watch up: another one is needed
+            queue_.reconsider();  // a change of the node's data has used up the watch: another one is needed
     });
 }
 
-// Until the pause has passed the node counts as followed.
+// During the pause the node is treated as followed.
 void predecessor_watch::ask_later(std::uint64_t round) {
     request_.reset();
     pauses_.then(queue_.on().get_executor(), [this, weak = queue_.weak_from_this(), round] {

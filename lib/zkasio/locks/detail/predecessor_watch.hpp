@@ -13,12 +13,12 @@ namespace zkasio::lock_detail {
 
 class lock_queue;
 
-/// Part of a lock_queue: the watch on the one node that the first of those who wait has to see removed. Whatever it
-/// learns ends in lock_queue::predecessor_gone(), fail_waiting() or reconsider(). On the strand.
+/// Part of a lock_queue: the watch on the one node whose removal the first waiter has to see. The outcome goes to
+/// lock_queue::predecessor_gone(), fail_waiting() or reconsider(). On the strand.
 class predecessor_watch {
 public:
     explicit predecessor_watch(lock_queue& queue);
-    /// Watches the node of this name, and no other. Nothing happens when it is watched already.
+    /// Watches the node `name`, and no other node. If that node is watched already, nothing happens.
     void follow(const std::string& name);
     void stop();
 
@@ -29,7 +29,7 @@ private:
 
     lock_queue& queue_;
     std::string name_;
-    std::uint64_t round_ = 0;  // what was begun in an earlier one tells of a node that nobody is interested in any more
+    std::uint64_t round_ = 0;  // answers and events of earlier rounds are ignored
     std::shared_ptr<pending_watched_data> request_;
     std::optional<watch> watch_;
     back_off pauses_;

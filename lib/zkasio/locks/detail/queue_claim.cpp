@@ -87,7 +87,7 @@ asio::awaitable<std::shared_ptr<queue_claim>> queue_claim::downgrade(lock_spec_p
     } catch (...) {
         rethrow_as("downgrade", paths_.front());
     }
-    if (shared->granted()) who_->given_up = true;  // it has given way
+    if (shared->granted()) who_->given_up = true;  // the shared claim's node has replaced the node of this claim
     co_return shared;
 }
 
@@ -103,7 +103,7 @@ void queue_claim::body_ends(asio::any_io_executor executor) noexcept {
             who->where->body_ended(who);
         });
     } catch (...) {
-        // Out of memory: nobody will ever be on that executor again.
+        // Out of memory: the executor stays listed, but no coroutine will run on it again.
     }
 }
 

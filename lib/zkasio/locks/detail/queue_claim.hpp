@@ -16,20 +16,21 @@
 
 namespace zkasio::lock_detail {
 
-/// One place in the queue of a lock, for as long as this lives: whatever happens, the node is removed in the end.
+/// One place in the queue of a lock, for as long as the claim lives. In every case the node is removed in the end.
 class queue_claim final : public lock_claim {
 public:
-    /// Joins the queue. @param from where the contender's coroutine runs.
+    /// Joins the queue. @param from the executor of the contender's coroutine.
     queue_claim(session on, acquire_request what, asio::any_io_executor from);
-    /// The same with a node that exists already: `path`.
+    /// Joins the queue with the node `path`, which exists already.
     queue_claim(session on, acquire_request what, asio::any_io_executor from, std::string path, std::int64_t czxid);
     queue_claim(const queue_claim&) = delete;
     queue_claim& operator=(const queue_claim&) = delete;
     ~queue_claim() override { give_up(); }
 
-    /// *Completes when* it is decided; then ask granted(). *Fails with* client_closed.
+    /// *Completes when* the acquire is decided; then ask granted().
+    /// *Fails with* client_closed.
     asio::awaitable<void> decided() const { return who_->decided.wait(); }
-    /// Whether it was granted, or else refused. Throws what has gone wrong.
+    /// Whether the lock was granted; false: refused. Throws the error of an acquire that has failed.
     bool granted();
 
     const session_hold& hold() const noexcept override { return who_->hold; }
@@ -43,11 +44,11 @@ public:
     void body_ends(asio::any_io_executor executor) noexcept override;
 
     const acquire_request& asked() const noexcept { return who_->asked; }
-    /// Once it is decided: refused because its place was lost, see acquire_request::lost.
+    /// Once the acquire is decided: whether it was refused because its place was lost, see acquire_request::lost.
     bool displaced() const noexcept { return who_->outcome == acquire_outcome::displaced; }
 
-    /// A claim at the same place that shares the lock, and shows as `as` says; this one is given up when that is
-    /// granted.
+    /// A new claim at the same place, which shares the lock and whose node looks as `as` says. If the new claim is
+    /// granted, this claim is given up.
     asio::awaitable<std::shared_ptr<queue_claim>> downgrade(lock_spec_ptr as);
 
 private:
@@ -55,8 +56,8 @@ private:
 
     session on_;
     contender_ptr who_;
-    std::vector<std::string> paths_;  // none until granted() has said so
-    std::unique_ptr<const one_shot_event> gone_;  // those who wait have none, and there may be very many
+    std::vector<std::string> paths_;  // empty until granted() has returned true
+    std::unique_ptr<const one_shot_event> gone_;  // null for waiters, of which there may be very many
 };
 
 }  // namespace zkasio::lock_detail

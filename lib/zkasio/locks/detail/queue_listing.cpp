@@ -23,12 +23,12 @@ void queue_listing::answered(const pending_children& listing, std::uint64_t numb
     try {
         found = listing.get();
     } catch (const error& e) {
-        // Without a directory nobody is in the queue, nor are we: an empty listing.
+        // Without a directory the queue is empty, also of contenders of this session: an empty listing.
         if (e.code() != zk_errc::no_node && e.code() == condition::retryable) return ask_later();
         pauses_.reset();
-        // What fails for good needs no pause. It ends all for whom a listing is asked for: those who wait fail,
-        // observers among them, and doubted owners are lost (G28). So the next listing is that of somebody who has come
-        // since, whose create was a round trip of its own, and who fails in turn.
+        // A permanent failure needs no pause: the failure ends all contenders that need a listing. Waiters fail, those
+        // with an observer among them, and doubted owners lose the lock (G28). The next listing is for a later
+        // contender, whose create was a round trip of its own, and which fails in turn.
         if (e.code() != zk_errc::no_node) return queue_.listing_failed(std::current_exception());
     }
     pauses_.reset();

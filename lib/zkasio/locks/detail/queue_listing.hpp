@@ -9,12 +9,12 @@ namespace zkasio::lock_detail {
 
 class lock_queue;
 
-/// Part of a lock_queue: the listing of its directory, one at a time for all who need one. What comes of it ends in
-/// lock_queue::listed() or listing_failed(). On the strand.
+/// Part of a lock_queue: lists the directory, with one listing at a time for all contenders that need one. The outcome
+/// goes to lock_queue::listed() or listing_failed(). On the strand.
 class queue_listing {
 public:
     explicit queue_listing(lock_queue& queue);
-    /// Unless there is one under way, or a pause before the next.
+    /// Sends a listing, unless one is under way or the pause before the next one is not over.
     void ask();
 
 private:

@@ -14,8 +14,8 @@ struct numbered_name {
     std::int32_t sequence = 0;
 };
 
-// Servers write the number as %010d: ten characters, or eleven of one below -999999999. It is looked for from the end,
-// since a marker may itself consist of digits or '-'.
+// Servers write the number as %010d: ten characters, or eleven if the number is below -999999999. The search starts at
+// the end of the name, since a marker may consist of digits or '-', too.
 std::optional<numbered_name> split(std::string_view name, std::string_view marker) noexcept {
     for (const std::size_t length : {std::size_t{11}, std::size_t{10}}) {
         if (name.size() < length) continue;
@@ -67,7 +67,7 @@ std::string_view queue_names::digits(std::string_view name) const {
     return split(name, parse(name).kind == lock_kind::exclusive ? exclusive_ : shared_)->digits;
 }
 
-std::string queue_names::key() const {  // with '/', which is in no part of it
+std::string queue_names::key() const {  // joined by '/', which occurs in no part
     return prefix_ + '/' + separator_ + '/' + exclusive_ + '/' + shared_ + (dashes_ ? "/-" : "/");
 }
 
@@ -79,7 +79,7 @@ std::string queue_names::new_id() const {
 
 std::vector<queue_names::contender_name> queue_names::in_order(std::vector<std::string> children) const {
     struct numbered {
-        std::int32_t number;  // relative to one of them they order as integers, wherever they wrap around
+        std::int32_t number;  // relative to the first child: ordered as an integer, wherever sequences wrap around
         contender_name what;
     };
     std::vector<numbered> all;

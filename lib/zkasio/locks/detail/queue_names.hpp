@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-/// What the names in a lock's directory mean. No input, no output, no waiting.
+/// The meaning of the names in a lock's directory. No input, no output, no waiting.
 namespace zkasio::lock_detail {
 
 /// The sequence number behind the last `marker` in `name` ("_c_<uuid>-lock-0000000012" with "lock-" is 12).
@@ -31,7 +31,7 @@ public:
         std::int32_t sequence;
         lock_kind kind;
     };
-    /// Throws errc::foreign_child, naming the child, when it cannot be ordered among the others.
+    /// Throws errc::foreign_child, which names the child, when the child cannot be ordered among the others.
     parsed parse(std::string_view name) const;
 
     /// The name of a new node, up to its sequence number.
@@ -49,10 +49,10 @@ public:
         std::string name;
         lock_kind kind;
     };
-    /// The children in the order in which they came.
+    /// The children in the order in which they were created.
     std::vector<contender_name> in_order(std::vector<std::string> children) const;
 
-    /// What tells apart those that write their names in different ways.
+    /// A string that differs between locks that write their names in different ways.
     std::string key() const;
 
 private:

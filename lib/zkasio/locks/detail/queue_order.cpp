@@ -8,8 +8,8 @@
 namespace zkasio::lock_detail {
 namespace {
 
-// Of two with the same number the exclusive one is first: a writer that becomes a reader by Curator's downgrade has two
-// nodes for a moment.
+// Of two contenders with the same number the exclusive one is first: during Curator's downgrade, a writer that becomes
+// a reader has two nodes for a moment.
 constexpr queue_key first_at(std::int64_t number) { return {number, lock_kind::exclusive, 0}; }
 
 template <class Map>
@@ -20,12 +20,12 @@ bool has(const Map& m, std::int64_t number) {
 
 constexpr std::int64_t everywhere = std::numeric_limits<std::int64_t>::min();
 
-// How many contenders stand before a place; for one place after another.
+// Counts the contenders ahead of a place, for several places in ascending order.
 template <class Map>
 class standing_before {
 public:
     standing_before(const Map& m, const queue_key& p) : map_(m), at_(m.lower_bound(p)) {
-        // Counted from both ends at once: most changes are near one of them, and there may be very many contenders.
+        // Counts from both ends at once: most changes are near one end, and there may be very many contenders.
         auto back = at_, forward = at_;
         for (count_ = 0; back != map_.begin(); --back, ++forward, ++count_)
             if (forward == map_.end()) {
@@ -37,7 +37,7 @@ public:
         for (; at_ != map_.end() && at_->first < p; ++at_) ++count_;
     }
     std::size_t count() const { return count_; }
-    /// The nearest of them, or null.
+    /// The nearest contender ahead of the place, or null.
     const typename Map::value_type* nearest() const { return at_ == map_.begin() ? nullptr : &*std::prev(at_); }
 
 private:
@@ -61,24 +61,24 @@ bool queue_order::ours(std::int64_t number) const {
     return has(waiting_, number) || has(owners_, number) || has(departing_, number);
 }
 
-// G2: sequence numbers are consecutive, so between two of ours whose numbers are there is nobody else.
+// G2: sequence numbers are consecutive, so no other contender stands between two of this session with consecutive ones.
 void queue_order::extend() {
     while (horizon_ && ours(*horizon_ + 1)) ++*horizon_;
 }
 
-// Whether a node of ours is still departing that left after a create was asked for at that time.
+// Whether a departing node of this session left after `time`, when a create was asked for.
 bool queue_order::left_since(std::uint64_t time) const {
     return !departed_at_.empty() && *departed_at_.rbegin() > time;
 }
 
-// Whether the directory has had a node of ours in it ever since that time.
+// Whether the directory has contained a node of this session ever since `time`.
 bool queue_order::present_since(std::uint64_t time) const { return !empty() || left_since(time); }
 
-// G7: a session's creates are carried out in the order in which they are sent. A node whose number is not larger than
-// that of one that we asked for earlier is in another directory of the same name: an operator has deleted the old one,
-// with our nodes in it.
+// G7: a session's creates are carried out in the order in which they are sent. If a new node has no larger number than
+// a node of this session that was asked for earlier, the new node is in another directory of the same name: an operator
+// has deleted the old directory, with our nodes in it.
 bool queue_order::numbers_begin_anew(std::int64_t number, std::uint64_t asked) const {
-    if (asked > time_) return false;  // a reader beside another one has that one's number
+    if (asked > time_) return false;  // a reader that joins another reader has the same number
     const auto older_at_or_behind = [&](const auto& those) {
         return std::any_of(those.lower_bound(first_at(number)), those.end(),
                            [&](const auto& one) { return one.second.since < asked; });
@@ -86,7 +86,7 @@ bool queue_order::numbers_begin_anew(std::int64_t number, std::uint64_t asked) c
     return older_at_or_behind(waiting_) || older_at_or_behind(owners_) || older_at_or_behind(departing_);
 }
 
-// G8: a node of ours that is departing from the old directory fills no gap in the numbers of the new one.
+// G8: a node of this session that is departing from the old directory fills no gap in the numbers of the new directory.
 void queue_order::forget_departing(std::int64_t number, std::uint64_t asked) {
     for (auto it = departing_.lower_bound(first_at(number)); it != departing_.end();) {
         const auto [p, left] = *it++;
@@ -94,8 +94,8 @@ void queue_order::forget_departing(std::int64_t number, std::uint64_t asked) {
     }
 }
 
-// G18: a contender ahead of this node may have left since, and an operator may have deleted the node before that.
-// Neither is known to a listing that was sent earlier, and such a listing is not required to show the node (G4).
+// G18: since the create was carried out, a contender ahead may have left, and before that an operator may have deleted
+// the node. A listing that was sent earlier tells of neither event, and need not show the node (G4).
 std::uint64_t queue_order::hear_of_create() {
     const std::uint64_t now = begin_create();
     forget();
@@ -104,17 +104,18 @@ std::uint64_t queue_order::hear_of_create() {
 
 queue_key queue_order::enter(std::string_view name, contender_ptr who, std::uint64_t asked) {
     const queue_names::parsed parsed = names_->parse(name);
-    // G5: without a node of ours in it, the directory may have been removed as an empty container, and made again.
+    // G5: without a node of this session in it, the directory may have been removed as an empty container and
+    // re-created.
     if (!present_since(asked)) drop();
-    // G14: with none of ours in its way, it would be granted the lock at once. But while its predecessor left, an
-    // operator may have deleted the new node.
+    // G14: if no contender of this session excludes the newcomer, the newcomer would be granted the lock at once. But
+    // an operator may have deleted the new node while its predecessor left.
     if (!excludes(parsed.kind) && left_since(asked)) forget();
     const queue_key p{unwrap(parsed.sequence), parsed.kind, ++next_id_};
     if (numbers_begin_anew(p.number, asked)) {
         forget();
         forget_departing(p.number, asked);
     }
-    erase_remote(p.number, name);  // G3: it may have been listed before we knew that it is ours
+    erase_remote(p.number, name);  // G3: the node may have been listed before it was known as ours
     changed(p.number);
     if (p.kind == lock_kind::exclusive) ++exclusive_waiting_;
     waiting_.emplace(p, local{std::move(who), name, std::min(asked, time_), 0});
@@ -131,10 +132,10 @@ void queue_order::leave(const queue_key& p) {
     departing_.emplace(p, departure{node.mapped().name, ++time_, node.mapped().since});
     departed_at_.insert(time_);
     changed(p.number);
-    // G11: others may have joined this reader at its number. G12: it is not known whether the readers behind a writer
-    // that gives up still have their nodes, and they would be granted the lock at once.
+    // G11: other readers may have joined this reader at its number. G12: when a writer gives up, the readers behind the
+    // writer would be granted the lock at once, without a proof that they still have their nodes.
     if (p.kind == lock_kind::shared || (waited && names_->has_shared())) forget();
-    // G13: a listing that is under way does not tell whether those behind this place still have their nodes now.
+    // G13: a listing that is under way does not tell whether the waiters behind this place still have their nodes.
     if (!waiting_.empty() && p < waiting_.begin()->first) first_listing_ = time_ + 1;
 }
 
@@ -148,7 +149,7 @@ void queue_order::departed(const queue_key& p) {
 void queue_order::node_deleted(const queue_key& p) {
     leave(p);
     departed(p);
-    forget();  // G9: perhaps it went with the whole directory
+    forget();  // G9: the whole directory may have been deleted with the node
 }
 
 void queue_order::grant(const queue_key& p) {
@@ -217,8 +218,8 @@ queue_order::local* queue_order::find(std::int64_t number, const std::string& na
     return nullptr;
 }
 
-// G27: nobody who excludes an owner ever comes to stand before it. Only where there is a doubt: without one it may be a
-// node of ours whose removal a server has refused.
+// G27: no contender that excludes an owner ever comes to stand ahead of the owner. Checked only in doubt: without a
+// doubt the node ahead may be one of this session whose removal a server has refused.
 std::vector<contender_ptr> queue_order::overtaken(std::uint64_t number_of_listing) const {
     std::vector<contender_ptr> all;
     const auto writer =
@@ -267,8 +268,8 @@ queue_order::findings queue_order::listed(const std::vector<std::string>& names,
     changed(everywhere);
     departing_shown_ = departing_ahead;
     if (std::exchange(owners_doubted_, false)) found.overtaken = overtaken(number_of_listing);  // G27
-    // G15: that removal had to be sent again. Whether those behind that node still have theirs when it goes, this
-    // listing does not tell.
+    // G15: the departing node's removal had to be sent again. This listing does not tell whether the contenders behind
+    // that node will still have their nodes when the removal is carried out.
     if (departing_ahead) drop();
     return found;
 }
@@ -292,7 +293,7 @@ void queue_order::erase_remote(std::int64_t number, std::string_view name) {
 
 void queue_order::forget() {
     drop();
-    first_listing_ = time_ + 1;  // G10: so is what a listing will tell that is under way
+    first_listing_ = time_ + 1;  // G10: also what a listing that is under way will tell of remote contenders
 }
 
 void queue_order::forget_before(std::uint64_t time) {
@@ -310,7 +311,7 @@ queue_order::step queue_order::next() const {
     const queue_key& me = waiting_.begin()->first;
     const bool alone = me.kind == lock_kind::exclusive;
     const bool blocked = alone ? !owners_.empty() : exclusive_owners_ > 0;
-    // Behind readers of ours: when they leave, it takes a listing anyway (G11), so none is needed before.
+    // A writer behind readers of this session: when the readers leave, it takes a listing anyway (G11), so none now.
     if (blocked && exclusive_owners_ == 0) return {verdict::local};
     if (!knows(me)) return {verdict::unknown};  // G1
 

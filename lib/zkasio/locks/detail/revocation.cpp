@@ -18,7 +18,7 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
     explicit state(std::shared_ptr<lock_claim> c)
         : claim(std::move(c)), on(claim->on()), decided(toolbox(on).make_one_shot_event()) {}
 
-    // Where it is written that the contender `node` is asked to give way.
+    // A place where the contender `node` may be asked to give way.
     struct place {
         std::string path;
         std::string node;
@@ -42,7 +42,7 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
 
     void read(std::size_t i) {
         if (over) return;
-        // Whoever wants to know keeps this alive; the pending answers do not.
+        // The revocation_watch, and coroutines in asked(), keep this state alive; the pending answers do not.
         requests[i] = std::make_shared<pending_watched_data>(toolbox(on).start_get_and_watch(places[i].path));
         requests[i]->then([weak = weak_from_this(), i] {
             if (const auto self = weak.lock()) self->answered(i);
@@ -50,8 +50,8 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
     }
 
     void answered(std::size_t i) {
-        if (over) return;  // nobody is interested any more, and nothing is left
-        const std::string& node = places[i].node;  // which is gone when its directory is
+        if (over) return;  // decided; or the revocation_watch is destroyed, and `requests` is empty
+        const std::string& node = places[i].node;  // gone, too, if its directory is gone
         const auto request = std::exchange(requests[i], nullptr);
         if (!request) return;
         try {
@@ -60,7 +60,7 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
             pauses.at(i).reset();
             watches[i].emplace(std::move(seen.changes));
             watches[i]->then([weak = weak_from_this(), i](std::error_code, node_change) {
-                if (const auto self = weak.lock()) self->read(i);  // which fails when the session is over
+                if (const auto self = weak.lock()) self->read(i);  // fails if the session is over
             });
         } catch (const error& e) {
             if (e.code() == zk_errc::no_node) {
@@ -94,7 +94,7 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
 
     std::shared_ptr<lock_claim> claim;
     session on;
-    std::vector<place> places;  // and of each:
+    std::vector<place> places;  // and for each place:
     std::vector<std::shared_ptr<pending_watched_data>> requests;
     std::vector<std::optional<watch>> watches;
     std::vector<back_off> pauses;

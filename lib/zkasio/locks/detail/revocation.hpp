@@ -10,11 +10,12 @@
 
 namespace zkasio::lock_detail {
 
-/// What Curator's Revoker writes into the node of whoever shall give way.
+/// The request that Curator's Revoker writes into the node of a contender that is to give way.
 inline constexpr const char* revoke_message = "__REVOKE__";
 
-/// Watches for that, for as long as this lives: the nodes of a lock, and in an election, where no node is to be written
-/// to, the data of the directory as well (see directory_note). When it finds a node gone, the lock is lost at once.
+/// Watches for requests to give way, as long as the revocation_watch lives: in a lock's nodes, and in an election,
+/// where no node is to be written to, in the directory's data as well (see directory_note). If a node is found to be
+/// gone, the lock is lost at once.
 class revocation_watch {
 public:
     explicit revocation_watch(std::shared_ptr<lock_claim> claim);
@@ -22,13 +23,13 @@ public:
     revocation_watch& operator=(const revocation_watch&) = delete;
     ~revocation_watch();
 
-    /// *Completes when* it was written. *Fails with* errc::lock_lost when a node goes, and what else reading fails
-    /// with.
+    /// *Completes when* the request was written.
+    /// *Fails with* errc::lock_lost when a node is gone, and with the other errors of reading the nodes.
     asio::awaitable<void> asked() const;
 
-    /// Fired `grace` after it was written; never when a node goes first.
+    /// Fired `grace` after the request was written; never if a node goes first.
     one_shot_event stop_after(std::chrono::nanoseconds grace) const;
-    /// Whether that has been fired. From any thread.
+    /// Whether the event of stop_after() has been fired. From any thread.
     bool stopped() const noexcept;
 
 private:

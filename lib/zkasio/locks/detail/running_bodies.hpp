@@ -13,15 +13,15 @@
 
 namespace zkasio::lock_detail {
 
-/// The bodies that run under a lock, see lock_claim::body_begins(), and where they run. Several bodies may run at a
-/// time, or one within another; most often there is none, or one, and there may be very many who have such a list.
-/// On the strand, but for announce().
+/// The bodies that run under a lock, see lock_claim::body_begins(), and their executors. Several bodies may run
+/// concurrently, or one within another. Most often there is none, or one, and very many contenders may have such a
+/// list. On the strand, but for announce().
 class running_bodies {
 public:
-    /// A body is about to begin. From any thread. Either any() sees that body, or the caller sees whatever was written
-    /// before any() was called: that the lock is lost.
+    /// A body is about to begin. From any thread. Either any() sees the announced body, or the caller sees all that was
+    /// written before the call of any(), in particular the loss of the lock.
     void announce() noexcept { announced_.fetch_add(1, std::memory_order_acq_rel); }
-    /// One of those that were announced, and where it runs.
+    /// An announced body begins, on the executor `e`.
     void begin(asio::any_io_executor e) { on_.push_front(std::move(e)); }
     void end(const asio::any_io_executor& e) noexcept {
         ++ended_;
@@ -31,10 +31,10 @@ public:
                 return;
             }
     }
-    /// One that was announced has not ended.
+    /// Whether an announced body has not ended.
     bool any() noexcept { return announced_.fetch_add(0, std::memory_order_acq_rel) != ended_; }
-    /// One of them runs there, or what runs there was begun by one: the strand of a body is over the executor that it
-    /// was begun on.
+    /// Whether a body runs on `e`, or work on `e` was begun by a body: the strand of a body is over the executor on
+    /// which the body was begun.
     bool on(const asio::any_io_executor& e) const noexcept {
         if (on_.empty()) return false;
         if (std::find(on_.begin(), on_.end(), e) != on_.end()) return true;

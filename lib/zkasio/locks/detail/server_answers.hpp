@@ -2,21 +2,21 @@
 
 #include <zkasio/error.hpp>
 
-/// What the answers to a queue's requests mean. Pure.
+/// The meaning of the answers to a queue's requests. Pure.
 namespace zkasio::lock_detail {
 
 enum class create_answer {
     created,
     lost,  ///< there may be a node
     no_directory,
-    throttled,  ///< there is none, and the server asks for a pause
+    throttled,  ///< there is no node, and the server asks for a pause
     failed,
 };
 create_answer answer_of_create(const error& e) noexcept;
 
-/// Of a removal that has failed.
+/// The answer to a removal that has failed.
 enum class removal_answer {
-    successor_missing,  ///< it is still there: the node of a successor, error::path(), was deleted
+    successor_missing,  ///< the node still exists: the node of a successor, error::path(), was deleted
     session_over,
     failed,
 };

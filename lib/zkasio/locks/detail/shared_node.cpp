@@ -18,10 +18,10 @@ transaction steps_of(const lock_spec& as, const std::string& path, const std::st
     return steps;
 }
 
-// Whether the node is there, after whatever was sent before.
+// Looks for the node, after all requests that were sent before.
 asio::awaitable<std::optional<node_stat>> find(session on, std::string directory, std::string path, bool sync_first) {
     auto look = [&]() -> asio::awaitable<std::optional<node_stat>> {
-        if (sync_first) co_await on.sync(directory);  // a server that lags behind does not show it yet
+        if (sync_first) co_await on.sync(directory);  // a server that lags behind does not show the node yet
         co_return co_await on.exists(path);
     };
     co_return co_await retry_until_certain(toolbox(on).make_back_off(), look);

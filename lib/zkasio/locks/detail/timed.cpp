@@ -29,7 +29,7 @@ asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string
         guard = co_await attempt(if_contended::wait);
     };
     co_await run_with_deadline(limit.end(), std::move(body));
-    // A very short limit may pass before we have even looked: that says nothing about the connection.
+    // A very short limit may pass before connected() has returned, even with a connection: so the state is asked, too.
     if (!guard && !had_connection && zk.state() != session_state::connected)
         throw error(errc::not_connected, operation, path,
                     "no connection to " + zk.options().servers() + " within the time limit");

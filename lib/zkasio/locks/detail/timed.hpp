@@ -12,10 +12,10 @@
 
 namespace zkasio::lock_detail {
 
-/// What a try_acquire_for() or a try_acquire_until() was asked for.
+/// The time limit of a try_acquire_for() or a try_acquire_until().
 class time_limit {
 public:
-    /// From now on. May be negative: whoever acquires is told, and not whoever makes this.
+    /// Counts from now. A negative `duration` is refused by acquire_within(), not by this function.
     static time_limit after(std::chrono::nanoseconds duration) noexcept;
     static time_limit at(boot_clock::time_point end) noexcept { return time_limit(end, false); }
 
@@ -28,9 +28,9 @@ private:
     bool negative_;
 };
 
-/// What lockable::try_acquire_for() and try_acquire_until() do: `attempt`, which waits and is cancelled at the limit;
-/// or, when that has passed already, one that does not wait.
-/// @param single instead of `attempt` where there is no time: does not go on in another session.
+/// Implements lockable::try_acquire_for() and try_acquire_until(). Runs `attempt`, which waits, and cancels it at the
+/// limit. If the limit has passed already, runs an attempt that does not wait.
+/// @param single runs instead of `attempt` if the limit has passed already; does not go on in another session.
 asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string operation, std::string path,
                                                           time_limit limit, lock_attempt attempt,
                                                           lock_attempt single);

@@ -15,8 +15,8 @@
 
 namespace zkasio::lock_detail {
 
-/// The permits below one directory that a session has lost, and given back, while bodies still run under them. They
-/// count for this session's requests only: other clients may have them. On the strand, but for now().
+/// The permits below one directory that a session has lost and given back while bodies still run under them. Only this
+/// session's requests count these permits as taken: other clients may acquire them. On the strand, but for now().
 class unfinished_permits final : public session_local {
 public:
     explicit unfinished_permits(session on) : on_(std::move(on)), fewer_(toolbox(on_).make_one_shot_event()) {}
@@ -28,7 +28,7 @@ public:
     struct reading {
         reading(std::size_t n, one_shot_event f) : count(n), fewer(std::move(f)) {}
         std::size_t count;
-        one_shot_event fewer;  ///< fired when there are fewer
+        one_shot_event fewer;  ///< fired when `count` has become smaller
     };
     /// From any executor.
     static asio::awaitable<reading> now(session on, std::string directory);

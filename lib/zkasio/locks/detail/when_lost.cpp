@@ -12,7 +12,7 @@ void when_lost(const session& on, std::shared_ptr<const session_hold> hold, std:
     const asio::any_io_executor strand = on.get_executor();
     asio::dispatch(strand, [strand, hold = std::move(hold), f = std::move(f)] {
         hold->on_lost([strand, f](loss_reason why) {
-            // Whoever finds the loss may be at work on what `f` changes.
+            // The code that finds the loss may be working on objects that `f` changes: hence a turn of its own.
             if (lost_in_session(why)) asio::post(strand, [f, why] { f(why); });
         });
     });

@@ -8,7 +8,7 @@
 
 namespace zkasio::lock_detail {
 
-/// What was held is lost, and its session lives: its nodes may be there still, and keep others out.
+/// The hold is lost, but its session lives: the nodes may still exist, and keep other clients out.
 constexpr bool lost_in_session(loss_reason why) noexcept {
     return why == loss_reason::node_deleted || why == loss_reason::lease_ended || why == loss_reason::suspended;
 }

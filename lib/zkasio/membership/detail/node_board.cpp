@@ -52,7 +52,7 @@ bool node_board::has_new_data() const {
     return new_data_.has_value();
 }
 
-// Under the mutex. They are in the order of their numbers.
+// Under the mutex. The requests are in the order of their numbers.
 std::vector<request_ptr> node_board::take_requests(std::uint64_t up_to) {
     const auto newer = [up_to](const request_ptr& r) { return r->number > up_to; };
     const auto end = std::find_if(requests_.begin(), requests_.end(), newer);
@@ -117,7 +117,7 @@ void node_board::check_alive() const {
 
 // ------------------------------------------------------------------------------------------------------ waits
 
-// Nothing: not yet.
+// Nothing: the node does not stand yet.
 std::optional<std::string> node_board::standing_path() const {
     const std::lock_guard lock(mutex_);
     check_alive();
@@ -125,7 +125,7 @@ std::optional<std::string> node_board::standing_path() const {
     return node_path_;
 }
 
-// Nothing: it is still `known`. Behind the end nothing follows: that is an error.
+// Nothing: the state is still `known`. Waiting for a state after persistent_node_state::ended is an error.
 std::optional<persistent_node_state> node_board::state_unless(persistent_node_state known) const {
     const std::lock_guard lock(mutex_);
     const persistent_node_state now = state_.load();
@@ -137,7 +137,7 @@ std::optional<persistent_node_state> node_board::state_unless(persistent_node_st
 asio::awaitable<std::string> node_board::until_created(std::shared_ptr<node_board> self) {
     std::optional<std::string> path;
     for (;;) {
-        // In this order: what comes between the two is not missed.
+        // In this order: a change between the two calls is not missed.
         const one_shot_event change = self->next_change();
         path = self->standing_path();
         if (path) break;
@@ -208,7 +208,7 @@ asio::awaitable<void> node_board::until_left(std::shared_ptr<node_board> self) {
     try {
         co_await until_ended(self, "leave");
     } catch (const std::exception&) {
-        // What had ended it before it was to leave has left nothing to be removed.
+        // If the node had ended before it was to leave, nothing is left to be removed.
         if (self->state() != persistent_node_state::ended) throw;
         const std::lock_guard lock(self->mutex_);
         if (self->failed_to_leave_) throw;

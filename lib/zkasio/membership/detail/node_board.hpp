@@ -22,7 +22,7 @@
 
 namespace zkasio::membership_detail {
 
-/// Somebody who waits for a call of persistent_node::set_data().
+/// A pending call of persistent_node::set_data().
 struct data_request {
     explicit data_request(one_shot_event e) : answered(std::move(e)) {}
 
@@ -31,8 +31,8 @@ struct data_request {
     std::exception_ptr failed;  // written before `answered` is fired
 };
 
-/// Between those who use a persistent_node, on any threads, and its keeper, which tells them here how it stands, and
-/// reads here what they wish.
+/// Between the users of a persistent_node, on any threads, and its keeper: the keeper tells the node's state here, and
+/// reads the users' wishes here.
 class node_board {
 public:
     /// @param events of the client whose close ends all waits. @param largest data that a request has room for.
@@ -43,7 +43,7 @@ public:
 
     // ------------------------------------------------------------------------------------------ for users
     persistent_node_state state() const noexcept { return state_.load(); }
-    /// From now on leaving().
+    /// From now on leaving() is true.
     void ask_to_leave();
     static asio::awaitable<std::string> until_created(std::shared_ptr<node_board> self);
     static asio::awaitable<void> until_written(std::shared_ptr<node_board> self, std::string data);
@@ -55,24 +55,24 @@ public:
 
     // ------------------------------------------------------------------------------------------ for the keeper
     bool leaving() const;
-    /// Fired by whatever is wished after this call.
+    /// The returned event is fired by the next wish after this call.
     one_shot_event next_wish();
 
-    /// The data that the node is to have, and which call of set_data() asks for them; 0: they were written before.
+    /// The data that the node is to have, and the number of the set_data() call that asks for them; 0: no call does.
     struct wished_data {
         std::string data;
         std::uint64_t number = 0;
     };
     wished_data data() const;
     bool has_new_data() const;
-    /// The node has these data: answers the requests for them, and for older ones.
+    /// The node has these data: answers their requests and older ones.
     void wrote(wished_data what);
-    /// The servers do not take these data: those requests fail, and what was written last counts.
+    /// The servers refuse these data: their requests and older ones fail, and the data written last are kept.
     void refused(const wished_data& what, const std::exception_ptr& why);
 
     /// @param node_path of a node that stands.
     void tell(persistent_node_state state, std::string node_path = {});
-    /// Nothing follows. @param why null: it has left.
+    /// No other state follows. @param why null: the node has left.
     void end(const std::exception_ptr& why);
 
 private:
@@ -89,10 +89,10 @@ private:
     const std::size_t largest_;
     std::atomic<persistent_node_state> state_{persistent_node_state::creating};
     mutable std::mutex mutex_;
-    // Guarded by it:
+    // Guarded by mutex_:
     std::string node_path_, data_;
     std::optional<std::string> new_data_;  // of the newest set_data(), until they are written
-    std::uint64_t last_number_ = 0;        // of that
+    std::uint64_t last_number_ = 0;        // the number of the newest set_data()
     std::vector<std::shared_ptr<data_request>> requests_;
     std::exception_ptr failed_;
     bool leaving_ = false, failed_to_leave_ = false;

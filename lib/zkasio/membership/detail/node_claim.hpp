@@ -14,14 +14,15 @@
 
 namespace zkasio::membership_detail {
 
-/// Which persistent_node of a session keeps the node at some path. Two of one session cannot tell by the node whose it
-/// is: each would take it for its own. On the client's strand.
+/// Which persistent_node of a session keeps the node at a path. The node itself tells only the session: two of one
+/// session would each take the node for its own. On the client's strand.
 class node_claim : public session_local {
 public:
     void session_over(std::error_code) noexcept override { holder_.reset(); }
 
-    /// *Completes when* nobody else has it; until then waits for one that is leaving. With null when somebody else has
-    /// it and `wanted_by` is to leave. *Fails with* errc::invalid_argument if somebody has it who stays.
+    /// *Completes when* no other persistent_node has the claim; waits for one that is leaving. If another one has the
+    /// claim, and `wanted_by` is to leave, completes with null.
+    /// *Fails with* errc::invalid_argument if another one has the claim, and is not leaving.
     static asio::awaitable<std::shared_ptr<node_claim>> get(session on, std::shared_ptr<node_board> wanted_by);
     void release(const node_board& by) noexcept;
 

@@ -26,7 +26,7 @@ void node_keeper::begin(const session& on) {
     if (on.id() == last_.id()) return;
     claim_.reset();
     pauses_.emplace(toolbox(on).make_back_off());
-    // What a session has owned goes with it, if not at once: one that was given up with no server in reach may live on.
+    // A session's nodes go with it, if not at once: a session given up with no server in reach may live on.
     if (is_ephemeral(options_.mode())) {
         constexpr std::size_t most = 16;
         if (last_.id() != 0) former_sessions_.push_back(last_.id());
@@ -51,7 +51,7 @@ create_options node_keeper::how_to_create() const {
     create_options how;
     how.mode(options_.mode()).ttl(options_.ttl()).acl(options_.acl()).parents(options_.parents());
     if (has_no_name()) return how;
-    switch (options_.mode()) {  // with the name that it has got
+    switch (options_.mode()) {  // created again under the name that it has got
         case create_mode::ephemeral_sequential: return how.mode(create_mode::ephemeral);
         case create_mode::persistent_sequential: return how.mode(create_mode::persistent);
         case create_mode::persistent_sequential_ttl: return how.mode(create_mode::persistent_ttl);
@@ -71,7 +71,7 @@ void node_keeper::stands(const node_stat& node, node_board::wished_data data) {
 
 namespace {
 
-// What there is to say of a failure besides its code, and the path that is named anyway.
+// What a failure tells besides its code, and a path that is named anyway.
 std::string hint_of(const error& e, std::string_view path) {
     if (e.outcome_unknown()) return e.what();
     std::string text = e.operation();
@@ -82,7 +82,7 @@ std::string hint_of(const error& e, std::string_view path) {
 
 }  // namespace
 
-// Whether it is the data of set_data() that a server does not take: then those who asked are told, and it goes on.
+// True: a server refuses the data of set_data(). The pending calls have failed, and the keeper goes on.
 bool node_keeper::refuses_data(const error& why, const node_board::wished_data& data) const {
     const bool for_good = why.code() != condition::retryable && why.code() != condition::session_ended &&
                           why.code() != condition::cancelled;
@@ -92,7 +92,7 @@ bool node_keeper::refuses_data(const error& why, const node_board::wished_data& 
     return true;
 }
 
-// A node without a name gets one that it can be found by when the answer is lost, also in the next session.
+// A node without a name gets a protected one, by which it can be found if the answer is lost, also in the next session.
 std::string node_keeper::path_to_create() {
     if (!has_no_name()) return node_path_;
     const std::string& path = board_->path();
@@ -135,7 +135,7 @@ asio::awaitable<void> node_keeper::create(std::shared_ptr<node_keeper> self, ses
     if (parent_is_gone) co_await wait_for_parent(self, on, wish);
 }
 
-// The node of a create whose answer was lost. It may have other data than it should by now.
+// Finds the node of a create whose answer was lost. It may have other data than it should have now.
 asio::awaitable<bool> node_keeper::find_lost(std::shared_ptr<node_keeper> self, session on) {
     const std::optional<created> found =
         co_await toolbox(on).find_protected(std::string(parent_path(self->board_->path())), self->lost_id_);
@@ -146,25 +146,26 @@ asio::awaitable<bool> node_keeper::find_lost(std::shared_ptr<node_keeper> self, 
     co_return true;
 }
 
-// Before the next attempt, unless something else is wished meanwhile.
+// Pauses before the next attempt; a new wish ends the pause.
 asio::awaitable<void> node_keeper::pause_unless(std::shared_ptr<node_keeper> self, one_shot_event wish) {
     auto pause = [&] { return self->pauses_->pause(); };
     co_await wish.run_until(pause);
 }
 
-// Creating the parents has not helped. Without a chroot it never will: then its end says so.
+// Creating the parents has not helped. Without a chroot it never will: then exists() fails, and ends the node.
 asio::awaitable<void> node_keeper::wait_for_parent(std::shared_ptr<node_keeper> self, session on,
                                                    one_shot_event wish) {
     const pending_data root = toolbox(on).start_exists("/");
     try {
         co_await root.result();
     } catch (const error& e) {
-        if (e.code() != zk_errc::no_auth) throw;  // servers from 3.8.4 on: it exists, and may not be read
+        if (e.code() != zk_errc::no_auth) throw;  // servers from 3.8.4 on: the root exists, and may not be read
     }
     co_await pause_unless(self, wish);
 }
 
-// Only the node that was seen: another client may have put one in its place, which is to be looked at first.
+// Writes only into the node that was seen: if another client has replaced that node, the new one is to be looked at
+// first.
 asio::awaitable<void> node_keeper::write(std::shared_ptr<node_keeper> self, session on, one_shot_event wish,
                                          node_stat seen) {
     node_board::wished_data data = self->board_->data();
@@ -185,13 +186,13 @@ asio::awaitable<void> node_keeper::write(std::shared_ptr<node_keeper> self, sess
     if (is_other) {
         co_await pause_unless(self, wish);
     } else {
-        // Our session has created it, with data of ours: there is nothing else that it should have.
+        // This session has created the node with its own data, and there are no other data that the node should have.
         self->stands(seen, std::move(data));
     }
 }
 
-// Looks at the node, acts, or waits until something changes. True: it is to be created. If the outcome of a create is
-// not known, this comes behind a sync(): when the node that is seen then is not ours, there is none of ours.
+// Looks at the node, acts, or waits until something changes. True: the node is to be created. If the outcome of a
+// create is not known, a sync() has come before: if the node that is seen is not ours, no node of ours exists.
 asio::awaitable<bool> node_keeper::look(std::shared_ptr<node_keeper> self, session on, one_shot_event wish) {
     const watched<std::optional<node_stat>> seen = co_await on.exists_and_watch(self->node_path_);
     bool may_lapse = false;
@@ -209,7 +210,7 @@ asio::awaitable<bool> node_keeper::look(std::shared_ptr<node_keeper> self, sessi
             co_await remove_former(self, on, seen.value->version);
             co_return true;
         case node_step::write_data:
-            // Until that has succeeded, too, a node of ours is to be removed when we leave.
+            // If the keeper leaves before the write has succeeded, a node that is ours has to be removed, too.
             if (seen.value->czxid != self->created_by_ && is_ours(*seen.value, self->facts(on)))
                 self->outcome_unknown_ = true;
             co_await write(self, on, wish, *seen.value);
@@ -235,19 +236,19 @@ asio::awaitable<bool> node_keeper::look(std::shared_ptr<node_keeper> self, sessi
     if (self->may_write_)
         co_await touch(self, on, wish);
     else
-        self->written_at_ = boot_clock::now();  // it is looked for again: of a node that we may not read no watch tells
+        self->written_at_ = boot_clock::now();  // look again: no watch tells of a node that may not be read
     co_return false;
 }
 
-// As Curator's PersistentTtlNode: twice in its time to live, which servers count from the last write. What time a node
-// has that was there before, they do not tell.
+// As Curator's PersistentTtlNode: twice in the time to live, which servers count from the last write. Servers do not
+// tell the time to live of a node that was there before.
 boot_clock::time_point node_keeper::next_touch() const noexcept {
     constexpr std::chrono::milliseconds least_pause(100);
     return written_at_ + std::max(options_.ttl() / 2, least_pause);
 }
 
-// Writes into the node what it has, whoever has written it, so that its time to live begins again. Only if it is the
-// node that was seen.
+// Writes the node's present data into it again, whichever client has written them, so that the time to live starts
+// over. Only if the node is the one that was seen.
 asio::awaitable<void> node_keeper::touch(std::shared_ptr<node_keeper> self, session on, one_shot_event wish) {
     const auto now = boot_clock::now();
     try {
@@ -258,7 +259,7 @@ asio::awaitable<void> node_keeper::touch(std::shared_ptr<node_keeper> self, sess
         self->pauses_->reset();
         co_return;
     } catch (const error& e) {
-        if (e.code() == zk_errc::bad_version) self->written_at_ = now;  // it was written to by another client
+        if (e.code() == zk_errc::bad_version) self->written_at_ = now;  // another client has written to it
         if (e.code() == zk_errc::no_auth) self->may_write_ = false;
         const bool is_settled =
             e.code() == zk_errc::bad_version || e.code() == zk_errc::no_auth || e.code() == zk_errc::no_node;
@@ -269,7 +270,7 @@ asio::awaitable<void> node_keeper::touch(std::shared_ptr<node_keeper> self, sess
     co_await pause_unless(self, wish);
 }
 
-// Only if it is the node that was seen, as far as a version can tell.
+// Removes only the node that was seen, as far as a version can tell.
 asio::awaitable<void> node_keeper::remove_former(std::shared_ptr<node_keeper> self, session on, std::int32_t version) {
     try {
         co_await on.remove(self->node_path_, version);
@@ -283,8 +284,8 @@ asio::awaitable<void> node_keeper::remove(std::shared_ptr<node_keeper> self, ses
     if (!self->has_no_name() && self->may_stand()) co_await remove_seen(on, self->node_path_, self->facts(on));
 }
 
-// Only the node that was seen, as far as a version can tell. With an unknown outcome the whole of it is to be done
-// again: meanwhile ours may have gone, and another one stand there.
+// Removes only the node that was seen, as far as a version can tell. If the outcome of the removal is unknown, all of
+// this is to be repeated: our node may have gone, and another one may be there.
 asio::awaitable<void> node_keeper::remove_seen(session on, std::string path, node_facts known) {
     back_off pauses = toolbox(on).make_back_off();
     for (;;) {
@@ -303,7 +304,7 @@ asio::awaitable<void> node_keeper::remove_seen(session on, std::string path, nod
     }
 }
 
-// In the background: the keeper has failed.
+// In the background, after the keeper has failed.
 asio::awaitable<void> node_keeper::remove_left(session on, std::string path, node_facts known) {
     auto removed = [&] { return remove_seen(on, path, known); };
     co_await retry_until_certain(toolbox(on).make_back_off(), removed);
@@ -312,7 +313,7 @@ asio::awaitable<void> node_keeper::remove_left(session on, std::string path, nod
 asio::awaitable<void> node_keeper::run(std::shared_ptr<node_keeper> self, session on) {
     if (!is_sequential(self->options_.mode()) && !self->claim_) {
         self->claim_ = co_await node_claim::get(on, self->board_);
-        if (!self->claim_) {  // we are to leave, and the node is another one's by now
+        if (!self->claim_) {  // leaving, and another persistent_node has the claim
             self->forget_node();
             co_return;
         }
@@ -377,7 +378,7 @@ bool may_still_stand(const std::exception_ptr& why) {
 void node_keeper::end(const std::exception_ptr& why) {
     std::exception_ptr failed;
     try {
-        // Whatever it was that went wrong, a node that nobody keeps must not stand.
+        // After any failure, an ephemeral node without a keeper must not stay.
         if (is_ephemeral(options_.mode()) && may_still_stand(why)) {
             if (!lost_id_.empty())
                 toolbox(last_).ensure_protected_removed(std::string(parent_path(board_->path())), lost_id_);

@@ -28,10 +28,10 @@ public:
 
     /// The body of run_in_each_session(). Returns when the node has left.
     static asio::awaitable<void> keep(std::shared_ptr<node_keeper> self, session on);
-    /// When that is over.
+    /// Called when run_in_each_session() is over.
     void end(const std::exception_ptr& why);
 
-    /// Nothing is under way, and no node of ours can exist: who leaves has nothing to wait for.
+    /// No keep() runs, and no node of this keeper can exist: leave() has nothing to wait for.
     bool is_idle() const noexcept { return !running_ && !may_stand(); }
     node_board& board() const noexcept { return *board_; }
 
@@ -64,16 +64,16 @@ private:
 
     const std::shared_ptr<node_board> board_;
     const persistent_node_options options_;
-    std::shared_ptr<node_claim> claim_;  // in that session
-    session last_;                       // the one that keep() was called with last
-    bool running_ = false;               // keep() is
+    std::shared_ptr<node_claim> claim_;  // in the session `last_`
+    session last_;                       // the session of the last keep()
+    bool running_ = false;               // keep() runs
     std::vector<std::int64_t> former_sessions_;  // the last few in which the node may have been created
     std::string node_path_;              // "": a sequential node that has no name yet
     std::int64_t created_by_ = 0;        // see node_facts
     bool outcome_unknown_ = false;       // see node_facts
     std::string lost_id_;                // protection id of a sequential create whose outcome is not known
-    std::optional<back_off> pauses_;     // in that session
-    boot_clock::time_point written_at_{};  // when the last write was sent that the node had from us
+    std::optional<back_off> pauses_;     // in the session `last_`
+    boot_clock::time_point written_at_{};  // when this client sent the last write that the node had
     bool may_write_ = true;                // false: the ACL of the node that stands forbids it
 };
 

@@ -9,29 +9,29 @@
 
 namespace zkasio::membership_detail {
 
-/// @param settled whether the members have been the same for long enough. @param assigned what is for us.
-/// @param owned what is ours.
+/// @param settled whether the members have been the same for long enough. @param assigned to this member. @param owned
+/// by this member.
 partitioner_state state_of(bool settled, const std::set<std::string>& assigned, const std::set<std::string>& owned);
 
-/// Sorted. Throws errc::invalid_argument when there is none, one is no name of a node, or is there twice.
+/// Sorts them. Throws errc::invalid_argument if there is none, one is no name of a node, or one is there twice.
 std::vector<std::string> checked_partitions(const std::string& path, std::vector<std::string> partitions);
 
-/// What others see of a partitioner, on any threads.
+/// The state of a partitioner that its users see, on any threads.
 class partition_table {
 public:
     explicit partition_table(std::vector<std::string> partitions) : partitions_(std::move(partitions)) {}
 
-    /// All that there are.
+    /// All partitions, sorted.
     const std::vector<std::string>& partitions() const noexcept { return partitions_; }
 
-    /// Throws errc::invalid_argument when it runs already.
+    /// Throws errc::invalid_argument when the partitioner runs already.
     void begin(const std::string& path);
     void end();
 
     /// Members come or go.
     void unsettle();
-    /// Throws errc::invalid_argument for what is no partition. Returns them as a set. @param settled whether the
-    /// members have been the same for long enough.
+    /// Returns `mine` as a set. Throws errc::invalid_argument for a name that is no partition. @param settled whether
+    /// the members have been the same for long enough.
     std::set<std::string> assign(const std::string& path, const std::vector<std::string>& mine, bool settled);
     void add(const std::string& owned);
     void remove(const std::string& owned);

@@ -28,7 +28,7 @@ leader_election lock_of(const client& zk, const std::string& path, const std::st
     return leader_election(zk, join_path(join_path(path, "locks"), name), options);
 }
 
-// A partition is ours.
+// Shows a partition as owned while this object lives.
 class owned_entry {
 public:
     owned_entry(partition_table& table, const std::string& name) : table_(table), name_(name) { table_.add(name_); }
@@ -43,8 +43,8 @@ private:
 
 }  // namespace
 
-// The body runs behind an event that is never fired: so it has a cancellation state of its own, and whatever it does
-// with that, we are still cancelled afterwards.
+// The body runs behind an event that is never fired: so it has a cancellation state of its own. Even if the body
+// changes that state, this coroutine is still cancelled afterwards.
 asio::awaitable<void> partition_work::serve(std::string name, leadership& term) {
     held_partition mine(name, term);
     const owned_entry entry(table_, name);
@@ -82,8 +82,8 @@ void partition_work::assign(task_scope& tasks, const std::vector<std::string>& m
     }
 }
 
-// While we are not seen ourselves, we have just lost a session, or come: what is for us is known when we are back, or
-// have been there for a while.
+// While this member is not seen in the view, it has just lost its session, or has just joined. Its partitions are known
+// when it is back, or has been there for a while.
 void partition_work::divide_among(task_scope& tasks, const group_view& view, const member_history& history,
                                   boot_clock::time_point now) {
     const std::vector<std::string> members = history.members_at(now);

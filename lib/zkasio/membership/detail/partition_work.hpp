@@ -17,19 +17,19 @@
 
 namespace zkasio::membership_detail {
 
-/// One partitioner::run(): a task for each partition that is for us. On the strand of its task scope, and lives for as
-/// long as that.
+/// One partitioner::run(): a task for each partition that is assigned to this member. On the strand of its task scope;
+/// lives for as long as the scope.
 class partition_work {
 public:
     partition_work(const partition_body& body, client zk, std::string path, partitioner_options options,
                    partition_table& table)
         : body_(body), zk_(std::move(zk)), path_(std::move(path)), options_(std::move(options)), table_(table) {}
 
-    /// Joins, and starts and stops tasks as members come and go.
+    /// Joins the group, and starts and stops tasks as members come and go.
     asio::awaitable<void> divide(task_scope& tasks);
 
 private:
-    // What tells a task to give its partition up.
+    // Tells a task to give its partition up.
     struct order {
         explicit order(one_shot_event e) : stop(std::move(e)) {}
         const one_shot_event stop;
@@ -49,7 +49,7 @@ private:
     const std::string path_;
     const partitioner_options options_;
     partition_table& table_;
-    std::map<std::string, std::shared_ptr<order>> tasks_;  // but for those that were told to stop
+    std::map<std::string, std::shared_ptr<order>> tasks_;  // without those that were told to stop
 };
 
 }  // namespace zkasio::membership_detail

@@ -13,7 +13,7 @@ namespace zkasio::detail {
 
 namespace {
 
-// For who awaits next() when another one asks.
+// The report for a next() that another request replaces.
 node_report replaced_report() {
     node_report report;
     report.mark.code = asio::error::operation_aborted;
@@ -47,7 +47,7 @@ void follow_engine::tell_next(std::optional<node_mark> known, node_follower::lis
     asio::dispatch(strand_, [self = shared_from_this(), known = std::move(known), tell = std::move(tell), who] {
         self->tell_ = tell;
         if (const awaited_report_ptr replaced = std::exchange(self->who_, who)) replaced->tell(replaced_report());
-        // Later: it may be asked by who is being told of the end.
+        // In a later turn: the listener that is told of the end may be the caller.
         if (self->ended_) return asio::post(self->strand_, [self] { self->tell_end(); });
         self->rules_.want(known);
         self->work();
@@ -63,7 +63,7 @@ void follow_engine::forget(awaited_report_ptr who) noexcept {
             self->rules_.want_nothing();
         });
     } catch (...) {
-        // No memory: it reads once more.
+        // Out of memory: the node is read once more.
     }
 }
 
@@ -141,7 +141,7 @@ void follow_engine::pause() {
     });
 }
 
-// Who is told may ask again, or stop it.
+// The listener may call tell_next() or stop(): so the request is cleared before.
 void follow_engine::tell(node_report report) {
     who_.reset();
     if (const node_follower::listener to = std::exchange(tell_, nullptr)) to(std::move(report));
@@ -160,7 +160,7 @@ void follow_engine::stop() noexcept {
     try {
         asio::dispatch(strand_, [self = shared_from_this()] { self->stop_now(); });
     } catch (...) {
-        // No memory: the watch goes with the session.
+        // Out of memory: the watch goes with the session.
     }
 }
 
@@ -173,12 +173,12 @@ void follow_engine::stop_now() {
     leave_data_ = rules_.watches(node_read::stat);
     leave_children_ = rules_.watches(node_read::children);
     const bool reading = rules_.under_way();
-    rules_ = follow_rules(what_);  // from now on it watches nothing
-    if (reading) return when_answered(&follow_engine::leave);  // that leaves a watch, too
+    rules_ = follow_rules(what_);  // from now on no watch is reported
+    if (reading) return when_answered(&follow_engine::leave);  // the read leaves a watch, too
     leave();
 }
 
-// Servers answer in order: calls `next` when all that was sent before has been answered.
+// Calls `next` when all that was sent before has been answered: servers answer in order.
 void follow_engine::when_answered(void (follow_engine::*next)()) {
     const pending_data fence = toolbox(on_).start_exists("/");
     fence.then([self = shared_from_this(), next] {
@@ -195,7 +195,7 @@ void follow_engine::leave() {
 void follow_engine::end() {
     feed_ = node_feed();
     work_.reset();
-    pauses_ = toolbox(on_).make_back_off();  // a pause that is waited for would keep the loop running
+    pauses_ = toolbox(on_).make_back_off();  // a pending pause would keep the loop running
     stopped_.fire();
 }
 

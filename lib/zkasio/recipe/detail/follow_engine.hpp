@@ -19,7 +19,7 @@
 
 namespace zkasio::detail {
 
-/// Who awaits node_follower::next(). Lives on the client's strand until it is told.
+/// The state of one node_follower::next(). Lives on the client's strand until it is told.
 struct awaited_report {
     explicit awaited_report(const operations& on) : is_told(toolbox(on).make_one_shot_event()) {}
 
@@ -33,23 +33,23 @@ struct awaited_report {
 };
 using awaited_report_ptr = std::shared_ptr<awaited_report>;
 
-/// Sends what follow_rules decide. Lives on the client's strand; begin(), stop() and what asks may be called from any
-/// thread.
+/// Carries out the decisions of follow_rules. Lives on the client's strand; begin(), tell_next(), forget() and stop()
+/// may be called from any thread.
 class follow_engine final : public node_feed_listener, public std::enable_shared_from_this<follow_engine> {
 public:
     follow_engine(const client& zk, std::string path, node_read what);
 
     void begin(client zk);
-    /// @param who awaits it; null: a listener of the user's, which is not told that another one takes its place.
+    /// @param who the next() that awaits the report; null: a user's listener, which is not told when it is replaced.
     void tell_next(std::optional<node_mark> known, node_follower::listener tell, awaited_report_ptr who = nullptr);
-    /// He does not await it any more: what is not asked by somebody else meanwhile is not read.
+    /// Cancels the request of `who`, unless another one has replaced it: the node is not read for it again.
     void forget(awaited_report_ptr who) noexcept;
-    /// Leaves the watch, in the background. The first call counts.
+    /// Leaves the watch, in the background. Only the first call has an effect.
     void stop() noexcept;
 
     const operations& on() const noexcept { return on_; }
     const std::string& path() const noexcept { return path_; }
-    /// Fired when nothing is left of it on the servers.
+    /// Fired when no watch of the engine is left on the servers.
     const one_shot_event& stopped() const noexcept { return stopped_; }
 
 private:
@@ -78,8 +78,8 @@ private:
     follow_rules rules_;
     node_feed feed_;
     back_off pauses_;
-    node_follower::listener tell_;  // null: nobody wants to know
-    awaited_report_ptr who_;        // of tell_
+    node_follower::listener tell_;  // null: no request is pending
+    awaited_report_ptr who_;        // the next() that set tell_; null: none
     std::error_code ended_;
     bool up_ = false, pausing_ = false, stopping_ = false;
     bool leave_data_ = false, leave_children_ = false;  // while it stops: these watches are to be left

@@ -47,7 +47,7 @@ bool follow_rules::answered(node_read what, const node_mark& answer) {
         watch = watch || left_a_watch;
     }
     if (!answer.code && was_missing) {
-        // F4. Of the children another watch will tell.
+        // F4. Another watch will report changes of the children.
         if (what_ == node_read::children) left_ = std::exchange(watches_data_, false);
         return false;
     }
@@ -67,7 +67,7 @@ bool follow_rules::is_news(const node_mark& answer) noexcept {
 void follow_rules::want(std::optional<node_mark> known) noexcept {
     wanted_ = true;
     known_ = std::move(known);
-    // It is true, and he does not know it: as its data are not kept here, it is read again.
+    // The answer is current, but not known to the caller: its data are not kept here, so the node is read again.
     if (stands_ && stands_ != known_) stands_.reset();
 }
 

@@ -71,11 +71,11 @@ client driver::add_client(asio::any_io_executor executor, client_options options
     if (!executor || &executor.context() != &io_)
         throw error(errc::invalid_argument, "fake_ensemble::client", {},
                     "the executor is not of this ensemble: it has to be made of context() or get_executor()");
-    // Names that nobody looks up.
+    // A numeric address: no name is looked up.
     const std::string given = options.servers();
     const auto slash = given.find('/');
     options.servers("127.0.0.1:2181" + (slash == std::string::npos ? std::string() : given.substr(slash)));
-    // Another thread has another time.
+    // The threads of the system executor have the real time.
     if (options.observe_on() == asio::any_io_executor(asio::system_executor()))
         options.observer(options.observer(), io_.get_executor());
     const client made = detail::client_over(std::move(executor), std::move(options),
@@ -108,12 +108,12 @@ void driver::run(asio::awaitable<void> task, duration limit) {
     try {
         drive(ended, limit);
     } catch (...) {
-        // What another one has thrown. The task must not go on when those who wait for it are gone.
+        // Other work on the loop has thrown. The task must not continue after the caller has left run().
         const std::exception_ptr thrown = std::current_exception();
         s->signal.emit(asio::cancellation_type::terminal);
         try {
             drive(ended, to_unwind);
-        } catch (...) {  // the first one counts
+        } catch (...) {  // the first exception is thrown
         }
         std::rethrow_exception(thrown);
     }
@@ -138,7 +138,7 @@ void driver::run_dry(duration limit) {
     std::exception_ptr thrown;
     try {
         drive([] { return false; }, limit);
-    } catch (...) {  // by a handler
+    } catch (...) {  // thrown by a handler
         thrown = std::current_exception();
     }
     never_out_of_work_.emplace(io_.get_executor());
@@ -160,7 +160,7 @@ void driver::drive(const std::function<bool()>& done, duration limit) {
         io_.restart();
         while (!done() && io_.run_one() != 0) {
         }
-    } catch (...) {  // by a handler
+    } catch (...) {  // thrown by a handler
         thrown = std::current_exception();
     }
     clock_.instead_of_waiting(nullptr);
@@ -169,7 +169,7 @@ void driver::drive(const std::function<bool()>& done, duration limit) {
     if (thrown) std::rethrow_exception(thrown);
 }
 
-// Instead of the loop's waiting for its next timer. Nothing may be thrown through Asio.
+// Called instead of the loop's wait for its next timer. No exception may pass through Asio.
 void driver::wait(duration until_timer) {
     if (until_timer == 0ns) {
         if (++busy_ < most_busy) return;
@@ -200,12 +200,12 @@ void driver::wait(duration until_timer) {
     }
 }
 
-// A session lives while its connection stands: the library sends pings.
+// A session stays alive while its connection is up: the library sends pings.
 void driver::hear() {
     heard_now_.clear();
     servers_.list_heard(heard_now_);
     for (const std::int64_t session : heard_now_) heard_[session] = {now(), turn_};
-    // Of those whose connection broke in the moment that they began nothing was heard but that.
+    // A session whose connection broke at once is not in the list: the servers have heard of its beginning only.
     const auto& sessions = servers_.session_timeouts();
     for (const auto& [session, timeout] : sessions) heard_.try_emplace(session, heard{now(), turn_});
     std::erase_if(heard_, [&](const auto& one) { return !sessions.contains(one.first); });
@@ -219,7 +219,7 @@ duration driver::next_expiry() const {
     return first;
 }
 
-// What is due by now.
+// Carries out all that is due.
 void driver::happen() {
     std::vector<std::int64_t> expired;
     for (const auto& [session, timeout] : servers_.session_timeouts())
@@ -259,7 +259,7 @@ void driver::note_ttl_nodes(const sim_txn& txn) {
     }
 }
 
-// As servers do: the time to live is counted from the last write of the node's data, and children keep the node.
+// As in ZooKeeper: the time to live is counted from the last write of the node's data, and children keep the node.
 void driver::remove_unchanged_ttl_nodes() {
     const std::map<std::string, duration> all = ttl_nodes_;
     for (const auto& [path, written] : all) {
@@ -297,7 +297,7 @@ bool driver::loses_answer_of_next_request(int client) {
 
 // ----------------------------------------------------------------------------------------------------- faults
 
-// The library gives a connection up when nothing has come for two thirds of the session timeout.
+// The library gives a connection up if nothing has arrived for two thirds of the session timeout.
 void driver::silence(int client) {
     if (servers_.is_silent(client) || servers_.is_cut_off(client)) return;
     write_down("silence around " + std::to_string(client));

@@ -27,8 +27,8 @@
 
 namespace zkasio::testing_detail {
 
-/// What makes things happen in a fake_ensemble: an event loop, the servers in memory, and a virtual time that passes
-/// whenever neither has anything to do at once. The servers take one step at a time, chosen by the seed.
+/// Drives a fake_ensemble: an event loop, the servers in memory, and a virtual time that passes whenever loop and
+/// servers have nothing to do at once. The servers take one step at a time, chosen by the seed.
 class driver {
 public:
     using duration = std::chrono::nanoseconds;
@@ -40,14 +40,14 @@ public:
 
     // ------------------------------------------------------------------------------------------------ clients
     client add_client(asio::any_io_executor executor, client_options options);
-    /// Throws errc::invalid_argument for a client of somebody else.
+    /// Throws errc::invalid_argument for a client that add_client() has not made.
     int number_of(const client& zk, std::string_view asked_by) const;
 
     // ------------------------------------------------------------------------------------------------ running
-    /// Throws what `task` throws, or std::runtime_error when it has not ended by then.
+    /// Throws what `task` throws, or std::runtime_error if `task` has not ended after `limit`.
     void run(asio::awaitable<void> task, duration limit);
     void run_for(duration time);
-    /// Throws std::runtime_error when something is left to do by then.
+    /// Throws std::runtime_error if something is left to do after `limit`.
     void run_dry(duration limit);
     duration now() const noexcept { return clock_.now(); }
 
@@ -84,7 +84,7 @@ private:
     void write_down(std::string line);
     std::string state() const;
 
-    // In this order: what is destroyed with the loop still needs the servers, and the servers their clock.
+    // The order matters: handlers that are destroyed with the loop still need the servers, and the servers their clock.
     const std::uint64_t seed_;
     virtual_clock clock_;
     detail::random_engines before_;
@@ -108,7 +108,7 @@ private:
     std::vector<std::int64_t> heard_now_;
     std::map<std::int64_t, heard> heard_;
     std::map<std::string, duration> ttl_nodes_;  // paths of nodes with a time to live, and when each was written
-    std::map<int, duration> silent_until_;  // then their connection is lost
+    std::map<int, duration> silent_until_;  // when the connection of each silent client is lost
     std::vector<std::pair<int, std::string>> answers_to_lose_;  // clients, and how the request begins
     std::deque<std::string> log_;  // the newest lines
 };

@@ -7,7 +7,7 @@
 
 namespace zkasio::testing_detail {
 
-/// Of "address:port", numeric. Throws zkasio::error (errc::invalid_argument) for anything else.
+/// Parses "address:port", numeric. Throws zkasio::error (errc::invalid_argument) for any other text.
 asio::ip::tcp::endpoint endpoint_of(const std::string& text, std::string_view asked_by);
 
 }  // namespace zkasio::testing_detail

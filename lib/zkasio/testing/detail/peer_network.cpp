@@ -16,7 +16,7 @@ namespace {
 
 std::string own_address(int server) { return "127.0.0." + std::to_string(server + 1); }
 
-// As long as own_address(), for up to nine servers.
+// Of the same length as own_address(), for up to nine servers.
 std::string proxy_address(int from, int to) {
     return "127." + std::to_string(from + 1) + ".1." + std::to_string(to + 1);
 }
@@ -40,8 +40,8 @@ struct peer_network::gate {
     std::vector<std::weak_ptr<relay>> relays;
 };
 
-// QuorumCnxManager.InitialMessage: version (-65536 or -65535), the sender's number, the length of what follows,
-// "address:port". A first number that is not negative is the message of a server before 3.5, without an address.
+// QuorumCnxManager.InitialMessage: version (-65536 or -65535), the sender's number, the length of the address,
+// "address:port". A message whose first number is not negative is from a server before 3.5, without an address.
 bool replace_own_address(std::string& message, const std::string& by) {
     constexpr std::size_t head = 8 + 8 + 4, most = 2048;
     if (message.size() < 8) return false;
@@ -59,7 +59,7 @@ peer_network::peer_network(int servers)
     : ports_(static_cast<std::size_t>(servers)), cut_(ports_.size() * ports_.size(), 0) {
     for (int to = 0; to < servers; ++to) listen(to);
     for (const auto& each : gates_) accept(*each);
-    // It has no end of its own: each acceptor is waiting.
+    // run() does not return before stop(): the acceptors are always waiting.
     thread_ = std::thread([this] { io_.run(); });
 }
 
@@ -68,7 +68,7 @@ peer_network::~peer_network() {
     thread_.join();
 }
 
-// A port of the server that is one of the proxies to it as well.
+// Chooses ports of the server at which the proxies to this server can listen as well.
 void peer_network::listen(int to) {
     const int servers = static_cast<int>(ports_.size());
     for (const bool for_elections : {false, true}) {
@@ -135,7 +135,7 @@ void peer_network::begin(gate& g, tcp::socket from) {
         return;
     }
     const auto made = std::make_shared<relay>(io_, std::move(from), rules_);
-    // Whoever connects back connects from `to` to `from`.
+    // The receiver connects back from `to` to `from`.
     if (g.for_elections)
         made->edit_beginning([by = proxy_address(g.to, g.from)](std::string& message) {
             return replace_own_address(message, by);

@@ -14,20 +14,21 @@
 
 namespace zkasio::testing_detail {
 
-/// What the servers of an ensemble say to each other passes here: a proxy for each two of them, direction, and port.
+/// The network among the servers of an ensemble: a proxy for each pair of servers, direction, and port.
 ///
 /// All servers have the same configuration, which the leader hands out to the others anyway, with names instead of
-/// addresses. What a name means is said by a file that each server has for itself (jdk.net.hosts.file): its own name is
-/// its own address, that of another server is the address of the proxy between the two, 127.FROM.1.TO. The ports are
-/// the same. Where a server tells its own address all the same, in the first message to another one's election port,
-/// for that one to connect back (ZOOKEEPER-107), it is replaced by one of a proxy, of the same length.
+/// addresses. A file that each server has for itself (jdk.net.hosts.file) maps the names to addresses: the server's own
+/// name to its own address, the name of another server to the address of the proxy between the two, 127.FROM.1.TO. The
+/// ports are the same. The first message to another server's election port has an address nevertheless: the sender's
+/// own, for the receiver to connect back (ZOOKEEPER-107). This address is replaced by one of a proxy, of the same
+/// length.
 class peer_network {
 public:
     struct ports {
         std::uint16_t quorum = 0, election = 0;
     };
 
-    /// Listens. Throws std::system_error when no ports can be had.
+    /// Starts to listen. Throws std::system_error if no ports are available.
     explicit peer_network(int servers);
     ~peer_network();
     peer_network(const peer_network&) = delete;
@@ -35,11 +36,11 @@ public:
 
     const ports& of(int server) const { return ports_.at(static_cast<std::size_t>(server)); }
     static std::string name_of(int server) { return "zk" + std::to_string(server + 1); }
-    /// The text of the file.
+    /// The text of the server's hosts file.
     std::string hosts(int server) const;
 
-    /// Whether connections from `a` to `b`, and back, stand and are let through. They break at once when not. Blocks
-    /// until that is so.
+    /// If `on`, connections from `a` to `b`, and back, are let through. If not, existing ones break at once, and new
+    /// ones are refused. Blocks until the change is effective.
     void connect(int a, int b, bool on);
     bool are_connected(int a, int b) const { return !cut_[index(a, b)]; }
 
@@ -55,12 +56,12 @@ private:
     asio::io_context io_;
     std::vector<ports> ports_;
     std::vector<std::unique_ptr<gate>> gates_;
-    std::vector<char> cut_;  // by index(); of the caller
+    std::vector<char> cut_;  // by index(); used by the calling thread only
     const relay_rules rules_;
     std::thread thread_;
 };
 
-/// Replaces the address of the sender in the first message of an election's connection. True: it was all there.
+/// Replaces the address of the sender in the first message of an election's connection. True: no more bytes are needed.
 bool replace_own_address(std::string& message, const std::string& by);
 
 }  // namespace zkasio::testing_detail

@@ -12,7 +12,7 @@ using asio::ip::tcp;
 
 namespace {
 
-// Of one direction: more than that is not read before the other side has taken some of it.
+// For one direction, in bytes: if so much is under way, no more is read until the other side has taken some of it.
 constexpr std::size_t most_under_way = 4 * 1024 * 1024;
 
 }  // namespace
@@ -61,7 +61,8 @@ void relay::read(direction& d) {
         asio::buffer(d.buffer), [self = shared_from_this(), &d](std::error_code failed, std::size_t n) {
             d.reading = false;
             if (self->cut_) return;
-            // Whoever crashes is not said to have ended in order; but that, too, takes its time.
+            // A read error other than eof is passed on as a reset. With a silence, a delay or data under way, it is
+            // queued, and passed on as a regular end.
             if (failed && failed != asio::error::eof && !self->rules_.silent &&
                 self->rules_.delay == std::chrono::milliseconds::zero() && d.under_way.empty())
                 return self->cut(true);
@@ -116,7 +117,7 @@ void relay::wrote(direction& d, std::error_code failed) {
     read(d);
 }
 
-// The other direction may go on: somebody has asked, and waits for the answer.
+// The other direction may continue: the side that has ended may still wait for an answer.
 void relay::end(direction& d) {
     d.under_way.pop_front();
     std::error_code ignored;

@@ -17,20 +17,19 @@
 
 namespace zkasio::testing_detail {
 
-/// What holds for all connections of a proxy at the moment.
+/// The current rules for all connections of a proxy.
 struct relay_rules {
     bool silent = false;
     std::chrono::milliseconds delay{0};
 };
 
-/// One connection through a proxy: what one side sends, and that it has ended, reaches the other one in this order, be
-/// it at once, after a delay, or after a silence. Never blocks: a side that does not read keeps the other one waiting,
-/// and nobody else.
+/// One connection through a proxy: the data of one side, and its end, reach the other side in this order, be it at
+/// once, after a delay, or after a silence. Never blocks: a side that does not read keeps only the other side waiting.
 class relay : public std::enable_shared_from_this<relay> {
 public:
     static constexpr std::size_t never = static_cast<std::size_t>(-1);
 
-    /// @param rules belong to whoever runs the loop, and may change: see rules_changed().
+    /// @param rules belong to the owner of the loop, and may change: see rules_changed().
     relay(asio::io_context& io, asio::ip::tcp::socket client, const relay_rules& rules);
 
     // Before begin().
@@ -40,18 +39,18 @@ public:
         replies_.limit = replies;
         limits_reset_ = by_reset;
     }
-    /// Is shown what the client sends at first, until it returns true, and may change it.
+    /// `edit` is called with the first data of the client until it returns true, and may change the data.
     void edit_beginning(std::function<bool(std::string&)> edit) { edit_ = std::move(edit); }
 
     void begin(const asio::ip::tcp::endpoint& server);
-    /// Both sides learn of it, by a reset or by an end in order. What has not arrived yet is lost.
+    /// Ends the connection of both sides, by a reset or regularly. Data under way is lost.
     void cut(bool by_reset);
     void rules_changed();
 
 private:
     struct item {
         std::chrono::steady_clock::time_point due;
-        std::string bytes;  // empty: the side that sends has ended
+        std::string bytes;  // empty: the sending side has ended
     };
     struct direction {
         direction(asio::ip::tcp::socket& f, asio::ip::tcp::socket& t, asio::io_context& io)

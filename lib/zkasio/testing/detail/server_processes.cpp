@@ -42,7 +42,7 @@ std::string variable(const char* name) {
 
 bool is_program(const std::string& path) { return ::access(path.c_str(), X_OK) == 0 && !fs::is_directory(path); }
 
-// Empty: there is none.
+// Empty: no such program.
 std::string program_in_path(const std::string& name) {
     std::istringstream dirs(variable("PATH"));
     for (std::string dir; std::getline(dirs, dir, ':');)
@@ -67,7 +67,7 @@ std::string class_path_of(const server_options& o) {
 
 using clock = std::chrono::steady_clock;
 
-// Between two looks at something that tells nobody when it changes.
+// Pauses between two polls of a state whose changes are not notified.
 void pause_between_looks(const std::atomic<bool>& cancelled) {
     if (cancelled) throw std::system_error(std::error_code(asio::error::operation_aborted));
     ::poll(nullptr, 0, 10);
@@ -166,14 +166,14 @@ std::vector<std::string> server_processes::command(int server) const {
     if (const std::string setpriv = program_in_path("setpriv"); !setpriv.empty())
         args = {setpriv, "--pdeathsig", "KILL"};
     args.push_back(java_);
-    // Its disk is not what is tested: no waiting for it. A container's node is looked after every second.
+    // The disk is not under test: no waiting for it. Empty containers are looked for every second.
     for (const char* arg :
          {"-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dzookeeper.extendedTypesEnabled=true",
           "-Dzookeeper.forceSync=no", "-Dznode.container.checkIntervalMs=1000"})
         args.emplace_back(arg);
     if (peers_) {
         args.push_back("-Djdk.net.hosts.file=" + dir_of(server) + "/hosts");
-        // By default a server that nobody listens to asks again after up to a minute.
+        // By default, a server that gets no answer repeats its election message after up to a minute.
         args.emplace_back("-Dzookeeper.fastleader.maxNotificationInterval=500");
     }
     for (const std::string& arg : {std::string("-cp"), class_path_,
@@ -205,7 +205,7 @@ void server_processes::launch(int server) {
     at(server).starting = true;
 }
 
-// Its number is given up when it has ended: it may soon be that of another process.
+// When the process has ended, its id is discarded: another process may soon have the same id.
 bool server_processes::runs(int server) {
     node& n = at(server);
     if (n.pid < 0) return false;
@@ -251,7 +251,7 @@ void server_processes::start_all(const flag& cancelled) {
         }
 }
 
-// Those that run, that this one can talk to, and that are enough for a quorum with it; nobody when they are not.
+// The servers that run and that `server` can talk to, with `server` itself; empty if they are too few for a quorum.
 std::vector<int> server_processes::who_can_serve_with(int server) {
     std::vector<int> all;
     for (int i = 0; i < size(); ++i)
@@ -261,7 +261,7 @@ std::vector<int> server_processes::who_can_serve_with(int server) {
     return all;
 }
 
-// That port is opened after the other one.
+// The server opens its TLS port after the other port.
 bool server_processes::accepts_tls(int server) const {
     const std::uint16_t port = secure_port(server);
     if (port == 0) return true;
@@ -271,7 +271,7 @@ bool server_processes::accepts_tls(int server) const {
     return !refused;
 }
 
-// Throws when it cannot come to it any more.
+// Throws if the process has ended.
 bool server_processes::serves(int server) {
     if (ask("srvr", server).find("Mode:") != std::string::npos && accepts_tls(server)) {
         at(server).starting = false;
@@ -285,7 +285,7 @@ void server_processes::start(int server, const flag& cancelled) {
     if (runs(server)) throw std::logic_error("testing::ensemble::start: " + text_of(server) + " runs already");
     launch(server);
     const auto until = clock::now() + patience_with_servers;
-    // The first ones of several wait for those that follow.
+    // Servers that were started before there was a quorum have not been waited for yet.
     for (const int i : who_can_serve_with(server))
         while (at(i).starting && !serves(i)) {
             if (clock::now() > until) give_up(" does not serve", i);
@@ -296,7 +296,7 @@ void server_processes::start(int server, const flag& cancelled) {
 void server_processes::stop(int server, const flag& cancelled) {
     if (!runs(server)) return;
     ::kill(at(server).pid, SIGTERM);
-    ::kill(at(server).pid, SIGCONT);  // one that is paused
+    ::kill(at(server).pid, SIGCONT);  // a paused process has to continue, to end
     at(server).paused = false;
     if (!ends_within(server, patience_with_servers, cancelled)) give_up(" does not stop", server);
 }
@@ -316,7 +316,7 @@ void server_processes::pause(int server, const flag& cancelled) {
     if (at(server).paused) return;
     ::kill(pid, SIGSTOP);
     siginfo_t about{};
-    // Until it has stopped; WNOWAIT: if it has ended instead, runs() sees that.
+    // Wait until the process has stopped; WNOWAIT: if it has ended instead, runs() sees that.
     while (::waitid(P_PID, static_cast<id_t>(pid), &about, WSTOPPED | WEXITED | WNOHANG | WNOWAIT) == 0 &&
            about.si_pid == 0)
         pause_between_looks(cancelled);

@@ -15,11 +15,11 @@
 
 namespace zkasio::testing_detail {
 
-/// What is missing for servers on this machine, and what to do; empty: nothing.
+/// Tells what is missing for servers on this machine, and what to do; empty: nothing.
 std::string why_no_servers(const testing::server_options& options);
 
 /// The processes of an ensemble's servers. All members block, and end early, with asio::error::operation_aborted, when
-/// `cancelled`. For one thread, but for those that say otherwise.
+/// `cancelled` is set. For one thread, except the members marked below.
 class server_processes {
 public:
     using flag = std::atomic<bool>;
@@ -35,7 +35,7 @@ public:
     void kill(int server);
     void pause(int server, const flag& cancelled);
     void resume(int server);
-    /// Whether these two may talk to each other. Throws std::logic_error without server_options::partitions().
+    /// Sets whether two servers may talk to each other. Throws std::logic_error without server_options::partitions().
     void connect(int a, int b, bool on);
 
     // From any thread.
@@ -46,7 +46,7 @@ public:
     const std::string& connect_string() const noexcept { return connect_string_; }
     std::string ask(const std::string& four_letters, int server) const;
     std::string mode(int server) const;
-    /// -1: none, or only `other_than`.
+    /// -1: no leader, or only `other_than`.
     int leader(int other_than = -1) const;
     int wait_for_leader(int other_than, const flag& cancelled) const;
     std::string log(int server) const;
@@ -75,7 +75,7 @@ private:
     const testing::server_options options_;
     std::string java_, class_path_, dir_, connect_string_;
     std::vector<node> nodes_;
-    std::vector<std::string> members_;  // the lines of the configuration that name them
+    std::vector<std::string> members_;  // the configuration lines that name the servers
     std::unique_ptr<peer_network> peers_;
 };
 

@@ -5,22 +5,22 @@
 #include <optional>
 #include <vector>
 
-/// What servers do with ACLs: the schemes world, auth, digest and ip. No input, no output.
+/// The rules of servers for ACLs: the schemes world, auth, digest and ip. No input, no output.
 namespace zkasio::testing_detail {
 
-/// As whom a connection may act, beside world:anyone, which counts for everybody.
+/// The identities of a connection, without world:anyone, which every connection has.
 using identities = std::vector<acl_id>;
 
-/// Whether one of the `wanted` permissions is granted; none of them always is.
-/// @param entries none: everybody may do everything
+/// Whether one of the `wanted` permissions is granted; permission::none always is.
+/// @param entries empty: all permissions for every connection
 bool permits(const acl& entries, permission wanted, const identities& who);
 
-/// What a server keeps of the ACL that a client gives a node: "auth:" stands for the client's own identities, and
-/// nothing is kept of an ACL by which everybody may do everything. std::nullopt: the ACL is not valid.
+/// The ACL that a server stores for the ACL given by a client: "auth:" stands for the client's own identities, and an
+/// ACL that grants everything to every connection is stored as an empty one. std::nullopt: the ACL is not valid.
 std::optional<acl> as_kept(const acl& given, const identities& who);
 
-/// What a server shows of it.
-/// @param secrets hashed passwords are shown, too
+/// The ACL that a server shows for a stored ACL.
+/// @param secrets with hashed passwords
 acl as_shown(const acl& kept, bool secrets);
 
 }  // namespace zkasio::testing_detail

@@ -31,7 +31,7 @@ bool sim_ensemble::idle() const {
 
 void sim_ensemble::take(const step& s) {
     if (on_log) on_log(to_string(s));
-    if (!is_possible(s)) return;  // whoever was told has prevented it
+    if (!is_possible(s)) return;  // on_log() has made the step impossible
     switch (s.what) {
         case step::kind::connect: return s.whose->connect();
         case step::kind::apply: return s.whose->apply();
@@ -55,7 +55,7 @@ bool sim_ensemble::drop_connection(int client, std::size_t applied, std::size_t 
     if (on_log)
         on_log("drop " + std::to_string(client) + ", " + std::to_string(applied) + " applied, " +
                std::to_string(delivered) + " delivered");
-    l = link_of(client);  // whoever was told may have changed it
+    l = link_of(client);  // on_log() may have ended the connection
     if (!l || !l->attached()) return false;
     l->drop(applied, delivered);
     return true;
@@ -239,7 +239,7 @@ void sim_ensemble::commit(sim_txn txn) {
         if (l->attached()) l->catch_up(last_zxid());
 }
 
-// What the server of a connection that begins knows: never less than the client has seen in this session.
+// The zxid that the server of a new connection knows: never less than the client has seen in this session.
 std::int64_t sim_ensemble::first_known(bool new_session, std::int64_t seen) const {
     if (new_session ? !new_sessions_lag : !lagging) return last_zxid();
     const auto behind = static_cast<std::size_t>(last_zxid() - seen);
@@ -267,7 +267,7 @@ void sim_ensemble::end_session(std::int64_t session) {
 }
 
 std::error_code sim_ensemble::refusal_of(const std::string& path) const {
-    // A node is behind those above it: the first that is found is the nearest one.
+    // In the order of paths a node follows its ancestors: in reverse, the first match is the nearest one.
     for (auto r = refused_.rbegin(); r != refused_.rend(); ++r) {
         const std::string& root = r->first;
         if (path == root || root == "/" || (path.starts_with(root) && path[root.size()] == '/')) return r->second;

@@ -19,15 +19,15 @@ namespace zkasio::testing_detail {
 
 class sim_link;
 
-/// A ZooKeeper in memory, for any number of clients on one thread. Nothing happens by itself: whatever may happen next
-/// is one of steps(), and who drives it chooses one and takes it.
+/// A ZooKeeper in memory, for any number of clients on one thread. Nothing happens without a call: list_steps() lists
+/// the steps that are possible next; the caller chooses one and takes it.
 ///
-/// Kept as ZooKeeper keeps it: the requests of a session are applied in order; answers and watch events of a session
-/// arrive in order, an event before the answer to any later read; writes are ordered among all sessions; each session
-/// talks to a server of its own, which, if `lagging`, learns of the others' writes later.
+/// Guarantees as in ZooKeeper: the requests of a session are applied in order; answers and watch events of a session
+/// arrive in order, an event before the answer to any later read; writes are ordered among all sessions. Each session
+/// talks to a server of its own; if `lagging`, that server learns of writes of other sessions later.
 class sim_ensemble {
 public:
-    /// A choice of what may happen next.
+    /// A step that is possible next.
     struct step {
         enum class kind {
             connect,   ///< a handshake reaches a server
@@ -45,61 +45,61 @@ public:
     sim_ensemble(const sim_ensemble&) = delete;
     sim_ensemble& operator=(const sim_ensemble&) = delete;
 
-    /// What the core of client number `client` is built with.
+    /// The factory of the backend of client number `client`.
     detail::backend_factory factory(int client);
 
     bool lagging = false;
-    /// As with localSessionsEnabled: a new session, too, may begin at a server that lags behind the one before it.
+    /// As with localSessionsEnabled: a new session, too, may begin at a server that lags behind the previous session's.
     bool new_sessions_lag = false;
-    std::size_t most_lag = 1'000'000;  ///< transactions that a server is behind when a client comes to it
-    int throttled = 0;                 ///< percent of the requests that a server puts off (zk_errc::throttled)
-    /// By default so long that no timer of the client's matters; 0: what each client asks for.
+    std::size_t most_lag = 1'000'000;  ///< the most transactions that a server lags behind when a client connects
+    int throttled = 0;                 ///< percent of the requests that a server rejects with zk_errc::throttled
+    /// By default so long that no timer of the client matters; 0: the timeout that each client asks for.
     std::chrono::milliseconds session_timeout{600'000};
-    /// Which ones are granted then.
+    /// The bounds of the session timeouts that are granted.
     std::chrono::milliseconds least_timeout{0}, most_timeout = std::chrono::milliseconds::max();
-    /// A connection ends that brings a larger one, in bytes.
+    /// In bytes: a larger request ends the connection.
     std::size_t max_request = static_cast<std::size_t>(-1);
     /// Random decisions: a number below the argument.
     std::function<std::size_t(std::size_t)> pick = [](std::size_t) { return std::size_t{0}; };
-    /// The servers' time, in milliseconds since 1970. May be empty: then it counts transactions.
+    /// The servers' time, in milliseconds since 1970. If empty, the number of transactions is the time.
     std::function<std::int64_t()> clock;
     std::function<void(const sim_txn&)> on_commit = [](const sim_txn&) {};
-    /// A client's watch has told it that a node is gone. May be empty.
+    /// Called when a watch has told its client that a node is gone. May be empty.
     std::function<void(int client, const std::string& path, std::int64_t czxid)> on_told_removed;
     std::function<void(std::string)> on_log;  ///< may be empty
 
     // ----------------------------------------------------------------------------------------- what may happen
-    void list_steps(std::vector<step>& steps) const;  ///< instead of what is in it
-    bool idle() const;                                ///< there are none
+    void list_steps(std::vector<step>& steps) const;  ///< replaces the content of `steps`
+    bool idle() const;                                ///< no step is possible
     void take(const step& s);
 
     // ----------------------------------------------------------------------------------------- what a test does
-    /// The connection of this client breaks. Of the requests that were not carried out yet the first `applied` are, but
-    /// nobody learns of it; of the answers under way the first `delivered` arrive. False when there is none.
+    /// The connection of this client breaks. Of the requests not carried out yet, the first `applied` are carried out,
+    /// but not answered; of the answers under way, the first `delivered` arrive. False: there is no connection.
     bool drop_connection(int client, std::size_t applied, std::size_t delivered);
-    bool drop_connection(int client);  ///< the numbers at random
-    /// The servers end its session. False when there is none.
+    bool drop_connection(int client);  ///< both numbers at random
+    /// The servers end the client's session. False: there is none.
     bool expire(int client);
-    bool expire_session(std::int64_t session);  ///< the same, of a session that its client may have given up
-    /// The process of this client is stopped: nothing reaches it until it goes on, and then all at once.
+    bool expire_session(std::int64_t session);  ///< also a session that its client may have given up
+    /// Stops the process of this client: nothing reaches the client until continue_process(), then everything at once.
     void stop_process(int client);
     void continue_process(int client);
     bool is_stopped(int client) const { return stopped_.contains(client); }
-    /// Nothing passes between this client and its server, in either direction, and neither is told.
+    /// Nothing passes between this client and its server, in either direction, and neither side is told.
     void silence(int client) { silent_.insert(client); }
     void end_silence(int client) { silent_.erase(client); }
     bool is_silent(int client) const { return silent_.contains(client); }
-    /// Its connection breaks, and no other one comes until it is let in again.
+    /// The connection of this client breaks, and there is no new one until let_in().
     void cut_off(int client);
     void let_in(int client) { cut_off_.erase(client); }
     bool is_cut_off(int client) const { return cut_off_.contains(client); }
-    /// What is asked about this node, or about nodes below it, is answered so. With no_auth their ACLs change.
+    /// Requests about this node and about nodes below it fail with `why`. With no_auth the ACLs of these nodes change.
     void refuse(const std::string& path, std::error_code why);
     void accept(const std::string& path);
     /// An operator's request, carried out at once.
     std::error_code operate(const detail::multi_op& op);
     std::error_code operate(const std::vector<detail::multi_op>& ops);  ///< all of them or none
-    /// As servers do, some time after the last child of a container is gone.
+    /// Removes containers whose last child is gone, as servers do after some time.
     void remove_empty_containers();
     void set_next_sequence(const std::string& path, std::int32_t next) { tree_.set_next_sequence(path, next); }
 
@@ -108,24 +108,24 @@ public:
     std::int64_t session_of(int client) const;  ///< 0: none
     bool has_connection(int client) const;  ///< as the servers see it
     bool alive(std::int64_t session) const;
-    std::size_t watches() const;   ///< that servers hold
+    std::size_t watches() const;   ///< held by servers
     std::size_t watches_of(int client) const;
     std::string watched(int client) const;
     std::vector<std::string> watched_paths() const;  ///< by any client; sorted, each once
-    /// Of this client, in all its sessions: what it asked for and was carried out.
+    /// The number of this client's requests that were carried out, in all its sessions.
     std::size_t requests_served(int client) const;
-    /// How long the client's session may be without a connection. 0: it has none.
+    /// How long the client's session lives without a connection. 0: there is no session.
     std::chrono::milliseconds granted_timeout(int client) const;
-    /// What the server of this client knew when the connection began: a zxid; 0: there was none in this session.
+    /// The zxid that this client's server knew when the connection began; 0: there was no connection in this session.
     std::int64_t connected_at(int client) const;
-    std::size_t sessions() const noexcept { return sessions_.size(); }  ///< that live
-    /// Those that live, and how long each may be without a connection.
+    std::size_t sessions() const noexcept { return sessions_.size(); }  ///< live ones
+    /// The live sessions, and how long each of them lives without a connection.
     const std::map<std::int64_t, std::chrono::milliseconds>& session_timeouts() const noexcept { return sessions_; }
     /// Appends the sessions of which a server hears at this moment.
     void list_heard(std::vector<std::int64_t>& to) const;
     std::size_t requests_under_way(int client) const;
     std::size_t answers_under_way(int client) const;
-    std::string next_request(int client) const;  ///< "create /a", or nothing
+    std::string next_request(int client) const;  ///< "create /a", or empty
     std::size_t backends_alive() const noexcept { return links_.size(); }
 
 private:
@@ -146,7 +146,7 @@ private:
 
     sim_tree tree_;             // as the leader has it
     std::vector<sim_txn> log_;  // number i has zxid i + 1
-    std::map<std::int64_t, std::chrono::milliseconds> sessions_;  // that live
+    std::map<std::int64_t, std::chrono::milliseconds> sessions_;  // the live ones
     std::vector<sim_link*> links_;
     std::map<int, std::size_t> served_;  // requests, by client
     std::map<std::string, std::error_code> refused_;

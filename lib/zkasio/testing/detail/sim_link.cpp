@@ -23,7 +23,7 @@ sim_link::~sim_link() {
 }
 
 void sim_link::open(const open_params& p) {
-    // A server tells a client with a wrong password what it tells one whose session is over.
+    // A server answers a wrong password in the same way as an expired session.
     session_ = p.session_id != 0 && p.session_password != password ? no_session : p.session_id;
     chroot_ = p.chroot;
     auth_ = p.auth;
@@ -32,8 +32,7 @@ void sim_link::open(const open_params& p) {
     begin_connecting();
 }
 
-// Also right after a loss: that no attempt fails keeps the client's pauses, which are random and take time, out of
-// this.
+// Also right after a loss. No attempt fails, so that there are no pauses of the client, which are random and take time.
 void sim_link::begin_connecting() {
     state_ = state::connecting;
     ++connection_;
@@ -87,7 +86,7 @@ void sim_link::strip_chroot(std::string& path) const {
 std::error_code sim_link::submit(op_id id, const request& asked_for) {
     request r = asked_for;
     if (!chroot_.empty()) add_chroot(r);
-    // As the library: it asks a server only about watches that it knows.
+    // As in the library, which asks a server only about watches that it knows.
     if (const auto* m = std::get_if<remove_watch_request>(&r); m && !registered_.contains({m->path, m->kind}))
         return zk_errc::no_watcher;
     if (const auto* a = std::get_if<add_auth_request>(&r); a && !a->known) auth_.push_back(*a);
@@ -107,7 +106,7 @@ void sim_link::abort_connection() {
     process(true, false);
 }
 
-// The library sets its watches again when it hears of the connection: what it has forgotten by then is not among them.
+// The library sets its watches again when it learns of the connection, except watches that were forgotten before.
 void sim_link::forget_watch(const std::string& path_inside, watch_kind kind) {
     const std::string path = with_chroot(path_inside);
     registered_.erase({path, kind});
@@ -118,7 +117,7 @@ void sim_link::forget_watch(const std::string& path_inside, watch_kind kind) {
             std::erase_if(w->watches, [&](const auto& one) { return one.first == watch_key(path, kind); });
 }
 
-// As the C library's.
+// As of the C library.
 backend_traits sim_link::traits() const {
     backend_traits t;
     t.watched_path_bytes = 900'000;
@@ -200,7 +199,7 @@ void sim_link::handle(answered&& a) {
     if (!goodbye_sent_) listener_.on_reply(a.id, std::move(a.what));
 }
 
-// Fact 18. The library keeps its own list; true: set by exists() on a node that was not there.
+// Fact 18. The library keeps a list of its watches; true: set by exists() on a missing node.
 void sim_link::register_watch(const request& r, const std::error_code& code) {
     if (const auto* g = std::get_if<get_request>(&r); g && g->watch && !code)
         registered_[{g->path, watch_kind::data}] = false;

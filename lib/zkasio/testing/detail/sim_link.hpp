@@ -9,8 +9,8 @@
 
 namespace zkasio::testing_detail {
 
-/// One client's end of the wire (sim_link.cpp), and the server's (sim_link_server.cpp). Its "socket" is an eventfd,
-/// readable when something has arrived.
+/// The connection of one client: the client's end (sim_link.cpp) and the server's end (sim_link_server.cpp). Its
+/// "socket" is an eventfd, readable when something has arrived.
 class sim_link final : public detail::backend {
 public:
     sim_link(sim_ensemble& ensemble, int client, detail::backend_listener& listener);
@@ -22,7 +22,7 @@ public:
     detail::interest next_interest() override;
     detail::drain_result process(bool readable, bool writable) override;
     std::error_code submit(detail::op_id id, const detail::request& r) override;
-    bool is_settled() const override { return true; }  // what it tells, it tells in process()
+    bool is_settled() const override { return true; }  // all events are told in process()
     void begin_batch() override {}
     void end_batch() override {}
     void abort_connection() override;
@@ -46,7 +46,7 @@ public:
     void list_watched(std::set<std::string>& paths) const {
         for (const watch_key& key : armed_) paths.insert(key.first);
     }
-    /// The same, in words.
+    /// The armed watches, as text.
     std::string watched() const {
         std::string text;
         for (const watch_key& key : armed_) text += ' ' + name_of(key);
@@ -68,7 +68,7 @@ public:
 
 private:
     using watch_key = std::pair<std::string, detail::watch_kind>;
-    static std::string name_of(const watch_key& key) {  // "/*": of its children
+    static std::string name_of(const watch_key& key) {  // "/*": a watch of the children
         return key.first + (key.second == detail::watch_kind::children ? "/*" : "");
     }
 
@@ -77,7 +77,7 @@ private:
         detail::request what;
     };
     struct goodbye {};
-    struct set_watches {  // what the library sends first on each further connection
+    struct set_watches {  // the library's first packet on each further connection
         std::int64_t since;
         std::vector<std::pair<watch_key, bool>> watches;
     };
@@ -88,13 +88,13 @@ private:
         detail::reply what;
         std::int64_t zxid;
     };
-    static constexpr std::int64_t no_session = -1;  ///< of nobody
+    static constexpr std::int64_t no_session = -1;  ///< no server has a session with this id
     static constexpr const char* password = "0123456789abcdef";
-    static constexpr std::int64_t any_node = -1;  ///< what changes while there is no connection is told by name only
+    static constexpr std::int64_t any_node = -1;  ///< a change during a lost connection is reported by its path only
     struct event {
         detail::node_event what;
         std::string path;
-        std::int64_t czxid;  ///< of the node that has changed, another one may have its name by now; or any_node
+        std::int64_t czxid;  ///< of the changed node (its path may belong to another node now), or any_node
     };
     struct up {
         std::int64_t session;
@@ -144,25 +144,25 @@ private:
     std::int64_t session_ = 0;
     std::chrono::milliseconds asked_timeout_{0}, timeout_{0};
     std::vector<detail::add_auth_request> auth_;  // presented on each connection
-    std::string chroot_;  // what is kept here has it; what the client tells, and is told, has not
+    std::string chroot_;  // part of the paths kept here, but not of those in requests and answers
     std::int64_t last_seen_ = 0;                                    // the highest zxid of an answer
-    std::map<watch_key, bool> registered_;                          // true: that of a node that was missing
+    std::map<watch_key, bool> registered_;                          // true: the watch of a missing node
     std::deque<std::pair<detail::op_id, detail::request>> outstanding_;
     std::deque<arrival> arrived_;
     bool closed_ = false, goodbye_sent_ = false;
     detail::goodbye_result goodbye_result_ = detail::goodbye_result::none_yet;
 
     // the server's end
-    bool handshaking_ = false;  // the server has not seen it yet
+    bool handshaking_ = false;  // the server has not seen the handshake yet
     bool attached_ = false;
-    std::int64_t server_session_ = 0;  // of which the client may not know yet
+    std::int64_t server_session_ = 0;  // the client may not know it yet
     std::deque<packet> requests_;
     std::deque<arrival> outgoing_;
     std::set<watch_key> armed_;
     identities who_;
-    sim_tree view_;           // as this server has it
-    std::int64_t known_ = 0;  // of the ensemble's log
-    std::int64_t connected_at_ = 0;  // what was known when the connection began
+    sim_tree view_;           // the tree that this server has
+    std::int64_t known_ = 0;  // how many transactions of the ensemble's log this server has
+    std::int64_t connected_at_ = 0;  // known_ when the connection began
 };
 
 }  // namespace zkasio::testing_detail

@@ -112,7 +112,7 @@ void sim_link::connect() {
     if (!registered_.empty()) requests_.emplace_back(set_watches{last_seen_, {registered_.begin(), registered_.end()}});
 }
 
-// False: the server has hung up.
+// False: the server has closed the connection.
 bool sim_link::authenticate(const add_auth_request& a) {
     if (const auto colon = a.credential.find(':'); a.scheme == "digest" && colon != std::string::npos) {
         who_.push_back(digest_user(a.credential.substr(0, colon), a.credential.substr(colon + 1)));
@@ -156,7 +156,7 @@ void sim_link::drop(std::size_t applied, std::size_t delivered) {
     attached_ = false;
     requests_.clear();
     armed_.clear();
-    // A session that its client has never heard of expires some time.
+    // A session of which its client has not learnt would expire some time later: end it now.
     const bool known =
         session_ == server_session_ ||
         std::any_of(outgoing_.begin(), outgoing_.end(), [](const arrival& a) { return std::holds_alternative<up>(a); });
@@ -180,7 +180,7 @@ void sim_link::serve(packet p) {
     outgoing_.emplace_back(said_goodbye{});
 }
 
-// As a server compares them with what has happened since the client's last answer.
+// As a server does: compares the watches with the changes since the client's last answer.
 void sim_link::restore(const set_watches& w) {
     for (const auto& [key, of_missing] : w.watches) {
         const auto& [path, kind] = key;
@@ -207,7 +207,7 @@ void sim_link::fire(const sim_change& c) {
         case sim_change::kind::data_set:
             fire(node_event::data_changed, c.path, czxid, {watch_kind::data}, of_node);
             return;
-        case sim_change::kind::acl_set: return;  // no watch tells of that
+        case sim_change::kind::acl_set: return;  // no watch reports it
         case sim_change::kind::created: fire(node_event::created, c.path, czxid, {watch_kind::data}, of_node); break;
         case sim_change::kind::removed:
             fire(node_event::removed, c.path, czxid, {watch_kind::data, watch_kind::children}, of_node);
@@ -217,7 +217,7 @@ void sim_link::fire(const sim_change& c) {
     fire(node_event::children_changed, parent, 0, {watch_kind::children}, above ? above->acl : acl());
 }
 
-// Of a node that the client may not read it is not told (since CVE-2024-23944), and the watch is used up all the same.
+// If the client may not read the node, no event is sent (since CVE-2024-23944), but the watch is used up.
 void sim_link::fire(node_event e, const std::string& path, std::int64_t czxid,
                     std::initializer_list<watch_kind> kinds, const acl& entries) {
     bool armed = false;
@@ -227,7 +227,7 @@ void sim_link::fire(node_event e, const std::string& path, std::int64_t czxid,
 
 reply sim_link::serve(const request& r) {
     reply result;
-    const bool is_queued = !std::holds_alternative<add_auth_request>(r);  // a credential goes its own way
+    const bool is_queued = !std::holds_alternative<add_auth_request>(r);  // credentials are not queued with requests
     if (is_queued && ensemble_.puts_off()) result.code = zk_errc::throttled;
     if (result.code) return result;
     if (!ensemble_.refused_.empty() && is_refused(r, result)) return result;
@@ -243,7 +243,7 @@ reply sim_link::serve(const request& r) {
     return result;
 }
 
-// A transaction fails as a whole, with the first step that is refused.
+// A transaction fails as a whole, with the code of the first refused operation.
 bool sim_link::is_refused(const request& r, reply& result) const {
     const auto* m = std::get_if<multi_request>(&r);
     if (!m) {

@@ -76,7 +76,7 @@ multi_result sim_tree::create(const create_request& r, sim_txn& txn, const ident
         std::snprintf(number, sizeof number, "%010d", static_cast<std::int32_t>(parent->second.created_children));
         result.path += number;
     }
-    // In the order in which a server looks.
+    // The order of the checks is that of a server.
     if (!kept)
         result.code = zk_errc::invalid_acl;
     else if (parent == nodes_.end())
@@ -211,7 +211,7 @@ void sim_tree::parent_changed(const std::string& path, std::int64_t zxid, bool c
     if (created) ++parent.created_children;
     parent.stat.num_children += created ? 1 : -1;
     parent.stat.pzxid = zxid;
-    // What a server shows: creations and removals.
+    // The number that a server shows: creations and removals.
     parent.stat.cversion = static_cast<std::int32_t>(2 * parent.created_children) - parent.stat.num_children;
 }
 

@@ -17,11 +17,11 @@ namespace zkasio::testing_detail {
 struct sim_node {
     std::string data;
     node_stat stat;
-    zkasio::acl acl;  ///< none: everybody may do everything
+    zkasio::acl acl;  ///< empty: all permissions for every connection
     create_mode mode = create_mode::persistent;
-    std::uint32_t created_children = 0;  ///< of which the next sequence number is made; removals do not count
+    std::uint32_t created_children = 0;  ///< gives the next sequence number; removals do not reduce it
 
-    std::chrono::milliseconds ttl{0};  ///< 0: it has no time to live. No stat tells: its owner is 0
+    std::chrono::milliseconds ttl{0};  ///< 0: no time to live. Not part of `stat`: its ephemeral_owner is 0
 };
 
 /// One change of one node.
@@ -34,14 +34,14 @@ struct sim_change {
     };
     kind what;
     std::string path;
-    sim_node node;  ///< afterwards; of a removed one: before
+    sim_node node;  ///< after the change; of a removed node: before
 };
 
-/// A transaction as it is committed: what every server applies. Without changes: it failed, or only checked.
+/// A committed transaction, which every server applies. Without changes, the transaction has failed, or only checked.
 struct sim_txn {
     std::int64_t zxid = 0;
     std::int64_t time = 0;     ///< node_stat::ctime and mtime of what it writes
-    std::int64_t session = 0;  ///< who asked for it; 0: an operator, or the servers themselves
+    std::int64_t session = 0;  ///< that asked for it; 0: an operator, or the servers themselves
     bool ends_session = false;
     std::vector<sim_change> changes;
 };
@@ -56,20 +56,20 @@ public:
     const std::map<std::string, sim_node>& nodes() const noexcept { return nodes_; }
     std::vector<std::string> ephemerals_of(std::int64_t session) const;
 
-    /// Decides, applies, and adds what it did to `txn`.
-    /// @param who null: an operator, whom no ACL refuses anything
+    /// Checks the operation, applies it, and adds its changes to `txn`.
+    /// @param who null: an operator, to whom no ACL applies
     detail::multi_result perform(const detail::multi_op& op, sim_txn& txn, const identities* who = nullptr);
-    /// All of them or none. The code is that of the step that failed.
+    /// All operations or none. The code is that of the operation that failed.
     std::error_code perform(const std::vector<detail::multi_op>& ops, sim_txn& txn,
                             std::vector<detail::multi_result>& results, const identities* who = nullptr);
     detail::multi_result set_acl(const detail::set_acl_request& r, sim_txn& txn, const identities* who);
-    /// As if the ACL of this node, and of those below it, had changed.
+    /// Acts as a change of the ACLs of this node, and of all nodes below it.
     void touch_acls(const std::string& path, sim_txn& txn);
 
-    /// What another tree did.
+    /// Applies a change of another tree.
     void apply(const sim_change& c, std::int64_t zxid);
 
-    /// So that the next sequential child gets this number.
+    /// Gives this number to the next sequential child.
     void set_next_sequence(const std::string& path, std::int32_t next);
 
 private:
@@ -85,7 +85,7 @@ private:
 
     std::map<std::string, sim_node> nodes_;
     bool undoable_ = false;
-    std::vector<std::pair<std::string, std::optional<sim_node>>> before_;  // what an undoable transaction has changed
+    std::vector<std::pair<std::string, std::optional<sim_node>>> before_;  // nodes before the undoable transaction
 };
 
 }  // namespace zkasio::testing_detail

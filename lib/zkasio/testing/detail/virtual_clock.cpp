@@ -19,7 +19,7 @@ constexpr std::chrono::nanoseconds beginning = std::chrono::hours(1000);
 
 thread_local bool time_is_virtual = false;
 thread_local std::chrono::nanoseconds virtual_time{};
-thread_local std::chrono::nanoseconds system_time_ahead{};  // of the virtual one
+thread_local std::chrono::nanoseconds system_time_ahead{};  // of virtual_time
 thread_local const zkasio::testing_detail::virtual_clock::waiting* instead_of_waiting = nullptr;
 
 void show(std::chrono::nanoseconds from, timespec* to) noexcept {
@@ -30,7 +30,7 @@ void show(std::chrono::nanoseconds from, timespec* to) noexcept {
 
 }  // namespace
 
-// The next ones in the order of the dynamic linker are the system's.
+// The dynamic linker finds these functions before those of the system; RTLD_NEXT finds the system's.
 extern "C" ZKASIO_EXPORT int clock_gettime(clockid_t clock, timespec* time) noexcept {
     if (time_is_virtual && (clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME)) {
         show(virtual_time, time);
@@ -44,14 +44,14 @@ extern "C" ZKASIO_EXPORT int clock_gettime(clockid_t clock, timespec* time) noex
     return real ? real(clock, time) : static_cast<int>(::syscall(SYS_clock_gettime, clock, time));
 }
 
-// Asio goes without where there is none, and looks at the clock itself.
+// Without a timerfd, Asio looks at the clock itself.
 extern "C" ZKASIO_EXPORT int timerfd_create(clockid_t clock, int flags) noexcept {
     if (!time_is_virtual) return static_cast<int>(::syscall(SYS_timerfd_create, clock, flags));
     errno = ENOSYS;
     return -1;
 }
 
-// Where Asio's loops wait when they have nothing to do: there, time passes.
+// Asio's loops wait here when they have nothing to do: time passes here.
 extern "C" ZKASIO_EXPORT int epoll_wait(int epoll, epoll_event* events, int size, int timeout) {
     using function = int (*)(int, epoll_event*, int, int);
     static const auto real = reinterpret_cast<function>(::dlsym(RTLD_NEXT, "epoll_wait"));
@@ -73,7 +73,7 @@ virtual_clock::virtual_clock() {
     time_is_virtual = true;
     virtual_time = beginning;
     system_time_ahead = system_time - beginning;
-    // Also as the standard library sees it.
+    // The standard library must see the virtual time, too.
     if (std::chrono::steady_clock::now().time_since_epoch() == beginning &&
         boot_clock::now().time_since_epoch() == beginning)
         return;

@@ -6,13 +6,14 @@
 
 namespace zkasio::testing_detail {
 
-/// While there is one, time stands still in its thread, but for what is passed here: the clocks (boot_clock,
-/// std::chrono::steady_clock, std::chrono::system_clock) are its own, and timers of event loops that are used for the
-/// first time by then wait for them. (The program has a clock_gettime(), a timerfd_create() and an epoll_wait() in
+/// While this object exists, time stands still in its thread, except for pass(): the clocks (boot_clock,
+/// std::chrono::steady_clock, std::chrono::system_clock) show the virtual time, and timers wait for it if their event
+/// loop is first used in this period. (The program has a clock_gettime(), a timerfd_create() and an epoll_wait() in
 /// front of the system's.) Other threads notice nothing.
 class virtual_clock {
 public:
-    /// Throws std::logic_error if this thread has one, std::runtime_error if the system's clock cannot be replaced.
+    /// Throws std::logic_error if this thread has one already, std::runtime_error if the system's clock cannot be
+    /// replaced.
     virtual_clock();
     ~virtual_clock();
     virtual_clock(const virtual_clock&) = delete;
@@ -20,14 +21,14 @@ public:
 
     bool is_of_this_thread() const noexcept;
     void pass(std::chrono::nanoseconds time);
-    /// Since it began.
+    /// The virtual time since this object was made.
     std::chrono::nanoseconds now() const noexcept;
 
-    /// Whatever an event loop of this thread would do with its time: called by epoll_wait() when nothing is ready, with
-    /// the time until the next timer (or less; zero: the loop is busy and only looks whether something is ready).
-    /// Instead of waiting, the loop then looks once more. Must not throw. Null: loops wait in real time, as ever.
+    /// Called by epoll_wait() of an event loop of this thread, instead of waiting, when nothing is ready, with the time
+    /// until the next timer (or less; zero: the loop is busy and only looks whether something is ready). The loop then
+    /// looks once more. Must not throw. Null: loops wait in real time, as usual.
     using waiting = std::function<void(std::chrono::milliseconds)>;
-    /// @param f lives until the next call.
+    /// @param f must exist until the next call of instead_of_waiting().
     void instead_of_waiting(const waiting* f) noexcept;
 
 private:

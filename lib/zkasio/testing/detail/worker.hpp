@@ -9,18 +9,18 @@
 
 namespace zkasio::testing_detail {
 
-/// A thread that does one job after another, in the order in which they were asked for. It begins with the first one.
+/// A thread that does one job after another, in the order of the calls. The thread starts with the first job.
 /// Thread-safe.
 class worker {
 public:
     worker() = default;
-    /// Cancels all jobs, and waits for the one that is being done.
+    /// Cancels all jobs, and waits for the one that is under way.
     ~worker();
     worker(const worker&) = delete;
     worker& operator=(const worker&) = delete;
 
     void begin(job_ptr job);
-    /// Does it there, and blocks until it is done. Throws what it throws.
+    /// Does the work on the thread, and blocks until it is done. Throws what `work` throws.
     void run(const background_job::work_function& work);
 
 private:

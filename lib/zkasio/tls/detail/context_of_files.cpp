@@ -13,7 +13,7 @@ context_of_files::context_of_files(tls_files files) : files_(std::move(files)) {
 
 tls_options::context_ptr context_of_files::get() {
     const std::lock_guard lock(mutex_);
-    // Before they are read: what changes meanwhile is seen the next time.
+    // Before the files are read: a change during the reading is seen the next time.
     std::vector<mark> now = marks();
     if (!context_ || now != read_) {
         context_ = make_tls_context(files_);

@@ -11,8 +11,8 @@
 
 namespace zkasio::detail {
 
-/// One context for all connections until one of the files is another one: to read the system's certificates takes
-/// OpenSSL 3 a tenth of a second. From any thread.
+/// Keeps one context for all connections until one of the files changes: OpenSSL 3 takes a tenth of a second to read
+/// the system's certificates. From any thread.
 class context_of_files {
 public:
     /// Throws zkasio::error, as get() does.
@@ -23,7 +23,7 @@ private:
     struct mark {
         dev_t device = 0;
         ino_t inode = 0;
-        std::int64_t size = 0, seconds = 0, nanoseconds = 0;  // when it was changed: nobody can set that back
+        std::int64_t size = 0, seconds = 0, nanoseconds = 0;  // the time: ctime, which cannot be set back
         bool operator==(const mark&) const = default;
     };
     static mark mark_of(const std::string& file);
@@ -32,7 +32,7 @@ private:
     tls_files files_;
     std::mutex mutex_;
     tls_options::context_ptr context_;  // guarded
-    std::vector<mark> read_;            // guarded: what the files were when it was made
+    std::vector<mark> read_;            // guarded: the files' marks when `context_` was made
 };
 
 }  // namespace zkasio::detail

@@ -12,7 +12,7 @@ namespace {
 
 socket_end& end_of(BIO* b) { return *static_cast<socket_end*>(::BIO_get_data(b)); }
 
-// What recv() or send() has returned.
+// Takes the result `n` of recv() or send().
 int transferred(BIO* b, ssize_t n, bool reading) {
     if (n >= 0) return static_cast<int>(n);
     if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)

@@ -6,8 +6,8 @@
 
 namespace zkasio::detail {
 
-/// OpenSSL's way to a socket, instead of its own: that one raises SIGPIPE, and does not tell an end of file from an
-/// error.
+/// The socket that OpenSSL reads and writes, in place of OpenSSL's own socket BIO. The latter raises SIGPIPE, and does
+/// not tell an end of file from an error.
 struct socket_end {
     explicit socket_end(int fd) : descriptor(fd) {}
     int descriptor;
@@ -20,7 +20,7 @@ struct bio_deleter {
 };
 using bio_ptr = std::unique_ptr<BIO, bio_deleter>;
 
-/// @param end outlives it. Null: no memory.
+/// @param end outlives the BIO. Null: no memory.
 bio_ptr make_socket_bio(socket_end& end);
 
 }  // namespace zkasio::detail

@@ -61,14 +61,14 @@ tls_channel::tls_channel(int descriptor, tls_options::context_ptr context, const
     ::SSL_set_options(ssl_.get(), SSL_OP_NO_RENEGOTIATION);
     ::SSL_set_mode(ssl_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     ::SSL_set_read_ahead(ssl_.get(), 1);
-    // Without a callback here: one of the context's stays.
+    // No callback is passed: a callback of the context stays.
     verified_ = v == tls_verification::server;
     ::SSL_set_verify(ssl_.get(), verified_ ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
     expected_name_ = name;
     expect(name);
 }
 
-// Names are told to the server, addresses are not (RFC 6066). A name may end in a dot, its certificate's does not.
+// Names are sent to the server, addresses are not (RFC 6066). A name may end in a dot, the certificate's name does not.
 void tls_channel::expect(const std::string& name) {
     X509_VERIFY_PARAM* const how = ::SSL_get0_param(ssl_.get());
     std::error_code is_name;
@@ -79,7 +79,7 @@ void tls_channel::expect(const std::string& name) {
     }
     const std::string host = name.ends_with('.') ? name.substr(0, name.size() - 1) : name;
     checked(!host.empty(), "a server's name is empty");
-    checked(!host.starts_with('.'), "not a name");  // to OpenSSL, all names that end so
+    checked(!host.starts_with('.'), "not a name");  // to OpenSSL: all names with this ending
     ::X509_VERIFY_PARAM_set_hostflags(how, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     checked(::X509_VERIFY_PARAM_set1_host(how, host.data(), host.size()) == 1, "not a name");
     checked(SSL_set_tlsext_host_name(ssl_.get(), host.c_str()) == 1, "not a name");
@@ -91,7 +91,7 @@ secure_channel::progress tls_channel::handshake() {
     ::ERR_clear_error();
     const progress p = after(::SSL_do_handshake(ssl_.get()));
     if (p == progress::done && verified_) return whom_it_is_with();
-    // Who closes with something unread resets the connection.
+    // A server that closes the connection with unread data resets it.
     if (p != progress::ended && end_.failure != EPIPE && end_.failure != ECONNRESET) return p;
     failure_ = "hung up during the TLS handshake (not serving, or it does not speak TLS here)";
     return progress::failed;
@@ -127,8 +127,8 @@ secure_channel::progress tls_channel::after(int result) {
         case SSL_ERROR_ZERO_RETURN: return progress::ended;
         default: break;
     }
-    // Servers do not reliably say that they will close the connection. ZooKeeper's packets tell their length: a
-    // connection that an attacker has cut is one that was lost.
+    // Servers do not reliably announce that they close the connection. ZooKeeper's packets contain their length: to cut
+    // a connection gives an attacker no more than a lost connection.
     if (end_.failure == 0 && end_.read_to_end) return progress::ended;
     failure_ = reason();
     return progress::failed;
@@ -144,8 +144,8 @@ std::string tls_channel::reason() const {
     return first_error("failed") + hint(why);
 }
 
-// What to do about it, where that is clear. A handshake that fails before the server has shown its certificate is about
-// versions and ciphers.
+// The remedy, where the reason is clear. A handshake that fails before the server has shown its certificate fails
+// because of versions or ciphers.
 std::string tls_channel::hint(int why) const {
     if (why == SSL_R_WRONG_VERSION_NUMBER) return " (the server does not speak TLS here)";
     if (!is_about_clients_certificate(why) || !::SSL_get0_peer_certificate(ssl_.get())) return "";

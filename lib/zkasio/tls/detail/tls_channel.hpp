@@ -13,8 +13,8 @@
 
 namespace zkasio::detail {
 
-/// One connection through OpenSSL. It says no goodbye (close_notify) when it ends: ZooKeeper's servers do not wait for
-/// one, they end a session by ZooKeeper's own.
+/// One connection through OpenSSL. Sends no close_notify when the connection ends: ZooKeeper's servers do not wait for
+/// one, and end a session by ZooKeeper's own protocol.
 class tls_channel final : public secure_channel {
 public:
     /// Throws std::runtime_error.
@@ -36,7 +36,7 @@ private:
     std::string hint(int why) const;
     std::string unverified(long result) const;
 
-    tls_options::context_ptr context_;  // OpenSSL counts references to what is inside, and Asio frees its part of it
+    tls_options::context_ptr context_;  // kept: OpenSSL counts references to its own part, but Asio frees the rest
     socket_end end_;
     std::unique_ptr<SSL, deleter> ssl_;
     std::string expected_name_, failure_;

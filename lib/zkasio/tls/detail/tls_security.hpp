@@ -9,7 +9,7 @@
 
 namespace zkasio::detail {
 
-/// Of one client. From any thread.
+/// The TLS of one client. From any thread.
 class tls_security final : public transport_security {
 public:
     explicit tls_security(tls_options o) : options_(std::move(o)) {}
