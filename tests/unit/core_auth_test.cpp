@@ -34,10 +34,11 @@ TEST_CASE("core: an accepted credential is presented to every later session", "[
 TEST_CASE("core: a client with credentials that may not read the root is connected", "[core][auth]") {
     const zk_errc answer = GENERATE(zk_errc::no_auth, zk_errc::no_node);
     rig r(rig::quick().auth("digest", "user:password"));
-    r.server.answer = [&](const request&) -> std::optional<reply> { return refusal(answer); };
+    r.server.own_reads_give = answer;  // of "/", without a watch
     auto body = [&](client zk) -> asio::awaitable<void> {
         const std::error_code failed = co_await code_of(zk.connected());
         CHECK_FALSE(failed);
+        CHECK(r.server.own_reads > 0);
     };
     r.run(body);
 }
