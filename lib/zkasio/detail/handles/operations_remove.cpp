@@ -134,11 +134,11 @@ asio::awaitable<bool> operations::impl::remove_singly(operations on, std::vector
 
 kept_reply_ptr operations::impl::ensure_removed(const operations& on, std::string path,
                                                 std::vector<std::string> must_exist) {
-    request what = remove_request{path, any_version};
+    request what = remove_request{std::move(path), any_version};
     if (!must_exist.empty()) {
         multi_request m;
         for (std::string& node : must_exist) m.ops.emplace_back(check_op{std::move(node), any_version});
-        m.ops.emplace_back(remove_request{std::move(path), any_version});
+        m.ops.emplace_back(std::get<remove_request>(std::move(what)));
         what = std::move(m);
     }
     return start(on, prepared(on, std::move(what)), request_table::repeat::until_certain);
