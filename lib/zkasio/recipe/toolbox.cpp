@@ -99,12 +99,7 @@ std::shared_ptr<session_local> toolbox::local(const std::string& key,
     return made;
 }
 
-void toolbox::run_in_background(asio::awaitable<void> task) const {
-    there(on_.core_, "run_in_background");
-    on_strand(on_.core_, [core = on_.core_, task = std::move(task)]() mutable {
-        core->run_in_background(std::move(task));
-    });
-}
+void toolbox::run_in_background(asio::awaitable<void> task) const { impl::run_in_background(on_, std::move(task)); }
 
 std::shared_ptr<const void> toolbox::begin_background_work() const {
     return there(on_.core_, "begin_background_work")->begin_work();

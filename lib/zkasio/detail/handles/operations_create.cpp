@@ -91,7 +91,11 @@ asio::awaitable<void> operations::impl::remove_protected(operations on, std::str
 
 void operations::impl::ensure_protected_removed(const operations& on, std::string parent, std::string id) {
     there(on.core_, "ensure_protected_removed", parent);
-    auto task = remove_protected(on, std::move(parent), std::move(id));
+    run_in_background(on, remove_protected(on, std::move(parent), std::move(id)));
+}
+
+void operations::impl::run_in_background(const operations& on, asio::awaitable<void> task) {
+    there(on.core_, "run_in_background");
     on_strand(on.core_, [core = on.core_, task = std::move(task)]() mutable {
         core->run_in_background(std::move(task));
     });

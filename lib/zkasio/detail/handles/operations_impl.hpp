@@ -57,6 +57,7 @@ struct operations::impl {
     static detail::kept_reply_ptr ensure_removed(const operations& on, std::string path,
                                                  std::vector<std::string> must_exist = {});
     static void ensure_protected_removed(const operations& on, std::string parent, std::string id);
+    static void run_in_background(const operations& on, asio::awaitable<void> task);
     static asio::awaitable<std::optional<created>> find_protected(operations on, std::string parent,
                                                                   std::string protection_id);
     static asio::awaitable<std::multimap<std::string, std::string>> find_all_protected(operations on,
