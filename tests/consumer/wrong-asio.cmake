@@ -30,21 +30,3 @@ expect("built with another Asio than this one" ${right} -I${work}/other -DZKASIO
 expect("Asio without Boost" -std=c++20 -DASIO_ENABLE_BOOST -DASIO_DISABLE_STD_ALIGNED_ALLOC)
 expect("-DASIO_DISABLE_STD_ALIGNED_ALLOC" -std=c++20 -DASIO_STANDALONE)
 expect("compile as C++20" -std=c++17 -DASIO_STANDALONE -DASIO_DISABLE_STD_ALIGNED_ALLOC)
-
-# That works only where this header comes before Asio's, in each public header; and what depends on the version stays in
-# it.
-file(GLOB_RECURSE headers ${PROJECT_DIR}/lib/*.hpp ${PROJECT_DIR}/lib/*.cpp)
-foreach(header ${headers})
-    file(READ ${header} text)
-    if(text MATCHES "ASIO_VERSION" AND NOT header MATCHES "/asio_version.hpp$")
-        message(FATAL_ERROR "${header} speaks of ASIO_VERSION: what depends on it belongs into asio_version.hpp")
-    endif()
-    if(header MATCHES "/lib/zkasio/(.*/)?detail/|/asio_version.hpp$|[.]cpp$")
-        continue()
-    endif()
-    string(FIND "${text}" "#include <asio/" asio)
-    string(FIND "${text}" "#include <zkasio/asio_version.hpp>" version)
-    if(NOT asio EQUAL -1 AND (version EQUAL -1 OR version GREATER asio))
-        message(FATAL_ERROR "${header} has to include <zkasio/asio_version.hpp> before anything of Asio")
-    endif()
-endforeach()

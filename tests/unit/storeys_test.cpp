@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <regex>
 #include <sstream>
@@ -49,12 +50,15 @@ const storey& storey_of(const std::map<std::string, storey>& house, const std::f
     return found != house.end() ? found->second : house.at("values");
 }
 
+bool is_public_header(const std::string& file) {
+    return file.ends_with(".hpp") && !file.starts_with("detail/") && file.find("/detail/") == std::string::npos;
+}
+
 // A public header sees no detail/, and a recipe only its own.
 bool may_see(const std::string& file, const std::string& included, const storey& here) {
     const bool is_detail = included.starts_with("detail/") || included.find("/detail/") != std::string::npos;
     if (!is_detail) return true;
-    const bool is_public = file.ends_with(".hpp") && file.find("detail/") == std::string::npos;
-    if (is_public) return false;
+    if (is_public_header(file)) return false;
     for (const char* recipe : {"locks", "cache", "config", "election", "membership", "discovery"})
         if (here.room == recipe) return included.starts_with(here.room + "/detail/");
     return true;
@@ -93,4 +97,25 @@ TEST_CASE("each file includes from its own room, or from one below") {
     INFO(wrong);
     CHECK(wrong.empty());
     CHECK(includes > 1000);
+}
+
+// A user's wrong Asio is refused by an #error in that header: tests/consumer/wrong-asio.cmake.
+TEST_CASE("a public header includes asio_version.hpp before Asio, and only that file knows Asio's version") {
+    const std::filesystem::path lib = source_dir() + "/lib/zkasio";
+    std::string wrong;
+    std::size_t with_asio = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(lib)) {
+        const std::string file = entry.path().lexically_relative(lib).string();
+        if (!entry.is_regular_file() || file == "asio_version.hpp") continue;
+        std::ifstream source(entry.path());
+        const std::string text((std::istreambuf_iterator<char>(source)), std::istreambuf_iterator<char>());
+        if (text.find("ASIO_VERSION") != std::string::npos) wrong += file + " speaks of ASIO_VERSION\n";
+        const std::size_t asio = text.find("#include <asio/");
+        if (!is_public_header(file) || asio == std::string::npos) continue;
+        ++with_asio;
+        if (text.find("#include <zkasio/asio_version.hpp>") > asio) wrong += file + " includes Asio first\n";
+    }
+    INFO(wrong);
+    CHECK(wrong.empty());
+    CHECK(with_asio > 20);
 }
