@@ -66,6 +66,7 @@ void queue_checker::granted(const std::string& id, const lock_guard& guard) {
     a.now = attempt::state::holding;
     a.guard = &guard;
     a.path = guard.path();
+    holding_.emplace(id, &a);
     if (n.fenced || !guard.held()) return;
     check_exclusion(id, a);
     check_order(a.path, n);
@@ -82,6 +83,7 @@ void queue_checker::gives_up(const std::string& id) {
     attempt& a = attempts_.at(id);
     a.now = attempt::state::gone;
     a.guard = nullptr;
+    holding_.erase(id);
 }
 
 void queue_checker::released(const std::string& id) const {
@@ -152,9 +154,9 @@ void queue_checker::fence_behind_lost_owner(const node& successor) {
 // -------------------------------------------------------------------------------------------------------- checks
 
 void queue_checker::check_exclusion(const std::string& id, const attempt& a) const {
-    for (const auto& [other_id, other] : attempts_) {
-        if (other_id == id || other.now != attempt::state::holding || !conflict(a.kind, other.kind)) continue;
-        if (other.guard->held() && !nodes_.at(other.path).fenced)
+    for (const auto& [other_id, other] : holding_) {
+        if (other == &a || !conflict(a.kind, other->kind)) continue;
+        if (other->guard->held() && !nodes_.at(other->path).fenced)
             throw violation(id + " and " + other_id + " both hold");
     }
 }
@@ -174,13 +176,13 @@ void queue_checker::check_order(const std::string& path, const node& n) const {
 }
 
 void queue_checker::check() const {
-    for (const auto& [id, a] : attempts_) {
-        if (a.now != attempt::state::holding || !a.guard->held()) continue;
-        const node& n = nodes_.at(a.path);
+    for (const auto& [id, a] : holding_) {
+        if (!a->guard->held()) continue;
+        const node& n = nodes_.at(a->path);
         if (n.told) throw violation(id + " was told that its node is gone, and still holds");
         if (n.fenced) continue;
         if (!n.alive && !n.deleted) throw violation(id + " holds, and its own client has removed its node");
-        check_exclusion(id, a);
+        check_exclusion(id, *a);
     }
 }
 

@@ -74,6 +74,7 @@ private:
     const sim_ensemble& ensemble_;
     std::string directory_;
     std::map<std::string, attempt> attempts_;
+    std::map<std::string, const attempt*> holding_;  // those whose state is that
     std::map<std::string, node> nodes_;  // by path
     std::map<std::int32_t, std::int64_t> places_;
     std::int64_t last_token_ = 0;         // of exclusive ones

@@ -5,6 +5,7 @@
 
 #include <zkasio/detail/handles/access.hpp>
 #include <zkasio/detail/base/random_engine.hpp>
+#include <zkasio/testing/detail/virtual_clock.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/redirect_error.hpp>
@@ -46,9 +47,11 @@ simulation::simulation(std::uint64_t seed, logging log) : log_wanted_(log), rand
     ensemble.pick = [this](std::size_t below) { return pick(below); };
     if (log == logging::on) ensemble.on_log = [this](std::string line) { write_down(std::move(line)); };
     choose = [this](const std::vector<sim_ensemble::step>& steps) { return pick(steps.size()); };
+    testing_detail::count_readable(ensemble.readable_links());
 }
 
 simulation::~simulation() {
+    testing_detail::count_readable(nullptr);
     ensemble.on_commit = [](const sim_txn&) {};
     ensemble.on_log = {};
     for (user& u : users_) u.handlers->on_posted = [] {};

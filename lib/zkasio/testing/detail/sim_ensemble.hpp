@@ -127,6 +127,7 @@ public:
     std::size_t answers_under_way(int client) const;
     std::string next_request(int client) const;  ///< "create /a", or empty
     std::size_t backends_alive() const noexcept { return links_.size(); }
+    const std::size_t* readable_links() const noexcept { return &readable_links_; }  ///< how many wait for process()
 
 private:
     friend class sim_link;
@@ -148,6 +149,7 @@ private:
     std::vector<sim_txn> log_;  // number i has zxid i + 1
     std::map<std::int64_t, std::chrono::milliseconds> sessions_;  // the live ones
     std::vector<sim_link*> links_;
+    std::size_t readable_links_ = 0;
     std::map<int, std::size_t> served_;  // requests, by client
     std::map<std::string, std::error_code> refused_;
     std::set<int> stopped_, silent_, cut_off_;  // clients

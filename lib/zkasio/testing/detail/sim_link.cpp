@@ -19,6 +19,7 @@ sim_link::sim_link(sim_ensemble& ensemble, int client, backend_listener& listene
 sim_link::~sim_link() {
     close();
     ::close(descriptor_);
+    if (readable_) --ensemble_.readable_links_;
     std::erase(ensemble_.links_, this);
 }
 
@@ -49,14 +50,20 @@ interest sim_link::next_interest() {
     return result;
 }
 
-void sim_link::kick() {
+void sim_link::arrive(arrival&& a) {
+    arrived_.push_back(std::move(a));
+    if (std::exchange(readable_, true)) return;
+    ++ensemble_.readable_links_;
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto n = ::write(descriptor_, &one, sizeof one);
 }
 
 drain_result sim_link::process(bool, bool) {
-    std::uint64_t ignored = 0;
-    [[maybe_unused]] const auto n = ::read(descriptor_, &ignored, sizeof ignored);
+    if (std::exchange(readable_, false)) {
+        --ensemble_.readable_links_;
+        std::uint64_t ignored = 0;
+        [[maybe_unused]] const auto n = ::read(descriptor_, &ignored, sizeof ignored);
+    }
     while (!arrived_.empty()) {
         arrival a = std::move(arrived_.front());
         arrived_.pop_front();

@@ -114,7 +114,7 @@ private:
     std::string with_chroot(const std::string& path) const;
     void add_chroot(detail::request& r) const;
     void strip_chroot(std::string& path) const;
-    void kick();
+    void arrive(arrival&& a);
     void handle(arrival&& a);
     void handle(answered&& a);
     void handle(event&& e);
@@ -149,6 +149,7 @@ private:
     std::map<watch_key, bool> registered_;                          // true: the watch of a missing node
     std::deque<std::pair<detail::op_id, detail::request>> outstanding_;
     std::deque<arrival> arrived_;
+    bool readable_ = false;  // the eventfd has been written to, and not been read
     bool closed_ = false, goodbye_sent_ = false;
     detail::goodbye_result goodbye_result_ = detail::goodbye_result::none_yet;
 

@@ -136,9 +136,8 @@ void sim_link::catch_up(std::int64_t until) {
 }
 
 void sim_link::deliver() {
-    arrived_.push_back(std::move(outgoing_.front()));
+    arrive(std::move(outgoing_.front()));
     outgoing_.pop_front();
-    kick();
 }
 
 void sim_link::apply() {

@@ -21,6 +21,7 @@ thread_local bool time_is_virtual = false;
 thread_local std::chrono::nanoseconds virtual_time{};
 thread_local std::chrono::nanoseconds system_time_ahead{};  // of virtual_time
 thread_local const zkasio::testing_detail::virtual_clock::waiting* instead_of_waiting = nullptr;
+thread_local const std::size_t* readable_descriptors = nullptr;
 
 void show(std::chrono::nanoseconds from, timespec* to) noexcept {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(from);
@@ -46,7 +47,7 @@ extern "C" ZKASIO_EXPORT int clock_gettime(clockid_t clock, timespec* time) noex
 
 // Without a timerfd, Asio looks at the clock itself.
 extern "C" ZKASIO_EXPORT int timerfd_create(clockid_t clock, int flags) noexcept {
-    if (!time_is_virtual) return static_cast<int>(::syscall(SYS_timerfd_create, clock, flags));
+    if (!time_is_virtual && !readable_descriptors) return static_cast<int>(::syscall(SYS_timerfd_create, clock, flags));
     errno = ENOSYS;
     return -1;
 }
@@ -59,6 +60,7 @@ extern "C" ZKASIO_EXPORT int epoll_wait(int epoll, epoll_event* events, int size
         return real ? real(epoll, events, size, milliseconds)
                     : static_cast<int>(::syscall(SYS_epoll_pwait, epoll, events, size, milliseconds, nullptr, 0));
     };
+    if (timeout == 0 && readable_descriptors && *readable_descriptors == 0) return 0;
     if (!instead_of_waiting) return wait(timeout);
     if (const int ready = wait(0); ready != 0) return ready;
     (*instead_of_waiting)(std::chrono::milliseconds(timeout));
@@ -92,5 +94,7 @@ bool virtual_clock::is_of_this_thread() const noexcept { return std::this_thread
 void virtual_clock::pass(std::chrono::nanoseconds time) { virtual_time += time; }
 std::chrono::nanoseconds virtual_clock::now() const noexcept { return virtual_time - beginning; }
 void virtual_clock::instead_of_waiting(const waiting* f) noexcept { ::instead_of_waiting = f; }
+
+void count_readable(const std::size_t* descriptors) noexcept { readable_descriptors = descriptors; }
 
 }  // namespace zkasio::testing_detail
