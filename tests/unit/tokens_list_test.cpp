@@ -18,6 +18,7 @@
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
+#include <zkasio/recipe/change_event.hpp>
 #include <zkasio/recipe/node_follower.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>
@@ -59,6 +60,8 @@ void list_sessions(token_list& all) {
     all.compiles<session_loop>("session_loop.hpp stopped", [](auto& l) { return l.stopped(); });
     all.compiles<watch>("watch.hpp changed", [](auto& w) { return w.changed(); });
     all.compiles<one_shot_event>("one_shot_event.hpp wait", [](auto& e) { return e.wait(); });
+    const auto looked = [] { return true; };
+    all.compiles<change_event>("change_event.hpp until", [=](auto& e) { return e.until(looked, "look", "/a"); });
     all.compiles<one_shot_event>("one_shot_event.hpp run_until", [](auto& e) { return e.run_until(nothing); });
     all.compiles<back_off>("back_off.hpp pause", [](auto& b) { return b.pause(); });
     all.compiles<pending>("pending.hpp answered", [](auto& p) { return p.answered(); });

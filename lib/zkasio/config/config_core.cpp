@@ -39,15 +39,14 @@ reader_ptr reader_of_config(const core_ptr& core) { return std::make_shared<conf
 // ------------------------------------------------------------------------------------------------------ waiting
 
 asio::awaitable<void> config_ready(core_ptr core) {
-    for (;;) {
-        // In this order a change between the two calls is not missed.
-        const one_shot_event change = present(core)->next_change();
+    const auto has_value = [core = present(core)] {
         const state_ptr state = core->latest();
-        if (state->number > 0 && state->value) break;
+        if (state->number > 0 && state->value) return true;
         core->check();
         if (state->number > 0) throw *state->problem;
-        co_await wait_as(change, "ready", core->path());
-    }
+        return false;
+    };
+    co_await core->changes().until(has_value, "ready", core->path());
     co_await yield_turn();
 }
 
@@ -55,16 +54,14 @@ asio::awaitable<state_ptr> next_config_state(reader_ptr reader) {
     if (!reader) throw error(errc::invalid_argument, "config", {}, "these changes were moved from");
     const core_ptr core = reader->core;
     const auto turn = reader->reading.begin("config", core->path(), "next() of these changes");
-    for (;;) {
-        const one_shot_event change = core->next_change();
+    const auto untold = [core, reader] {
         core->check();
         state_ptr state = core->latest();
-        if (state->number > reader->told) {
-            reader->told = state->number;
-            co_return state;
-        }
-        co_await wait_as(change, "next", core->path());
-    }
+        return state->number > reader->told ? state : nullptr;
+    };
+    state_ptr next = co_await core->changes().until(untold, "next", core->path());
+    reader->told = next->number;
+    co_return next;
 }
 
 asio::awaitable<void> close_config(core_ptr core) { co_await present(core)->follower().close(); }

@@ -152,28 +152,17 @@ std::optional<cache_update> cache_board::news(position& of) {
     return update;
 }
 
-one_shot_event cache_board::next_change() {
-    const std::lock_guard lock(mutex_);
-    return change_.next();
-}
-
 asio::awaitable<cache_update> cache_reader::next(std::shared_ptr<cache_reader> self) {
     if (!self) throw error(errc::invalid_argument, "cache", {}, "these changes were moved from");
     const auto turn = self->reading_.begin("cache", self->board_->path(), "next() of these changes");
-    for (;;) {
-        // In this order: a change that is published between the two calls is not missed.
-        const one_shot_event change = self->board_->next_change();
-        if (auto update = self->board_->news(self->at_)) co_return std::move(*update);
-        co_await wait_as(change, "next", self->board_->path());
-    }
+    const auto news = [self] { return self->board_->news(self->at_); };
+    std::optional<cache_update> update = co_await self->board_->changes().until(news, "next", self->board_->path());
+    co_return std::move(*update);
 }
 
 asio::awaitable<void> cache_board::until_ready(std::shared_ptr<cache_board> board) {
-    for (;;) {
-        const one_shot_event change = board->next_change();
-        if (board->ready()) break;
-        co_await wait_as(change, "ready", board->path());
-    }
+    const auto ready = [board] { return board->ready(); };
+    co_await board->changes().until(ready, "ready", board->path());
     co_await yield_turn();
 }
 

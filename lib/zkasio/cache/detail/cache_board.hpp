@@ -4,7 +4,6 @@
 #include <zkasio/cache/detail/snapshot.hpp>
 #include <zkasio/cache/detail/tree_sync.hpp>
 #include <zkasio/client.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/change_event.hpp>
 #include <zkasio/recipe/one_at_a_time.hpp>
 
@@ -35,7 +34,7 @@ class cache_board {
 public:
     /// @param events of the client: its close ends all waits.
     cache_board(const operations& events, std::string path, board_limits most)
-        : path_(std::move(path)), most_(most), change_(events) {}
+        : path_(std::move(path)), most_(most), change_(events, mutex_) {}
 
     const std::string& path() const noexcept { return path_; }
 
@@ -63,8 +62,8 @@ public:
     std::size_t kept() const;
     /// Whether the cache has been ready, once. Throws when the cache can no longer become ready.
     bool ready() const;
-    /// Fired when there is something new for any reader.
-    one_shot_event next_change();
+    /// Of what any reader may read.
+    change_event& changes() noexcept { return change_; }
     static asio::awaitable<void> until_ready(std::shared_ptr<cache_board> board);
 
 private:

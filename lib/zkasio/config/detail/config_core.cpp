@@ -23,7 +23,7 @@ config_core::config_core(const client& zk, std::string path, value_parser parse,
       fallback_(std::move(fallback)),
       follower_(zk, path_, node_read::data),
       latest_(nothing_yet(fallback_)),
-      change_(zk) {}
+      change_(zk, mutex_) {}
 
 // The core owns the follower, which keeps the function: so the function must not keep the core alive.
 void config_core::listen(std::optional<node_mark> known) {
@@ -54,11 +54,6 @@ state_ptr config_core::latest() const {
 void config_core::check() const {
     const std::lock_guard lock(mutex_);
     if (ended_) throw error(ended_, "config", path_);
-}
-
-one_shot_event config_core::next_change() {
-    const std::lock_guard lock(mutex_);
-    return change_.next();
 }
 
 }  // namespace zkasio::config_detail

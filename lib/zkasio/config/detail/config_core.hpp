@@ -1,7 +1,6 @@
 #pragma once
 
 #include <zkasio/config/config_core.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/change_event.hpp>
 #include <zkasio/recipe/node_follower.hpp>
 #include <zkasio/recipe/one_at_a_time.hpp>
@@ -30,8 +29,8 @@ public:
     state_ptr latest() const;
     /// Throws the error that has ended the core, if the core has ended.
     void check() const;
-    /// Fired when there is another state, or the core has ended.
-    one_shot_event next_change();
+    /// Of the state, and the end of the core.
+    change_event& changes() noexcept { return change_; }
 
 private:
     void listen(std::optional<node_mark> known);

@@ -55,7 +55,7 @@ provider_state::provider_state(const client& zk, std::string path, const provide
       picker_(options.strategy().how(), policy_of(options), random_seed()),
       roster_(options.strategy().weight(), options.filter(), policy_of(options)),
       pool_(std::make_unique<const pick_pool>()),
-      change_(zk) {}
+      change_(zk, mutex_) {}
 
 // ------------------------------------------------------------------------------------------------------- following
 
@@ -151,8 +151,8 @@ bool provider_state::has_ended() const {
     return ended_;
 }
 
-// Under the mutex.
 void provider_state::check_alive() const {
+    const std::lock_guard lock(mutex_);
     if (!ended_) return;
     std::error_code code = errc::client_closed;
     try {
@@ -164,40 +164,36 @@ void provider_state::check_alive() const {
     throw error(code, "provider", path_);
 }
 
-one_shot_event provider_state::next_change() {
-    const std::lock_guard lock(mutex_);
-    check_alive();
-    return change_.next();
-}
-
 asio::awaitable<picked> provider_state::pick(ptr self, std::optional<std::uint64_t> key) {
     picked next = there(self)->try_pick(key);
-    while (!next) {
-        const one_shot_event change = self->next_change();
-        next = self->try_pick(key);
-        if (!next) co_await wait_as(change, "pick", self->path_);
-    }
+    if (next) co_return next;
+    const auto pick_or_end = [self, key] {
+        self->check_alive();
+        return self->try_pick(key);
+    };
+    next = co_await self->change_.until(pick_or_end, "pick", self->path_);
     co_return next;
 }
 
 asio::awaitable<void> provider_state::ready(ptr self) {
-    while (!there(self)->latest()) {
-        const one_shot_event change = self->next_change();
-        if (!self->latest()) co_await wait_as(change, "ready", self->path_);
-    }
+    const auto listed = [self = there(self)] {
+        listing_ptr now = self->latest();
+        if (!now) self->check_alive();
+        return now;
+    };
+    co_await self->change_.until(listed, "ready", self->path_);
     co_await yield_turn();
 }
 
 asio::awaitable<service_view> provider_state::changed(ptr self, service_view seen) {
-    for (;;) {
-        const one_shot_event change = there(self)->next_change();
-        const service_view now = make_service_view::of(self->latest());
-        if (now.version() != seen.version()) {
-            co_await yield_turn();
-            co_return now;
-        }
-        co_await wait_as(change, "changed", self->path_);
-    }
+    const auto other_view = [self = there(self), seen] {
+        self->check_alive();
+        service_view now = make_service_view::of(self->latest());
+        return now.version() != seen.version() ? std::optional(std::move(now)) : std::nullopt;
+    };
+    const std::optional<service_view> now = co_await self->change_.until(other_view, "changed", self->path_);
+    co_await yield_turn();
+    co_return *now;
 }
 
 }  // namespace zkasio::discovery_detail

@@ -7,7 +7,6 @@
 #include <zkasio/discovery/detail/published.hpp>
 #include <zkasio/discovery/detail/roster.hpp>
 #include <zkasio/discovery/provider.hpp>
-#include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/change_event.hpp>
 
 #include <asio/awaitable.hpp>
@@ -53,7 +52,6 @@ private:
     void lose_sight();
     bool has_ended() const;
     void check_alive() const;
-    one_shot_event next_change();
 
     const operations events_;
     const std::string path_;

@@ -17,7 +17,7 @@ node_board::node_board(const operations& events, std::string path, std::string d
       largest_(largest),
       data_(std::move(data)),
       wish_(toolbox(events_).make_one_shot_event()),
-      change_(events_) {}
+      change_(events_, mutex_) {}
 
 // ------------------------------------------------------------------------------------------------------ wishes
 
@@ -83,11 +83,6 @@ void node_board::refused(const wished_data& what, const std::exception_ptr& why)
 
 // ------------------------------------------------------------------------------------------------------ news
 
-one_shot_event node_board::next_change() {
-    const std::lock_guard lock(mutex_);
-    return change_.next();
-}
-
 void node_board::tell(persistent_node_state state, std::string node_path) {
     std::unique_lock lock(mutex_);
     if (state == state_.load() && node_path == node_path_) return;
@@ -135,14 +130,8 @@ std::optional<persistent_node_state> node_board::state_unless(persistent_node_st
 }
 
 asio::awaitable<std::string> node_board::until_created(std::shared_ptr<node_board> self) {
-    std::optional<std::string> path;
-    for (;;) {
-        // In this order: a change between the two calls is not missed.
-        const one_shot_event change = self->next_change();
-        path = self->standing_path();
-        if (path) break;
-        co_await wait_as(change, "created", self->path_);
-    }
+    const auto standing = [self] { return self->standing_path(); };
+    std::optional<std::string> path = co_await self->change_.until(standing, "created", self->path_);
     co_await yield_turn();
     co_return std::move(*path);
 }
@@ -183,23 +172,15 @@ asio::awaitable<void> node_board::until_written(std::shared_ptr<node_board> self
 
 asio::awaitable<persistent_node_state> node_board::until_other_state(std::shared_ptr<node_board> self,
                                                                      persistent_node_state known) {
-    std::optional<persistent_node_state> now;
-    for (;;) {
-        const one_shot_event change = self->next_change();
-        now = self->state_unless(known);
-        if (now) break;
-        co_await wait_as(change, "state_after", self->path_);
-    }
+    const auto other = [self, known] { return self->state_unless(known); };
+    const std::optional<persistent_node_state> now = co_await self->change_.until(other, "state_after", self->path_);
     co_await yield_turn();
     co_return *now;
 }
 
 asio::awaitable<void> node_board::until_ended(std::shared_ptr<node_board> self, std::string_view operation) {
-    for (;;) {
-        const one_shot_event change = self->next_change();
-        if (self->state() == persistent_node_state::ended) break;
-        co_await wait_as(change, std::string(operation), self->path_);
-    }
+    const auto ended = [self] { return self->state() == persistent_node_state::ended; };
+    co_await self->change_.until(ended, std::string(operation), self->path_);
     const std::lock_guard lock(self->mutex_);
     if (self->failed_) std::rethrow_exception(self->failed_);
 }

@@ -76,7 +76,6 @@ public:
     void end(const std::exception_ptr& why);
 
 private:
-    one_shot_event next_change();
     std::optional<std::string> standing_path() const;
     std::optional<persistent_node_state> state_unless(persistent_node_state known) const;
     std::shared_ptr<data_request> ask_for_data(std::string data);
