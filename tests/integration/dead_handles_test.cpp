@@ -14,6 +14,7 @@
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
 #include <zkasio/recipe/node_follower.hpp>
+#include <zkasio/recipe/receipts.hpp>
 
 using namespace zkasio;
 using namespace zkasio::test;
@@ -106,6 +107,18 @@ TEST_CASE("what locks return may be awaited when the lock object is gone") {
         co_await when_dead("lock_owner.hpp try_acquire", me, [&](lock_owner& o) {
             return o.try_acquire(zk, "key", "/key", lock_kind::exclusive, refused);
         });
+    };
+    with_client(body);
+}
+
+TEST_CASE("what receipts return may be awaited when they are gone") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "dead-receipts");
+        const receipts alive(co_await zk.current_session(), dir + "/receipts");
+        const transaction steps = transaction().set(dir, "written");
+        co_await when_dead("receipts.hpp apply", alive, [&](receipts& r) { return r.apply(steps); });
+        const node_data written = co_await zk.get(dir);
+        CHECK(written.data == "written");
     };
     with_client(body);
 }

@@ -20,6 +20,7 @@
 #include <zkasio/membership/partitioner.hpp>
 #include <zkasio/recipe/change_event.hpp>
 #include <zkasio/recipe/node_follower.hpp>
+#include <zkasio/recipe/receipts.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>
 #include <zkasio/task_scope.hpp>
@@ -63,6 +64,7 @@ void list_sessions(token_list& all) {
     const auto looked = [] { return true; };
     all.compiles<change_event>("change_event.hpp until", [=](auto& e) { return e.until(looked, "look", "/a"); });
     all.compiles<one_shot_event>("one_shot_event.hpp run_until", [](auto& e) { return e.run_until(nothing); });
+    all.compiles<receipts>("receipts.hpp apply", [](auto& r) { return r.apply(transaction()); });
     all.compiles<back_off>("back_off.hpp pause", [](auto& b) { return b.pause(); });
     all.compiles<pending>("pending.hpp answered", [](auto& p) { return p.answered(); });
     all.compiles<pending_create>("pending.hpp result", [](auto& p) { return p.result(); });

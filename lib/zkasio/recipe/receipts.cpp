@@ -1,0 +1,264 @@
+#include <zkasio/recipe/receipts.hpp>
+
+#include <zkasio/error.hpp>
+#include <zkasio/path.hpp>
+#include <zkasio/recipe/retry_until_certain.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/recipe/wait_as.hpp>
+
+#include <asio/dispatch.hpp>
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace zkasio {
+namespace {
+
+struct receipt {
+    std::string path;
+    acl entries;
+    std::int32_t version = -1;  // of the node; -1: the node is not known to exist
+
+    std::string next_data() const { return std::to_string(version + 1); }
+};
+
+// The receipts of a session in one directory that no transaction uses. Made and looked for on the strand; its members
+// on any threads.
+class idle_receipts final : public session_local {
+public:
+    explicit idle_receipts(session on) : on_(std::move(on)) {}
+    ~idle_receipts() override {
+        for (const receipt& r : idle_) remove(r);
+    }
+    void session_over(std::error_code) noexcept override {
+        const std::lock_guard lock(mutex_);
+        over_ = true;
+        idle_.clear();
+    }
+
+    std::optional<receipt> take(const acl& entries) {
+        const std::lock_guard lock(mutex_);
+        const auto it = std::find_if(idle_.begin(), idle_.end(), [&](const receipt& r) { return r.entries == entries; });
+        if (it == idle_.end()) return std::nullopt;
+        receipt r = std::move(*it);
+        idle_.erase(it);
+        return r;
+    }
+    void give_back(receipt r) noexcept {
+        try {
+            const std::lock_guard lock(mutex_);
+            if (!over_) idle_.push_back(std::move(r));
+        } catch (...) {
+            // Out of memory: the node goes with the session.
+        }
+    }
+    void remove(const receipt& r) const noexcept {
+        try {
+            toolbox(on_).ensure_removed(r.path);
+        } catch (...) {
+            // Out of memory: the node goes with the session.
+        }
+    }
+
+private:
+    const session on_;
+    std::mutex mutex_;
+    std::vector<receipt> idle_;
+    bool over_ = false;
+};
+
+}  // namespace
+
+struct receipts::state {
+    state(session s, std::string d, acl e)
+        : on(std::move(s)), directory(std::move(d)), entries(std::move(e)), found(toolbox(on).make_one_shot_event()) {}
+
+    const session on;
+    const std::string directory;
+    const acl entries;
+    const one_shot_event found;
+    std::shared_ptr<idle_receipts> idle;  // written before `found` is fired
+};
+
+namespace {
+
+// The receipt of one transaction. Of a receipt whose transaction may still be applied, or whose node is gone, no other
+// transaction makes use.
+class receipt_in_use {
+public:
+    receipt_in_use(std::shared_ptr<idle_receipts> from, std::string directory, acl entries)
+        : from_(std::move(from)), directory_(std::move(directory)), entries_(std::move(entries)) {
+        if (std::optional<receipt> idle = from_->take(entries_))
+            receipt_ = std::move(*idle);
+        else
+            begin_another();
+    }
+    receipt_in_use(const receipt_in_use&) = delete;
+    receipt_in_use& operator=(const receipt_in_use&) = delete;
+    ~receipt_in_use() {
+        if (certain_)
+            from_->give_back(std::move(receipt_));
+        else
+            from_->remove(receipt_);
+    }
+
+    const receipt& operator*() const noexcept { return receipt_; }
+    const receipt* operator->() const noexcept { return &receipt_; }
+
+    /// *Completes when* the node exists. Its name is new: a node with it is this one.
+    asio::awaitable<void> made(session on) {
+        if (receipt_.version >= 0) co_return;
+        create_options how;
+        how.mode(create_mode::ephemeral).acl(entries_).parents(missing_parents::create_container);
+        auto create = [&]() -> asio::awaitable<void> {
+            co_await on.create_unless_exists(receipt_.path, bytes(), how);
+        };
+        co_await retry_until_certain(toolbox(on).make_back_off(), create);
+        receipt_.version = 0;
+        certain_ = true;
+    }
+    /// For a receipt whose node an operator has taken away.
+    void replace() {
+        from_->remove(receipt_);
+        begin_another();
+    }
+    void transaction_is_under_way() noexcept { certain_ = false; }
+    void was_applied() noexcept {
+        ++receipt_.version;
+        certain_ = true;
+    }
+    void was_refused() noexcept { certain_ = true; }
+
+private:
+    void begin_another() {
+        receipt_.path = join_path(directory_, "_r-" + new_protection_id());
+        receipt_.entries = entries_;
+        receipt_.version = -1;
+        certain_ = false;
+    }
+
+    const std::shared_ptr<idle_receipts> from_;
+    const std::string directory_;
+    const acl entries_;
+    receipt receipt_;
+    bool certain_ = true;
+};
+
+std::vector<step_result> known_results(const transaction& steps) {
+    std::vector<step_result> results;
+    for (const transaction::step& s : steps.steps()) {
+        step_result& r = results.emplace_back();
+        if (s.what == transaction::kind::create && !is_sequential(s.options.mode())) r.path = s.path;
+    }
+    return results;
+}
+
+void stamp(committed& c, const node_stat& of) {
+    c.zxid = of.mzxid;
+    c.at = std::chrono::system_clock::time_point(std::chrono::milliseconds(of.mtime));
+}
+
+enum class outcome {
+    applied,
+    not_applied,
+    unknown,  // another client has written or removed the receipt
+};
+
+// Tells by the receipt whether its transaction was applied.
+asio::awaitable<outcome> find_out(session on, const receipt& r, committed& done) {
+    std::optional<node_data> now;
+    try {
+        co_await on.sync(r.path);
+        now = co_await on.get(r.path);
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
+    }
+    if (!now) co_return outcome::unknown;
+    if (now->stat.version == r.version) co_return outcome::not_applied;
+    if (now->stat.version != r.version + 1 || now->data != r.next_data()) co_return outcome::unknown;
+    stamp(done, now->stat);
+    co_return outcome::applied;
+}
+
+}  // namespace
+
+receipts::receipts(session on, std::string directory, acl entries) {
+    if (const std::string problem = path_problem(directory); !problem.empty())
+        throw error(errc::invalid_path, "receipts", directory, problem);
+    state_ = std::make_shared<state>(std::move(on), std::move(directory), std::move(entries));
+    asio::dispatch(state_->on.get_executor(), [s = state_] {
+        const auto make = [&] { return std::make_shared<idle_receipts>(s->on); };
+        s->idle = std::static_pointer_cast<idle_receipts>(toolbox(s->on).local("receipts " + s->directory, make));
+        s->found.fire();
+    });
+}
+
+asio::awaitable<committed> receipts::apply(transaction steps, std::string operation) const {
+    return applied(state_, std::move(steps), std::move(operation));
+}
+
+asio::awaitable<committed> receipts::applied(std::shared_ptr<state> s, transaction steps, std::string operation) {
+    if (!s) throw error(errc::invalid_argument, operation, {}, "these receipts were moved from");
+    co_await wait_as(s->found, operation, s->directory);
+    const session on = s->on.patient();
+    receipt_in_use receipt(s->idle, s->directory, s->entries);
+    back_off pauses = toolbox(on).make_back_off();
+    committed done;
+    bool lost = false;  // an answer: an earlier attempt may have been applied
+    try {
+        for (;;) {
+            co_await receipt.made(on);
+            transaction all = steps;
+            all.set(receipt->path, bytes(receipt->next_data()), receipt->version);
+            std::optional<error> failed;
+            receipt.transaction_is_under_way();
+            try {
+                done.results = co_await toolbox(on).multi_behind({}, std::move(all), operation);
+            } catch (const error& e) {
+                failed.emplace(e);
+            }
+            if (!failed) {
+                stamp(done, *done.results.back().new_stat);
+                done.results.pop_back();
+                receipt.was_applied();
+                co_return done;
+            }
+            if (failed->code() == condition::retryable) {
+                lost = lost || failed->outcome_unknown();
+                co_await pauses.pause();
+                continue;
+            }
+            if (failed->outcome_unknown() || failed->code() == condition::session_ended) throw error(*failed);
+            const bool receipt_is_gone = failed->path() == receipt->path && (failed->code() == zk_errc::no_node ||
+                                                                             failed->code() == zk_errc::bad_version);
+            if (lost) {
+                const outcome earlier = co_await find_out(on, *receipt, done);
+                if (earlier == outcome::applied) {
+                    done.answer_lost = true;
+                    done.results = known_results(steps);
+                    receipt.was_applied();
+                    co_return done;
+                }
+                if (earlier == outcome::unknown || receipt_is_gone)
+                    throw error(zk_errc::connection_loss, operation, failed->path(),
+                                "its receipt " + receipt->path + " was taken away, or written by another client");
+                lost = false;
+            }
+            if (!receipt_is_gone) {
+                receipt.was_refused();
+                throw error(*failed);
+            }
+            receipt.replace();
+            co_await pauses.pause();
+        }
+    } catch (const error& e) {
+        if (lost && !e.outcome_unknown()) throw error(e.code(), e.operation(), e.path(), e.hint(), true);
+        throw;
+    } catch (const std::system_error& e) {  // of a pause that was cancelled
+        throw error(e.code(), operation, s->directory, {}, lost);
+    }
+}
+
+}  // namespace zkasio
