@@ -18,7 +18,7 @@ page_packages=(chromium chromium-driver)
 # later.
 docs_packages=(mkdocs mkdocs-material doxygen python3 python3-pygments)
 
-say() { printf '\n== %s\n' "$*"; }
+say() { printf '\n== %s  [%d:%02d]\n' "$*" $((SECONDS / 60)) $((SECONDS % 60)); }  # since the script began
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 usage_error() { # WHAT; each script has its own usage
     printf 'error: %s\n\n' "$1" >&2
