@@ -1,6 +1,6 @@
 #pragma once
 
-#include <zkasio/testing/detail/sim_ensemble.hpp>
+#include <zkasio/testing/detail/sim/sim_ensemble.hpp>
 #include <zkasio/testing/detail/virtual_clock.hpp>
 
 namespace zkasio::test {

@@ -1,8 +1,8 @@
 #include "support/dead_handle.hpp"
 #include "support/source_dir.hpp"
-#include "unit/awaitable_members.hpp"
-#include "unit/error_of.hpp"
-#include "unit/rig.hpp"
+#include "unit/support/awaitable_members.hpp"
+#include "unit/support/error_of.hpp"
+#include "unit/support/rig.hpp"
 
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>

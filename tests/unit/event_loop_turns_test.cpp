@@ -1,7 +1,7 @@
 // What completes at once if a state is already as wished must not keep the event loop: a loop around it would starve
 // the client, and the state could never change.
 
-#include "unit/kept_node.hpp"
+#include "unit/membership/kept_node.hpp"
 
 #include <zkasio/cache/node_cache.hpp>
 #include <zkasio/config/config_value.hpp>

@@ -1,6 +1,6 @@
-#include "unit/error_of.hpp"
-#include "unit/refuses.hpp"
-#include "unit/rig.hpp"
+#include "unit/support/error_of.hpp"
+#include "unit/support/refuses.hpp"
+#include "unit/support/rig.hpp"
 
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/locks/detail/nodes_claim.hpp>

@@ -1,11 +1,11 @@
 // What happens on the strand costs what it concerns, not what there is: four times as many take about four times as
 // long.
 
-#include "unit/fake_tree.hpp"
-#include "unit/rig.hpp"
+#include "unit/support/fake_tree.hpp"
+#include "unit/support/rig.hpp"
 
 #include <zkasio/detail/requests/watch_registry.hpp>
-#include <zkasio/locks/detail/lock_queue.hpp>
+#include <zkasio/locks/detail/queue/lock_queue.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>

@@ -1,8 +1,8 @@
 // Every operation can be given to asio::co_spawn with every completion token.
-#include "unit/awaitable_members.hpp"
-#include "unit/error_of.hpp"
-#include "unit/rig.hpp"
-#include "unit/token_list.hpp"
+#include "unit/support/awaitable_members.hpp"
+#include "unit/support/error_of.hpp"
+#include "unit/support/rig.hpp"
+#include "unit/support/token_list.hpp"
 
 #include <zkasio/as_result.hpp>
 #include <zkasio/cache/children_stream.hpp>

@@ -1,7 +1,7 @@
 #include <zkasio/locks/name_scheme.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/locks/detail/queue_names.hpp>
+#include <zkasio/locks/detail/queue/queue_names.hpp>
 #include <zkasio/path.hpp>
 
 namespace zkasio {

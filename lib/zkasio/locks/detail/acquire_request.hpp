@@ -3,7 +3,7 @@
 #include <zkasio/lock_kind.hpp>
 #include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/detail/loss_report.hpp>
-#include <zkasio/locks/detail/observation.hpp>
+#include <zkasio/locks/detail/queue/observation.hpp>
 #include <zkasio/locks/if_contended.hpp>
 
 #include <memory>

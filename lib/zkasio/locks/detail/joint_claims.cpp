@@ -1,7 +1,7 @@
 #include <zkasio/locks/detail/joint_claims.hpp>
 
 #include <zkasio/locks/detail/directory.hpp>
-#include <zkasio/locks/detail/lock_queue.hpp>
+#include <zkasio/locks/detail/queue/lock_queue.hpp>
 #include <zkasio/locks/detail/queue_claim.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/error.hpp>

@@ -2,7 +2,7 @@
 
 #include <zkasio/client.hpp>
 #include <zkasio/client_observer.hpp>
-#include <zkasio/locks/detail/contender.hpp>
+#include <zkasio/locks/detail/queue/contender.hpp>
 #include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/loss_reason.hpp>
 

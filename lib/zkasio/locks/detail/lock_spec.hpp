@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/create_options.hpp>
-#include <zkasio/locks/detail/queue_names.hpp>
+#include <zkasio/locks/detail/queue/queue_names.hpp>
 
 #include <memory>
 #include <string>

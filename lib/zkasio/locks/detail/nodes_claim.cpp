@@ -1,6 +1,6 @@
 #include <zkasio/locks/detail/nodes_claim.hpp>
 
-#include <zkasio/locks/detail/queue_names.hpp>
+#include <zkasio/locks/detail/queue/queue_names.hpp>
 #include <zkasio/locks/detail/running_bodies.hpp>
 #include <zkasio/locks/detail/unfinished_permits.hpp>
 #include <zkasio/locks/detail/when_lost.hpp>

@@ -1,6 +1,6 @@
 #include <zkasio/locks/detail/queue_claim.hpp>
 
-#include <zkasio/locks/detail/lock_queue.hpp>
+#include <zkasio/locks/detail/queue/lock_queue.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/recipe/toolbox.hpp>

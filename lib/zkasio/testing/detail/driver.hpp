@@ -2,7 +2,7 @@
 
 #include <zkasio/client.hpp>
 #include <zkasio/detail/handles/testing_seam.hpp>
-#include <zkasio/testing/detail/sim_ensemble.hpp>
+#include <zkasio/testing/detail/sim/sim_ensemble.hpp>
 #include <zkasio/testing/detail/virtual_clock.hpp>
 
 #include <asio/awaitable.hpp>

@@ -1,0 +1,321 @@
+#include <zkasio/locks/detail/queue/lock_queue.hpp>
+
+#include <zkasio/locks/detail/copy_of.hpp>
+#include <zkasio/locks/detail/lock_reports.hpp>
+#include <zkasio/locks/lock_claim.hpp>
+#include <zkasio/path.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+
+#include <utility>
+
+namespace zkasio::lock_detail {
+
+lock_queue::lock_queue(session on, lock_spec_ptr lock)
+    : on_(std::move(on)),
+      tools_(on_),
+      lock_(std::move(lock)),
+      order_(lock_->names),
+      creation_(*this),
+      listing_(*this),
+      predecessor_(*this),
+      positions_(*this) {}
+
+std::shared_ptr<lock_queue> lock_queue::of(const session& on, const lock_spec_ptr& lock) {
+    const auto make = [&] { return std::make_shared<lock_queue>(on.patient(), lock); };
+    return std::static_pointer_cast<lock_queue>(toolbox(on).local(lock->key, make));
+}
+
+// ----------------------------------------------------------------------------------------------------- entering
+
+void lock_queue::enter(const contender_ptr& c, const asio::any_io_executor& from) {
+    if (over_) return fail(c, ended("acquire", directory()));
+    const bool waits = waits_for_body(c->asked.kind);
+    const bool excluded = waits || (c->asked.join_readers ? order_.any_owner_excludes(c->asked.kind)
+                                                          : order_.excludes(c->asked.kind));
+    if (c->asked.when_contended == if_contended::give_up && excluded) return refuse(c);
+    if (waits_for_itself(c->asked.kind, from))
+        return fail(c, std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory(), holds_it_already)));
+    if (!c->asked.join_readers || waits) return creation_.begin(c);
+    go_to(c, stage::joining);
+    tools_.run_in_background(join_readers(shared_from_this(), c));
+}
+
+void lock_queue::adopt(const contender_ptr& c, const std::string& path, std::int64_t czxid,
+                       const asio::any_io_executor& from) {
+    c->path = path;
+    if (over_) return fail(c, ended("acquire", directory()));
+    if (waits_for_itself(c->asked.kind, from)) {
+        tools_.ensure_removed(path);
+        return fail(c, std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory(), holds_it_already)));
+    }
+    c->asked_at = order_.hear_of_create();
+    created node;
+    node.path = path;
+    node.stat.czxid = czxid;
+    entered(c, node);
+}
+
+// Whether the work under this lock asks for the lock again: a body of an owner that excludes the newcomer runs on
+// `from`, an executor that no other work uses.
+bool lock_queue::waits_for_itself(lock_kind kind, const asio::any_io_executor& from) const {
+    const auto runs_there = [&](const contender& owner) { return owner.bodies.on(from); };
+    return order_.any_owner_excludes(kind, runs_there) || any_unfinished_excludes(kind, runs_there);
+}
+
+contender_ptr lock_queue::reader_joined_by(lock_kind newcomer) const {
+    const contender_ptr first = newcomer == lock_kind::shared ? order_.first_owner() : nullptr;
+    return first && first->asked.kind == lock_kind::shared ? first : nullptr;
+}
+
+void lock_queue::entered(const contender_ptr& c, const created& node) {
+    c->path = node.path;
+    c->czxid = node.stat.czxid;
+    try {
+        c->at = order_.enter(node_name(c->path), c, c->asked_at);
+    } catch (...) {  // the server has not numbered the node as it should
+        c->path.clear();
+        fail(c, std::current_exception());
+        tools_.ensure_removed(node.path);
+        return;
+    }
+    if (has_given_up(c->now())) {  // G37
+        go_to(c, stage::left);
+        order_.leave(c->at);
+        remove(c);
+    } else {
+        c->queue_length = static_cast<std::uint32_t>(order_.size() - 1);
+        go_to(c, stage::waiting);
+    }
+    // G32: a reader right behind readers of this session that hold the lock owns it without a listing. The order is a
+    // proof only if the first reader's node is known to have been in this directory when the newcomer's was created.
+    if (const contender_ptr reader = reader_joined_by(c->asked.kind))
+        if (!reader->hold.held() || !reader->hold.nodes_watched()) order_.forget_before(c->asked_at);
+    reconsider();
+}
+
+// ------------------------------------------------------------------------------------------------------- telling
+
+// Keeps the data that depends on the stages of many contenders: how many enter, which waiters are try_acquires, and
+// which waiters observe their positions.
+void lock_queue::go_to(const contender_ptr& c, stage next) {
+    const stage was = c->now();
+    c->go_to(next);
+    entering_ += is_entering(next);
+    entering_ -= is_entering(was);
+    if (next == stage::waiting) {
+        if (c->asked.when_contended == if_contended::give_up) try_acquires_.emplace(c->at, c);
+        positions_.add(c);
+    } else if (was == stage::waiting) {
+        try_acquires_.erase(c->at);
+        positions_.remove(c);
+    }
+    if (next == stage::left && c->outcome == acquire_outcome::granted) report_hold(on_, directory(), *c);
+}
+
+void lock_queue::start_lease(const contender_ptr& c) {
+    if (c->node_deleted || c->hold.reason() == loss_reason::none) return;
+    c->hold = on_.hold(c->path);
+    c->hold.on_lost([weak = std::weak_ptr<contender>(c)](loss_reason why) {
+        if (const contender_ptr lost = weak.lock()) lost->where->hold_lost(lost, why);
+    });
+}
+
+// From here on the contender's coroutine knows that the contender has the lock.
+void lock_queue::become_owner(const contender_ptr& c) {
+    go_to(c, stage::owner);
+    start_lease(c);
+    if (c->hold.reason() != loss_reason::none) give_back_soon(c);
+    decide(c, acquire_outcome::granted);
+}
+
+void lock_queue::hold_lost(const contender_ptr& c, loss_reason why) {
+    if (c->now() == stage::waiting && why == loss_reason::node_deleted) {
+        deleted(c);
+        reconsider();
+    } else if (c->now() == stage::owner) {
+        give_back_soon(c);
+    }
+}
+
+void lock_queue::refuse(const contender_ptr& c, acquire_outcome how, std::exception_ptr why) {
+    if (c->now() != stage::left) go_to(c, stage::left);
+    decide(c, how, std::move(why));
+}
+
+void lock_queue::fail(const contender_ptr& c, std::exception_ptr why) {
+    refuse(c, acquire_outcome::failed, std::move(why));
+}
+
+// Tells the contender's coroutine the outcome; once.
+void lock_queue::decide(const contender_ptr& c, acquire_outcome how, std::exception_ptr why) {
+    if (c->outcome != acquire_outcome::undecided) return;
+    if (c->asked.observed) c->asked.observed->end();
+    c->outcome = how;
+    c->failed = std::move(why);
+    report_wait(on_, directory(), *c);
+    c->decided.fire();
+}
+
+// The contender's node was deleted, and not by this session.
+void lock_queue::deleted(const contender_ptr& c) {
+    if (owns(c->now())) return lose_node(c);
+    if (c->now() != stage::waiting) return;
+    order_.node_deleted(c->at);
+    c->hold = session_hold();
+    const std::string path = std::exchange(c->path, {});
+    if (const auto lost = c->asked.lost) {  // G38
+        lost->tell(path);
+        return refuse(c, acquire_outcome::displaced);
+    }
+    creation_.begin(c);  // G38: at the end of the queue
+}
+
+void lock_queue::lose_node(const contender_ptr& owner) {
+    owner->node_deleted = true;
+    owner->hold.lose(loss_reason::node_deleted);
+    if (owner->now() == stage::owner_unconfirmed)
+        become_owner(owner);  // G29: its coroutine is told, finds no lease, and starts over
+    else
+        give_back_soon(owner);
+}
+
+void lock_queue::fail_waiting(std::exception_ptr why) {
+    try {
+        std::rethrow_exception(why);
+    } catch (const error& e) {  // names a listing or a watch: if the session has ended, name the acquire
+        if (e.code() == condition::session_ended)
+            why = std::make_exception_ptr(error(e.code(), "acquire", directory()));
+    } catch (...) {
+    }
+    for (const contender_ptr& c : order_.waiting()) {
+        order_.leave(c->at);
+        remove(c);
+        fail(c, copy_of(why));
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------ deciding
+
+queue_situation lock_queue::situation() const {
+    queue_situation s;
+    if (!order_.head()) return s;
+    s.head = order_.next();
+    if (s.head->what == queue_order::verdict::granted && waits_for_body(order_.head()->asked.kind))
+        s.head->what = queue_order::verdict::local;  // G40
+    s.has_readers = names().has_shared();
+    s.try_acquires_wait = !try_acquires_.empty();
+    s.blocker_may_be_ours = s.head->what == queue_order::verdict::remote && may_be_ours(*s.head->blocker);
+    return s;
+}
+
+bool lock_queue::may_be_ours(const std::string& name) const {
+    return !expected_nodes_.empty() &&
+           expected_nodes_.contains(name.substr(0, name.size() - names().digits(name).size()));
+}
+
+void lock_queue::reconsider() {
+    if (order_.owners_doubted()) ask_for_listing();  // G27
+    for (bool again = true; again;) {
+        const contender_ptr head = order_.head();
+        again = carry_out(decide_next_step(situation()), head);
+    }
+    if (!order_.head()) predecessor_.stop();
+    positions_.tell();
+}
+
+// Whether the situation has changed, so that another step may follow.
+bool lock_queue::carry_out(const next_step& step, const contender_ptr& head) {
+    using what = next_step::what;
+    switch (step.action) {
+        case what::nothing: return false;
+        case what::grant:
+            order_.grant(head->at);
+            become_owner(head);
+            return true;
+        case what::ask_for_listing: ask_for_listing(); return false;
+        case what::refuse_try_acquires: refuse_try_acquires(); return true;
+        case what::wait: break;
+    }
+    // The next in line starts its lease early: the grant costs no round trip, and the contender learns when its node is
+    // deleted. Contenders far behind do not need a lease.
+    if (step.start_lease) start_lease(head);
+    // G19: our own node is watched before the predecessor's, so that the predecessor's removal is not told before the
+    // removal of our own node.
+    if (step.watch_own_node) head->hold.watch_nodes();
+    if (!step.follow) {
+        predecessor_.stop();
+        return false;
+    }
+    if (!head->followed) head->queue_length = static_cast<std::uint32_t>(order_.look_at(head->at).position);
+    head->followed = true;
+    predecessor_.follow(*step.follow);
+    return false;
+}
+
+// G36: the head has to wait, and with it all contenders behind it.
+void lock_queue::refuse_try_acquires() {
+    for (const auto& [at, c] : std::exchange(try_acquires_, {})) {
+        order_.leave(at);
+        remove(c);
+        refuse(c);
+    }
+}
+
+void lock_queue::ask_for_listing() {
+    if (!order_.waits_for_departure()) listing_.ask();  // G16
+}
+
+void lock_queue::listed(const std::vector<std::string>& names, std::uint64_t number) {
+    queue_order::findings ours;
+    try {
+        ours = order_.listed(names, number);
+    } catch (...) {  // a name that cannot be ordered
+        return listing_failed(std::current_exception());
+    }
+    for (const contender_ptr& c : ours.missing) deleted(c);      // G4
+    for (const contender_ptr& c : ours.overtaken) lose_node(c);  // G27
+    reconsider();
+}
+
+void lock_queue::listing_failed(const std::exception_ptr& why) {
+    std::vector<contender_ptr> doubted;
+    if (order_.owners_doubted()) doubted = order_.take_doubted_owners();
+    fail_waiting(why);
+    for (const contender_ptr& c : doubted) lose_node(c);  // G28
+    reconsider();
+}
+
+void lock_queue::predecessor_gone(const std::string& name) {
+    order_.removed(name);
+    if (const contender_ptr head = order_.head()) {
+        // G20: if the head's own node had been deleted before, the watch on the head's own node would have told.
+        const bool own_node_proven = head->hold.held() && head->hold.nodes_watched();
+        if (needs_listing(order_.next().what, names().has_shared(), own_node_proven)) order_.forget();
+    }
+    reconsider();
+}
+
+// ------------------------------------------------------------------------------------------------ session's end
+
+std::exception_ptr lock_queue::ended(std::string_view operation, const std::string& path) const {
+    return std::make_exception_ptr(error(over_, operation, path));
+}
+
+void lock_queue::session_over(std::error_code why) noexcept {
+    over_ = why;
+    predecessor_.stop();
+    unfinished_.clear();
+    for (const contender_ptr& c : order_.clear()) fail(c, ended("acquire", directory()));
+    for (const contender_ptr& c : creation_.take_waiting()) fail(c, ended("acquire", directory()));
+}
+
+// Contenders and their queue keep each other alive.
+void lock_queue::loop_over() noexcept {
+    order_.clear();
+    unfinished_.clear();
+    creation_.take_waiting();
+    positions_.clear();
+    try_acquires_.clear();
+}
+
+}  // namespace zkasio::lock_detail

@@ -1,0 +1,147 @@
+// The part of lock_queue in which a contender shares an owner's place: readers that join others, and downgrades.
+
+#include <zkasio/locks/detail/queue/lock_queue.hpp>
+#include <zkasio/path.hpp>
+
+#include <utility>
+
+namespace zkasio::lock_detail {
+
+// G31: a reader that does not wait for waiting writers gets a node at the place of a reader that holds the lock. The
+// writers behind that place see the new node like any other. The transaction that creates the node checks that the
+// holder's node still exists.
+asio::awaitable<void> lock_queue::join_readers(std::shared_ptr<lock_queue> self, contender_ptr c) {
+    std::exception_ptr failed;
+    bool joined = false;
+    try {
+        joined = co_await self->try_to_join(c);
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    if (joined) co_return;
+    if (self->over_) failed = self->ended("acquire", self->directory());
+    self->creation_.go_on(c, std::move(failed));
+}
+
+asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
+    while (!has_given_up(c->now())) {
+        node_children found;
+        bool no_directory = false;
+        try {
+            found = co_await on_.children(directory());
+        } catch (const error& e) {
+            if (e.code() != zk_errc::no_node) throw;
+            no_directory = true;
+        }
+        if (no_directory) co_return false;
+        const auto ordered = names().in_order(std::move(found.names));
+        if (ordered.empty() || ordered.front().kind == lock_kind::exclusive) co_return false;
+        // G31, G40: if an owner of this session excludes the reader, that owner has lost its node, whether noticed or
+        // not.
+        if (waits_for_body(lock_kind::shared) || order_.any_owner_excludes(lock_kind::shared)) co_return false;
+
+        const auto node = co_await create_node_at(c, ordered.front().name, beside_or_instead::beside);
+        if (!node) continue;
+        if (over_) co_return false;  // while the answer was on its way; the node is gone with the session
+        c->path = node->path;
+        c->at = order_.enter(node_name(c->path), c);
+        order_.grant(c->at);
+        entered_as_owner(c, *node);
+        co_return true;
+    }
+    co_return false;
+}
+
+// Curator's downgrade takes two steps, and holds both locks in between; this one takes one step.
+void lock_queue::downgrade(const contender_ptr& from, const contender_ptr& to) {
+    if (over_) return fail(to, ended_while_held("downgrade", from->path));
+    if (from->now() != stage::owner) {  // G40: given back after another thread has seen the lock held
+        const loss_reason why = from->node_deleted ? loss_reason::node_deleted : from->hold.reason();
+        return fail(to, std::make_exception_ptr(error(errc::lock_lost, "downgrade", from->path, to_string(why))));
+    }
+    go_to(to, stage::replacing_writer);
+    go_to(from, stage::downgrading);
+    tools_.run_in_background(replace_writer(shared_from_this(), from, to));
+}
+
+asio::awaitable<void> lock_queue::replace_writer(std::shared_ptr<lock_queue> self, contender_ptr from,
+                                                 contender_ptr to) {
+    std::exception_ptr failed;
+    std::optional<created> node;
+    try {
+        node = co_await self->create_node_at(to, std::string(node_name(from->path)), beside_or_instead::instead);
+        if (!node) {  // G35
+            self->lose_node(from);
+            const auto why = to_string(loss_reason::node_deleted);
+            failed = std::make_exception_ptr(error(errc::lock_lost, "downgrade", from->path, why));
+        }
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    if (self->over_) failed = self->ended_while_held("downgrade", from->path);
+    if (failed)
+        self->not_replaced(from, to, failed);
+    else
+        self->writer_replaced(from, to, std::move(*node));
+}
+
+void lock_queue::not_replaced(const contender_ptr& from, const contender_ptr& to, const std::exception_ptr& failed) {
+    fail(to, failed);
+    const bool given_up = from->now() == stage::downgrading_abandoned;
+    if (from->now() != stage::left) go_to(from, stage::owner);
+    if (given_up) return leave(from);  // G34
+    give_back_soon(from);              // only if the lock was lost during the downgrade
+}
+
+void lock_queue::writer_replaced(const contender_ptr& from, const contender_ptr& to, created node) {
+    to->path = node.path;
+    go_to(from, stage::left);
+    from->hold.end(true);
+    from->tell_gone();
+    to->at = order_.downgrade(from->at, node_name(to->path), to);
+    order_.forget();  // G33: only a listing tells whether the readers behind it still have their nodes
+    // The same place, the same token: a new token would be larger than those of the writers that wait behind the
+    // reader.
+    node.stat.czxid = from->czxid;
+    entered_as_owner(to, node);
+}
+
+// Creates a reader's node with the number of `holder`. Nothing: the holder's node is gone, or the new node already.
+asio::awaitable<std::optional<created>> lock_queue::create_node_at(contender_ptr c, std::string holder,
+                                                                   beside_or_instead how) {
+    const std::string prefix = names().prefix(names().new_id(), lock_kind::shared);
+    const std::string path = join_path(directory(), prefix + std::string(names().digits(holder)));
+    expect_node(prefix);  // G17
+    std::optional<created> node;
+    std::exception_ptr failed;
+    try {
+        node = co_await create_shared_node(on_, c->asked.spec, path, join_path(directory(), holder), how);
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    stop_expecting_node(prefix);
+    if (!node) reconsider();  // G17: a contender that has seen the node in a listing, and not followed it, looks again
+    if (failed) std::rethrow_exception(failed);
+    co_return node;
+}
+
+// `c` has got a node at the place of an owner, and with the node the lock.
+void lock_queue::entered_as_owner(const contender_ptr& c, const created& node) {
+    c->czxid = node.stat.czxid;
+    if (has_given_up(c->now())) {  // G37
+        go_to(c, stage::left);
+        order_.leave(c->at);
+        remove(c);
+    } else {
+        become_owner(c);
+    }
+    reconsider();
+}
+
+// The error of an owner's operation whose session is over: the lock is lost with the session.
+std::exception_ptr lock_queue::ended_while_held(std::string_view operation, const std::string& path) const {
+    if (over_ == errc::client_closed) return ended(operation, path);
+    return std::make_exception_ptr(error(errc::lock_lost, operation, path, to_string(loss_reason::session_expired)));
+}
+
+}  // namespace zkasio::lock_detail

@@ -1,0 +1,204 @@
+// The part of lock_queue in which contenders leave: nodes are removed, and locks handed over.
+
+#include <zkasio/locks/detail/copy_of.hpp>
+#include <zkasio/locks/detail/queue/lock_queue.hpp>
+#include <zkasio/locks/detail/queue/server_answers.hpp>
+#include <zkasio/locks/detail/when_lost.hpp>
+
+#include <asio/post.hpp>
+
+#include <utility>
+#include <vector>
+
+namespace zkasio::lock_detail {
+namespace {
+
+// G26: how many contenders that share a lock one hand-over lets in and checks for, in bytes of their paths.
+constexpr std::size_t most_checked_bytes = 100'000;
+
+}  // namespace
+
+void lock_queue::leave(const contender_ptr& c) {
+    const stage was = c->now();
+    if (has_given_up(was)) {
+        if (c->leaving && c->leaving->over) c->tell_gone();
+        return stop_waiting_for_bodies(c);
+    }
+    c->hold.end(true);
+    const bool downgrades = was == stage::downgrading && !over_;  // G34
+    const stage next = downgrades ? stage::downgrading_abandoned : after_giving_up(was);
+    if (next != stage::left) c->depart().work = tools_.begin_background_work();
+    go_to(c, next);
+    if (downgrades) return;
+    if (over_) return c->tell_gone();
+    if (owns(was)) return release(c);
+    decide(c, acquire_outcome::refused);
+    if (was == stage::waiting) {
+        order_.leave(c->at);
+        remove(c);
+        reconsider();
+    } else if (c->creating && c->creating->request) {
+        c->creating->request->withdraw();  // unless the create was sent: then G37
+    }
+}
+
+// In a turn of its own, since the code that finds the loss may be at work on the queue.
+void lock_queue::give_back_soon(const contender_ptr& c) {
+    asio::post(on_.get_executor(), [c] { c->where->give_back(c); });
+}
+
+// G40: an owner whose hold is lost leaves at once, and does not wait for its guard to be given up.
+void lock_queue::give_back(const contender_ptr& c) {
+    const loss_reason why = c->node_deleted ? loss_reason::node_deleted : c->hold.reason();
+    if (c->now() != stage::owner || why == loss_reason::none) return;
+    if (const auto& lost = c->asked.lost) lost->tell(c->path);
+    if (over_ || !lost_in_session(why) || (c->asked.keeps_place && why != loss_reason::node_deleted)) return;
+    c->depart().work = tools_.begin_background_work();
+    if (c->bodies.any()) unfinished_.push_back(c);
+    go_to(c, stage::left);
+    release(c);
+}
+
+void lock_queue::body_ended(const contender_ptr& c) {
+    if (!c->bodies.any()) stop_waiting_for_bodies(c);
+}
+
+// G40: only a listing tells whether the nodes of the contenders that waited for the bodies were there all the time.
+void lock_queue::stop_waiting_for_bodies(const contender_ptr& c) {
+    if (std::erase(unfinished_, c) == 0) return;
+    order_.forget();
+    reconsider();
+}
+
+void lock_queue::release(const contender_ptr& c) {
+    order_.leave(c->at);
+    // G25: without its node the owner did not keep other clients out, and has nothing to hand over.
+    if (c->node_deleted || c->hold.reason() == loss_reason::node_deleted) order_.forget();
+    const std::vector<contender_ptr> successors = grant_to_successors();
+    if (!successors.empty()) {
+        contender::departure& departure = c->depart();
+        if (!departure.work) departure.work = tools_.begin_background_work();  // for more than one removal, see G24
+        departure.successors.assign(successors.begin(), successors.end());
+    }
+    remove(c, successors);
+    for (const contender_ptr& s : successors) {
+        // If the removal was refused at once (the session has just ended, or this is a child process), the successor
+        // has been told already.
+        if (s->now() != stage::owner_unconfirmed) continue;
+        start_lease(s);
+        // G30: in a cut, with suspension_policy::lose, no contender has the lock. A successor that was told only now
+        // would lose its place along with the lock. The successor has not relied on the lock yet, so the successor
+        // keeps its place, and is told after the cut.
+        if (s->hold.reason() != loss_reason::suspended) become_owner(s);
+    }
+    reconsider();
+}
+
+// The successors own the lock as soon as the removal of their predecessor's node is sent: requests of a session are
+// served in order, and no other contender stands between the predecessor and the successors.
+std::vector<contender_ptr> lock_queue::grant_to_successors() {
+    std::vector<contender_ptr> successors;
+    std::size_t bytes = 0;
+    while (contender_ptr head = order_.head()) {
+        if (order_.next().what != queue_order::verdict::granted || waits_for_body(head->asked.kind)) break;
+        bytes += head->path.size();
+        if (!successors.empty() && bytes > most_checked_bytes) {
+            order_.forget();  // G26: a listing decides on the others
+            break;
+        }
+        order_.grant(head->at);
+        head->handed_over = true;
+        go_to(head, stage::owner_unconfirmed);
+        successors.push_back(std::move(head));
+    }
+    return successors;
+}
+
+// G23: the removal is carried out only if the nodes of the successors are there.
+void lock_queue::remove(const contender_ptr& c, const std::vector<contender_ptr>& successors) {
+    std::vector<std::string> must_exist;
+    must_exist.reserve(successors.size());
+    for (const contender_ptr& s : successors) must_exist.push_back(s->path);
+    try {
+        const pending_removal removal = tools_.ensure_removed(c->path, std::move(must_exist));
+        removal.then(
+            [self = shared_from_this(), c, removal, successors] { self->removal_answered(c, removal, successors); });
+    } catch (...) {  // out of memory: the node goes with the session
+        c->removal_failed();
+        c->tell_gone();
+        confirm(successors, nullptr);
+    }
+}
+
+void lock_queue::removal_answered(const contender_ptr& c, const pending_removal& removal,
+                                  const std::vector<contender_ptr>& successors) {
+    bool found = true;
+    std::exception_ptr no_session;
+    try {
+        removal.get();
+        found = removal.found();
+    } catch (const error& e) {
+        switch (answer_of_removal(e, over())) {
+            case removal_answer::successor_missing:
+                // G24: the node of a successor was deleted while the successor waited. The old node is still there, and
+                // keeps all other clients out until the successor has been told.
+                for (const contender_ptr& s : successors)
+                    if (s->path == e.path()) lose_node(s);
+                return remove(c, still_relying_on(successors));
+            case removal_answer::session_over:
+                no_session = std::make_exception_ptr(error(e.code(), "acquire", directory()));
+                break;
+            case removal_answer::failed: c->removal_failed(); break;
+        }
+    }
+    removed(c, successors, found, no_session);
+}
+
+void lock_queue::removed(const contender_ptr& c, const std::vector<contender_ptr>& successors, bool found,
+                         const std::exception_ptr& no_session) {
+    const bool waited_for = order_.waits_for_departure();
+    order_.departed(c->at);
+    c->tell_gone();
+    // G27: perhaps the node had been gone for long, together with the whole directory. Then the nodes of later
+    // contenders, the successors among them, are in a new directory, where another client may stand before them.
+    const bool in_doubt = !over_ && !found;
+    if (in_doubt) {
+        order_.doubt_owners();
+        for (const contender_ptr& s : successors)
+            if (s->now() == stage::owner_unconfirmed) lose_node(s);  // G29
+    }
+    confirm(successors, no_session);
+    if (waited_for || in_doubt) reconsider();  // G16, G27
+}
+
+// G24: of the contenders that were handed the lock, by its old owner or by each other, those that have the lock now and
+// do not know of a loss.
+std::vector<contender_ptr> lock_queue::still_relying_on(std::vector<contender_ptr> successors) {
+    std::vector<contender_ptr> owners;
+    while (!successors.empty()) {
+        const contender_ptr c = std::move(successors.back());
+        successors.pop_back();
+        const bool relies = c->now() == stage::owner_unconfirmed || c->hold.reason() == loss_reason::none;
+        if (owns(c->now()) && relies) owners.push_back(c);
+        if (c->now() != stage::left || !c->leaving) continue;
+        for (const auto& successor : c->leaving->successors)
+            if (contender_ptr s = successor.lock()) successors.push_back(std::move(s));
+    }
+    return owners;
+}
+
+// G30: the removal that has made the successors owners is answered. @param no_session set if the removal was not
+// carried out because the session is over.
+void lock_queue::confirm(const std::vector<contender_ptr>& successors, const std::exception_ptr& no_session) {
+    for (const contender_ptr& c : successors) {
+        if (c->now() != stage::owner_unconfirmed) continue;
+        if (!no_session) {
+            become_owner(c);
+            continue;
+        }
+        go_to(c, stage::owner);
+        decide(c, acquire_outcome::failed, copy_of(no_session));
+    }
+}
+
+}  // namespace zkasio::lock_detail

@@ -1,0 +1,106 @@
+#include <zkasio/locks/detail/queue/node_creation.hpp>
+
+#include <zkasio/locks/detail/copy_of.hpp>
+#include <zkasio/locks/detail/directory.hpp>
+#include <zkasio/locks/detail/queue/lock_queue.hpp>
+#include <zkasio/locks/detail/queue/server_answers.hpp>
+#include <zkasio/path.hpp>
+
+#include <string>
+#include <utility>
+
+namespace zkasio::lock_detail {
+
+node_creation::node_creation(lock_queue& queue) : queue_(queue), pauses_(queue.tools().make_back_off()), lost_(queue) {}
+
+void node_creation::begin(const contender_ptr& c) {
+    // G32: if that reader's node and the directory were deleted, the watch on the node tells before the create is
+    // answered.
+    const contender_ptr reader = queue_.reader_joined_by(c->asked.kind);
+    if (reader) reader->hold.watch_nodes();
+    queue_.go_to(c, stage::creating);
+    // If no other contender of this session is in the queue or entering, only a listing can tell the newcomer's place.
+    // The listing then leaves together with the create.
+    const bool alone = queue_.only_one_entering();
+    try {
+        c->creating = std::make_unique<contender::creation>();
+        c->asked_at = queue_.order().begin_create();
+        c->creating->id = queue_.names().new_id();  // never used twice: a search for the old id may be under way
+        std::string path = join_path(queue_.directory(), queue_.names().prefix(c->creating->id, c->asked.kind));
+        const lock_spec& spec = *c->asked.spec;
+        c->creating->request.emplace(queue_.tools().start_create(std::move(path), bytes(spec.data), spec.node));
+    } catch (...) {
+        c->creating.reset();
+        return queue_.fail(c, std::current_exception());
+    }
+    c->creating->request->then([this, alive = queue_.shared_from_this(), c] { answered(c); });
+    if (alone) queue_.ask_for_listing();
+}
+
+void node_creation::go_on(const contender_ptr& c, std::exception_ptr failed) {
+    if (failed) return queue_.fail(c, std::move(failed));
+    if (has_given_up(c->now())) return queue_.refuse(c);  // G39: the create is not sent again
+    begin(c);
+}
+
+void node_creation::answered(const contender_ptr& c) {
+    created node;
+    std::exception_ptr failed;
+    create_answer answer = create_answer::created;
+    try {
+        node = c->creating->request->get();
+    } catch (const error& e) {
+        failed = std::current_exception();
+        answer = answer_of_create(e);
+    }
+    std::string id = std::move(std::exchange(c->creating, nullptr)->id);
+    if (queue_.over()) return queue_.fail(c, queue_.ended("acquire", queue_.directory()));
+    if (answer == create_answer::created) {
+        pauses_.reset();
+        return queue_.entered(c, node);
+    }
+    if (answer == create_answer::lost) return lost_.add(c, std::move(id));
+    if (answer == create_answer::failed || has_given_up(c->now())) return go_on(c, failed);
+    if (answer == create_answer::throttled) return after_pause(c);
+    after_making_directory(c);
+}
+
+void node_creation::after_pause(const contender_ptr& c) {
+    queue_.go_to(c, stage::throttled);
+    throttled_.push_back(c);
+    if (throttled_.size() > 1) return;  // the pause has begun already
+    pauses_.then(queue_.on().get_executor(), [this, weak = queue_.weak_from_this()] {
+        const auto alive = weak.lock();
+        if (!alive) return;
+        for (const contender_ptr& waiting : std::exchange(throttled_, {})) go_on(waiting);
+    });
+}
+
+void node_creation::after_making_directory(const contender_ptr& c) {
+    queue_.go_to(c, stage::waiting_for_directory);
+    queue_.order().forget();  // G6: without a directory there is no queue
+    without_directory_.push_back(c);
+    if (!std::exchange(making_directory_, true))
+        queue_.tools().run_in_background(make_directory_for_all(queue_.shared_from_this(), c->asked.spec));
+}
+
+asio::awaitable<void> node_creation::make_directory_for_all(std::shared_ptr<lock_queue> keeps_this_alive,
+                                                            lock_spec_ptr spec) {
+    std::exception_ptr failed;
+    try {
+        co_await make_directory(keeps_this_alive->on(), std::move(spec));
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    making_directory_ = false;
+    for (const contender_ptr& c : std::exchange(without_directory_, {})) go_on(c, copy_of(failed));
+}
+
+std::vector<contender_ptr> node_creation::take_waiting() {
+    std::vector<contender_ptr> all = std::exchange(without_directory_, {});
+    for (auto& others : {std::exchange(throttled_, {}), lost_.take_waiting()})
+        all.insert(all.end(), others.begin(), others.end());
+    return all;
+}
+
+}  // namespace zkasio::lock_detail

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <zkasio/back_off.hpp>
+#include <zkasio/locks/detail/queue/contender.hpp>
+#include <zkasio/locks/detail/queue/lost_creates.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <exception>
+#include <memory>
+#include <vector>
+
+namespace zkasio::lock_detail {
+
+class lock_queue;
+
+/// Part of a lock_queue: creates a contender's node, with all detours (directory, pause, search). Ends in
+/// lock_queue::entered(), or in fail(). On the strand.
+class node_creation {
+public:
+    explicit node_creation(lock_queue& queue);
+    /// Sends a create: stage::creating.
+    void begin(const contender_ptr& c);
+    /// The end of each detour: begins again, unless the detour has `failed` or the contender was given up.
+    void go_on(const contender_ptr& c, std::exception_ptr failed = nullptr);
+    /// Removes and returns all contenders on a detour: go_on() will not be called for these contenders.
+    std::vector<contender_ptr> take_waiting();
+
+private:
+    void answered(const contender_ptr& c);
+    void after_pause(const contender_ptr& c);
+    void after_making_directory(const contender_ptr& c);
+    asio::awaitable<void> make_directory_for_all(std::shared_ptr<lock_queue> keeps_this_alive, lock_spec_ptr spec);
+
+    lock_queue& queue_;
+    std::vector<contender_ptr> throttled_;
+    back_off pauses_;
+    std::vector<contender_ptr> without_directory_;
+    bool making_directory_ = false;
+    lost_creates lost_;
+};
+
+}  // namespace zkasio::lock_detail

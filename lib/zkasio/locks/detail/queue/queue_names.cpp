@@ -1,0 +1,103 @@
+#include <zkasio/locks/detail/queue/queue_names.hpp>
+
+#include <zkasio/error.hpp>
+#include <zkasio/operations.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+namespace zkasio::lock_detail {
+namespace {
+
+struct numbered_name {
+    std::string_view digits;
+    std::int32_t sequence = 0;
+};
+
+// Servers write the number as %010d: ten characters, or eleven if the number is below -999999999. The search starts at
+// the end of the name, since a marker may consist of digits or '-', too.
+std::optional<numbered_name> split(std::string_view name, std::string_view marker) noexcept {
+    for (const std::size_t length : {std::size_t{11}, std::size_t{10}}) {
+        if (name.size() < length) continue;
+        const std::string_view digits = name.substr(name.size() - length);
+        if (length == 11 && digits.front() != '-') continue;
+        if (!name.substr(0, name.size() - length).ends_with(marker)) continue;
+        std::int32_t value = 0;
+        const auto [end, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        if (ec != std::errc() || end != digits.data() + digits.size()) continue;
+        if (length == 11 && value >= -999'999'999) continue;  // the '-' is the marker's
+        return numbered_name{digits, value};
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::int32_t> sequence_of(std::string_view name, std::string_view marker) noexcept {
+    const auto found = split(name, marker);
+    return found ? std::optional<std::int32_t>(found->sequence) : std::nullopt;
+}
+
+queue_names::queue_names(const name_scheme& scheme, std::string exclusive, std::string shared, std::string directory)
+    : prefix_(scheme.prefix()),
+      separator_(scheme.separator()),
+      dashes_(scheme.dashes()),
+      exclusive_(std::move(exclusive)),
+      shared_(std::move(shared)),
+      directory_(std::move(directory)) {}
+
+queue_names::parsed queue_names::parse(std::string_view name) const {
+    if (const auto sequence = sequence_of(name, exclusive_)) return {*sequence, lock_kind::exclusive};
+    if (!shared_.empty())
+        if (const auto sequence = sequence_of(name, shared_)) return {*sequence, lock_kind::shared};
+    std::string hint = "child \"" + std::string(name) + "\" is not named ..." + exclusive_ + "<sequence>";
+    if (!shared_.empty()) hint += " or ..." + shared_ + "<sequence>";
+    throw error(errc::foreign_child, "lock", directory_,
+                hint + ": use a directory of its own, and one name_scheme for all");
+}
+
+std::string queue_names::prefix(const std::string& id, lock_kind kind) const {
+    const std::string& marker = kind == lock_kind::exclusive ? exclusive_ : shared_;
+    std::string name;
+    name.reserve(prefix_.size() + id.size() + separator_.size() + marker.size());
+    return name.append(prefix_).append(id).append(separator_).append(marker);
+}
+
+std::string_view queue_names::digits(std::string_view name) const {
+    return split(name, parse(name).kind == lock_kind::exclusive ? exclusive_ : shared_)->digits;
+}
+
+std::string queue_names::key() const {  // joined by '/', which occurs in no part
+    return prefix_ + '/' + separator_ + '/' + exclusive_ + '/' + shared_ + (dashes_ ? "/-" : "/");
+}
+
+std::string queue_names::new_id() const {
+    std::string id = new_protection_id();
+    if (!dashes_) std::erase(id, '-');
+    return id;
+}
+
+std::vector<queue_names::contender_name> queue_names::in_order(std::vector<std::string> children) const {
+    struct numbered {
+        std::int32_t number;  // relative to the first child: ordered as an integer, wherever sequences wrap around
+        contender_name what;
+    };
+    std::vector<numbered> all;
+    all.reserve(children.size());
+    std::uint32_t base = 0;
+    for (std::string& name : children) {
+        const parsed p = parse(name);
+        if (all.empty()) base = static_cast<std::uint32_t>(p.sequence);
+        all.push_back(
+            {static_cast<std::int32_t>(static_cast<std::uint32_t>(p.sequence) - base), {std::move(name), p.kind}});
+    }
+    std::sort(all.begin(), all.end(), [](const numbered& a, const numbered& b) {
+        return a.number != b.number ? a.number < b.number : a.what.kind < b.what.kind;
+    });
+    std::vector<contender_name> result;
+    result.reserve(all.size());
+    for (numbered& n : all) result.push_back(std::move(n.what));
+    return result;
+}
+
+}  // namespace zkasio::lock_detail

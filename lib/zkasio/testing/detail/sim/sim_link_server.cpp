@@ -1,0 +1,321 @@
+#include <zkasio/testing/detail/sim/sim_link.hpp>
+
+#include <zkasio/detail/handles/testing_seam.hpp>
+#include <zkasio/path.hpp>
+
+#include <algorithm>
+#include <type_traits>
+
+namespace zkasio::testing_detail {
+
+using namespace detail;
+
+namespace {
+
+std::string operation_of(const request& r) {
+    return std::visit([](const auto& of) { return std::string(std::remove_cvref_t<decltype(of)>::name); }, r);
+}
+
+bool writes(const request& r) {
+    return std::visit([](const auto& of) { return std::remove_cvref_t<decltype(of)>::writes; }, r);
+}
+
+permission needed_to_read(const request& r) {
+    if (std::holds_alternative<exists_request>(r)) return permission::none;
+    return std::holds_alternative<get_acl_request>(r) ? permission::read | permission::admin : permission::read;
+}
+
+std::string path_in(const request& r) {
+    const auto path = [](const auto& of) {
+        if constexpr (requires { of.path; })
+            return of.path;
+        else
+            return std::string();
+    };
+    return std::visit(path, r);
+}
+
+}  // namespace
+
+std::string sim_link::next_request() const {
+    if (requests_.empty()) return {};
+    const packet& p = requests_.front();
+    if (std::holds_alternative<goodbye>(p)) return "goodbye";
+    if (const auto* w = std::get_if<set_watches>(&p)) {
+        std::string text = "set_watches";
+        for (const auto& [key, missing] : w->watches) text += ' ' + name_of(key) + (missing ? "?" : "");
+        return text;
+    }
+    const request& r = std::get<asked>(p).what;
+    std::string text = operation_of(r) + ' ' + path_in(r);
+    if (const auto* m = std::get_if<remove_watch_request>(&r); m && m->kind == watch_kind::children) text += "/*";
+    if (const auto* m = std::get_if<multi_request>(&r))
+        for (const multi_op& op : m->ops)
+            text += (std::holds_alternative<check_op>(op) ? " if " : " ") +
+                    std::visit([](const auto& one) { return one.path; }, op);
+    return text;
+}
+
+std::string sim_link::next_answer() const {
+    if (outgoing_.empty()) return {};
+    const arrival& a = outgoing_.front();
+    if (const auto* r = std::get_if<answered>(&a)) {
+        const auto it =
+            std::find_if(outstanding_.begin(), outstanding_.end(), [&](const auto& o) { return o.first == r->id; });
+        const std::string what = it == outstanding_.end() ? "?" : operation_of(it->second);
+        std::string text = what + ' ' + r->what.path + (r->what.code ? ' ' + r->what.code.message() : std::string());
+        for (const std::string& name : r->what.children) text += ' ' + name;
+        for (const multi_result& one : r->what.results) text += one.path.empty() ? "" : ' ' + one.path;
+        return text;
+    }
+    if (const auto* e = std::get_if<event>(&a)) return "event " + e->path;
+    if (std::holds_alternative<up>(a)) return "connected";
+    if (std::holds_alternative<expired>(a)) return "expired";
+    return std::holds_alternative<lost>(a) ? "connection lost" : "goodbye";
+}
+
+void sim_link::list_steps(std::vector<sim_ensemble::step>& steps) {
+    using kind = sim_ensemble::step::kind;
+    const bool silent = ensemble_.is_silent(client_), stopped = silent || ensemble_.is_stopped(client_);
+    if (handshaking_ && !stopped && !ensemble_.is_cut_off(client_)) steps.push_back({kind::connect, this, client_});
+    if (!requests_.empty() && !silent) steps.push_back({kind::apply, this, client_});
+    if (attached_ && known_ < ensemble_.last_zxid()) steps.push_back({kind::catch_up, this, client_});
+    if (!outgoing_.empty() && !stopped) steps.push_back({kind::deliver, this, client_});
+}
+
+void sim_link::connect() {
+    handshaking_ = false;
+    if (session_ != 0 && !ensemble_.alive(session_)) {
+        outgoing_.emplace_back(expired{});
+        return;
+    }
+    const bool renewed = session_ == 0;
+    // A session has one connection: the newest.
+    if (!renewed)
+        for (sim_link* other : ensemble_.links_)
+            if (other != this && other->attached_ && other->server_session_ == session_) other->drop(0, 0);
+    attached_ = true;
+    who_.assign(1, acl_id("ip", "127.0.0.1"));
+    timeout_ = ensemble_.grant(asked_timeout_);
+    server_session_ = renewed ? ensemble_.open_session(timeout_) : session_;
+    if (!renewed) ensemble_.sessions_[session_] = timeout_;
+    const std::int64_t from = ensemble_.first_known(renewed, last_seen_);
+    if (known_ > from) {
+        view_ = sim_tree();
+        known_ = 0;
+    }
+    catch_up(from);
+    connected_at_ = known_;
+    outgoing_.emplace_back(up{server_session_});
+    for (const add_auth_request& a : auth_)
+        if (!authenticate(a)) return;
+    if (!registered_.empty()) requests_.emplace_back(set_watches{last_seen_, {registered_.begin(), registered_.end()}});
+}
+
+// False: the server has closed the connection.
+bool sim_link::authenticate(const add_auth_request& a) {
+    if (const auto colon = a.credential.find(':'); a.scheme == "digest" && colon != std::string::npos) {
+        who_.push_back(digest_user(a.credential.substr(0, colon), a.credential.substr(colon + 1)));
+        return true;
+    }
+    attached_ = false;
+    requests_.clear();
+    armed_.clear();
+    outgoing_.emplace_back(auth_refused{});
+    return false;
+}
+
+void sim_link::catch_up(std::int64_t until) {
+    while (known_ < until) {
+        const sim_txn& txn = ensemble_.log_[static_cast<std::size_t>(known_++)];
+        for (const sim_change& c : txn.changes) {
+            view_.apply(c, txn.zxid);
+            fire(c);
+        }
+    }
+}
+
+void sim_link::deliver() {
+    arrive(std::move(outgoing_.front()));
+    outgoing_.pop_front();
+}
+
+void sim_link::apply() {
+    packet p = std::move(requests_.front());
+    requests_.pop_front();
+    if (const auto* a = std::get_if<asked>(&p); a && size_on_the_wire(a->what) > ensemble_.max_request)
+        return drop(0, outgoing_.size());
+    serve(std::move(p));
+}
+
+void sim_link::drop(std::size_t applied, std::size_t delivered) {
+    const std::size_t kept = std::min(delivered, outgoing_.size());
+    for (; applied > 0 && !requests_.empty() && !std::holds_alternative<goodbye>(requests_.front()); --applied) apply();
+    outgoing_.erase(outgoing_.begin() + static_cast<std::ptrdiff_t>(kept), outgoing_.end());
+    attached_ = false;
+    requests_.clear();
+    armed_.clear();
+    // A session of which its client has not learnt would expire some time later: end it now.
+    const bool known =
+        session_ == server_session_ ||
+        std::any_of(outgoing_.begin(), outgoing_.end(), [](const arrival& a) { return std::holds_alternative<up>(a); });
+    if (!known) ensemble_.end_session(server_session_);
+    outgoing_.emplace_back(lost{});
+}
+
+void sim_link::serve(packet p) {
+    if (const auto* w = std::get_if<set_watches>(&p)) return restore(*w);
+    if (auto* a = std::get_if<asked>(&p)) {
+        ++ensemble_.served_[client_];
+        if (const auto* auth = std::get_if<add_auth_request>(&a->what); auth && !auth->known && !authenticate(*auth))
+            return;
+        reply r = serve(a->what);
+        outgoing_.emplace_back(answered{a->id, std::move(r), known_});
+        return;
+    }
+    ensemble_.end_session(server_session_);
+    attached_ = false;
+    armed_.clear();
+    outgoing_.emplace_back(said_goodbye{});
+}
+
+// As a server does: compares the watches with the changes since the client's last answer.
+void sim_link::restore(const set_watches& w) {
+    for (const auto& [key, of_missing] : w.watches) {
+        const auto& [path, kind] = key;
+        const sim_node* node = view_.find(path);
+        armed_.insert(key);
+        if (of_missing) {
+            if (node) fire(node_event::created, path, any_node, {kind});
+        } else if (!node) {
+            fire(node_event::removed, path, any_node, {kind});
+        } else if (kind == watch_kind::data && node->stat.mzxid > w.since) {
+            fire(node_event::data_changed, path, any_node, {kind});
+        } else if (kind == watch_kind::children && node->stat.pzxid > w.since) {
+            fire(node_event::children_changed, path, any_node, {kind});
+        }
+    }
+}
+
+void sim_link::fire(const sim_change& c) {
+    if (armed_.empty()) return;
+    const std::string parent(parent_path(c.path));
+    const std::int64_t czxid = c.node.stat.czxid;
+    const acl& of_node = c.node.acl;
+    switch (c.what) {
+        case sim_change::kind::data_set:
+            fire(node_event::data_changed, c.path, czxid, {watch_kind::data}, of_node);
+            return;
+        case sim_change::kind::acl_set: return;  // no watch reports it
+        case sim_change::kind::created: fire(node_event::created, c.path, czxid, {watch_kind::data}, of_node); break;
+        case sim_change::kind::removed:
+            fire(node_event::removed, c.path, czxid, {watch_kind::data, watch_kind::children}, of_node);
+            break;
+    }
+    const sim_node* above = view_.find(parent);
+    fire(node_event::children_changed, parent, 0, {watch_kind::children}, above ? above->acl : acl());
+}
+
+// If the client may not read the node, no event is sent (since CVE-2024-23944), but the watch is used up.
+void sim_link::fire(node_event e, const std::string& path, std::int64_t czxid,
+                    std::initializer_list<watch_kind> kinds, const acl& entries) {
+    bool armed = false;
+    for (const watch_kind kind : kinds) armed = armed_.erase({path, kind}) > 0 || armed;
+    if (armed && permits(entries, permission::read, who_)) outgoing_.emplace_back(event{e, path, czxid});
+}
+
+reply sim_link::serve(const request& r) {
+    reply result;
+    const bool is_queued = !std::holds_alternative<add_auth_request>(r);  // credentials are not queued with requests
+    if (is_queued && ensemble_.puts_off()) result.code = zk_errc::throttled;
+    if (result.code) return result;
+    if (!ensemble_.refused_.empty() && is_refused(r, result)) return result;
+    if (writes(r)) return write(r);
+    if (const auto* s = std::get_if<sync_request>(&r)) {
+        catch_up(ensemble_.last_zxid());
+        result.path = s->path;
+    } else if (const auto* m = std::get_if<remove_watch_request>(&r)) {
+        if (armed_.erase({m->path, m->kind}) == 0) result.code = zk_errc::no_watcher;
+    } else if (!std::holds_alternative<add_auth_request>(r)) {
+        result = read(r);
+    }
+    return result;
+}
+
+// A transaction fails as a whole, with the code of the first refused operation.
+bool sim_link::is_refused(const request& r, reply& result) const {
+    const auto* m = std::get_if<multi_request>(&r);
+    if (!m) {
+        result.code = ensemble_.refusal_of(path_in(r));
+        return static_cast<bool>(result.code);
+    }
+    for (const multi_op& op : m->ops) {
+        multi_result one;
+        if (result.code)
+            one.code = zk_errc::runtime_inconsistency;
+        else
+            one.code = result.code = ensemble_.refusal_of(std::visit([](const auto& of) { return of.path; }, op));
+        result.results.push_back(std::move(one));
+    }
+    if (!result.code) result.results.clear();
+    return static_cast<bool>(result.code);
+}
+
+reply sim_link::read(const request& r) {
+    reply result;
+    const std::string path = path_in(r);
+    const sim_node* node = view_.find(path);
+    if (!node)
+        result.code = zk_errc::no_node;
+    else if (!permits(node->acl, needed_to_read(r), who_))
+        result.code = zk_errc::no_auth;
+    if (node && !result.code) {
+        result.stat = node->stat;
+        result.data = node->data;
+    }
+    if (std::holds_alternative<get_acl_request>(r)) {
+        if (!result.code) result.acl = as_shown(node->acl, permits(node->acl, permission::admin, who_));
+        return result;
+    }
+    if (result.code == zk_errc::no_auth) return result;
+    if (const auto* c = std::get_if<children_request>(&r)) {
+        result.children = view_.children(path);
+        if (c->watch && node) armed_.insert({path, watch_kind::children});
+    } else if (const auto* g = std::get_if<get_request>(&r)) {
+        if (g->watch && node) armed_.insert({path, watch_kind::data});
+    } else if (const auto* e = std::get_if<exists_request>(&r)) {
+        if (e->watch) armed_.insert({path, watch_kind::data});
+    } else {
+        result.code = zk_errc::unimplemented;
+    }
+    return result;
+}
+
+reply sim_link::write(const request& r) {
+    reply result;
+    sim_txn txn = ensemble_.begin(server_session_);
+    const auto one = [&](const multi_op& op) {
+        const multi_result done = ensemble_.tree_.perform(op, txn, &who_);
+        result.code = done.code;
+        if (done.code) return;
+        result.path = done.path;
+        if (done.stat) result.stat = *done.stat;
+    };
+    if (const auto* m = std::get_if<multi_request>(&r))
+        result.code = ensemble_.tree_.perform(m->ops, txn, result.results, &who_);
+    else if (const auto* c = std::get_if<create_request>(&r))
+        one(*c);
+    else if (const auto* s = std::get_if<set_request>(&r))
+        one(*s);
+    else if (const auto* d = std::get_if<remove_request>(&r))
+        one(*d);
+    else if (const auto* a = std::get_if<set_acl_request>(&r))
+        result.code = ensemble_.tree_.set_acl(*a, txn, &who_).code;
+    else
+        result.code = zk_errc::unimplemented;
+    ensemble_.commit(std::move(txn));
+    catch_up(ensemble_.last_zxid());
+    return result;
+}
+
+}  // namespace zkasio::testing_detail

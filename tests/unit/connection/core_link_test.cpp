@@ -1,0 +1,255 @@
+#include "support/texts.hpp"
+#include "unit/support/rig.hpp"
+
+#include "unit/support/error_of.hpp"
+
+#include <zkasio/recipe/toolbox.hpp>
+
+#include <asio/co_spawn.hpp>
+#include <asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::detail;
+using namespace zkasio::test;
+
+namespace {
+
+using states = std::vector<session_state>;
+
+// The events that have come so far, without waiting for more than the last.
+asio::awaitable<states> states_until(session_events& events, session_state last) {
+    states seen;
+    do {
+        const session_event e = co_await events.next();
+        seen.push_back(e.state);
+    } while (seen.back() != last);
+    co_return seen;
+}
+
+}  // namespace
+
+TEST_CASE("core: a session is presumed expired when no server can be asked", "[core][session]") {
+    rig r(rig::quick().retry(retry_policy::never()));
+    r.server.session_timeout = 600ms;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session first = co_await zk.current_session();
+        session_events events = zk.events();
+        r.server.reachable = false;
+        r.server.drop();
+        co_await states_until(events, session_state::suspended);
+        const auto suspended = boot_clock::now();
+        const std::error_code code = co_await code_of(first.set("/a", "x"));
+        CHECK(code == errc::session_expired);
+        CHECK(boot_clock::now() - suspended >= 600ms);  // 4/3 of it, counted from a little earlier
+        r.server.reachable = true;
+        const session second = co_await zk.current_session();
+        CHECK(second.id() != first.id());
+        CHECK(r.server.opened[1].session_id == 0);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: credentials are what another process needs", "[core][session]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session_credentials c = co_await zk.credentials();
+        CHECK(c.id() == 0x1001);
+        CHECK(c.password() == "0123456789abcdef");
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: another list of servers", "[core][session]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        co_await zk.set_servers("10.0.0.1:2181");  // no news
+        CHECK(r.server.server_lists.empty());
+        co_await zk.set_servers("10.0.0.7,10.0.0.8:1");
+        REQUIRE(r.server.server_lists.size() == 1);
+        CHECK(endpoints(r.server.server_lists[0]) == texts{"10.0.0.7:2181", "10.0.0.8:1"});
+        const std::error_code bad = co_await code_of(zk.set_servers("10.0.0.7:0"));
+        CHECK(bad == errc::invalid_argument);
+        const std::error_code chroot = co_await code_of(zk.set_servers("10.0.0.7/app"));
+        CHECK(chroot == errc::invalid_argument);
+        co_await s.get("/a");
+        r.server.expire();  // the next session is opened with the new list
+        co_await s.ended();
+        co_await zk.connected();
+        CHECK(r.server.opened[1].servers.size() == 2);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: a server that accepts and says nothing is left after a while", "[core][session]") {
+    rig r(rig::quick().session_timeout(300ms));
+    r.server.session_timeout = 300ms;
+    r.server.silent = true;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await r.server.until([&] { return std::count(r.server.log.begin(), r.server.log.end(), "abort") == 1; });
+        r.server.silent = false;
+        co_await zk.connected();
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: messages name the servers that were given last", "[core][session]") {
+    rig r(client_options("10.0.0.1:2181/app").connection_timeout(20ms).close_timeout(200ms));
+    r.server.reachable = false;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::string before = co_await message_of(zk.connected());
+        CHECK(before == "connect 10.0.0.1:2181/app: not connected (connection refused)");
+        co_await zk.set_servers("10.0.0.7,10.0.0.8:1");
+        const std::string after = co_await message_of(zk.connected());
+        CHECK(after == "connect 10.0.0.7,10.0.0.8:1/app: not connected (connection refused)");
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: servers that take long to open a session get more time with each round", "[core][session]") {
+    rig r(rig::quick().session_timeout(900ms));
+    r.server.session_timeout = 900ms;
+    r.server.handshake = 400ms;  // more than a third
+    auto body = [&](client zk) -> asio::awaitable<void> { co_await zk.connected(); };
+    r.run(body);
+}
+
+TEST_CASE("core: a send that fails is told at once, and what comes behind it is not sent before the next connection",
+          "[core][session]") {
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        r.server.send_fails = true;
+        const pending_children first = toolbox(zk).start_children("/a");
+        co_await r.server.until([&] { return r.server.requests.size() == 1; });
+        CHECK(zk.state() == session_state::suspended);
+        const pending_children second = toolbox(zk).start_children("/b");
+        const std::error_code lost = co_await code_of(first.result());
+        CHECK(lost == zk_errc::connection_loss);
+        co_await second.result();
+        r.server.send_fails = true;
+        auto on_the_clients_strand = [&]() -> asio::awaitable<void> {  // all of this leaves together
+            const pending_children c = toolbox(zk).start_children("/c"), d = toolbox(zk).start_children("/d"),
+                                   e = toolbox(zk).start_children("/e");
+            const running authenticating(zk.get_executor(), zk.add_auth("digest", "a:b"));
+            auto seen = co_await zk.children_and_watch("/f");
+            const std::error_code of_c = co_await code_of(c.result());
+            CHECK(of_c == zk_errc::connection_loss);
+            co_await d.result();
+            co_await e.result();
+            const std::error_code of_auth = co_await authenticating.code();
+            CHECK_FALSE(of_auth);
+        };
+        co_await asio::co_spawn(zk.get_executor(), on_the_clients_strand(), asio::use_awaitable);
+        CHECK(r.server.connections == 3);
+        for (const auto& q : r.server.requests)
+            if (const auto* auth = std::get_if<add_auth_request>(&q.what)) CHECK_FALSE(auth->known);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: who lost a connection because nothing came has not tried to connect", "[core][session]") {
+    std::vector<std::string> lines;
+    rig r(rig::quick().log([&](std::string_view line) { lines.emplace_back(line); }));
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        r.server.times_out = true;
+        co_await r.server.until([&] { return r.server.connections == 2; });
+    };
+    r.run(body);
+    CHECK(std::count(lines.begin(), lines.end(), "suspended: connection lost: no answer for too long") == 1);
+    for (const std::string& line : lines) CHECK_FALSE(line.starts_with("cannot connect"));
+}
+
+TEST_CASE("core: an event loop that stands still is told from one that has nothing to do", "[core][session]") {
+    std::vector<std::string> lines;
+    rig r(rig::quick().log([&](std::string_view line) { lines.emplace_back(line); }));
+    r.server.session_timeout = 3s;
+    const bool blocked = GENERATE(false, true);
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        // More than may be under way, so that no read of our own goes out, and nobody answers.
+        r.server.answer = [](const request&) { return std::nullopt; };
+        r.server.tick = 350ms;
+        std::vector<pending_children> hanging;
+        for (int i = 0; i < 1001; ++i) hanging.push_back(toolbox(zk).start_children("/a"));
+        co_await r.server.until([&] { return r.server.requests.size() == 1000; });
+        co_await next_turns(r.server);
+        if (blocked) std::this_thread::sleep_for(1300ms);
+        co_await next_turns(r.server);
+    };
+    r.run(body);
+    const auto told = std::count_if(lines.begin(), lines.end(),
+                                    [](const std::string& l) { return has(l, "the event loop did not run for"); });
+    CHECK(told == blocked);
+}
+
+TEST_CASE("core: not connected, and why", "[core][session]") {
+    const auto message = [](rig& r) {
+        std::string text;
+        auto body = [&](client zk) -> asio::awaitable<void> { text = co_await message_of(zk.get("/a")); };
+        r.run(body);
+        return text;
+    };
+    SECTION("the first attempt has not ended yet") {
+        rig r(rig::quick().connection_timeout(30ms));
+        r.server.silent = true;
+        CHECK(message(r) == "get /a: not connected (fake:2181: no answer)");
+    }
+    SECTION("an attempt has failed, and the next one has not ended") {
+        rig r(rig::quick().connection_timeout(380ms).session_timeout(300ms));
+        r.server.session_timeout = 300ms;
+        r.server.silent = true;
+        CHECK(has(message(r), "get /a: not connected (fake:2181: no answer"));
+    }
+    SECTION("nobody is there") {
+        rig r(rig::quick().connection_timeout(30ms));
+        r.server.reachable = false;
+        CHECK(message(r) == "get /a: not connected (connection refused)");
+    }
+    SECTION("the connection was lost, and nobody is there any more") {
+        rig r(rig::quick().connection_timeout(30ms));
+        std::string text;
+        auto body = [&](client zk) -> asio::awaitable<void> {
+            co_await zk.connected();
+            session_events events = zk.events();
+            co_await events.next();
+            r.server.silent = true;
+            r.server.drop("cable cut");
+            const session_event e = co_await events.next();
+            CHECK(e.reason == "connection lost: cable cut");
+            text = co_await message_of(zk.set("/a", "x"));
+        };
+        r.run(body);
+        CHECK(text == "set /a: not connected (cable cut)");
+    }
+}
+
+TEST_CASE("core: what misses the client's own root says so", "[core][session]") {
+    const std::string why = R"((the chroot "/app" does not exist: create it with a client that has none))";
+    rig r(client_options("10.0.0.1:2181/app").close_timeout(200ms));
+    r.server.answer = [](const request&) { return refusal(zk_errc::no_node); };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        create_options with_parents;
+        with_parents.parents(missing_parents::create_container);
+        const std::string created = co_await message_of(zk.create("/a"));
+        CHECK(created == "create /a: no such node " + why);
+        const std::string deep = co_await message_of(zk.create("/a/b", "", with_parents));
+        CHECK(deep == "create parent /a: no such node " + why);
+        const std::string listed = co_await message_of(zk.children("/"));
+        CHECK(listed == "children /: no such node " + why);
+        // It may be the parent that is missing, or the chroot.
+        const std::string below = co_await message_of(zk.create("/a/b"));
+        CHECK(has(below, "the parent does not exist"));
+        const std::string read = co_await message_of(zk.get("/a"));
+        CHECK(read == "get /a: no such node");
+    };
+    r.run(body);
+}

@@ -1,0 +1,139 @@
+#include "support/texts.hpp"
+#include "unit/support/error_of.hpp"
+#include "unit/support/fake_server.hpp"
+#include "unit/membership/parts_bench.hpp"
+
+#include <chrono>
+#include <string>
+
+using namespace zkasio;
+using namespace zkasio::detail;
+using namespace zkasio::test;
+
+namespace {
+
+constexpr auto never = boot_clock::time_point::max();
+
+}  // namespace
+
+TEST_CASE("link: the backend is opened as soon as the servers' addresses are known", "[link]") {
+    parts_bench b(client_options("10.0.0.2,10.0.0.1:2182,[::1]/app").session_timeout(std::chrono::seconds(7)));
+    CHECK_FALSE(b.link.is_open());
+    CHECK(b.link.server_names() == "10.0.0.2,10.0.0.1:2182,[::1]/app");
+    CHECK(b.link.chroot() == "/app");
+    b.link.resolve();
+    REQUIRE(b.link.is_open());
+    CHECK(b.drives == 1);
+    CHECK(endpoints(b.backend.opened.servers) == texts{"10.0.0.1:2182", "10.0.0.2:2181", "[::1]:2181"});
+    CHECK(b.backend.opened.chroot == "/app");
+    CHECK(b.backend.opened.session_timeout == std::chrono::seconds(7));
+    b.link.retire();
+    CHECK_FALSE(b.backend.alive);
+    CHECK(b.link.due() == never);
+}
+
+TEST_CASE("link: nothing is opened that is not wanted any more", "[link]") {
+    parts_bench b;
+    b.wants = false;
+    b.link.resolve();
+    CHECK_FALSE(b.link.is_open());
+    CHECK(b.drives == 0);
+}
+
+TEST_CASE("link: what cannot be opened is tried again after a pause, and the reason is kept", "[link]") {
+    parts_bench b;
+    b.backend.open_fails = true;
+    b.link.resolve();
+    CHECK_FALSE(b.link.is_open());
+    CHECK_FALSE(b.backend.alive);
+    CHECK(has(b.link.why_not_connected(), "open"));
+    const auto due = b.link.due();
+    REQUIRE(due < never);
+    b.backend.open_fails = false;
+    b.link.on_time(due - std::chrono::milliseconds(1));
+    CHECK_FALSE(b.link.is_open());
+    b.link.on_time(due);
+    CHECK(b.link.is_open());
+}
+
+TEST_CASE("link: an attempt that takes too long is given up", "[link]") {
+    parts_bench b;
+    b.link.resolve();
+    b.backend.next.connection = 1;
+    b.backend.next.timeout = std::chrono::hours(1);
+    const auto began = boot_clock::now();
+    b.link.pump(began);
+    CHECK(b.link.attempt_began() == began);
+    const auto due = b.link.due();
+    CHECK(due == began + std::chrono::seconds(2));  // a third of the session timeout
+    b.link.give_up_attempt(due - std::chrono::milliseconds(1));
+    CHECK(b.backend.calls == texts{"open"});
+    b.link.give_up_attempt(due);
+    CHECK(b.backend.calls == texts{"open", "abort"});
+    CHECK(has(b.link.why_not_connected(), "no answer"));
+    SECTION("but a connection that stands is not") {
+        b.link.changed(link_state::connected);
+        CHECK(b.link.due() > due);
+        b.link.give_up_attempt(due + std::chrono::hours(1));
+        CHECK(b.backend.calls == texts{"open", "abort"});
+    }
+}
+
+TEST_CASE("link: a pause follows each attempt that has failed", "[link]") {
+    parts_bench b;
+    b.link.resolve();
+    b.backend.next.connection = 1;
+    b.backend.next.timeout = std::chrono::seconds(1);
+    const auto now = boot_clock::now();
+    b.link.pump(now);
+    b.backend.has_socket = false;
+    b.link.pump(now);
+    CHECK(b.link.last_failure() == "refused");
+    const auto next = b.link.due();
+    CHECK(next > now);
+    CHECK(next < now + std::chrono::milliseconds(100));
+    b.backend.has_socket = true;
+    b.backend.next.connection = 2;
+    b.link.pump(next - std::chrono::microseconds(1));
+    CHECK(b.link.attempt_began() == now);  // not yet
+    b.link.pump(next);
+    CHECK(b.link.attempt_began() == next);
+    b.loop.run();
+    CHECK(b.lines == texts{"cannot connect: refused"});
+}
+
+TEST_CASE("link: what has arrived is read before the backend is asked what has timed out", "[link]") {
+    parts_bench b;
+    b.link.resolve();
+    b.backend.next.timeout = std::chrono::seconds(1);
+    const auto now = boot_clock::now();
+    b.link.pump(now);
+    b.link.read_if_late(now);
+    CHECK(b.backend.calls == texts{"open"});
+    b.link.read_if_late(now + std::chrono::seconds(1));
+    CHECK(b.backend.calls == texts{"open", "process"});
+}
+
+TEST_CASE("link: another list is told to the open backend, if it is another", "[link]") {
+    parts_bench b;
+    b.link.resolve();
+    b.link.set_servers(parse_server_list("10.0.0.1:2181", "set_servers"));
+    b.link.resolve();
+    CHECK(b.backend.lists.empty());
+    b.link.set_servers(parse_server_list("10.0.0.2:2181,10.0.0.1", "set_servers"));
+    b.link.resolve();
+    REQUIRE(b.backend.lists.size() == 1);
+    CHECK(endpoints(b.backend.lists[0]) == texts{"10.0.0.1:2181", "10.0.0.2:2181"});
+    CHECK(b.link.server_names() == "10.0.0.2:2181,10.0.0.1");
+}
+
+TEST_CASE("link: a handshake that was sent may have opened a session, until there is a connection", "[link]") {
+    parts_bench b;
+    b.link.resolve();
+    b.backend.handshake_sent = true;
+    CHECK_FALSE(b.link.session_asked_for());
+    b.link.pump(boot_clock::now());
+    CHECK(b.link.session_asked_for());
+    b.link.changed(link_state::connected);
+    CHECK_FALSE(b.link.session_asked_for());
+}

@@ -1,0 +1,144 @@
+#include "unit/support/error_of.hpp"
+
+#include <zkasio/detail/connection/server_list.hpp>
+#include <zkasio/detail/seam/server_address.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+using namespace zkasio;
+using namespace zkasio::detail;
+using zkasio::test::error_of;
+using zkasio::test::has;
+using namespace std::string_literals;
+
+namespace {
+
+using hosts = std::vector<host_port>;
+
+server_list parse(std::string_view text) { return parse_server_list(text, "client options"); }
+
+struct bad {
+    std::string text, part, why;
+};
+
+}  // namespace
+
+TEST_CASE("server list: hosts and ports", "[server_list]") {
+    CHECK(parse("zk1").hosts == hosts{{"zk1", 2181}});
+    CHECK(parse("zk1:2182").hosts == hosts{{"zk1", 2182}});
+    CHECK(parse("zk1:1,zk2:65535,10.0.0.1").hosts == hosts{{"zk1", 1}, {"zk2", 65535}, {"10.0.0.1", 2181}});
+    CHECK(parse("zk-1.example_x.org:02181").hosts == hosts{{"zk-1.example_x.org", 2181}});
+    CHECK(parse("b,a,b").hosts == hosts{{"b", 2181}, {"a", 2181}, {"b", 2181}});  // order and repetition are kept
+    CHECK(parse("zk1").chroot == "");
+}
+
+TEST_CASE("server list: IPv6 stands in brackets", "[server_list]") {
+    CHECK(parse("[::1]").hosts == hosts{{"::1", 2181}});
+    CHECK(parse("[::1]:2182").hosts == hosts{{"::1", 2182}});
+    CHECK(parse("[fe80::1%eth0]:1,zk").hosts == hosts{{"fe80::1%eth0", 1}, {"zk", 2181}});
+    CHECK(parse("[2001:db8::1]:2181/app").chroot == "/app");
+}
+
+TEST_CASE("server list: chroot", "[server_list]") {
+    CHECK(parse("zk1/app").chroot == "/app");
+    CHECK(parse("zk1:2181,zk2/app/more").chroot == "/app/more");
+    CHECK(parse("zk1:2181,zk2/app/more").hosts == hosts{{"zk1", 2181}, {"zk2", 2181}});
+    CHECK(parse("zk1/").chroot == "");  // the root is no chroot
+    CHECK(parse("zk1/\xc3\xbc").chroot == "/\xc3\xbc");
+    // All that follows the first '/' is the chroot, as in Java.
+    CHECK(parse("zk1/a,zk2").hosts == hosts{{"zk1", 2181}});
+    CHECK(parse("zk1/a,zk2").chroot == "/a,zk2");
+    CHECK(parse("zk1/a;b").chroot == "/a;b");
+    CHECK(parse("zk1/a,b/c:d").chroot == "/a,b/c:d");
+}
+
+TEST_CASE("server list: what is wrong is named", "[server_list]") {
+    const std::vector<bad> cases{
+        {"", "\"\"", "host is empty"},
+        {",", "\"\"", "host is empty"},
+        {"zk1,", "\"\"", "host is empty"},
+        {",zk1", "\"\"", "host is empty"},
+        {"zk1,,zk2", "\"\"", "host is empty"},
+        {":2181", "\":2181\"", "host is empty"},
+        {"/app", "\"\"", "host is empty"},
+        {"[]:2181", "\"[]:2181\"", "host is empty"},
+        {"zk1:", "\"zk1:\"", "from 1 to 65535"},
+        {"zk1:0", "\"zk1:0\"", "from 1 to 65535"},
+        {"zk1:65536", "\"zk1:65536\"", "from 1 to 65535"},
+        {"zk1:99999999999999999999", "\"zk1:99999999999999999999\"", "from 1 to 65535"},
+        {"zk1:-1", "\"zk1:-1\"", "from 1 to 65535"},
+        {"zk1:+1", "\"zk1:+1\"", "from 1 to 65535"},
+        {"zk1:21x", "\"zk1:21x\"", "from 1 to 65535"},
+        {"zk1: 2181", "\"zk1: 2181\"", "no spaces"},
+        {"zk0:2181,zk1:http", "\"zk1:http\"", "from 1 to 65535"},
+        {"::1", "\"::1\"", "brackets"},
+        {"::1:2181", "\"::1:2181\"", "brackets"},
+        {"zk1:2181:2182", "\"zk1:2181:2182\"", "brackets"},
+        {"[::1", "\"[::1\"", "missing ']'"},
+        {"[::1]2181", "\"[::1]2181\"", "':port' expected"},
+        {"[[::1]]:2181", "\"[[::1]]:2181\"", "':port' expected"},
+        {"[::1]:", "\"[::1]:\"", "from 1 to 65535"},
+        {"[::1]:0", "\"[::1]:0\"", "from 1 to 65535"},
+        {" zk1", "\" zk1\"", "character not allowed"},
+        {"zk1, zk2", "\" zk2\"", "character not allowed"},
+        {"zk1\n", "zk1", "character not allowed"},
+        {"user@zk1", "\"user@zk1\"", "character not allowed"},
+        {"zk1\0:2181"s, "zk1", "character not allowed"},
+        {"zk1\\zk2", "\"zk1\\zk2\"", "character not allowed"},
+        {"http://zk1:2181,zk2", "\"http://zk1:2181\"", "no \"http://\" belongs here: a server is host:port"},
+        {"zk://zk1:2181/app", "\"zk://zk1:2181/app\"", "no \"zk://\" belongs here"},
+        {"zk1:1;zk2:2", "\"zk1:1;zk2:2\"", "separated by ',', not by ';'"},
+        {"zk1;zk2/app", "\"zk1;zk2/app\"", "separated by ',', not by ';'"},
+        {"zk1:1 zk2:2", "\"zk1:1 zk2:2\"", "no spaces"},
+        {"zk1:1/app,zk2:2/app", "\"zk1:1/app,zk2:2/app\"", "behind the last server"},
+        {"zk1/app,zk2:2", "\"zk1/app,zk2:2\"", "behind the last server"},
+    };
+    for (const bad& c : cases) {
+        INFO(c.text);
+        const auto e = error_of([&] { parse(c.text); });
+        REQUIRE(e);
+        CHECK(e->code() == errc::invalid_argument);
+        CHECK(e->operation() == "client options");
+        INFO(e->what());
+        CHECK(has(e->what(), c.part));
+        CHECK(has(e->what(), c.why));
+    }
+}
+
+TEST_CASE("server list: a chroot follows the rules for paths", "[server_list]") {
+    for (const std::string& text :
+         {"zk1/app/"s, "zk1//app"s, "zk1/a/../b"s, "zk1/."s, "zk1/a\x01"s, "zk1/a\0b"s, "zk1/\xff"s}) {
+        INFO(text);
+        const auto e = error_of([&] { parse_server_list(text, "set_servers"); });
+        REQUIRE(e);
+        CHECK(e->code() == errc::invalid_argument);
+        CHECK(e->operation() == "set_servers");
+        CHECK(e->path() == text.substr(3));
+        CHECK(has(e->what(), "chroot"));
+    }
+}
+
+TEST_CASE("server address: where it is, and what it is called", "[server_list]") {
+    const server_address v4{"10.0.0.1", "10.0.0.1", 2181}, v6{"::1", "::1", 65535},
+        named{"zk1.example", "10.0.0.1", 2182};
+    CHECK(endpoint_of(v4) == "10.0.0.1:2181");
+    CHECK(endpoint_of(v6) == "[::1]:65535");
+    CHECK(endpoint_of(named) == "10.0.0.1:2182");
+    CHECK(to_string(v4) == "10.0.0.1:2181");
+    CHECK(to_string(v6) == "[::1]:65535");
+    CHECK(to_string(named) == "10.0.0.1:2182 (zk1.example)");
+}
+
+TEST_CASE("server list: a chroot is not below /zookeeper", "[server_list]") {
+    for (const std::string& text : {"zk1/zookeeper"s, "zk1/zookeeper/quota/app"s}) {
+        INFO(text);
+        const auto e = error_of([&] { parse_server_list(text, "client"); });
+        REQUIRE(e);
+        CHECK(e->code() == errc::invalid_argument);
+        CHECK(has(e->what(), "/zookeeper belongs to the server"));
+    }
+    CHECK(parse("zk1/zookeepers").chroot == "/zookeepers");
+    CHECK(parse("zk1/app/zookeeper").chroot == "/app/zookeeper");
+}
