@@ -72,12 +72,17 @@ private:
 }  // namespace
 
 struct receipts::state {
-    state(session s, std::string d, acl e)
-        : on(std::move(s)), directory(std::move(d)), entries(std::move(e)), found(toolbox(on).make_one_shot_event()) {}
+    state(session s, std::string d, acl e, missing_parents p)
+        : on(std::move(s)),
+          directory(std::move(d)),
+          entries(std::move(e)),
+          when_missing(p),
+          found(toolbox(on).make_one_shot_event()) {}
 
     const session on;
     const std::string directory;
     const acl entries;
+    const missing_parents when_missing;
     const one_shot_event found;
     std::shared_ptr<idle_receipts> idle;  // written before `found` is fired
 };
@@ -88,8 +93,11 @@ namespace {
 // transaction makes use.
 class receipt_in_use {
 public:
-    receipt_in_use(std::shared_ptr<idle_receipts> from, std::string directory, acl entries)
-        : from_(std::move(from)), directory_(std::move(directory)), entries_(std::move(entries)) {
+    receipt_in_use(std::shared_ptr<idle_receipts> from, std::string directory, acl entries, missing_parents when_missing)
+        : from_(std::move(from)),
+          directory_(std::move(directory)),
+          entries_(std::move(entries)),
+          when_missing_(when_missing) {
         if (std::optional<receipt> idle = from_->take(entries_))
             receipt_ = std::move(*idle);
         else
@@ -111,7 +119,7 @@ public:
     asio::awaitable<void> made(session on) {
         if (receipt_.version >= 0) co_return;
         create_options how;
-        how.mode(create_mode::ephemeral).acl(entries_).parents(missing_parents::create_container);
+        how.mode(create_mode::ephemeral).acl(entries_).parents(when_missing_);
         auto create = [&]() -> asio::awaitable<void> {
             co_await on.create_unless_exists(receipt_.path, bytes(), how);
         };
@@ -142,6 +150,7 @@ private:
     const std::shared_ptr<idle_receipts> from_;
     const std::string directory_;
     const acl entries_;
+    const missing_parents when_missing_;
     receipt receipt_;
     bool certain_ = true;
 };
@@ -184,10 +193,10 @@ asio::awaitable<outcome> find_out(session on, const receipt& r, committed& done)
 
 }  // namespace
 
-receipts::receipts(session on, std::string directory, acl entries) {
+receipts::receipts(session on, std::string directory, acl entries, missing_parents when_missing) {
     if (const std::string problem = path_problem(directory); !problem.empty())
         throw error(errc::invalid_path, "receipts", directory, problem);
-    state_ = std::make_shared<state>(std::move(on), std::move(directory), std::move(entries));
+    state_ = std::make_shared<state>(std::move(on), std::move(directory), std::move(entries), when_missing);
     asio::dispatch(state_->on.get_executor(), [s = state_] {
         const auto make = [&] { return std::make_shared<idle_receipts>(s->on); };
         s->idle = std::static_pointer_cast<idle_receipts>(toolbox(s->on).local("receipts " + s->directory, make));
@@ -203,7 +212,7 @@ asio::awaitable<committed> receipts::applied(std::shared_ptr<state> s, transacti
     if (!s) throw error(errc::invalid_argument, operation, {}, "these receipts were moved from");
     co_await wait_as(s->found, operation, s->directory);
     const session on = s->on.patient();
-    receipt_in_use receipt(s->idle, s->directory, s->entries);
+    receipt_in_use receipt(s->idle, s->directory, s->entries, s->when_missing);
     back_off pauses = toolbox(on).make_back_off();
     committed done;
     bool lost = false;  // an answer: an earlier attempt may have been applied

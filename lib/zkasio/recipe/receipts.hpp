@@ -38,10 +38,12 @@ struct committed {
 /// On any threads. Copies share what they are made of. A moved-from object fails with errc::invalid_argument.
 class ZKASIO_EXPORT receipts {
 public:
-    /// @param directory created as a container when it is missing. @param entries the ACL of the receipts: a client that
-    /// may write or remove a receipt can make the outcome of a lost answer unknown.
+    /// @param entries the ACL of the receipts: a client that may write or remove a receipt can make the outcome of a lost
+    /// answer unknown. @param when_missing how `directory` is created when it is missing; with missing_parents::fail,
+    /// apply() fails with zk_errc::no_node and the path of a receipt.
     /// Throws errc::invalid_path, and errc::invalid_argument for a session that was moved from.
-    receipts(session on, std::string directory, acl entries = open_acl());
+    receipts(session on, std::string directory, acl entries = open_acl(),
+             missing_parents when_missing = missing_parents::create_container);
 
     /// *Completes when* `steps` were applied. An outage that the session survives ends nothing: an attempt whose outcome
     /// is unknown is repeated.

@@ -1,0 +1,72 @@
+#include <zkasio/barriers/barrier.hpp>
+
+#include <zkasio/error.hpp>
+#include <zkasio/path.hpp>
+#include <zkasio/recipe/node_follower.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/recipe/wait_as.hpp>
+
+#include <optional>
+#include <utility>
+
+namespace zkasio {
+namespace {
+
+asio::awaitable<bool> close_gate(client zk, std::string path, acl entries) {
+    const session now = co_await toolbox(zk).current_session("set", path);
+    const session on = now.patient();
+    create_options how;
+    how.acl(std::move(entries)).parents(missing_parents::create_persistent);
+    const std::string mine = new_protection_id();
+    back_off pauses = toolbox(on).make_back_off();
+    for (bool lost = false;; lost = true) {
+        std::optional<node_data> there;
+        try {
+            const std::optional<created> made = co_await on.create_unless_exists(path, mine, how);
+            if (made || !lost) co_return made.has_value();
+            there = co_await on.get(path);
+        } catch (const error& e) {
+            if (e.code() != condition::retryable && e.code() != zk_errc::no_node) rethrow_step_as("set", path);
+        }
+        if (there) co_return there->data == mine;
+        co_await pauses.pause();
+    }
+}
+
+asio::awaitable<bool> open_gate(client zk, std::string path) {
+    const session on = co_await toolbox(zk).current_session("remove", path);
+    const pending_removal removal = toolbox(on).ensure_removed(path);
+    co_await removal.result();
+    co_return removal.found();
+}
+
+asio::awaitable<bool> is_closed(client zk, std::string path) {
+    const std::optional<node_stat> there = co_await zk.exists(path);
+    co_return there.has_value();
+}
+
+asio::awaitable<void> until_open(client zk, std::string path) {
+    const node_follower node(zk, path, node_read::data);
+    std::optional<node_mark> known;
+    do {
+        const node_report seen = co_await node.next(known);
+        if (seen.ended) throw error(seen.mark.code, "wait", path);
+        known = seen.mark;
+    } while (known->code != zk_errc::no_node);
+    co_await yield_turn();
+}
+
+}  // namespace
+
+barrier::barrier(client zk, std::string path, barrier_options options)
+    : zk_(std::move(zk)), path_(std::move(path)), options_(std::move(options)) {
+    if (const std::string problem = path_problem(path_); !problem.empty())
+        throw error(errc::invalid_path, "barrier", path_, problem);
+}
+
+asio::awaitable<bool> barrier::set() const { return close_gate(zk_, path_, options_.acl()); }
+asio::awaitable<bool> barrier::remove() const { return open_gate(zk_, path_); }
+asio::awaitable<bool> barrier::is_set() const { return is_closed(zk_, path_); }
+asio::awaitable<void> barrier::wait() const { return until_open(zk_, path_); }
+
+}  // namespace zkasio

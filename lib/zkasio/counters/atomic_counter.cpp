@@ -1,0 +1,146 @@
+#include <zkasio/counters/atomic_counter.hpp>
+
+#include <zkasio/counters/detail/adder.hpp>
+#include <zkasio/counters/detail/number_node.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/path.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+
+#include <asio/dispatch.hpp>
+
+#include <utility>
+
+namespace zkasio {
+
+using namespace counter_detail;
+
+counter_options& counter_options::promote_to(std::string lock_path) {
+    if (const std::string problem = path_problem(lock_path); !problem.empty())
+        throw error(errc::invalid_path, "atomic_counter", lock_path, problem);
+    promote_to_ = std::move(lock_path);
+    return *this;
+}
+
+counter_options& counter_options::optimistic_tries(int n) {
+    if (n < 0) throw error(errc::invalid_argument, "atomic_counter", {}, "a number of tries is not negative");
+    tries_ = n;
+    return *this;
+}
+
+namespace counter_detail {
+
+struct counter_state {
+    counter_state(client c, counter_spec s) : zk(std::move(c)), what(std::make_shared<const counter_spec>(std::move(s))) {}
+
+    const client zk;
+    const spec_ptr what;
+    std::shared_ptr<adder> kept;  // strand: of the newest session, with its receipts
+};
+
+namespace {
+
+using state_ptr = std::shared_ptr<counter_state>;
+
+const state_ptr& counter_of(const state_ptr& state, const char* operation) {
+    if (!state) throw error(errc::invalid_argument, operation, {}, "this atomic_counter was moved from");
+    return state;
+}
+
+// Nothing was written, and a later session may do it.
+bool is_for_next_session(const error& e) { return e.code() == errc::session_expired && !e.outcome_unknown(); }
+
+asio::awaitable<std::int64_t> get_number(state_ptr s) {
+    const spec_ptr what = counter_of(s, "get")->what;
+    try {
+        const node_data found = co_await s->zk.get(what->path);
+        co_return number_in(*what, found.data, "get");
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
+    }
+    co_return 0;
+}
+
+asio::awaitable<bool> create_number(state_ptr s, std::int64_t number) {
+    const spec_ptr what = counter_of(s, "initialize")->what;
+    create_options how;
+    how.acl(what->options.acl()).parents(missing_parents::create_persistent);
+    const std::optional<created> made =
+        co_await s->zk.create_unless_exists(what->path, what->options.format().print()(number), how);
+    co_return made.has_value();
+}
+
+// Waits for the outcome of an addition that has been given to an adder.
+asio::awaitable<std::int64_t> outcome_of(addition_ptr mine, std::string path) {
+    try {
+        co_await mine->done().wait();
+    } catch (const std::system_error& e) {
+        throw error(e.code(), "add", path, {}, !mine->withdraw());
+    }
+    co_return mine->number();
+}
+
+// The adder of this session, which keeps its receipts for the next write.
+std::shared_ptr<adder> adder_of(const state_ptr& s, const session& on) {
+    s->kept = adder::of(s->zk, on, s->what);
+    return s->kept;
+}
+
+asio::awaitable<std::int64_t> add_to(state_ptr s, std::int64_t delta) {
+    const std::string& path = counter_of(s, "add")->what->path;
+    for (;;) {
+        const session on = co_await toolbox(s->zk).current_session("add", path);
+        const auto mine = std::make_shared<addition>(delta, toolbox(on).make_one_shot_event());
+        asio::dispatch(on.get_executor(), [s, on, mine] { adder_of(s, on)->add(mine); });
+        try {
+            co_return co_await outcome_of(mine, path);
+        } catch (const error& e) {
+            if (!is_for_next_session(e)) throw;
+        }
+    }
+}
+
+asio::awaitable<bool> set_number_on(session on, spec_ptr what, std::int64_t expected, std::int64_t desired) {
+    const receipts with = receipts_of(on, *what);
+    back_off pauses = toolbox(on).make_back_off();
+    for (bool conflict = false;; conflict = true) {
+        if (conflict) co_await pauses.pause();
+        const numbered now = co_await read_number(on, what, conflict, "compare_and_set");
+        if (now.number != expected) co_return false;
+        const bool written = co_await write_number(with, what, now, desired, "compare_and_set");
+        if (written) co_return true;
+    }
+}
+
+asio::awaitable<bool> set_number(state_ptr s, std::int64_t expected, std::int64_t desired) {
+    const spec_ptr what = counter_of(s, "compare_and_set")->what;
+    for (;;) {
+        const session on = co_await toolbox(s->zk).current_session("compare_and_set", what->path);
+        asio::dispatch(on.get_executor(), [s, on] { adder_of(s, on); });
+        try {
+            co_return co_await set_number_on(on.patient(), what, expected, desired);
+        } catch (const error& e) {
+            if (!is_for_next_session(e)) throw;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace counter_detail
+
+atomic_counter::atomic_counter(client zk, std::string path, counter_options options) {
+    for (const std::string* p : {&std::as_const(path), &options.receipts()}) {
+        const std::string problem = p->empty() && p != &path ? "" : path_problem(*p);
+        if (!problem.empty()) throw error(errc::invalid_path, "atomic_counter", *p, problem);
+    }
+    state_ = std::make_shared<counter_state>(std::move(zk), counter_spec{std::move(path), std::move(options)});
+}
+
+asio::awaitable<std::int64_t> atomic_counter::get() const { return get_number(state_); }
+asio::awaitable<std::int64_t> atomic_counter::add(std::int64_t delta) const { return add_to(state_, delta); }
+asio::awaitable<bool> atomic_counter::compare_and_set(std::int64_t expected, std::int64_t desired) const {
+    return set_number(state_, expected, desired);
+}
+asio::awaitable<bool> atomic_counter::initialize(std::int64_t number) const { return create_number(state_, number); }
+const std::string& atomic_counter::path() const { return counter_of(state_, "path")->what->path; }
+
+}  // namespace zkasio

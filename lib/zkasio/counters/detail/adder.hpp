@@ -1,0 +1,98 @@
+#pragma once
+
+#include <zkasio/counters/detail/failure.hpp>
+#include <zkasio/counters/detail/number_node.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/session_local.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace zkasio::counter_detail {
+
+/// One call of add(): made by the caller, carried out by an adder.
+class addition {
+public:
+    addition(std::int64_t delta, one_shot_event done) : delta_(delta), done_(std::move(done)) {}
+
+    std::int64_t delta() const noexcept { return delta_; }
+    const one_shot_event& done() const noexcept { return done_; }
+
+    /// Exactly one of the two succeeds: the adder takes the addition into a write, or the caller withdraws it.
+    bool take() noexcept { return leave_waiting(state::taken); }
+    bool withdraw() noexcept { return leave_waiting(state::withdrawn); }
+
+    /// The outcome, told once, by the adder.
+    void succeed(std::int64_t number) noexcept {
+        number_ = number;
+        done_.fire();
+    }
+    void fail(std::exception_ptr why) noexcept {
+        failed_ = std::move(why);
+        done_.fire();
+    }
+    /// To be called after done(). Throws if the addition has failed.
+    std::int64_t number() const {
+        if (failed_) rethrow_to_caller(failed_);
+        return number_;
+    }
+
+private:
+    enum class state {
+        waiting,
+        taken,
+        withdrawn
+    };
+    bool leave_waiting(state next) noexcept {
+        state now = state::waiting;
+        return state_.compare_exchange_strong(now, next);
+    }
+
+    const std::int64_t delta_;
+    const one_shot_event done_;
+    std::atomic<state> state_{state::waiting};
+    std::int64_t number_ = 0;  // written before `done_` is fired, as `failed_`
+    std::exception_ptr failed_;
+};
+using addition_ptr = std::shared_ptr<addition>;
+
+/// The additions of one session to one counter. All that come while a write is under way are the next write: flat
+/// combining (Hendler, Incze, Shavit, Tzafrir: SPAA 2010). On the strand.
+class adder final : public session_local, public std::enable_shared_from_this<adder> {
+public:
+    adder(client zk, const session& on, spec_ptr what);
+
+    /// The adder of this session, made when there is none. Kept by its users.
+    static std::shared_ptr<adder> of(const client& zk, const session& on, const spec_ptr& what);
+
+    void add(addition_ptr a);
+    void session_over(std::error_code why) noexcept override;
+
+private:
+    using additions = std::vector<addition_ptr>;
+    static asio::awaitable<void> write_all(std::shared_ptr<adder> self);
+    asio::awaitable<void> write(additions round);
+    asio::awaitable<void> write_until_certain(additions& round);
+    asio::awaitable<bool> try_write(additions& round);
+    std::vector<std::int64_t> add_up(additions& round) const;
+    additions take_waiting();
+
+    const client zk_;
+    const session on_;
+    const spec_ptr what_;
+    const receipts receipts_;
+    additions waiting_;
+    std::optional<numbered> last_;  // of our last write, or of a read: a write finds out whether this still holds
+    bool writing_ = false, conflict_ = false;
+    std::error_code over_;
+};
+
+}  // namespace zkasio::counter_detail

@@ -1,0 +1,16 @@
+#include <zkasio/counters/detail/failure.hpp>
+
+#include <zkasio/error.hpp>
+
+namespace zkasio::counter_detail {
+
+void rethrow_to_caller(const std::exception_ptr& why) {
+    try {
+        std::rethrow_exception(why);
+    } catch (const error& e) {
+        const std::error_code code = e.code() == condition::cancelled ? errc::client_closed : e.code();
+        throw error(code, e.operation(), e.path(), e.hint(), e.outcome_unknown());
+    }
+}
+
+}  // namespace zkasio::counter_detail

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <exception>
+
+namespace zkasio::counter_detail {
+
+/// Throws to a caller what has ended a task that serves several callers: an exception of its own for each, as they may
+/// be on different threads. Only the client's close cancels such a task: a cancellation becomes errc::client_closed.
+[[noreturn]] void rethrow_to_caller(const std::exception_ptr& why);
+
+}  // namespace zkasio::counter_detail

@@ -1,0 +1,76 @@
+#include <zkasio/counters/detail/number_node.hpp>
+
+#include <zkasio/error.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+
+#include <exception>
+#include <optional>
+#include <utility>
+
+namespace zkasio::counter_detail {
+
+std::int64_t number_in(const counter_spec& what, const std::string& data, const std::string& operation) {
+    try {
+        return what.options.format().parse()(data);
+    } catch (const std::exception& e) {
+        throw error(errc::invalid_argument, operation, what.path, std::string("its data is no counter's: ") + e.what());
+    }
+}
+
+receipts receipts_of(const session& on, const counter_spec& what) {
+    const std::string& elsewhere = what.options.receipts();
+    if (elsewhere.empty()) return receipts(on, what.path, what.options.acl(), missing_parents::fail);
+    return receipts(on, elsewhere, what.options.acl());
+}
+
+asio::awaitable<numbered> read_number(session on, spec_ptr what, bool behind_sync, std::string operation) {
+    create_options how;
+    how.acl(what->options.acl()).parents(missing_parents::create_persistent);
+    back_off pauses = toolbox(on).make_back_off();
+    for (;; co_await pauses.pause()) {
+        std::optional<node_data> found;
+        if (behind_sync) co_await on.sync(what->path);
+        try {
+            found = co_await on.get(what->path);
+        } catch (const error& e) {
+            if (e.code() != zk_errc::no_node) throw;
+        }
+        if (found) {
+            numbered n;
+            n.number = number_in(*what, found->data, operation);
+            n.version = found->stat.version;
+            co_return n;
+        }
+        const std::string zero = what->options.format().print()(0);
+        bool created_now = false;
+        try {
+            const std::optional<created> made = co_await on.create_unless_exists(what->path, zero, how);
+            created_now = made.has_value();
+        } catch (const error& e) {
+            if (e.code() != condition::retryable) throw;
+        }
+        if (created_now) co_return numbered();
+        behind_sync = true;  // another client has created the node, or the answer was lost
+    }
+}
+
+asio::awaitable<bool> write_number(receipts with, spec_ptr what, numbered last, std::int64_t next,
+                                   std::string operation) {
+    if (last.version == any_version)
+        throw error(std::make_error_code(std::errc::result_out_of_range), operation, what->path,
+                    "the version of the node is -1, which no write can name as its condition: write the node once by "
+                    "hand");
+    transaction steps;
+    steps.set(what->path, what->options.format().print()(next), last.version);
+    try {
+        co_await with.apply(std::move(steps), operation);
+        co_return true;
+    } catch (const error& e) {
+        // no_node: of the node, or of the receipt that is to be created below the node.
+        const bool conflict = e.code() == zk_errc::bad_version || e.code() == zk_errc::no_node;
+        if (!conflict || e.outcome_unknown()) throw;
+    }
+    co_return false;
+}
+
+}  // namespace zkasio::counter_detail

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <zkasio/counters/atomic_counter.hpp>
+#include <zkasio/recipe/receipts.hpp>
+#include <zkasio/session.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace zkasio::counter_detail {
+
+/// What an atomic_counter was made with.
+struct counter_spec {
+    std::string path;
+    counter_options options;
+};
+using spec_ptr = std::shared_ptr<const counter_spec>;
+
+/// The number in a node, and the version of the node that has it.
+struct numbered {
+    std::int64_t number = 0;
+    std::int32_t version = 0;
+};
+
+/// The number that `data` says. Throws errc::invalid_argument.
+std::int64_t number_in(const counter_spec& what, const std::string& data, const std::string& operation);
+
+/// The receipts of writes to this counter. They do not create the counter's node.
+receipts receipts_of(const session& on, const counter_spec& what);
+
+/// Reads the number for a write. Creates the node, with 0, if it is missing. @param on patient. @param behind_sync the
+/// server may lag behind the one that has refused a write.
+asio::awaitable<numbered> read_number(session on, spec_ptr what, bool behind_sync, std::string operation);
+
+/// Writes `next` into the node that has `last`, exactly once. False: another client has written, created or removed the
+/// node.
+asio::awaitable<bool> write_number(receipts with, spec_ptr what, numbered last, std::int64_t next,
+                                   std::string operation);
+
+}  // namespace zkasio::counter_detail
