@@ -1,10 +1,14 @@
 #include "support/dead_handle.hpp"
 #include "support/test_client.hpp"
 
+#include <zkasio/barriers/barrier.hpp>
+#include <zkasio/barriers/latch.hpp>
 #include <zkasio/cache/children_stream.hpp>
 #include <zkasio/cache/tree_cache.hpp>
 #include <zkasio/cache/value_stream.hpp>
 #include <zkasio/config/config_value.hpp>
+#include <zkasio/counters/atomic_counter.hpp>
+#include <zkasio/counters/id_allocator.hpp>
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
@@ -119,6 +123,33 @@ TEST_CASE("what receipts return may be awaited when they are gone") {
         co_await when_dead("receipts.hpp apply", alive, [&](receipts& r) { return r.apply(steps); });
         const node_data written = co_await zk.get(dir);
         CHECK(written.data == "written");
+    };
+    with_client(body);
+}
+
+TEST_CASE("what counters and barriers return may be awaited when they are gone") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "dead-counters");
+        const atomic_counter n(zk, dir + "/n");
+        using counter = atomic_counter;
+        co_await when_dead("atomic_counter.hpp add", n, [](counter& c) { return c.add(2); });
+        co_await when_dead("atomic_counter.hpp get", n, [](counter& c) { return c.get(); });
+        co_await when_dead("atomic_counter.hpp compare_and_set", n, [](counter& c) { return c.compare_and_set(2, 3); });
+        co_await when_dead("atomic_counter.hpp initialize", n, [](counter& c) { return c.initialize(9); });
+        co_await when_dead("atomic_counter.hpp add", counter(zk, dir + "/n"), [](counter& c) { return c.add(1); });
+        const std::int64_t sum = co_await n.get();
+        CHECK(sum == 4);
+        co_await when_dead("id_allocator.hpp next", id_allocator(zk, dir + "/ids"),
+                           [](id_allocator& i) { return i.next(); });
+        const barrier gate(zk, dir + "/gate");
+        co_await when_dead("barrier.hpp set", gate, [](barrier& b) { return b.set(); });
+        co_await when_dead("barrier.hpp is_set", gate, [](barrier& b) { return b.is_set(); });
+        co_await when_dead("barrier.hpp remove", gate, [](barrier& b) { return b.remove(); });
+        co_await when_dead("barrier.hpp wait", gate, [](barrier& b) { return b.wait(); });
+        const latch one(zk, dir + "/latch", 1);
+        co_await when_dead("latch.hpp remaining", one, [](latch& l) { return l.remaining(); });
+        co_await when_dead("latch.hpp count_down", one, [](latch& l) { return l.count_down("a"); });
+        co_await when_dead("latch.hpp wait", one, [](latch& l) { return l.wait(); });
     };
     with_client(body);
 }

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+namespace barrier_tests {
+
 using namespace zkasio;
 using namespace zkasio::test;
 using zkasio::testing::fake_ensemble;
@@ -149,3 +151,5 @@ TEST_CASE("latch: who waits goes on although the last writer has ended before it
     };
     e.run(body);
 }
+
+}  // namespace barrier_tests

@@ -19,6 +19,8 @@
 #include <string_view>
 #include <vector>
 
+namespace receipts_tests {
+
 using namespace zkasio;
 using namespace zkasio::test;
 using zkasio::testing::fake_ensemble;
@@ -321,3 +323,5 @@ TEST_CASE("receipts: the directory is made when it is missing, and bad arguments
         CHECK(nothing.done);
     });
 }
+
+}  // namespace receipts_tests

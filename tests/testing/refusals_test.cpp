@@ -112,14 +112,14 @@ struct subject {
     std::function<void(refusing_servers&)> begin, go_on, end;
 };
 
-void nothing(refusing_servers&) {}
+void no_step(refusing_servers&) {}
 
 /// `Thing` is made by `make(client)`, and destroyed while servers refuse.
 template <class Thing, class Make>
 subject owned(std::string name, Make make) {
     const auto thing = std::make_shared<std::optional<Thing>>();
     return {std::move(name), [thing, make](refusing_servers& s) { thing->emplace(make(s.zk)); },
-            [thing](refusing_servers&) { thing->reset(); }, nothing};
+            [thing](refusing_servers&) { thing->reset(); }, no_step};
 }
 
 asio::awaitable<std::optional<lock_guard>> guard_of(asio::awaitable<lock_guard> acquiring) {
@@ -145,11 +145,11 @@ subject locked(std::string name, Make make) {
         });
         guard->reset();
     };
-    return {std::move(name), begin, go_on, nothing};
+    return {std::move(name), begin, go_on, no_step};
 }
 
-int number_in(std::string_view text) { return std::stoi(std::string(text)); }
-std::string text_of(const int& number) { return std::to_string(number); }
+int parsed_number(std::string_view text) { return std::stoi(std::string(text)); }
+std::string printed_number(const int& number) { return std::to_string(number); }
 
 asio::awaitable<void> idle_partition(held_partition&) {
     asio::steady_timer never(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
@@ -161,14 +161,14 @@ std::vector<subject> subjects() {
     const auto watched_node = std::make_shared<std::optional<watched<node_data>>>();
     all.push_back({"a watch that is left",
                    [watched_node](refusing_servers& s) { *watched_node = s.ensemble.run(s.zk.get_and_watch("/a")); },
-                   [watched_node](refusing_servers&) { watched_node->reset(); }, nothing});
+                   [watched_node](refusing_servers&) { watched_node->reset(); }, no_step});
     const auto watched_children = std::make_shared<std::optional<watched<node_children>>>();
     all.push_back(
         {"a watch of children that is left",
          [watched_children](refusing_servers& s) { *watched_children = s.ensemble.run(s.zk.children_and_watch("/a")); },
-         [watched_children](refusing_servers&) { watched_children->reset(); }, nothing});
+         [watched_children](refusing_servers&) { watched_children->reset(); }, no_step});
     all.push_back(
-        {"each kind of request", nothing,
+        {"each kind of request", no_step,
          [](refusing_servers& s) {
              s.begin([&s]() -> asio::awaitable<void> { co_await s.zk.get("/a"); });
              s.begin([&s]() -> asio::awaitable<void> { co_await s.zk.exists("/a"); });
@@ -189,7 +189,7 @@ std::vector<subject> subjects() {
              });
              toolbox(s.zk).ensure_removed("/a/b");
          },
-         nothing});
+         no_step});
     all.push_back(owned<tree_cache>("a tree_cache", [](const client& zk) { return tree_cache(zk, "/a"); }));
     all.push_back(owned<value_stream>("a value_stream", [](const client& zk) { return watch_value(zk, "/a"); }));
     all.push_back(
@@ -203,7 +203,7 @@ std::vector<subject> subjects() {
         owned<group_observer>("a group_observer", [](const client& zk) { return group(zk, "/a").observe(); }));
     all.push_back(owned<provider>("a provider", [](const client& zk) { return provider(zk, "/a", "b"); }));
     all.push_back(owned<config_value<int>>("a config_value", [](const client& zk) {
-        return config_value<int>(zk, "/a", config_format<int>(&number_in, &text_of),
+        return config_value<int>(zk, "/a", config_format<int>(&parsed_number, &printed_number),
                                  config_options<int>().default_value(7));
     }));
     all.push_back(
@@ -216,7 +216,7 @@ std::vector<subject> subjects() {
     all.push_back(locked("a multi_mutex", [](const client& zk) {
         return multi_mutex(zk).add(mutex(zk, "/locks")).add(mutex(zk, "/more"));
     }));
-    all.push_back({"an election, and those who look at it", nothing,
+    all.push_back({"an election, and those who look at it", no_step,
                    [](refusing_servers& s) {
                        s.begin([&s]() -> asio::awaitable<void> {
                            const leader_election election(s.zk, "/election");
@@ -228,15 +228,15 @@ std::vector<subject> subjects() {
                            for (;;) co_await observer.next();
                        });
                    },
-                   nothing});
-    all.push_back({"a partitioner", nothing,
+                   no_step});
+    all.push_back({"a partitioner", no_step,
                    [](refusing_servers& s) {
                        s.begin([&s]() -> asio::awaitable<void> {
                            const partitioner work(s.zk, "/work", {"p0", "p1"});
                            co_await work.run(&idle_partition);
                        });
                    },
-                   nothing});
+                   no_step});
     all.push_back({"a partitioner that has begun",
                    [](refusing_servers& s) {
                        s.begin([&s]() -> asio::awaitable<void> {
@@ -244,7 +244,7 @@ std::vector<subject> subjects() {
                            co_await work.run(&idle_partition);
                        });
                    },
-                   nothing, nothing});
+                   no_step, no_step});
     return all;
 }
 

@@ -5,11 +5,15 @@
 #include "unit/support/token_list.hpp"
 
 #include <zkasio/as_result.hpp>
+#include <zkasio/barriers/barrier.hpp>
+#include <zkasio/barriers/latch.hpp>
 #include <zkasio/cache/children_stream.hpp>
 #include <zkasio/cache/tree_cache.hpp>
 #include <zkasio/cache/value_stream.hpp>
 #include <zkasio/config/config_value.hpp>
 #include <zkasio/deadline.hpp>
+#include <zkasio/counters/atomic_counter.hpp>
+#include <zkasio/counters/id_allocator.hpp>
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
@@ -88,6 +92,21 @@ void list_caches(token_list& all) {
     all.compiles<config_value<int>>("config_value.hpp set", [](auto& c) { return c.set(1); });
     all.compiles<config_value<int>>("config_value.hpp update", [](auto& c) { return c.update(same_number); });
     all.compiles<config_value<int>>("config_value.hpp close", [](auto& c) { return c.close(); });
+}
+
+void list_counters(token_list& all) {
+    all.compiles<atomic_counter>("atomic_counter.hpp get", [](auto& c) { return c.get(); });
+    all.compiles<atomic_counter>("atomic_counter.hpp add", [](auto& c) { return c.add(1); });
+    all.compiles<atomic_counter>("atomic_counter.hpp compare_and_set", [](auto& c) { return c.compare_and_set(1, 2); });
+    all.compiles<atomic_counter>("atomic_counter.hpp initialize", [](auto& c) { return c.initialize(1); });
+    all.compiles<id_allocator>("id_allocator.hpp next", [](auto& i) { return i.next(); });
+    all.compiles<barrier>("barrier.hpp set", [](auto& b) { return b.set(); });
+    all.compiles<barrier>("barrier.hpp remove", [](auto& b) { return b.remove(); });
+    all.compiles<barrier>("barrier.hpp is_set", [](auto& b) { return b.is_set(); });
+    all.compiles<barrier>("barrier.hpp wait", [](auto& b) { return b.wait(); });
+    all.compiles<latch>("latch.hpp count_down", [](auto& l) { return l.count_down("a"); });
+    all.compiles<latch>("latch.hpp remaining", [](auto& l) { return l.remaining(); });
+    all.compiles<latch>("latch.hpp wait", [](auto& l) { return l.wait(); });
 }
 
 void list_operations(token_list& all) {
@@ -216,6 +235,7 @@ void list_free_functions(token_list& all) {
 TEST_CASE("tokens: every operation fails in order with every completion token", "[tokens]") {
     token_list all;
     list_sessions(all);
+    list_counters(all);
     list_operations(all);
     list_caches(all);
     list_locks(all);

@@ -34,10 +34,16 @@ asio::awaitable<bool> close_gate(client zk, std::string path, acl entries) {
 }
 
 asio::awaitable<bool> open_gate(client zk, std::string path) {
-    const session on = co_await toolbox(zk).current_session("remove", path);
-    const pending_removal removal = toolbox(on).ensure_removed(path);
-    co_await removal.result();
-    co_return removal.found();
+    for (;;) {
+        const session on = co_await toolbox(zk).current_session("remove", path);
+        const pending_removal removal = toolbox(on).ensure_removed(path);
+        try {
+            co_await removal.result();
+            co_return removal.found();
+        } catch (const error& e) {
+            if (e.code() != errc::session_expired) throw;
+        }
+    }
 }
 
 asio::awaitable<bool> is_closed(client zk, std::string path) {
