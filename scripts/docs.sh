@@ -8,10 +8,12 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 usage() {
     cat << USAGE
 usage: scripts/docs.sh [--serve] [--no-install] [--into DIR]
+       scripts/docs.sh --code
 
   --serve       show it afterwards, on http://127.0.0.1:8000/, until Ctrl-C
   --no-install  install no packages, with apt, that are missing
   --into DIR    build/site, unless told otherwise; what is there goes
+  --code        copy the code of the pages and of README.md from the examples, and build nothing
 USAGE
 }
 
@@ -21,6 +23,7 @@ while [ $# -gt 0 ]; do
         --serve) serve=1 ;;
         --no-install) install= ;;
         --into) site=$(realpath -m -- "${2:?--into needs DIR}"); shift ;;
+        --code) exec python3 "$root/scripts/docs/snippets.py" ;;
         -h | --help) usage; exit ;;
         *) usage_error "unknown option $1" ;;
     esac

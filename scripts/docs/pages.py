@@ -1,16 +1,11 @@
 """Makes what mkdocs reads of what stands in docs/: pages.py API_TAGS OUT.
 
-A page shows code by a link that stands alone on its line, so that a reader of the Markdown has something to follow:
+Pages contain their code: snippets.py compares it with the files. Snippets with nothing but empty lines between them are
+shown side by side, as tabs: zkasio, Curator, kazoo. Links to public headers become links into the API reference, links
+to other files of the project links to a page with that file.
 
-    [examples/locks.cpp: permits](../examples/locks.cpp)
-
-In its place comes what that file has between the lines "// [permits]" and "// [/permits]"; in Python it is "# [...]",
-in Markdown "<!-- [...] -->". Pages hold no C++, Java or Python of their own. Links to public headers become links into
-the API reference, links to other files of the project links to a page with that file. Whatever is not there is an
-error: files, snippets, headers that are only named, pages that the navigation has forgotten, and headings that README
-and the like link to.
-
-Several such links below each other are shown side by side, as tabs: zkasio, Curator, kazoo.
+An error is a link to a file or heading that does not exist, the name of a header that does not exist, code that differs
+from its file, and a page that the navigation has forgotten.
 """
 
 import html
@@ -25,15 +20,13 @@ import pygments
 import pygments.formatters
 import pygments.lexers
 
-ROOT = Path(__file__).resolve().parents[2]
+import snippets
+
+ROOT = snippets.ROOT
 DOCS = ROOT / "docs"
-LANGUAGES = {".cpp": "cpp", ".hpp": "cpp", ".py": "python", ".java": "java", ".go": "go", ".sh": "sh",
-             ".txt": "cmake", ".cmake": "cmake"}
-SNIPPET = re.compile(r"^(?P<indent> *)\[(?P<file>[^\]:]+): (?P<name>[\w-]+)\]\(\.\./(?P=file)\)$")
 LINK = re.compile(r"\]\(\.\./(?P<path>[^)#]+)(?P<anchor>#[^)]*)?\)")
 HEADER = re.compile(r"(?<!\[)`(zkasio/[\w/]+\.hpp)`")
 TABS = {".cpp": "zkasio", ".java": "Curator", ".py": "kazoo"}
-COPIED = re.compile(r"^ *```(cpp|c\+\+|java|python)\b")
 
 errors = []
 
@@ -93,23 +86,6 @@ def source_style():
             f"{dark}\n.highlight {{ background: none; }}\n}}\n")
 
 
-def snippet(where, file, name):
-    """(code, number of its first line)"""
-    path = ROOT / file
-    if not path.is_file():
-        error(where, f"there is no {file}")
-        return "", 1
-    lines = path.read_text(encoding="utf-8").split("\n")
-    bare = [line.strip() for line in lines]
-    for comment, rest in (("//", ""), ("#", ""), ("<!--", " -->")):
-        begin, end = f"{comment} [{name}]{rest}", f"{comment} [/{name}]{rest}"
-        if bare.count(begin) == 1 and bare.count(end) == 1:
-            first = bare.index(begin) + 1
-            return textwrap.dedent("\n".join(lines[first:bare.index(end)])).rstrip("\n"), first + 1
-    error(where, f"{file} has no snippet [{name}], or no single one")
-    return "", 1
-
-
 def api_pages(tags):
     """Of each public header, the page of the API reference: that of its class, where it has a single one."""
     pages, classes = {}, {}
@@ -129,25 +105,35 @@ def api_pages(tags):
 
 def staged(page, sources, headers):
     """The text of a page, for mkdocs."""
-    out = []
     lines = page.read_text(encoding="utf-8").split("\n")
-    around = ["", *lines, ""]
-    for number, line in enumerate(lines, 1):
-        where = f"docs/{page.name}:{number}"
-        if COPIED.match(line):
-            error(where, "code that is not of a compiled file: link to a snippet, see scripts/docs/pages.py")
-        shown = SNIPPET.match(line)
-        if shown and shown["file"].endswith(".md"):
-            text = snippet(where, shown["file"], shown["name"])[0]
-            out += [to_site(where, part.replace("](docs/", "]("), sources, headers) for part in text.split("\n")]
-        elif shown:
-            code = with_code(where, shown, sources)
-            if any(SNIPPET.match(beside) for beside in (around[number - 1], around[number + 1])):
-                code = [f'=== "{TABS[Path(shown["file"]).suffix]}"', "", *("    " + c if c else c for c in code), ""]
-            out += code
+    for number, mistake in snippets.mistakes(page, lines):
+        error(f"docs/{page.name}:{number}", mistake)
+    out, done = [], 0
+    for group in side_by_side(lines):
+        out += prose(page, lines, done, group[0].begin, sources, headers)
+        for snippet in group:
+            shown = with_source(snippet, sources)
+            if len(group) > 1:
+                shown = f'=== "{TABS[Path(snippet.file).suffix]}"\n\n' + textwrap.indent(shown, "    ")
+            out += [shown, ""]
+        done = group[-1].end
+    return "\n".join(out + prose(page, lines, done, len(lines), sources, headers))
+
+
+def side_by_side(lines):
+    """The snippets of a page; those without text between them in one group."""
+    groups, end = [], 0
+    for snippet in snippets.snippets(lines):
+        if groups and not "".join(lines[end:snippet.begin]).strip():
+            groups[-1].append(snippet)
         else:
-            out.append(to_site(where, line, sources, headers))
-    return "\n".join(out)
+            groups.append([snippet])
+        end = snippet.end
+    return groups
+
+
+def prose(page, lines, begin, end, sources, headers):
+    return [to_site(f"docs/{page.name}:{number + 1}", lines[number], sources, headers) for number in range(begin, end)]
 
 
 def to_site(where, line, sources, headers):
@@ -169,12 +155,14 @@ def to_site(where, line, sources, headers):
     return LINK.sub(link, HEADER.sub(named, line))
 
 
-def with_code(where, shown, sources):
-    file, indent = shown["file"], shown["indent"]
-    code, first = snippet(where, file, shown["name"])
-    fence = [f"```{LANGUAGES.get(Path(file).suffix, 'text')}", *code.split("\n"), "```", "",
-             f"[{file}]({sources.link(file)}#L-{first}){{ .source }}"]
-    return [indent + line if line else line for line in fence]
+def with_source(snippet, sources):
+    """The code of a snippet, and below it a link to its place in the file."""
+    try:
+        _, first = snippets.section(snippet.file, snippet.section)
+    except ValueError:
+        return ""  # is one of the mistakes
+    source = f"[{snippet.file}]({sources.link(snippet.file)}#L-{first}){{ .source }}"
+    return "\n".join([*snippet.fenced(snippet.code or ""), "", source])
 
 
 def slug(heading):
@@ -183,10 +171,19 @@ def slug(heading):
     return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", text).strip().lower())
 
 
+def without_code(lines):
+    """The lines of a page; those of fenced code are empty."""
+    inside = False
+    for line in lines:
+        fence = line.lstrip().startswith("```")
+        yield "" if inside or fence else line
+        inside ^= fence
+
+
 def check_links_of_the_project():
     """README and the like link to pages, headings and files; sources name pages."""
     for page in [*ROOT.glob("*.md"), *ROOT.glob("tests/**/*.md")]:
-        for number, line in enumerate(page.read_text(encoding="utf-8").split("\n"), 1):
+        for number, line in enumerate(without_code(page.read_text(encoding="utf-8").split("\n")), 1):
             shown = re.sub(r"`[^`]*`", "", line)
             for target in re.findall(r"\]\(([^)]+)\)|(?:src|srcset|href)=\"([^\"]+)\"", shown):
                 target = target[0] or target[1]
@@ -222,8 +219,8 @@ def main(tags, out):
     (pages / "source.css").write_text(source_style(), encoding="utf-8")
     shutil.copyfile(DOCS / "mkdocs.yml", Path(out) / "mkdocs.yml")
     check_links_of_the_project()
-    for text in errors:
-        print(text, file=sys.stderr)
+    for mistake in errors:
+        print(mistake, file=sys.stderr)
     sys.exit(1 if errors else 0)
 
 

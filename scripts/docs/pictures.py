@@ -187,8 +187,41 @@ def fencing():
     return p
 
 
-PICTURES = {"lock-queue": lock_queue, "hand-over": hand_over, "readers-and-writers": readers_and_writers,
-            "lease": lease, "fencing": fencing}
+def concepts():
+    p = Picture(680, 296, "One client: its connections, its two sessions, and a lock that ends with the first session.")
+    for y, name in ((14, "client"), (54, "connection"), (94, "session"), (134, "lock"), (184, "another client"),
+                    (232, "group, lead()")):
+        p.text(12, y + 20, name, "strong")
+    p.box(130, 14, 530, 30)
+    p.text(395, 34, "until close(), or until its last handle and guard are gone", "middle")
+    for x, width in ((130, 110), (270, 110), (560, 100)):
+        p.box(x, 54, width, 30)
+    p.text(255, 74, "cut", "small middle")
+    p.text(470, 74, "no server can be reached", "small middle")
+    p.box(130, 94, 370, 30, "holds")
+    p.text(315, 114, "one session, over several connections", "middle")
+    p.box(560, 94, 100, 30, "holds")
+    p.text(610, 114, "the next", "middle")
+    p.box(170, 134, 270, 30, "holds")
+    p.text(305, 154, "a guard, token 33", "middle")
+    p.box(440, 134, 60, 30, "gone")
+    p.text(470, 154, "its node", "small middle")
+    p.box(500, 184, 160, 30, "holds")
+    p.text(580, 204, "a guard, token 34", "middle")
+    p.box(130, 232, 370, 30, "waits")
+    p.text(315, 252, "a member, a candidate", "middle")
+    p.box(560, 232, 100, 30, "waits")
+    p.text(610, 252, "again", "middle")
+    p.path("M440 126 V180", "line")
+    p.text(436, 180, "lease ends", "small end")
+    p.path("M500 88 V226", "line")
+    p.text(496, 225, "session timeout", "small end")
+    axis(p, 270, 130, 660, "time")
+    return p
+
+
+PICTURES = {"concepts": concepts, "lock-queue": lock_queue, "hand-over": hand_over,
+            "readers-and-writers": readers_and_writers, "lease": lease, "fencing": fencing}
 
 
 def main(arguments):

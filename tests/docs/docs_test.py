@@ -2,6 +2,7 @@
 """What scripts/docs notices: each mistake is made in a copy of the pages, and has to be an error."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -46,11 +47,17 @@ class Pages(unittest.TestCase):
 
     def test_mistakes(self):
         mistakes = [  # the page, a line that it gets, and what is said about that
-            ("docs/locks.md", "[examples/locks.cpp: no-such](../examples/locks.cpp)",
-             "examples/locks.cpp has no snippet [no-such]"),
+            ("docs/locks.md", "[examples/locks.cpp: no-such](../examples/locks.cpp)\n```cpp\nint x;\n```",
+             "examples/locks.cpp has no section [no-such]"),
             ("docs/locks.md", "[examples/no_such.cpp: any](../examples/no_such.cpp)",
              "there is no examples/no_such.cpp"),
-            ("docs/locks.md", "```cpp\nint x;\n```", "code that is not of a compiled file"),
+            ("docs/locks.md", "[examples/locks.cpp: permits](../examples/locks.cpp)\n```cpp\nint x;\n```",
+             "not the code of examples/locks.cpp: permits"),
+            ("docs/locks.md", "[examples/locks.cpp: flag](../examples/locks.cpp)",
+             "not the code of examples/locks.cpp: flag"),
+            ("docs/locks.md", "[examples/locks.cpp: several](../examples/flags.cpp)",
+             "the link leads to ../examples/flags.cpp, which is not examples/locks.cpp"),
+            ("docs/locks.md", "```cpp\nint x;\n```", "code without a line in front"),
             ("docs/locks.md", "see [it](../examples/nothing.cpp)", "there is no examples/nothing.cpp"),
             ("docs/recipes.md", "[mutex](../lib/zkasio/locks/mutx.hpp)",
              "no documented header lib/zkasio/locks/mutx.hpp"),
@@ -74,6 +81,35 @@ class Pages(unittest.TestCase):
         finally:
             for file, text in before.items():
                 file.write_text(text, encoding="utf-8") if text is not None else file.unlink()
+
+    def test_tabs(self):
+        """Snippets side by side become tabs; one alone does not."""
+        self.assertEqual(self.errors(), "")
+        site = max(self.work.glob("*/out"), key=os.path.getmtime) / "pages"
+        tabs = (site / "coming-from.md").read_text(encoding="utf-8")
+        self.assertTrue(re.search(r'=== "zkasio"\n\n    ```cpp\n[^`]+    ```\n\n'
+                                  r'    \[examples/guide/coming_from.cpp\]\(source/[^)]+#L-\d+\)\{ .source \}\n\n'
+                                  r'=== "Curator"\n\n    ```java\n', tabs))
+        self.assertTrue('=== "kazoo"' in tabs)
+        self.assertFalse("===" in (site / "locks.md").read_text(encoding="utf-8"))
+
+    def test_code_is_copied(self):
+        page, locks = self.copy / "docs/locks.md", self.copy / "examples/locks.cpp"
+        before, changed = page.read_text(encoding="utf-8"), locks.read_text(encoding="utf-8")
+        command = [sys.executable, "-B", self.copy / "scripts/docs/snippets.py"]
+        try:
+            locks.write_text(changed.replace("// [permits]\n", "// [permits]\n// new\n"), encoding="utf-8")
+            page.write_text(before + "\n[examples/locks.cpp: flag](../examples/locks.cpp)\n", encoding="utf-8")
+            check = subprocess.run([*command, "--check"], text=True, capture_output=True, check=False)
+            self.assertEqual(check.returncode, 1)
+            self.assertEqual(len(check.stderr.splitlines()), 2, check.stderr)  # one differs, and one is missing
+            copied = subprocess.run(command, text=True, capture_output=True, check=False)
+            self.assertEqual((copied.returncode, copied.stdout), (0, "docs/locks.md: code copied\n"), copied.stderr)
+            self.assertTrue("\n// new\n" in page.read_text(encoding="utf-8"))
+            self.assertEqual(subprocess.run([*command, "--check"], check=False).returncode, 0)
+        finally:
+            page.write_text(before, encoding="utf-8")
+            locks.write_text(changed, encoding="utf-8")
 
     def test_a_contract_that_doxygen_does_not_understand(self):
         header = self.copy / "lib/zkasio/acl.hpp"
