@@ -6,7 +6,11 @@
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
+#include <asio/post.hpp>
+
 #include <cstdint>
+#include <exception>
+#include <optional>
 
 using namespace zkasio;
 using namespace zkasio::test;
@@ -31,6 +35,29 @@ TEST_CASE("unfair_mutex: a release leaves the next holder's node alone after an 
             CHECK(ensemble.owns(b, "/l"));
             co_await next.release();
             CHECK_FALSE(ensemble.exists("/l"));
+        });
+    }
+}
+
+TEST_CASE("unfair_mutex: a free lock is got at once, also if the connection breaks around the create", "[unfair]") {
+    for (int turns = 0; turns < 12; ++turns) {
+        INFO("cut after " << turns << " turns");
+        fake_ensemble ensemble;
+        const client zk = ensemble.client(client_options("fake").session_timeout(20s));
+        ensemble.run([&]() -> asio::awaitable<void> {
+            co_await zk.connected();
+            const unfair_mutex lock(zk, "/l");
+            std::optional<lock_guard> guard;
+            const auto attempt = [&]() -> asio::awaitable<void> { guard = co_await lock.try_acquire(); };
+            running one(ensemble.get_executor(), attempt());
+            for (int i = 0; i < turns; ++i) co_await asio::post(ensemble.get_executor(), asio::use_awaitable);
+            ensemble.cut(zk);
+            const std::exception_ptr failed = co_await one.end();
+            CHECK_FALSE(failed);
+            REQUIRE(guard);
+            CHECK(ensemble.owns(zk, "/l"));
+            co_await guard->release();
+            co_await zk.close();
         });
     }
 }

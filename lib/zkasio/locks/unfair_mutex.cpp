@@ -206,33 +206,36 @@ public:
                 if (!e.outcome_unknown()) uncertain_ = false;
                 if (!lost && !taken && !again) throw;
             }
+            if (lost) {
+                const std::optional<node_stat> there = co_await look(on_, path_);
+                if (there && there->ephemeral_owner == on_.id()) czxid = there->czxid;
+                again = !there;  // the create was not carried out
+            }
             if (again) co_await pauses.pause();
-            if (lost) czxid = co_await ours(on_, path_);
         }
         uncertain_ = false;
         co_return czxid;
     }
 
 private:
-    // The czxid of this session's node. Only one contender of this session tries at a time: such a node is ours.
-    static asio::awaitable<std::optional<std::int64_t>> ours(session on, std::string path) {
-        auto look = [&]() -> asio::awaitable<std::optional<node_stat>> {
+    // The node. Only one contender of this session tries at a time: a node of this session is ours.
+    static asio::awaitable<std::optional<node_stat>> look(session on, std::string path) {
+        auto ask = [&]() -> asio::awaitable<std::optional<node_stat>> {
             co_await on.sync(path);
             co_return co_await on.exists(path);
         };
         std::optional<node_stat> there;
         try {
-            there = co_await retry_until_certain(toolbox(on).make_back_off(), look);
+            there = co_await retry_until_certain(toolbox(on).make_back_off(), ask);
         } catch (const error& e) {
             if (e.code() != zk_errc::no_node) throw;
         }
-        if (!there || there->ephemeral_owner != on.id()) co_return std::nullopt;
-        co_return there->czxid;
+        co_return there;
     }
     // Until the clean-up is done, no other contender of this session may try.
     static asio::awaitable<void> clean_up(session on, std::string path, std::shared_ptr<local_mutex::claim> local) {
-        const std::optional<std::int64_t> czxid = co_await ours(on, path);
-        if (czxid) co_await remove_ours(on, path, *czxid);
+        const std::optional<node_stat> there = co_await look(on, path);
+        if (there && there->ephemeral_owner == on.id()) co_await remove_ours(on, path, there->czxid);
         local->release();
     }
 
