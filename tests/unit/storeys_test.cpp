@@ -9,8 +9,6 @@
 #include <sstream>
 #include <string>
 
-using namespace zkasio::test;
-
 namespace {
 
 struct storey {
