@@ -96,7 +96,8 @@ def lock_queue():
     p.path("M570 128 V152 H344 V131", "watch")
     p.text(225, 172, "B watches A's node", "small middle")
     p.text(458, 172, "C watches B's node", "small middle")
-    p.text(340, 198, "Each node is ephemeral: the servers remove it when the session of its creator ends.", "small middle")
+    p.text(340, 198, "Each node is ephemeral: the servers remove it when the session of its creator ends.",
+           "small middle")
     return p
 
 
