@@ -28,7 +28,7 @@ public:
 
     asio::awaitable<void> ready() const { return on_.ready(); }
     bool enabled(const std::string& name) const { return on_.value()->contains(name); }  // on any thread
-    // Whoever switches another flag at the same moment is not overwritten.
+    // Other flags that another client switches at the same moment are not overwritten.
     asio::awaitable<state> enable(std::string name) const { return on_.update(switched(std::move(name), true)); }
     asio::awaitable<state> disable(std::string name) const { return on_.update(switched(std::move(name), false)); }
     zkasio::config_changes<names> changes() const { return on_.changes(); }

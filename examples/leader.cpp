@@ -21,14 +21,14 @@ asio::awaitable<void> scheduler(zkasio::client zk, std::string name) {
     zkasio::leader_election_options me;
     me.id(name);
     const zkasio::leader_election election(zk, "/leader-example/schedulers", me);
-    // For as long as we lead. When the leadership is lost, it is cancelled, and we stand for election again.
+    // Runs while this process leads. When the leadership is lost, the body is cancelled, and lead() stands again.
     auto work = [&](zkasio::leadership& leader) -> asio::awaitable<void> {
         asio::steady_timer pause(co_await asio::this_coro::executor);
         for (int job = 1; job <= 3; ++job) {
             co_await leader.proclaim(name + ", at job " + std::to_string(job));
             zkasio::transaction done;
             done.set("/leader-example/last-job", name);
-            co_await leader.commit(done);  // refused if somebody else leads by now: ZooKeeper looks
+            co_await leader.commit(done);  // ZooKeeper refuses this if another candidate leads already
             pause.expires_after(20ms);
             co_await pause.async_wait(asio::use_awaitable);
         }
@@ -38,7 +38,7 @@ asio::awaitable<void> scheduler(zkasio::client zk, std::string name) {
 // [/leader]
 
 // [observe]
-// What is known of the leader. Its data are absent where this client may not read them.
+// The leader, as far as is known. The data are absent if this client may not read them.
 std::string described(const zkasio::leader_view& view) {
     if (!view.leader) return std::string(to_string(view.state));
     return view.leader->data.value_or("somebody whose data we may not read");
@@ -47,7 +47,7 @@ std::string described(const zkasio::leader_view& view) {
 asio::awaitable<void> dashboard(zkasio::client zk, int leaders) {
     const zkasio::leader_observer observer = zkasio::leader_election(zk, "/leader-example/schedulers").observe();
     for (zkasio::fencing_token last; leaders > 0;) {
-        const zkasio::leader_view view = co_await observer.next();  // who leads, and every change of that
+        const zkasio::leader_view view = co_await observer.next();  // the leader, and each change of leader
         std::cout << "leader: " << described(view) << "\n";
         if (!view.leader || view.leader->token == last) continue;
         last = view.leader->token;

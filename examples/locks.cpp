@@ -44,7 +44,7 @@ asio::awaitable<void> permits(zkasio::client zk) {
 // [/permits]
 
 // [several]
-// Both accounts or none, whatever the order in which others name them.
+// Both accounts or none, in whatever order other programs name them.
 asio::awaitable<void> several(zkasio::client zk) {
     zkasio::multi_mutex transfer(zk);
     transfer.add(zkasio::mutex(zk, "/locks-example/account-b")).add(zkasio::mutex(zk, "/locks-example/account-a"));

@@ -32,7 +32,7 @@ namespace {
 // [limit]
 asio::awaitable<bool> update(zkasio::mutex lock) {
     const auto guard = co_await lock.try_acquire_for(2s);
-    if (!guard) co_return false;  // somebody else has it
+    if (!guard) co_return false;  // another contender has the lock
     co_return true;
 }
 // [/limit]
@@ -47,10 +47,10 @@ asio::awaitable<std::string> settings_in_time(zkasio::client zk) {
 // ---------------------------------------------------------------------------------- completion tokens and cancellation
 
 // [tokens]
-// On any thread but the loop's, which must go on.
+// On any thread except the loop's, which must not be blocked.
 std::string settings_for_a_thread(asio::any_io_executor loop, zkasio::client zk) {
     std::future<zkasio::node_data> read = asio::co_spawn(loop, zk.get("/guide/settings"), asio::use_future);
-    return read.get().data;  // throws what the operation has failed with
+    return read.get().data;  // throws the exception of the operation
 }
 
 void settings_for_a_callback(asio::any_io_executor loop, zkasio::client zk) {
@@ -103,7 +103,7 @@ asio::awaitable<std::string> read_under_lock(zkasio::client zk, const zkasio::lo
         const zkasio::node_data read = co_await zk.get("/guide/settings");
         co_return read.data;
     };
-    co_return co_await lock.with_lock(body);  // what the body returns
+    co_return co_await lock.with_lock(body);  // the result of the body
 }
 // [/body_value]
 
@@ -131,7 +131,7 @@ asio::awaitable<void> lead(zkasio::client zk, zkasio::mutex lock) {
 asio::awaitable<std::string> settings_or(zkasio::client zk, std::string otherwise) {
     const auto read = co_await zkasio::as_result(zkasio::timeout(2s, zk.get("/guide/no-settings")));
     if (!read && read.error().code() == zkasio::zk_errc::no_node) co_return otherwise;
-    co_return read->data;  // where there is none, this throws the error
+    co_return read->data;  // if the result is an error, this throws it
 }
 // [/as_result]
 

@@ -1,4 +1,4 @@
-// docs/coming-from.md: what is known from Curator and kazoo, with zkasio. Their side of it: others/.
+// docs/coming-from.md: zkasio's side. The sides of Curator and kazoo are in others/.
 #include "guide.hpp"
 
 #include <zkasio/cache/tree_cache.hpp>
@@ -43,7 +43,7 @@ asio::awaitable<bool> lock(zkasio::client zk) {
 // [/lock]
 
 // [lock_kazoo]
-// The same lock as kazoo's: its names.
+// The same lock as kazoo's, by kazoo's names of nodes.
 zkasio::mutex kazoo_lock(zkasio::client zk) {
     zkasio::mutex_options as_kazoo;
     as_kazoo.names(zkasio::name_scheme::kazoo()).data("host-7");
@@ -82,7 +82,7 @@ asio::awaitable<void> lead(zkasio::client zk) {
     me.id("host-7");
     const zkasio::leader_election election(zk, "/guide/shared-leader", me);
     auto body = [](zkasio::leadership&) -> asio::awaitable<void> {
-        work("as the leader");  // what it awaits is cancelled when we do not lead any more
+        work("as the leader");  // its waits are cancelled when the leadership is lost
         co_return;
     };
     co_await election.lead(body);

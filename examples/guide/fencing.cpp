@@ -1,4 +1,4 @@
-// docs/fencing.md: what a lock protects has to look at the token, where it is not ZooKeeper itself.
+// docs/fencing.md: a store that checks the tokens of the lock that protects the store.
 #include "guide.hpp"
 
 #include <zkasio/locks/mutex.hpp>
@@ -29,18 +29,18 @@ asio::awaitable<void> next_number(zkasio::client zk, zkasio::mutex lock) {
 // [/commit]
 
 // [register]
-// Whatever a lock protects: it keeps the largest token that it has seen, and refuses smaller ones.
+// A store that a lock protects: keeps the largest token that it has seen, and refuses smaller ones.
 class fenced_register {
 public:
     bool write(zkasio::fencing_token token, std::string value) {
-        if (token < seen_) return false;  // somebody has had the lock since: what this one knows is old
+        if (token < seen_) return false;  // another holder has had the lock since
         seen_ = token;
         value_ = std::move(value);
         return true;
     }
     std::optional<std::string> read(zkasio::fencing_token token) {
         if (token < seen_) return std::nullopt;
-        seen_ = token;  // reading counts: from here on, earlier holders cannot change what we have read
+        seen_ = token;  // from here on, earlier holders cannot change the value that is read
         return value_;
     }
 
@@ -64,7 +64,7 @@ asio::awaitable<void> in_coroutines(zkasio::client zk) {
     {
         const zkasio::lock_guard guard = co_await lock.acquire();
         old_holder = guard.token();
-    }  // this holder is paused here, say, and its lock goes to somebody else
+    }  // suppose that this holder is paused here, and another one gets the lock
     const zkasio::lock_guard guard = co_await lock.acquire();
     expect(old_holder < guard.token(), "tokens rise");
     expect(store.read(guard.token()).has_value(), "the new holder reads");

@@ -52,12 +52,12 @@ zkasio::client_options with_credential(std::string servers, std::string password
 
 asio::awaitable<void> under_our_lock(zkasio::client zk) {
     zkasio::mutex_options ours;
-    ours.acl(zkasio::creator_all_acl());  // only who is "orders", with that password, can queue, look or remove
+    ours.acl(zkasio::creator_all_acl());  // only "orders", with that password, can queue, look or remove
     const zkasio::mutex lock(zk, "/guide/ours", ours);
     const zkasio::lock_guard guard = co_await lock.acquire();
 }
 
-// We may do everything, those who know the password of "dashboard" may read.
+// This client may do everything, and clients with the password of "dashboard" may read.
 asio::awaitable<void> publish(zkasio::client zk, std::string dashboards_password) {
     zkasio::acl readable = zkasio::creator_all_acl();
     readable.emplace_back(zkasio::permission::read, zkasio::digest_user("dashboard", dashboards_password));
@@ -69,7 +69,7 @@ asio::awaitable<void> publish(zkasio::client zk, std::string dashboards_password
 // [/acl]
 
 // [servers]
-// Follows the ensemble's own list of servers: those that join or leave by `reconfig`.
+// Follows the ensemble's own list of servers, which join and leave by `reconfig`.
 // @param client_addresses makes "host:port,..." of lines such as "server.1=zk1:2888:3888:participant;zk1:2181".
 asio::awaitable<void> follow_ensemble(zkasio::client zk, std::string (*client_addresses)(std::string config)) {
     for (;;) {

@@ -1,4 +1,4 @@
-// docs/recipes.md: who is there, work that is divided, nodes in memory.
+// docs/recipes.md: members, work that is divided, nodes in memory.
 #include "guide.hpp"
 
 #include <zkasio/cache/children_cache.hpp>
@@ -28,7 +28,7 @@ namespace {
 // [group]
 asio::awaitable<zkasio::group_membership> appear(zkasio::client zk, std::string id, std::string address) {
     const zkasio::group servers(zk, "/guide/servers");
-    co_return co_await servers.join(id, address);  // there until this object is destroyed, or leave()s
+    co_return co_await servers.join(id, address);  // a member until this object is destroyed, or leave()s
 }
 
 asio::awaitable<void> until_there(zkasio::client zk, std::size_t how_many) {
@@ -36,23 +36,23 @@ asio::awaitable<void> until_there(zkasio::client zk, std::size_t how_many) {
     for (;;) {
         const zkasio::group_view now = co_await servers.next();  // at first, and after each change
         for (const zkasio::member_info& m : now.members) std::cout << m.id << " at " << m.data << "\n";
-        if (now.current && now.members.size() >= how_many) break;  // not current: what was known before a cut
+        if (now.current && now.members.size() >= how_many) break;  // not current: the members before a cut
     }
 }
 // [/group]
 
 // [node]
-// Stands for as long as what is returned lives: anew in each session, and when somebody has removed it.
+// Exists as long as the returned object: re-created in each session, and after another client has removed it.
 zkasio::persistent_node open_sign(const zkasio::client& zk, std::string text) {
     return zkasio::persistent_node(zk, "/guide/open", text);
 }
 // [/node]
 
 // [partitioner]
-// In each of several processes: together they serve all shards, and each shard is served by one of them.
+// In each of several processes: together these serve all shards, each shard in one process.
 zkasio::partitioner shards_of(const zkasio::client& zk) {
     zkasio::partitioner_options how;
-    how.settle(100ms);  // after who came or went last, they are divided anew; 1 s unless told otherwise
+    how.settle(100ms);  // from the last change of the members to the next division; 1 s by default
     return zkasio::partitioner(zk, "/guide/shards", {"north", "south", "west"}, how);
 }
 
@@ -60,9 +60,9 @@ asio::awaitable<void> serve(zkasio::partitioner shards) {
     auto body = [](zkasio::held_partition& shard) -> asio::awaitable<void> {
         std::cout << "serving " << shard.name() << ", with token " << shard.token().value() << "\n";
         asio::steady_timer work(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
-        co_await work.async_wait(asio::use_awaitable);  // throws when the shard is lost, or for another process now
+        co_await work.async_wait(asio::use_awaitable);  // throws when the shard is lost, or assigned to another process
     };
-    co_await shards.run(body);  // one body for each shard that is ours, until this is cancelled
+    co_await shards.run(body);  // one body for each shard of this process, until this is cancelled
 }
 // [/partitioner]
 
@@ -78,7 +78,7 @@ asio::awaitable<void> serve_until_all_are_ours(zkasio::client zk) {
 }
 
 // [cache]
-// Which shard a customer is at: a node for each customer.
+// The shard of each customer: a node for each customer.
 class customers {
 public:
     explicit customers(const zkasio::client& zk) : nodes_(zk, "/guide/customers") {}
@@ -100,7 +100,7 @@ private:
 asio::awaitable<void> print_moves(zkasio::cache_changes changes, int moves) {
     while (moves > 0) {
         const zkasio::cache_update update = co_await changes.next();
-        if (update.look_again) continue;  // at first, and for who has fallen far behind: see update.now
+        if (update.look_again) continue;  // at first, and after too many unread changes: see update.now
         for (const zkasio::node_delta& d : update.changes) {
             std::cout << d.path << ": " << d.before.data() << " -> " << d.after.data() << "\n";  // "": no node
             --moves;

@@ -41,7 +41,7 @@ asio::awaitable<std::optional<std::string>> settings_if_any(zkasio::client zk) {
     } catch (const zkasio::error& e) {
         if (e.code() != zkasio::zk_errc::no_node) throw;
     }
-    co_return std::nullopt;  // and there is no watch
+    co_return std::nullopt;  // and no watch is left
 }
 // [/missing_throws]
 
@@ -70,7 +70,7 @@ asio::awaitable<void> log_outages(zkasio::client zk) {
 // [/events]
 
 // [lost]
-// What with_lock() does, by hand: a step at a time, and none when the lock may be somebody else's.
+// with_lock() by hand: one step at a time, and none when another client may have the lock.
 asio::awaitable<int> steps_while_held(zkasio::mutex lock) {
     const zkasio::lock_guard guard = co_await lock.acquire();
     asio::steady_timer step(co_await asio::this_coro::executor);
@@ -101,13 +101,13 @@ asio::awaitable<void> report_under_lock(zkasio::mutex lock) {
 // [/body]
 
 // [each_session]
-// A node that shows, as long as this object lives, in which session we are.
+// A node that shows, as long as this object lives, the session of this client.
 zkasio::session_loop show_session(zkasio::client zk) {
     auto body = [zk](const zkasio::session& s) -> asio::awaitable<void> {
         zkasio::create_options how;
         how.mode(zkasio::create_mode::ephemeral).parents(zkasio::missing_parents::create_container);
         co_await s.create("/guide/session", std::to_string(s.id()), how);
-        co_await s.ended();  // cancelled then, and begun anew with the next session
+        co_await s.ended();  // then the body is cancelled, and begins again in the next session
     };
     return zkasio::run_in_each_session(zk, body);
 }

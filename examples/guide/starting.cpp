@@ -66,7 +66,7 @@ void run_until_told_to_stop(std::string servers) {
     const zkasio::client zk(io.get_executor(), zkasio::client_options(servers).session_timeout(10s));
     asio::co_spawn(io, until_told_to_stop(zk), rethrow);
     asio::co_spawn(io, serve(zkasio::mutex(zk, "/guide/serve")), rethrow);
-    io.run();  // returns although zk lives: a closed client does nothing any more
+    io.run();  // returns although zk lives: a closed client has no work
 }
 // [/stop]
 
@@ -125,7 +125,7 @@ private:
         co_await zk_.close();
     }
 
-    asio::io_context io_;  // before all that uses it: members are destroyed from the last to the first
+    asio::io_context io_;  // before its users: members are destroyed from the last to the first
     zkasio::client zk_;
     zkasio::mutex lock_;
     std::optional<zkasio::lock_guard> guard_;

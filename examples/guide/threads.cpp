@@ -44,7 +44,7 @@ void on_four_threads(std::string servers) {
 // [/threads]
 
 // [shared]
-// What several coroutines change is touched on one strand only; each of them waits for ZooKeeper wherever it runs.
+// Coroutines access the shared data on one strand only; each waits for ZooKeeper on its own executor.
 class visits {
 public:
     explicit visits(asio::any_io_executor threads) : strand_(asio::make_strand(threads)) {}
@@ -66,7 +66,7 @@ asio::awaitable<int> visit(zkasio::mutex door, visits& all) {
 // [/shared]
 
 // [own_thread]
-// The client on a loop and a thread of its own: whatever the program's other threads compute, heartbeats are in time.
+// The client on a loop and a thread of its own: heartbeats are in time even if other threads compute for long.
 class coordination {
 public:
     explicit coordination(std::string servers)
@@ -91,7 +91,7 @@ private:
 // [/own_thread]
 
 // [blocking]
-// On any thread but the loop's: a lock for code that blocks.
+// On any thread except the loop's: a lock for code that blocks.
 int under_lock(asio::any_io_executor loop, zkasio::mutex lock, int (*blocking_work)()) {
     const zkasio::lock_guard guard = asio::co_spawn(loop, lock.acquire(), asio::use_future).get();
     if (!guard.held()) return -1;  // from any thread, at any time
@@ -100,7 +100,7 @@ int under_lock(asio::any_io_executor loop, zkasio::mutex lock, int (*blocking_wo
 // [/blocking]
 
 // [snapshot]
-// A look at what a cache knows costs a copy of a pointer, on any thread: for each request.
+// Reading a cache costs a copy of a pointer, on any thread: use it for each request.
 std::string greeting(const zkasio::node_cache& text) {
     const zkasio::cached_node now = text.get();
     return now ? now.data() : "hello";

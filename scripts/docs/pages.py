@@ -4,8 +4,8 @@ Pages contain their code: snippets.py compares it with the files. Snippets with 
 shown side by side, as tabs: zkasio, Curator, kazoo. Links to public headers become links into the API reference, links
 to other files of the project links to a page with that file.
 
-An error is a link to a file or heading that does not exist, the name of a header that does not exist, code that differs
-from its file, and a page that the navigation has forgotten.
+An error is a link to a file or heading that does not exist, the name of a source or header that does not exist, code
+that differs from its file, and a page that the navigation has forgotten.
 """
 
 import html
@@ -26,6 +26,7 @@ ROOT = snippets.ROOT
 DOCS = ROOT / "docs"
 LINK = re.compile(r"\]\(\.\./(?P<path>[^)#]+)(?P<anchor>#[^)]*)?\)")
 HEADER = re.compile(r"(?<!\[)`(zkasio/[\w/]+\.hpp)`")
+NAMED_SOURCE = re.compile(r"`(?!zkasio/)([\w/]+\.[ch]pp)`")
 TABS = {".cpp": "zkasio", ".java": "Curator", ".py": "kazoo"}
 
 errors = []
@@ -40,6 +41,8 @@ class Sources:
 
     def __init__(self, out):
         self.out, self.known = out, {}
+        self.all = [f"/{path.relative_to(ROOT)}" for room in ("lib", "examples", "tests", "scripts")
+                    for path in (ROOT / room).rglob("*.[ch]pp")]
 
     def link(self, path):
         """The page of a file or directory, seen from the pages of the site; None where there is no such thing."""
@@ -152,6 +155,9 @@ def to_site(where, line, sources, headers):
             error(where, f"there is no header {header}")
         return f"[`{header}`]({headers[header]})" if header in headers else found[0]
 
+    for source in NAMED_SOURCE.findall(line):
+        if not any(path.endswith("/" + source) for path in sources.all):
+            error(where, f"there is no file {source}")
     return LINK.sub(link, HEADER.sub(named, line))
 
 

@@ -87,7 +87,7 @@ def tree(p, x, y, width, path, children):
 
 
 def lock_queue():
-    p = Picture(680, 206, "Three contenders of a lock: each watches the one in front of it, and nobody else.")
+    p = Picture(680, 206, "Three contenders of a lock: each watches the node in front of its own, and no other.")
     tree(p, 250, 10, 180, "/locks/orders", [(110, 84), (340, 84), (570, 84)])
     p.node(20, 84, 180, "…-lock-0000000007", "held by A", "holds")
     p.node(250, 84, 180, "…-lock-0000000008", "B waits", "waits")
@@ -96,12 +96,13 @@ def lock_queue():
     p.path("M570 128 V152 H344 V131", "watch")
     p.text(225, 172, "B watches A's node", "small middle")
     p.text(458, 172, "C watches B's node", "small middle")
-    p.text(340, 198, "Each node is ephemeral: it goes with the session of whoever made it.", "small middle")
+    p.text(340, 198, "Each node is ephemeral: the servers remove it when the session of its creator ends.",
+           "small middle")
     return p
 
 
 def hand_over():
-    p = Picture(680, 210, "A releases: its node goes, B is told, and nobody else is woken.")
+    p = Picture(680, 210, "A releases: its node is removed, B is told, and no other waiter is woken.")
     rows = [("1", "A removes its node", [("gone", "A released"), ("waits", "B waits"), ("waits", "C waits")]),
             ("2", "the watch tells B, and only B", [("none", ""), ("holds", "held by B"), ("waits", "C waits")]),
             ("3", "B's session ends: its node goes by itself", [("none", ""), ("gone", "B is gone"),
@@ -126,7 +127,7 @@ def readers_and_writers():
     p.path("M330 128 V150 H216 V131", "watch")
     p.path("M468 128 V150 H352 V131", "watch")
     p.path("M596 128 V162 H340 V131", "watch")
-    p.text(340, 192, "A writer waits for everybody in front of it; a reader waits for the last writer in front of it.",
+    p.text(340, 192, "A writer waits for all nodes in front of its own; a reader for the last writer in front of it.",
            "small middle")
     return p
 
@@ -145,7 +146,7 @@ def lease():
     p.box(420, 40, 240, 30, "bad")
     p.text(540, 60, "false; the body is cancelled", "middle")
     p.box(90, 130, 440, 30, "box")
-    p.text(310, 150, "the session lives: nobody else gets the lock", "middle")
+    p.text(310, 150, "the session lives: no other client gets the lock", "middle")
     p.box(530, 130, 130, 30, "waits")
     p.text(595, 150, "the next in line", "middle")
     p.path("M120 72 V128", "watch")

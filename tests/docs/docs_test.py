@@ -62,6 +62,7 @@ class Pages(unittest.TestCase):
             ("docs/recipes.md", "[mutex](../lib/zkasio/locks/mutx.hpp)",
              "no documented header lib/zkasio/locks/mutx.hpp"),
             ("docs/recipes.md", "it is in `zkasio/locks/mutx.hpp`", "there is no header zkasio/locks/mutx.hpp"),
+            ("docs/architecture.md", "in `detail/client/cores.cpp`", "there is no file detail/client/cores.cpp"),
             ("README.md", "[it](docs/nothing.md)", "there is no docs/nothing.md"),
             ("README.md", "[it](docs/locks.md#nothing)", "docs/locks.md has no heading #nothing"),
             ("lib/zkasio/acl.hpp", "// see docs/nowhere.md", "lib/zkasio/acl.hpp: there is no docs/nowhere.md"),

@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
     asio::io_context io;
     const zkasio::client zk(io, zkasio::client_options(servers).session_timeout(10s));
 
-    // At Ctrl-C, and at the end. It ends every wait, and tells the servers: whoever is next in line goes on at once.
+    // At Ctrl-C, and at the end: close() ends every wait, and tells the servers. The next in line goes on at once.
     asio::signal_set signals(io, SIGINT, SIGTERM);
     signals.async_wait([&](std::error_code, int) { asio::co_spawn(io, zk.close(), asio::detached); });
 
