@@ -8,6 +8,7 @@
 #include <zkasio/timeout.hpp>
 
 #include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
 
 #include <string>
 #include <string_view>
@@ -142,7 +143,8 @@ TEST_CASE("latch: who waits goes on although the last writer has ended before it
         const latch l(zk, "/latch", 2);
         co_await l.count_down("a");
         running waits(e.get_executor(), l.wait());
-        co_await turns(e);
+        asio::steady_timer later(e.get_executor(), 5s);  // it has counted, and watches `done`
+        co_await later.async_wait(asio::use_awaitable);
         e.create("/latch/b");
         const std::exception_ptr failed = co_await waits.end();
         CHECK_FALSE(failed);

@@ -21,13 +21,11 @@ std::shared_ptr<adder> adder::of(const client& zk, const session& on, const spec
 
 void adder::add(addition_ptr a) {
     waiting_.push_back(std::move(a));
-    if (over_) return session_over(over_);
     if (std::exchange(writing_, true)) return;
     toolbox(on_).run_in_background(write_all(shared_from_this()));
 }
 
 void adder::session_over(std::error_code why) noexcept {
-    over_ = why;
     for (const addition_ptr& a : take_waiting()) a->fail(std::make_exception_ptr(error(why, "add", what_->path)));
 }
 

@@ -92,7 +92,6 @@ private:
     additions waiting_;
     std::optional<numbered> last_;  // of our last write, or of a read: a write finds out whether this still holds
     bool writing_ = false, conflict_ = false;
-    std::error_code over_;
 };
 
 }  // namespace zkasio::counter_detail
