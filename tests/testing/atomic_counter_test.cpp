@@ -8,6 +8,7 @@
 
 #include <asio/post.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -260,6 +261,40 @@ TEST_CASE("atomic_counter: a cancelled addition that waits for its turn is not m
         co_await zk.close();
     };
     e.run(body);
+}
+
+TEST_CASE("atomic_counter: the client's close ends an addition at any step, under that name") {
+    std::size_t steps = 0;
+    for (std::size_t at = 0; at <= steps; ++at) {
+        INFO("close after " << at << " steps");
+        fake_ensemble e;
+        const client zk = e.client(calm()), other = e.client(calm());
+        auto body = [&]() -> asio::awaitable<void> {
+            const atomic_counter c(zk, "/n", text()), theirs(other, "/n", text());
+            std::size_t step = 0;
+            std::optional<added> told;
+            const auto one = [&]() -> asio::awaitable<void> { told = co_await add(c, 1); };
+            std::optional<running> closes;
+            const auto close = [&]() -> asio::awaitable<void> { co_await zk.close(); };
+            e.on_step([&](std::string_view) {
+                if (step++ == at) asio::post(e.context(), [&] { closes.emplace(e.get_executor(), close()); });
+            });
+            running adds(e.get_executor(), one());
+            const added beside = co_await add(theirs, 1);
+            CHECK(beside.number);
+            co_await adds.end();
+            e.on_step(nullptr);
+            if (closes)
+                co_await closes->end();
+            else
+                co_await zk.close();
+            steps = std::max(steps, at == 0 ? 20 : step);
+            REQUIRE(told);
+            if (!told->number) CHECK(told->code == errc::client_closed);
+            co_await other.close();
+        };
+        e.run(body);
+    }
 }
 
 TEST_CASE("atomic_counter: compare_and_set under lost answers, and beside additions") {

@@ -76,7 +76,7 @@ asio::awaitable<std::int64_t> outcome_of(addition_ptr mine, std::string path) {
     } catch (const std::system_error& e) {
         throw error(e.code(), "add", path, {}, !mine->withdraw());
     }
-    co_return mine->number();
+    co_return mine->number(path);
 }
 
 // The adder of this session, which keeps its receipts for the next write.

@@ -180,7 +180,7 @@ asio::awaitable<std::uint64_t> next_id(allocator_ptr s) {
     const auto take_or_fail = [s, failures_before] {
         {
             const std::lock_guard lock(s->mutex);
-            if (s->blocks.empty() && s->failures != failures_before) rethrow_to_caller(s->failure);
+            if (s->blocks.empty() && s->failures != failures_before) rethrow_to_caller(s->failure, "next", s->path);
         }
         return take(s);
     };

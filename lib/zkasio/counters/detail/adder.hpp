@@ -12,6 +12,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -40,8 +41,8 @@ public:
         done_.fire();
     }
     /// To be called after done(). Throws if the addition has failed.
-    std::int64_t number() const {
-        if (failed_) rethrow_to_caller(failed_);
+    std::int64_t number(const std::string& path) const {
+        if (failed_) rethrow_to_caller(failed_, "add", path);
         return number_;
     }
 
