@@ -273,7 +273,8 @@ TEST_CASE("receipts: the end of the session with a lost answer says that the out
     scene s;
     s.run([&](const receipts& with) -> asio::awaitable<void> {
         co_await apply(with, item("first"));
-        at_multi(s.ensemble, [&] { s.ensemble.expire(s.zk); }, 1);
+        at_multi(
+            s.ensemble, [&] { s.ensemble.expire(s.zk); }, 1);
         s.ensemble.lose_answer(s.zk, "multi");
         const outcome o = co_await apply(with, item("a"));
         CHECK(o.code == errc::session_expired);

@@ -16,7 +16,10 @@ class ZKASIO_EXPORT barrier_options {
 public:
     barrier_options() {}
     /// The ACL of the node, and of parents created with it (open_acl()).
-    barrier_options& acl(zkasio::acl entries) { acl_ = std::move(entries); return *this; }
+    barrier_options& acl(zkasio::acl entries) {
+        acl_ = std::move(entries);
+        return *this;
+    }
     const zkasio::acl& acl() const noexcept { return acl_; }
 
 private:
@@ -34,16 +37,18 @@ public:
     barrier(client zk, std::string path, barrier_options options = barrier_options());
 
     /// Closes the barrier. The node's parents are created when they are missing.
-    /// *Completes with* true if this call has closed the barrier, false if it was closed; also when answers are lost: the
-    /// node's data tell which call has created it.
-    /// *Fails with* the errors of operations::create(). A call with error::outcome_unknown() may have closed the barrier.
+    /// *Completes with* true if this call has closed the barrier, false if it was closed; also when answers are lost:
+    /// the node's data tell which call has created it.
+    /// *Fails with* the errors of operations::create(). A call with error::outcome_unknown() may have closed the
+    /// barrier.
     /// *Cancellation*: the barrier may have been closed.
     asio::awaitable<bool> set() const;
 
     /// Opens the barrier, and wakes all who wait.
-    /// *Completes with* whether it was closed, as far as known: false also if the removal was repeated because its answer
-    /// was lost. The barrier is certain to be open then, or closed anew by another client.
-    /// *Fails with* zk_errc::no_auth and zk_errc::not_empty; when there is no connection to begin with, as operations do.
+    /// *Completes with* whether it was closed, as far as known: false also if the removal was repeated because its
+    /// answer was lost. The barrier is certain to be open then, or closed anew by another client.
+    /// *Fails with* zk_errc::no_auth and zk_errc::not_empty; when there is no connection to begin with, as operations
+    /// do.
     /// *Cancellation*: ends the wait; the removal goes on.
     asio::awaitable<bool> remove() const;
 
@@ -52,8 +57,8 @@ public:
 
     /// *Completes when* the barrier is open; over connections and sessions. If the barrier is opened and closed again
     /// while the connection is lost, the wait goes on. For a limit see timeout.hpp.
-    /// *Fails with* errc::client_closed, errc::forked, zk_errc::auth_failed, and errc::session_expired for a client that
-    /// opens no other session. A client that may not read the node (zk_errc::no_auth) waits, as the node exists.
+    /// *Fails with* errc::client_closed, errc::forked, zk_errc::auth_failed, and errc::session_expired for a client
+    /// that opens no other session. A client that may not read the node (zk_errc::no_auth) waits, as the node exists.
     /// *Cancellation*: ends the wait.
     asio::awaitable<void> wait() const;
 

@@ -30,7 +30,8 @@ counter_options& counter_options::optimistic_tries(int n) {
 namespace counter_detail {
 
 struct counter_state {
-    counter_state(client c, counter_spec s) : zk(std::move(c)), what(std::make_shared<const counter_spec>(std::move(s))) {}
+    counter_state(client c, counter_spec s)
+        : zk(std::move(c)), what(std::make_shared<const counter_spec>(std::move(s))) {}
 
     const client zk;
     const spec_ptr what;

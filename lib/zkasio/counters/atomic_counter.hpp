@@ -25,15 +25,24 @@ class ZKASIO_EXPORT counter_options {
 public:
     counter_options() {}
     /// How the number is written into the node (curator_long()).
-    counter_options& format(config_format<std::int64_t> f) { format_ = std::move(f); return *this; }
+    counter_options& format(config_format<std::int64_t> f) {
+        format_ = std::move(f);
+        return *this;
+    }
     /// The directory of the receipts, see receipts.hpp (the counter's own node). Every client needs the permission to
     /// create nodes there.
-    counter_options& receipts(std::string directory) { receipts_ = std::move(directory); return *this; }
+    counter_options& receipts(std::string directory) {
+        receipts_ = std::move(directory);
+        return *this;
+    }
     /// The ACL of the counter's node and of the receipts (open_acl()).
-    counter_options& acl(zkasio::acl entries) { acl_ = std::move(entries); return *this; }
+    counter_options& acl(zkasio::acl entries) {
+        acl_ = std::move(entries);
+        return *this;
+    }
     /// After optimistic_tries() writes that other clients were ahead of, a writer takes the mutex at this path (none),
-    /// as Curator's PromotedToLock: then each writer succeeds in its turn, also if many contend. Costs a lock only under
-    /// such a load. Throws errc::invalid_path.
+    /// as Curator's PromotedToLock: then each writer succeeds in its turn, also if many contend. Costs a lock only
+    /// under such a load. Throws errc::invalid_path.
     counter_options& promote_to(std::string lock_path);
     /// See promote_to() (3). Throws errc::invalid_argument for a negative number.
     counter_options& optimistic_tries(int n);
@@ -56,15 +65,15 @@ private:
 /// Counter may count an addition twice. With the default format the node is that of a DistributedAtomicLong, and may be
 /// shared with it; with kazoo_counter(), that of kazoo's Counter.
 ///
-/// Additions that the coroutines of one session make while a write is under way are one write of their sum, in the order
-/// of their calls; each gets its own result. So a counter costs one round trip for each write, however many coroutines
-/// add. Writes of several sessions exclude each other by the version of the node: under contention see
+/// Additions that the coroutines of one session make while a write is under way are one write of their sum, in the
+/// order of their calls; each gets its own result. So a counter costs one round trip for each write, however many
+/// coroutines add. Writes of several sessions exclude each other by the version of the node: under contention see
 /// counter_options::promote_to().
 ///
 /// A node that does not exist counts as 0, and is created, with its parents, by the first write. If an operator deletes
-/// the node, the counter begins again at 0. Versions begin again with it: if the node is deleted, re-created and written
-/// as often as before between a client's read and its write, that write overwrites the new number. After 2^32 - 1 writes
-/// the version is -1, which no write can name as its condition: additions then fail with
+/// the node, the counter begins again at 0. Versions begin again with it: if the node is deleted, re-created and
+/// written as often as before between a client's read and its write, that write overwrites the new number. After 2^32 -
+/// 1 writes the version is -1, which no write can name as its condition: additions then fail with
 /// std::errc::result_out_of_range until the node is written once by hand.
 ///
 /// May be used from any executor. Copies name the same counter. The awaitables of the members may be awaited when the
@@ -81,8 +90,8 @@ public:
     /// *Completes with* the number after this addition. An outage that the session survives ends nothing; an addition
     /// that no server has been asked for when its session ends is made in the next session.
     /// *Fails with* std::errc::result_out_of_range if the sum has more than 64 bits: nothing is written for this
-    /// addition. errc::invalid_argument for data that the format does not read: nothing is written. errc::session_expired
-    /// and others with error::outcome_unknown() if the session ends while a write is under way.
+    /// addition. errc::invalid_argument for data that the format does not read: nothing is written.
+    /// errc::session_expired and others with error::outcome_unknown() if the session ends while a write is under way.
     /// *Cancellation*: an addition that waits for its turn is not made; else see error::outcome_unknown().
     asio::awaitable<std::int64_t> add(std::int64_t delta) const;
 

@@ -79,11 +79,11 @@ struct allocator_state {
     const std::string text;  // the node's data
 
     std::mutex mutex;
-    std::deque<block> blocks;            // guarded by the mutex, as all below
+    std::deque<block> blocks;  // guarded by the mutex, as all below
     bool fetching = false;
-    std::uint64_t failures = 0;          // of fetches
-    std::exception_ptr failure;          // the last one
-    std::optional<std::int64_t> czxid;   // of the node, once its data have been checked
+    std::uint64_t failures = 0;         // of fetches
+    std::exception_ptr failure;         // the last one
+    std::optional<std::int64_t> czxid;  // of the node, once its data have been checked
     change_event change;
 };
 
@@ -120,8 +120,9 @@ asio::awaitable<allocator_state::block> next_block(allocator_ptr s) {
     if (!czxid) czxid = co_await check_node(s, on);
     const node_stat counted = co_await count_up(on, s->path, s->text, "next");
     if (counted.czxid != *czxid)
-        throw error(zk_errc::data_inconsistency, "next", s->path,
-                    "the node was deleted and re-created: its blocks begin again, and with them ids that were given out");
+        throw error(
+            zk_errc::data_inconsistency, "next", s->path,
+            "the node was deleted and re-created: its blocks begin again, and with them ids that were given out");
     {
         const std::lock_guard lock(s->mutex);
         s->czxid = czxid;

@@ -26,7 +26,10 @@ public:
     /// errc::invalid_argument for 0.
     id_options& block(std::uint32_t ids);
     /// The ACL of the node (open_acl()).
-    id_options& acl(zkasio::acl entries) { acl_ = std::move(entries); return *this; }
+    id_options& acl(zkasio::acl entries) {
+        acl_ = std::move(entries);
+        return *this;
+    }
 
     std::uint32_t block() const noexcept { return block_; }
     const zkasio::acl& acl() const noexcept { return acl_; }

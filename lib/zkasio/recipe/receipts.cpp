@@ -40,7 +40,8 @@ public:
 
     std::optional<receipt> take(const acl& entries) {
         const std::lock_guard lock(mutex_);
-        const auto it = std::find_if(idle_.begin(), idle_.end(), [&](const receipt& r) { return r.entries == entries; });
+        const auto it =
+            std::find_if(idle_.begin(), idle_.end(), [&](const receipt& r) { return r.entries == entries; });
         if (it == idle_.end()) return std::nullopt;
         receipt r = std::move(*it);
         idle_.erase(it);
@@ -93,7 +94,8 @@ namespace {
 // transaction makes use.
 class receipt_in_use {
 public:
-    receipt_in_use(std::shared_ptr<idle_receipts> from, std::string directory, acl entries, missing_parents when_missing)
+    receipt_in_use(std::shared_ptr<idle_receipts> from, std::string directory, acl entries,
+                   missing_parents when_missing)
         : from_(std::move(from)),
           directory_(std::move(directory)),
           entries_(std::move(entries)),
@@ -120,9 +122,7 @@ public:
         if (receipt_.version >= 0) co_return;
         create_options how;
         how.mode(create_mode::ephemeral).acl(entries_).parents(when_missing_);
-        auto create = [&]() -> asio::awaitable<void> {
-            co_await on.create_unless_exists(receipt_.path, bytes(), how);
-        };
+        auto create = [&]() -> asio::awaitable<void> { co_await on.create_unless_exists(receipt_.path, bytes(), how); };
         co_await retry_until_certain(toolbox(on).make_back_off(), create);
         receipt_.version = 0;
         certain_ = true;
@@ -240,8 +240,8 @@ asio::awaitable<committed> receipts::applied(std::shared_ptr<state> s, transacti
                 continue;
             }
             if (failed->outcome_unknown() || failed->code() == condition::session_ended) throw error(*failed);
-            const bool receipt_is_gone = failed->path() == receipt->path && (failed->code() == zk_errc::no_node ||
-                                                                             failed->code() == zk_errc::bad_version);
+            const bool receipt_is_gone = failed->path() == receipt->path &&
+                                         (failed->code() == zk_errc::no_node || failed->code() == zk_errc::bad_version);
             if (lost) {
                 const outcome earlier = co_await find_out(on, *receipt, done);
                 if (earlier == outcome::applied) {

@@ -38,20 +38,19 @@ struct committed {
 /// On any threads. Copies share what they are made of. A moved-from object fails with errc::invalid_argument.
 class ZKASIO_EXPORT receipts {
 public:
-    /// @param entries the ACL of the receipts: a client that may write or remove a receipt can make the outcome of a lost
-    /// answer unknown. @param when_missing how `directory` is created when it is missing; with missing_parents::fail,
-    /// apply() fails with zk_errc::no_node and the path of a receipt.
+    /// @param entries the ACL of the receipts: a client that may write or remove a receipt can make the outcome of a
+    /// lost answer unknown. @param when_missing how `directory` is created when it is missing; with
+    /// missing_parents::fail, apply() fails with zk_errc::no_node and the path of a receipt.
     /// Throws errc::invalid_path, and errc::invalid_argument for a session that was moved from.
     receipts(session on, std::string directory, acl entries = open_acl(),
              missing_parents when_missing = missing_parents::create_container);
 
-    /// *Completes when* `steps` were applied. An outage that the session survives ends nothing: an attempt whose outcome
-    /// is unknown is repeated.
+    /// *Completes when* `steps` were applied. An outage that the session survives ends nothing: an attempt whose
+    /// outcome is unknown is repeated.
     /// *Fails with* the code of the step that was refused: nothing was applied. errc::session_expired,
-    /// errc::client_closed and all other errors: error::outcome_unknown() tells whether the steps may have been applied;
-    /// with zk_errc::connection_loss, the receipt was lost as well, to an operator.
-    /// *Cancellation*: see error::outcome_unknown().
-    /// @param operation the name in messages.
+    /// errc::client_closed and all other errors: error::outcome_unknown() tells whether the steps may have been
+    /// applied; with zk_errc::connection_loss, the receipt was lost as well, to an operator.
+    /// *Cancellation*: see error::outcome_unknown(). @param operation the name in messages.
     asio::awaitable<committed> apply(transaction steps, std::string operation = "apply") const;
 
 private:

@@ -16,9 +16,8 @@ TEST_CASE("counter formats: the bytes that Curator and kazoo write") {
     CHECK(curator_count().print()(-2) == "\xff\xff\xff\xfe"s);
     CHECK(curator_long().print()(std::numeric_limits<std::int64_t>::min()) == "\x80\0\0\0\0\0\0\0"s);
     CHECK(kazoo_counter().print()(-17) == "-17");
-    for (const std::int64_t n :
-         {std::int64_t(0), std::int64_t(-1), std::int64_t(1) << 40, std::numeric_limits<std::int64_t>::max(),
-          std::numeric_limits<std::int64_t>::min()}) {
+    for (const std::int64_t n : {std::int64_t(0), std::int64_t(-1), std::int64_t(1) << 40,
+                                 std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()}) {
         CHECK(curator_long().parse()(curator_long().print()(n)) == n);
         CHECK(kazoo_counter().parse()(kazoo_counter().print()(n)) == n);
     }
@@ -36,7 +35,8 @@ TEST_CASE("counter formats: what is no number is refused") {
 }
 
 TEST_CASE("counters: a sum that 64 bits do not hold is none") {
-    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max(), least = std::numeric_limits<std::int64_t>::min();
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max(),
+                           least = std::numeric_limits<std::int64_t>::min();
     CHECK(sum_of(most, 0) == most);
     CHECK(sum_of(most - 1, 1) == most);
     CHECK_FALSE(sum_of(most, 1));
