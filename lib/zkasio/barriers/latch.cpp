@@ -2,8 +2,8 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/ensure_created.hpp>
 #include <zkasio/recipe/node_follower.hpp>
-#include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 #include <zkasio/timeout.hpp>
@@ -17,17 +17,10 @@ namespace {
 
 constexpr std::string_view done = "done";
 
-create_options persistent_node_options_of(const acl& entries) {
+create_options persistent_with(const acl& entries) {
     create_options how;
     how.acl(entries).parents(missing_parents::create_persistent);
     return how;
-}
-
-// A lost answer does not matter: the name of the node says all.
-asio::awaitable<void> ensure_created(session on, std::string path, acl entries) {
-    const create_options how = persistent_node_options_of(entries);
-    auto create = [&]() -> asio::awaitable<void> { co_await on.create_unless_exists(path, bytes(), how); };
-    co_await retry_until_certain(toolbox(on).make_back_off(), create);
 }
 
 // How many reports are missing. If none is, ensures that the waiting clients are told.
@@ -41,7 +34,8 @@ asio::awaitable<std::size_t> count(session on, std::string path, std::size_t wan
     const bool told = std::find(found.names.begin(), found.names.end(), done) != found.names.end();
     if (told) co_return 0;
     if (found.names.size() < wanted) co_return wanted - found.names.size();
-    co_await ensure_created(on, join_path(path, std::string(done)), std::move(entries));
+    const create_options how = persistent_with(entries);
+    co_await ensure_created(on, join_path(path, std::string(done)), bytes(), how);
     co_return 0;
 }
 
@@ -50,7 +44,9 @@ asio::awaitable<std::size_t> report(client zk, std::string path, std::string id,
         throw error(errc::invalid_argument, "count_down", path, "an id is a node's name other than \"done\"");
     const session now = co_await toolbox(zk).current_session("count_down", path);
     const session on = now.patient();
-    co_await ensure_created(on, join_path(path, id), entries);
+    // A lost answer does not matter: the name of the node says all.
+    const create_options how = persistent_with(entries);
+    co_await ensure_created(on, join_path(path, id), bytes(), how);
     co_return co_await count(on, path, wanted, std::move(entries));
 }
 

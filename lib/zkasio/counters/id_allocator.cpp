@@ -5,6 +5,7 @@
 #include <zkasio/path.hpp>
 #include <zkasio/printable.hpp>
 #include <zkasio/recipe/change_event.hpp>
+#include <zkasio/recipe/ensure_created.hpp>
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -54,8 +55,7 @@ asio::awaitable<std::int32_t> number_of(client zk, std::string path) {
         } catch (const error& e) {
             if (e.code() != zk_errc::no_node) throw;
         }
-        auto create = [&]() -> asio::awaitable<void> { co_await on.create_unless_exists(path, {}, how); };
-        co_await retry_until_certain(toolbox(on).make_back_off(), create);
+        co_await ensure_created(on, path, bytes(), how);
     }
 }
 
@@ -99,8 +99,7 @@ const allocator_ptr& allocator_of(const allocator_ptr& state, const char* operat
 // The node that counts the blocks: an allocator with blocks of another size would count in it, too.
 asio::awaitable<std::int64_t> check_node(allocator_ptr s, session on) {
     const create_options how = how_to_create(s->options.acl());
-    auto create = [&]() -> asio::awaitable<void> { co_await on.create_unless_exists(s->path, s->text, how); };
-    co_await retry_until_certain(toolbox(on).make_back_off(), create);
+    co_await ensure_created(on, s->path, s->text, how);
     co_await on.sync(s->path);
     const node_data found = co_await on.get(s->path);
     if (found.data != s->text)

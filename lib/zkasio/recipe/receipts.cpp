@@ -2,7 +2,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/retry_until_certain.hpp>
+#include <zkasio/recipe/ensure_created.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
@@ -122,8 +122,7 @@ public:
         if (receipt_.version >= 0) co_return;
         create_options how;
         how.mode(create_mode::ephemeral).acl(entries_).parents(when_missing_);
-        auto create = [&]() -> asio::awaitable<void> { co_await on.create_unless_exists(receipt_.path, bytes(), how); };
-        co_await retry_until_certain(toolbox(on).make_back_off(), create);
+        co_await ensure_created(on, receipt_.path, bytes(), how);
         receipt_.version = 0;
         certain_ = true;
     }
