@@ -121,10 +121,9 @@ export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}
 for mode in "${modes[@]}"; do
     [ -z "${built_ahead[$mode]:-}" ] || until_built "$mode"
     say "testing ($mode)"
-    # Of those that share the server, and of those that break one, one at a time: see tests/CMakeLists.txt. Without the
-    # latter one more than there are cores: many tests wait.
-    at_once=$(nproc)
-    [[ $mode == plain || $label == faults ]] || at_once=$((at_once + 1))
+    # One more than there are cores: many tests wait. Those that share a server, and those that break one, are chains of
+    # one at a time: see tests/CMakeLists.txt.
+    at_once=$(($(nproc) + 1))
     how=(--parallel "$at_once" --output-on-failure --no-tests=error)
     only=${label:-${levels[$mode]}}
     [ -z "$only" ] || how+=(-L "^($only)\$")
