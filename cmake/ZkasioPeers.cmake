@@ -41,8 +41,9 @@ list(JOIN ZKASIO_MISSING_PEERS ", " ZKASIO_MISSING_PEERS)
 
 set(zkasio_launcher "${CMAKE_CURRENT_LIST_DIR}/peer_launcher.in")
 
-# zkasio_peer(NAME SOURCE [JAVA_OPTIONS]) makes the program NAME, one of ZKASIO_PEERS or curator-discovery (if there is
-# a ZKASIO_CURATOR_DISCOVERY_JAR), in the current binary directory.
+# zkasio_peer(NAME SOURCE [JAVA_OPTIONS]) makes the program NAME in the current binary directory: one of ZKASIO_PEERS, or
+# one of their other programs, curator-structures, kazoo-structures and curator-discovery (if there is a
+# ZKASIO_CURATOR_DISCOVERY_JAR).
 # SOURCE is a file of the current source directory, for Curator one that is called as its class. What has to be built
 # for it is appended to `zkasio_peer_files`.
 function(zkasio_peer name source)

@@ -31,6 +31,8 @@ zklock::task task_of(const zklock::options& o) {
         case verb::acl: return [&o](session s) { return show_acl(s, o.node); };
         case verb::watch: return [&o](session s) { return watch_node(s, o.node); };
         case verb::tree: return [&o](session s) { return show_tree(s, o.node); };
+        case verb::barrier: return [&o](session s) { return use_barrier(s, o.barrier); };
+        case verb::counter: return [&o](session s) { return use_counter(s, o.counter); };
         case verb::doctor: return [&o](session s) { return examine(s, o.doctor, o.connection); };
         case verb::bench: return [&o](session s) { return bench(s, o.bench, o.connection); };
     }
@@ -47,9 +49,10 @@ int main(int argc, char** argv) {
     try {
         set_colours(o->colours);
         const bool commands = o->what == verb::run || o->what == verb::elect;
+        const bool keeps_nodes = commands || o->what == verb::bench || o->what == verb::counter;
         std::unique_ptr<zklock::watchdog> killer;  // a fork: before there is a client
         if (commands && o->run.loss != zklock::on_loss::warn) killer = std::make_unique<zklock::watchdog>();
-        return run_session(o->connection, task_of(*o), commands || o->what == verb::bench, killer.get());
+        return run_session(o->connection, task_of(*o), keeps_nodes, killer.get());
     } catch (...) {
         return zklock::report(std::current_exception());
     }

@@ -225,6 +225,40 @@ void add_writes(CLI::App& app, options& o) {
     acl.add_option("--set", n.acl, "open, creator, read-only, or scheme:id:cdrwa,...")->check(is_acl);
 }
 
+CLI::App& add_action(CLI::App& of, const std::string& name, std::string& path, std::function<void()> chosen,
+                     const std::string& help) {
+    CLI::App* const sub = of.add_subcommand(name, help);
+    sub->fallthrough();
+    sub->callback(std::move(chosen));
+    path_option(*sub, path, "of the node");
+    return *sub;
+}
+
+void add_structures(CLI::App& app, options& o) {
+    barrier_options& b = o.barrier;
+    CLI::App& barrier = add_verb(app, o, verb::barrier, "barrier", "a gate for any number of processes",
+                                 "  zklock barrier set /deploy/gate\n"
+                                 "  zklock barrier wait -w 10m /deploy/gate && ./start.sh\n"
+                                 "  zklock barrier remove /deploy/gate\n");
+    barrier.require_subcommand(1);
+    const auto act = [&b](barrier_action a) { return [&b, a] { b.action = a; }; };
+    add_action(barrier, "set", b.path, act(barrier_action::set), "close it: the node is created");
+    add_action(barrier, "remove", b.path, act(barrier_action::remove), "open it: the node is removed");
+    CLI::App& wait = add_action(barrier, "wait", b.path, act(barrier_action::wait), "until it is open");
+    duration_option(wait, "-w,--wait", [&b](milliseconds d) { b.wait = d; }, "so long, then exit status 121");
+
+    counter_options& c = o.counter;
+    CLI::App& counter = add_verb(app, o, verb::counter, "counter", "a number that every process may add to",
+                                 "  zklock counter add /ids/invoices 1\n"
+                                 "  zklock counter get --kazoo /jobs/done\n");
+    counter.require_subcommand(1);
+    CLI::App& get = add_action(counter, "get", c.path, [] {}, "the number; 0 where there is no node");
+    CLI::App& add = add_action(counter, "add", c.path, [] {}, "add N, once; the new number is printed");
+    add.add_option("N", c.delta, "may be negative")->required()->type_name("");
+    for (CLI::App* const one : {&get, &add})
+        one->add_flag("--kazoo", c.kazoo, "the number as text, as Python's kazoo (without it: as Curator, 8 bytes)");
+}
+
 void add_checks(CLI::App& app, options& o) {
     CLI::App& doctor = add_verb(app, o, verb::doctor, "doctor", "what may be wrong with an ensemble and a path",
                                 "  zklock doctor /locks\n");
@@ -381,6 +415,7 @@ std::optional<options> parse_options(int argc, char** argv, int& exit_code) {
     add_locks(app, o);
     add_reads(app, o);
     add_writes(app, o);
+    add_structures(app, o);
     add_checks(app, o);
     std::vector<std::string> arguments(argv + 1, argv + argc);
     exit_code = exit_code::usage;

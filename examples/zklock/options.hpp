@@ -56,6 +56,20 @@ struct node_options {
     int count = 0;  ///< 0: no limit
 };
 
+enum class barrier_action { set, remove, wait };
+
+struct barrier_options {
+    std::string path;
+    barrier_action action = barrier_action::wait;
+    std::optional<std::chrono::milliseconds> wait;  ///< none: for as long as it takes
+};
+
+struct counter_options {
+    std::string path;
+    std::optional<std::int64_t> delta;  ///< none: show the number
+    bool kazoo = false;
+};
+
 struct doctor_options {
     std::string path = "/";
     bool json = false;
@@ -70,7 +84,8 @@ struct bench_options {
 };
 
 enum class verb {
-    run, elect, locks, break_lock, revoke, get, set, create, rm, ls, stat, acl, watch, tree, doctor, bench
+    run, elect, locks, break_lock, revoke, get, set, create, rm, ls, stat, acl, watch, tree, barrier, counter,
+    doctor, bench
 };
 
 struct options {
@@ -80,6 +95,8 @@ struct options {
     run_options run;
     locks_options locks;
     node_options node;
+    barrier_options barrier;
+    counter_options counter;
     doctor_options doctor;
     bench_options bench;
 };

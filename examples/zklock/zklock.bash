@@ -24,9 +24,9 @@ _zklock_command() {
 }
 
 _zklock() {
-    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb='' path='' i servers=()
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb='' action='' path='' i servers=()
     local common='--connect --session-timeout --connect-timeout --auth-file --color --verbose --help --version'
-    local verbs='run elect locks break revoke get set create rm ls stat acl watch tree doctor bench'
+    local verbs='run elect locks break revoke get set create rm ls stat acl watch tree barrier counter doctor bench'
     local supervision='--on-loss --on-revoke --grace --acl --data --command'
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; i++)); do
@@ -39,6 +39,8 @@ _zklock() {
             *)
                 if [ -z "$verb" ]; then
                     verb=${COMP_WORDS[i]}
+                elif [[ -z $action && ($verb == barrier || $verb == counter) ]]; then
+                    action=${COMP_WORDS[i]}
                 elif [ -z "$path" ]; then
                     path=${COMP_WORDS[i]}
                 elif [[ $verb == run || $verb == elect ]]; then
@@ -66,6 +68,11 @@ _zklock() {
         _zklock_command "$COMP_CWORD"
         return
     fi
+    if [[ -z $action && ($verb == barrier || $verb == counter) ]]; then
+        [ "$verb" = barrier ] && verbs='set remove wait' || verbs='get add'
+        mapfile -t COMPREPLY < <(compgen -W "$verbs $common" -- "$cur")
+        return
+    fi
     if [[ $cur == /* ]]; then
         _zklock_paths "$cur"
         return
@@ -85,6 +92,8 @@ _zklock() {
         create) own='--file --mode --ttl --parents --acl' ;;
         rm) own='--recursive --yes --version' ;;
         acl) own='--set' ;;
+        barrier) [ "$action" != wait ] || own='--wait' ;;
+        counter) own='--kazoo' ;;
         doctor) own='--json --stuck' ;;
         bench) own='--clients --duration --json' ;;
     esac
