@@ -1,8 +1,10 @@
-// zkasio's election and tree cache as their users write them, driven by lines: recipe_peers/README.md.
+// zkasio's election, tree cache, counter and ids as their users write them, driven by lines: recipe_peers/README.md.
 
 #include "meter.hpp"
 
 #include <zkasio/cache/tree_cache.hpp>
+#include <zkasio/counters/atomic_counter.hpp>
+#include <zkasio/counters/id_allocator.hpp>
 #include <zkasio/election/leader_election.hpp>
 
 #include <asio/co_spawn.hpp>
@@ -75,6 +77,8 @@ public:
             else if (command == "alone") co_await without_client();
             else if (command == "follow") co_await follow(path, static_cast<int>(x));
             else if (command == "until") co_await until_all_see(path);
+            else if (command == "add") co_await add(path, static_cast<int>(x), static_cast<int>(y));
+            else if (command == "ids") co_await take_ids(path, static_cast<int>(x), static_cast<int>(y));
             else if (command == "write") co_await write(path, static_cast<int>(x), y, z);
         }
     }
@@ -165,6 +169,42 @@ private:
             clock.expires_at(at);
             co_await clock.async_wait(asio::use_awaitable);
         }
+    }
+
+    // `n` coroutines at once.
+    template <class Each>
+    awaitable<double> all(int n, Each each) {
+        const double began = now();
+        int left = n;
+        for (int i = 0; i < n; ++i)
+            asio::co_spawn(io_, each(), [&left](std::exception_ptr e) {
+                give_up(e);
+                --left;
+            });
+        asio::steady_timer pause(io_);
+        while (left > 0) {
+            pause.expires_after(std::chrono::microseconds(100));
+            co_await pause.async_wait(asio::use_awaitable);
+        }
+        co_return now() - began;
+    }
+    awaitable<void> add(std::string path, int adders, int times) {
+        const zkasio::atomic_counter counter(zk_, std::move(path));
+        const auto some = [&]() -> awaitable<void> {
+            for (int i = 0; i < times; ++i) co_await counter.add(1);
+        };
+        const double took = co_await all(adders, some);
+        const std::int64_t sum = co_await counter.get();
+        say("added", took, static_cast<double>(sum));
+    }
+    awaitable<void> take_ids(std::string path, int takers, int times) {
+        const zkasio::id_allocator ids(zk_, std::move(path), zkasio::id_options().block(100'000));
+        const auto some = [&]() -> awaitable<void> {
+            for (int i = 0; i < times; ++i)
+                if (!ids.try_next()) co_await ids.next();
+        };
+        const double took = co_await all(takers, some);
+        say("taken", took);
     }
 
     asio::io_context& io_;

@@ -5,6 +5,9 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.recipes.atomic.AtomicValue;
+import org.apache.curator.framework.recipes.atomic.DistributedAtomicLong;
+import org.apache.curator.framework.recipes.atomic.PromotedToLock;
 import org.apache.curator.framework.recipes.cache.ChildData;
 import org.apache.curator.framework.recipes.cache.CuratorCache;
 import org.apache.curator.framework.recipes.cache.CuratorCacheListener;
@@ -14,7 +17,7 @@ import org.apache.curator.framework.recipes.leader.LeaderLatch;
 import org.apache.curator.framework.recipes.leader.LeaderLatchListener;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
-/** Apache Curator's LeaderLatch, TreeCache and CuratorCache, measured: README.md. */
+/** Apache Curator's LeaderLatch, TreeCache, CuratorCache and DistributedAtomicLong, measured: README.md. */
 public final class CuratorRecipes {
     private final CuratorFramework zk;
     private LeaderLatch latch;
@@ -85,10 +88,36 @@ public final class CuratorRecipes {
         say("cached " + took + " " + all.size() + " " + (used() - before));
     }
 
+    // As its documentation advises under contention: with a lock after some tries in vain.
+    private void add(String path, int threads, int times) throws Exception {
+        double began = now();
+        ExponentialBackoffRetry again = new ExponentialBackoffRetry(1, 10, 50);
+        PromotedToLock lock = PromotedToLock.builder().lockPath(path + "-lock").retryPolicy(again).build();
+        Thread[] all = new Thread[threads];
+        for (int i = 0; i < threads; ++i) {
+            all[i] = new Thread(() -> {
+                DistributedAtomicLong counter = new DistributedAtomicLong(zk, path, again, lock);
+                try {
+                    for (int k = 0; k < times; ++k)
+                        while (!counter.increment().succeeded()) {}
+                } catch (Exception e) {
+                    e.printStackTrace();
+                    System.exit(1);
+                }
+            });
+            all[i].start();
+        }
+        for (Thread t : all) t.join();
+        double took = now() - began;
+        AtomicValue<Long> sum = new DistributedAtomicLong(zk, path, again).get();
+        say("added " + took + " " + sum.postValue());
+    }
+
     private void run(String[] w) throws Exception {
         switch (w[0]) {
             case "elect": elect(w[1]); return;
             case "resign": resign(); return;
+            case "add": add(w[1], Integer.parseInt(w[2]), Integer.parseInt(w[3])); return;
             case "cache": treeCache(w[1]); return;
             case "curatorcache": curatorCache(w[1]); return;
             default: throw new IllegalArgumentException("no command " + w[0]);

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""kazoo's Election and TreeCache, measured: README.md."""
+"""kazoo's Election, TreeCache and Counter, measured: README.md."""
 import gc
 import os
 import sys
@@ -55,6 +55,22 @@ def tree_cache(zk, path):
     return cache
 
 
+def add(zk, path, threads, times):
+    def some():
+        counter = zk.Counter(path)
+        for _ in range(times):
+            counter += 1
+
+    began = time.monotonic()
+    everybody = [threading.Thread(target=some) for _ in range(threads)]
+    for one in everybody:
+        one.start()
+    for one in everybody:
+        one.join()
+    took = time.monotonic() - began
+    say("added", took, zk.Counter(path).value)
+
+
 def main():
     zk = KazooClient(hosts=sys.argv[1], timeout=int(sys.argv[2]) / 1000)
     zk.start(timeout=30)
@@ -70,6 +86,8 @@ def main():
             say("resigned", began)
         elif command == "cache":
             cache = tree_cache(zk, words[0])
+        elif command == "add":
+            add(zk, words[0], int(words[1]), int(words[2]))
         else:
             raise ValueError("no command " + command)
     del cache
