@@ -1,9 +1,10 @@
-// How fast counters count and ids are given, beside Curator's DistributedAtomicLong and kazoo's Counter.
+// How fast counters count, ids are given and queues are emptied, beside Curator's and kazoo's.
 //
 //     zkasio_bench_structures 127.0.0.1:2181 [peers]
 //
 // Ten processes of one library, each with 100 threads or coroutines, add to one number at the same time; what the number
-// is afterwards is shown beside what it should be. Rounds alternate.
+// is afterwards is shown beside what it should be. Then 10 000 items go through a queue that is full to begin with, to
+// four processes of 50 consumers each; items that nobody got, or several, are counted. Rounds alternate.
 
 #include "meter.hpp"
 #include "raw_session.hpp"
@@ -16,6 +17,7 @@
 #include <exception>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -76,6 +78,62 @@ void count(const std::string& server, bool peers) {
                     median(rates.at("zkasio")) / median(all));
 }
 
+constexpr int items = 10000, consuming = 4, consumers = 50;
+
+struct queue_kind {
+    const char *library, *kind, *items_below;
+};
+// What the items' nodes stand below is where the end is seen.
+constexpr queue_kind queue_kinds[] = {{"zkasio", "take", "/entries"},   {"zkasio", "receive", "/entries"},
+                                      {"curator", "plain", ""},         {"curator", "locked", ""},
+                                      {"kazoo", "queue", ""},           {"kazoo", "locking", "/entries"}};
+
+void empty_a_queue(const std::string& server, team& all, const queue_kind& of, const std::string& path) {
+    raw_session session(server);
+    const std::string what = std::string(of.kind) + " " + path + " ";
+    all[0]->tell("fill " + what + std::to_string(items));
+    const double filled = all[0]->time_of("filled");
+    std::vector<meter> meters;
+    for (const auto& p : all) meters.emplace_back(server, p->pid()).start();
+    const double began = now();
+    for (const auto& p : all) p->tell("consume " + what + std::to_string(consumers));
+    while (session.children(path + of.items_below) > 0 && now() - began < 120) turn({&session}, -1, 5);
+    const double took = now() - began;
+    double requests = 0, cpu = 0;
+    for (meter& m : meters) {
+        report r;
+        m.stop(r, 0);
+        requests += r.requests;
+        cpu += r.cpu;
+    }
+    std::vector<int> seen(items);
+    for (const auto& p : all) {
+        p->tell("stop");
+        std::istringstream got = p->answer("consumed");
+        for (std::size_t i = 0; got >> i;) ++seen.at(i);
+    }
+    std::printf("  %-8s %-8s filled in %6.2f s, emptied in %6.2f s: %7.0f items a second, %5.2f requests an item, cpu "
+                "%.2f s; lost %ld, doubled %ld\n",
+                of.library, of.kind, filled, took, items / took, requests / items, cpu,
+                static_cast<long>(std::count(seen.begin(), seen.end(), 0)),
+                static_cast<long>(std::count_if(seen.begin(), seen.end(), [](int n) { return n > 1; })));
+    std::fflush(stdout);
+}
+
+void empty_queues(const std::string& server, bool peers, int times) {
+    std::printf("%d items, %d processes with %d consumers each\n", items, consuming, consumers);
+    const auto libraries = recipe_libraries(peers);
+    std::map<std::string, team> teams;
+    for (const std::string& library : libraries)
+        for (int i = 0; i < consuming; ++i)
+            teams[library].push_back(std::make_unique<recipe_process>(library, server, session_timeout_ms));
+    for (int round = 0; round < times; ++round)
+        for (const queue_kind& of : queue_kinds)
+            if (teams.contains(of.library))
+                empty_a_queue(server, teams.at(of.library), of,
+                              "/zbq" + std::to_string(::getpid()) + of.library + of.kind + std::to_string(round));
+}
+
 void give_ids(const std::string& server) {
     raw_session session(server);
     const std::string path = "/zbi" + std::to_string(::getpid());
@@ -100,6 +158,7 @@ int main(int argc, char** argv) try {
     const bool peers = argc > 2 && std::string(argv[2]) == "peers";
     bench::count(argv[1], peers);
     bench::give_ids(argv[1]);
+    bench::empty_queues(argv[1], peers, 3);
 } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 1;

@@ -1,7 +1,10 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
 import java.util.Map;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
@@ -15,13 +18,20 @@ import org.apache.curator.framework.recipes.cache.TreeCache;
 import org.apache.curator.framework.recipes.cache.TreeCacheEvent;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
 import org.apache.curator.framework.recipes.leader.LeaderLatchListener;
+import org.apache.curator.framework.recipes.queue.DistributedQueue;
+import org.apache.curator.framework.recipes.queue.QueueBuilder;
+import org.apache.curator.framework.recipes.queue.QueueConsumer;
+import org.apache.curator.framework.recipes.queue.QueueSerializer;
+import org.apache.curator.framework.state.ConnectionState;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
-/** Apache Curator's LeaderLatch, TreeCache, CuratorCache and DistributedAtomicLong, measured: README.md. */
+/** Apache Curator's LeaderLatch, TreeCache, CuratorCache, DistributedAtomicLong and DistributedQueue, measured: README.md. */
 public final class CuratorRecipes {
     private final CuratorFramework zk;
     private LeaderLatch latch;
     private Object cache;  // what is measured is kept
+    private DistributedQueue<String> consuming;
+    private ConcurrentLinkedQueue<String> consumed;
 
     private CuratorRecipes(CuratorFramework zk) { this.zk = zk; }
 
@@ -113,11 +123,48 @@ public final class CuratorRecipes {
         say("added " + took + " " + sum.postValue());
     }
 
+    private static final class Text implements QueueSerializer<String> {
+        @Override public byte[] serialize(String item) { return item.getBytes(StandardCharsets.UTF_8); }
+        @Override public String deserialize(byte[] bytes) { return new String(bytes, StandardCharsets.UTF_8); }
+    }
+
+    private QueueBuilder<String> queue(QueueConsumer<String> consumer, String kind, String path) {
+        QueueBuilder<String> how = QueueBuilder.builder(zk, consumer, new Text(), path);
+        return kind.equals("locked") ? how.lockPath(path + "-locks") : how;
+    }
+
+    private void fill(String kind, String path, int n) throws Exception {
+        double began = now();
+        try (DistributedQueue<String> all = queue(null, kind, path).buildQueue()) {
+            all.start();
+            for (int i = 0; i < n; ++i) all.put(Integer.toString(i));
+            all.flushPuts(100, TimeUnit.SECONDS);
+        }
+        say("filled " + (now() - began));
+    }
+
+    private void consume(String kind, String path, int consumers) throws Exception {
+        consumed = new ConcurrentLinkedQueue<>();
+        consuming = queue(new QueueConsumer<String>() {
+            @Override public void consumeMessage(String item) { consumed.add(item); }
+            @Override public void stateChanged(CuratorFramework unused, ConnectionState state) {}
+        }, kind, path).executor(Executors.newFixedThreadPool(consumers)).buildQueue();
+        consuming.start();
+    }
+
+    private void stop() throws Exception {
+        consuming.close();
+        say("consumed " + String.join(" ", consumed));
+    }
+
     private void run(String[] w) throws Exception {
         switch (w[0]) {
             case "elect": elect(w[1]); return;
             case "resign": resign(); return;
             case "add": add(w[1], Integer.parseInt(w[2]), Integer.parseInt(w[3])); return;
+            case "fill": fill(w[1], w[2], Integer.parseInt(w[3])); return;
+            case "consume": consume(w[1], w[2], Integer.parseInt(w[3])); return;
+            case "stop": stop(); return;
             case "cache": treeCache(w[1]); return;
             case "curatorcache": curatorCache(w[1]); return;
             default: throw new IllegalArgumentException("no command " + w[0]);

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""kazoo's Election, TreeCache and Counter, measured: README.md."""
+"""kazoo's Election, TreeCache, Counter and queues, measured: README.md."""
 import gc
 import os
 import sys
@@ -71,11 +71,51 @@ def add(zk, path, threads, times):
     say("added", took, zk.Counter(path).value)
 
 
+def queue(zk, kind, path):
+    return zk.LockingQueue(path) if kind == "locking" else zk.Queue(path)
+
+
+def fill(zk, kind, path, n):
+    began = time.monotonic()
+    items = queue(zk, kind, path)
+    if kind == "locking":
+        items.put_all([str(i).encode() for i in range(n)])
+    else:
+        for i in range(n):
+            items.put(str(i).encode())
+    say("filled", time.monotonic() - began)
+
+
+class Consumers:
+    def __init__(self, zk, kind, path, threads):
+        self.items, self.stopped, self.kind = [], False, kind
+        self.threads = [threading.Thread(target=self.run, args=(queue(zk, kind, path),)) for _ in range(threads)]
+        for one in self.threads:
+            one.start()
+
+    def run(self, source):
+        while not self.stopped:
+            item = source.get(0.5) if self.kind == "locking" else source.get()
+            if item is None:
+                if self.kind != "locking":
+                    time.sleep(0.05)  # its get() does not wait
+                continue
+            self.items.append(item.decode())
+            if self.kind == "locking":
+                source.consume()
+
+    def stop(self):
+        self.stopped = True
+        for one in self.threads:
+            one.join()
+        say("consumed", *self.items)
+
+
 def main():
     zk = KazooClient(hosts=sys.argv[1], timeout=int(sys.argv[2]) / 1000)
     zk.start(timeout=30)
     say("ready")
-    candidate = cache = None
+    candidate = cache = consumers = None
     for line in sys.stdin:
         command, *words = line.split()
         if command == "elect":
@@ -88,6 +128,12 @@ def main():
             cache = tree_cache(zk, words[0])
         elif command == "add":
             add(zk, words[0], int(words[1]), int(words[2]))
+        elif command == "fill":
+            fill(zk, words[0], words[1], int(words[2]))
+        elif command == "consume":
+            consumers = Consumers(zk, words[0], words[1], int(words[2]))
+        elif command == "stop":
+            consumers.stop()
         else:
             raise ValueError("no command " + command)
     del cache
