@@ -219,8 +219,8 @@ TEST_CASE("requests: without a connection they end when their time is over, and 
           "[requests]") {
     parts_bench b(client_options("10.0.0.1").connection_timeout(std::chrono::milliseconds(10)));
     outcome a, connected;
-    b.requests.submit(1, getting("/a"), a.to());
-    b.requests.wait_connected(2, connected.to());
+    b.requests.submit(b.requests.next_id(), getting("/a"), a.to());
+    b.requests.wait_connected(b.requests.next_id(), connected.to());
     bool internal = false;
     b.requests.submit(getting("/own"), [&](reply&&) { internal = true; });
     const auto due = b.requests.due(boot_clock::now());

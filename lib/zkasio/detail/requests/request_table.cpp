@@ -7,18 +7,19 @@
 #include <algorithm>
 #include <memory>
 #include <utility>
+#include <variant>
 
 namespace zkasio::detail {
 
 send_queue::lane request_table::lane_of(const entry& e) noexcept {
     if (e.urgent) return send_queue::lane::urgent;
-    return e.sent != time_point{} ? send_queue::lane::again : send_queue::lane::normal;
+    return e.at == stage::queued_again ? send_queue::lane::again : send_queue::lane::normal;
 }
 
 // Whether the request waits for a connection for at most client_options::connection_timeout.
 bool request_table::may_expire(const entry& e) const noexcept {
     const bool for_session = e.patient && e.pinned && owner_.id_of(*e.pinned) != 0;
-    return !e.until_certain && !e.internal && !for_session;
+    return !e.until_certain && !std::holds_alternative<internal_receiver>(e.to) && !for_session;
 }
 
 // ----------------------------------------------------------------------------------------------- asking for one
@@ -32,7 +33,7 @@ void request_table::submit(op_id id, command&& c, request_receiver&& to) {
 void request_table::submit(command&& c, kept_reply_ptr to, repeat r) {
     const op_id id = to->id = next_id();
     entry& e = insert(id, clock::now(), std::move(c));
-    e.kept = std::move(to);
+    e.to = std::move(to);
     e.until_certain = r == repeat::until_certain;
     if (e.until_certain) e.work = owner_.work().begin();
     enqueue(id, e);
@@ -41,7 +42,7 @@ void request_table::submit(command&& c, kept_reply_ptr to, repeat r) {
 void request_table::submit(command&& c, std::function<void(reply&&)> then, urgency u) {
     const op_id id = next_id();
     entry& e = insert(id, clock::now(), std::move(c));
-    e.internal = std::move(then);
+    e.to = std::move(then);
     e.urgent = u == urgency::first;
     enqueue(id, e);
 }
@@ -121,7 +122,7 @@ bool request_table::submit_at_once(op_id id, command& c, request_receiver& to) {
 }
 
 void request_table::issue(entry& e) {
-    e.issued = true;
+    e.at = stage::under_way;
     e.sent = last_sent_;
     e.bytes = encoded_size(*e.what);
     ++issued_;
@@ -136,24 +137,23 @@ void request_table::no_longer_issued(const entry& e) noexcept {
 
 bool request_table::withdraw(const kept_reply_ptr& asked) {
     const auto it = entries_.find(asked->id);
-    if (it == entries_.end() || it->second.kept != asked || it->second.issued || it->second.until_certain) return false;
+    if (it == entries_.end() || it->second.at == stage::under_way || it->second.until_certain) return false;
     fail(it->first, asio::error::operation_aborted);
     return true;
 }
 
 void request_table::cancel(op_id id) {
     const auto it = entries_.find(id);
-    if (it == entries_.end() || !it->second.to) return;
+    if (it == entries_.end() || !std::holds_alternative<request_receiver>(it->second.to)) return;
+    entry& e = it->second;
+    const bool under_way = e.at == stage::under_way;
     reply r;
     r.code = asio::error::operation_aborted;
-    r.sent = it->second.issued && is_write(*it->second.what);
-    if (it->second.what) r.asked = std::make_shared<request>(*it->second.what);
-    request_receiver to = std::move(it->second.to);
-    if (it->second.issued) {
-        it->second.abandoned = true;
-    } else {
+    r.sent = under_way && is_write(*e.what);
+    if (e.what) r.asked = std::make_shared<request>(*e.what);
+    request_receiver to = std::get<request_receiver>(std::exchange(e.to, std::monostate()));
+    if (!under_way) {
         auto node = entries_.extract(it);
-        node.mapped().abandoned = true;
         if (node.mapped().what) report(node.mapped(), r, clock::now());
         drop(std::move(node));
     }
@@ -240,8 +240,8 @@ void request_table::report(const entry& e, const reply& r, time_point now) noexc
     operation_report it;
     if (failed) it.code = r.code;
     it.outcome_unknown = r.code && r.sent && is_write(*e.what);
-    it.cancelled = e.abandoned;
-    it.internal = !e.to && !e.abandoned && !e.kept;
+    it.cancelled = is_abandoned(e);
+    it.internal = std::holds_alternative<internal_receiver>(e.to);
     it.asked = e.queued;
     it.sent = e.sent;
     it.ended = now;
@@ -252,14 +252,14 @@ void request_table::finish(entry&& e, reply&& r, time_point now) {
     if (e.what) report(e, r, now);
     if (e.connection && r.sent) return finish_if_connected(std::move(e), std::move(r));
     if (e.what && !is_write(*e.what)) r.sent = false;  // whether a read has arrived makes no difference
-    if (e.to) {
+    if (auto* const to = std::get_if<request_receiver>(&e.to)) {
         if (r.code && r.code != e.expected && e.what) r.asked = std::make_shared<request>(std::move(*e.what));
-        return e.to.deliver(std::move(r));
-    }
-    if (e.internal) return e.internal(std::move(r));
-    if (e.kept) {
-        e.kept->reply = std::move(r);
-        waits_.fire(answer_of(e.kept));
+        to->deliver(std::move(r));
+    } else if (const auto* then = std::get_if<internal_receiver>(&e.to)) {
+        (*then)(std::move(r));
+    } else if (const auto* kept = std::get_if<kept_reply_ptr>(&e.to)) {
+        (*kept)->reply = std::move(r);
+        waits_.fire(answer_of(*kept));
     }
 }
 
@@ -268,9 +268,9 @@ void request_table::fail(op_id id, std::error_code code) {
     if (node.empty()) return;
     reply r;
     r.code = code;
-    r.sent = code && node.mapped().sent != time_point{};
+    r.sent = code && node.mapped().at != stage::queued;
     if (code == errc::not_connected) r.data = link_.why_not_connected();  // for the message
-    if (node.mapped().issued) no_longer_issued(node.mapped());
+    if (node.mapped().at == stage::under_way) no_longer_issued(node.mapped());
     finish(std::move(node.mapped()), std::move(r), clock::now());
     drop(std::move(node));
 }
@@ -299,7 +299,7 @@ void request_table::answered(op_id id, reply&& r) {
 
 bool request_table::repeats(const entry& e, const reply& r) const {
     if (std::holds_alternative<add_auth_request>(*e.what))
-        return r.code == condition::retryable && !owner_.is_closing() && !e.abandoned;
+        return r.code == condition::retryable && !owner_.is_closing() && !is_abandoned(e);
     if (e.connection && std::holds_alternative<sync_request>(*e.what))  // of feeds_connected()
         return !r.sent && r.code == condition::retryable && !owner_.is_closing();
     if (std::holds_alternative<remove_watch_request>(*e.what))
@@ -312,7 +312,7 @@ bool request_table::repeats(const entry& e, const reply& r) const {
 void request_table::send_again(entries::node_type node, bool refused) {
     entry& e = node.mapped();
     telemetry_.counters.repeated.add();
-    e.issued = false;
+    e.at = stage::queued_again;
     if (auto* auth = std::get_if<add_auth_request>(&*e.what)) auth->known = true;
     queue_.push(send_queue::lane::again, node.key());
     entries_.insert(std::move(node));

@@ -16,7 +16,7 @@ watch_registry::lasting request_table::lasts(const entry& e) noexcept {
 void request_table::registration_done(const entry& e, const std::error_code& code) {
     const watch_target target = watch_of(*e.what);
     const bool live = !code || (target.missing_node_counts && code == zk_errc::no_node);
-    if (watches_.finish(*target.path, target.kind, live, e.abandoned ? nullptr : e.watch, lasts(e)))
+    if (watches_.finish(*target.path, target.kind, live, is_abandoned(e) ? nullptr : e.watch, lasts(e)))
         send_watch_removal(*target.path, watches_.server_kind(target.kind));
 }
 
@@ -109,7 +109,8 @@ void request_table::read_for(const feed_ptr& to, node_read what, std::string pat
 void request_table::finish_if_connected(entry&& e, reply&& r) {
     if (r.code == condition::session_ended) return;
     auto answer = std::make_shared<reply>(std::move(r));
-    owner_.later([this, connection = e.connection, tell = std::move(e.internal), answer = std::move(answer)] {
+    owner_.later([this, connection = e.connection, tell = std::get<internal_receiver>(std::move(e.to)),
+                  answer = std::move(answer)] {
         if (connection == feeds_.connection()) tell(std::move(*answer));
     });
 }
