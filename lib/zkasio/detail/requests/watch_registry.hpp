@@ -20,10 +20,13 @@ struct watch_state {
     watch_kind kind = watch_kind::data;
     node_event event = node_event::data_changed;  // once it has fired
     one_shot_ptr fired = std::make_shared<one_shot_state>();
-    std::uint64_t number = 0;  // among the waiters in watch_registry
+    std::uint64_t number = 0;  // among the waiters in watch_registry; 0: the server has not set the watch yet
     /// The watch ends with the connection, without an event: its owner sets it again on the next connection. Other
     /// watches are set again by the library, all in one request (fact 23): so only these others have a budget.
     bool of_connection = false;
+
+    /// Whether the server has set the watch, which may have fired since.
+    bool is_set() const noexcept { return number != 0; }
 };
 using watch_ptr = std::shared_ptr<watch_state>;
 

@@ -36,8 +36,11 @@ public:
     // ------------------------------------------------------------------------------------------------------ holds
     /// The hold is valid from now on, or ends at once. It is not confirmed before the lease covers it.
     void add(const hold_ptr& h);
+    enum class own_nodes { stay, are_removed };
     /// @param lost the node that is gone, of `h` or of a part of it.
-    void end(const hold_ptr& h, loss_reason why, const hold::own_node* lost = nullptr);
+    /// @param then whether the caller removes the nodes of `h`: with a node, its watch goes.
+    void end(const hold_ptr& h, loss_reason why, const hold::own_node* lost = nullptr,
+             own_nodes then = own_nodes::stay);
     void end_all(session_record& of, loss_reason why);
     /// Watches the nodes of the hold at once.
     void watch(const hold_ptr& h);

@@ -29,7 +29,7 @@ struct session_record {
     one_shot_ptr ended = std::make_shared<one_shot_state>();
     // There may be very many holds, and most turns of the strand concern none of them. By their numbers:
     std::map<std::uint64_t, hold_ptr> holds;
-    std::map<std::uint64_t, hold_ptr> unconfirmed;  // holds that no lease has covered yet
+    std::map<std::uint64_t, hold_ptr> unconfirmed;  // no lease has covered these yet; the others end with the lease
     std::set<std::pair<boot_clock::time_point, std::uint64_t>> to_watch;  // holds whose nodes are to be watched then
     std::uint64_t last_hold = 0;                                          // the latest number
     std::pair<std::uint64_t, std::size_t>
