@@ -5,6 +5,7 @@
 #include <asio/post.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <exception>
 #include <memory>
 #include <set>
@@ -115,6 +116,7 @@ bool link::open(std::vector<server_address> servers) {
 // ------------------------------------------------------------------------------------------------------ state
 
 void link::changed(link_state s) {
+    assert(backend_);
     state_ = s;
     if (s == link_state::connected) {
         pacing_.reset();

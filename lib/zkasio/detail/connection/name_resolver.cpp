@@ -1,6 +1,7 @@
 #include <zkasio/detail/connection/name_resolver.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace zkasio::detail {
@@ -17,6 +18,7 @@ void name_resolver::cancel() {
 }
 
 void name_resolver::arrived(const std::shared_ptr<round>& r) {
+    assert(r->pending > 0);
     if (--r->pending > 0 || current_ != r) return;
     current_.reset();
     r->done(std::move(r->servers), std::move(r->failure));

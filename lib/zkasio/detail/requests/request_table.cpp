@@ -5,11 +5,20 @@
 #include <asio/error.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <memory>
 #include <utility>
 #include <variant>
 
 namespace zkasio::detail {
+
+// Holds whenever no member function is at work.
+void request_table::check() const noexcept {
+    assert(issued_ <= entries_.size());
+    assert(issued_ > 0 || issued_bytes_ == 0);
+    assert(spare_.size() <= most_spare);
+    assert(expiring_.empty() || !link_.connected());
+}
 
 send_queue::lane request_table::lane_of(const entry& e) noexcept {
     if (e.urgent) return send_queue::lane::urgent;
@@ -60,20 +69,24 @@ void request_table::enqueue(op_id id, entry& e) {
     if (queue_.waiting() > 2 * entries_.size() + 1000)
         queue_.sweep([&](op_id other) { return !entries_.contains(other); });
     if (!link_.connected() && may_expire(e)) expiring_.push_back(id);
+    check();
     owner_.request_waits();
 }
 
 request_table::entry& request_table::insert(op_id id, time_point now) {
     if (spare_.empty()) {
-        entry& e = entries_[id];
-        e.queued = now;
-        return e;
+        const auto [at, is_new] = entries_.try_emplace(id);
+        assert(is_new);
+        at->second.queued = now;
+        return at->second;
     }
     entries::node_type node = std::move(spare_.back());
     spare_.pop_back();
     node.key() = id;
     node.mapped().queued = now;
-    return entries_.insert(std::move(node)).position->second;
+    const auto added = entries_.insert(std::move(node));
+    assert(added.inserted);
+    return added.position->second;
 }
 
 request_table::entry& request_table::insert(op_id id, time_point now, command&& c) {
@@ -93,6 +106,7 @@ void request_table::drop(entries::node_type node) noexcept {
     std::destroy_at(&node.mapped());
     std::construct_at(&node.mapped());
     spare_.push_back(std::move(node));
+    check();
 }
 
 // Whether the request may be sent at once: no request waits or is under way, and the socket's send buffer is empty,
@@ -122,17 +136,21 @@ bool request_table::submit_at_once(op_id id, command& c, request_receiver& to) {
 }
 
 void request_table::issue(entry& e) {
+    assert(e.at != stage::under_way);
     e.at = stage::under_way;
     e.sent = last_sent_;
     e.bytes = encoded_size(*e.what);
     ++issued_;
     issued_bytes_ += e.bytes;
     telemetry_.counters.bytes_sent.add(e.bytes);
+    check();
 }
 
 void request_table::no_longer_issued(const entry& e) noexcept {
+    assert(e.at == stage::under_way && issued_ > 0 && issued_bytes_ >= e.bytes);
     --issued_;
     issued_bytes_ -= e.bytes;
+    check();
 }
 
 bool request_table::withdraw(const kept_reply_ptr& asked) {

@@ -185,6 +185,7 @@ private:
     static bool is_abandoned(const entry& e) noexcept { return std::holds_alternative<std::monostate>(e.to); }
     bool may_expire(const entry& e) const noexcept;
 
+    void check() const noexcept;
     entry& insert(op_id id, time_point now);
     entry& insert(op_id id, time_point now, command&& c);
     void enqueue(op_id id, entry& e);

@@ -44,6 +44,9 @@ void request_table::clear() {
     for (auto& [id, e] : entries_)
         if (const auto* kept = std::get_if<kept_reply_ptr>(&e.to)) (*kept)->answered.forget_calls();
     const auto gone = std::exchange(entries_, {});
+    issued_ = issued_bytes_ = 0;
+    expiring_.clear();
+    check();
 }
 
 }  // namespace zkasio::detail

@@ -3,6 +3,7 @@
 #include <zkasio/clock.hpp>
 #include <zkasio/detail/seam/backend.hpp>
 
+#include <cassert>
 #include <cstddef>
 #include <deque>
 #include <optional>
@@ -87,10 +88,12 @@ private:
         void erase_if(Condition& c) {
             drop_taken();
             std::erase_if(ids_, c);
+            check();
         }
 
     private:
         void drop_taken();
+        void check() const noexcept { assert(first_ <= ids_.size()); }
 
         std::vector<op_id> ids_;
         std::size_t first_ = 0;  // the ids before this index have been taken out

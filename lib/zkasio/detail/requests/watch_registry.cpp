@@ -1,6 +1,20 @@
 #include <zkasio/detail/requests/watch_registry.hpp>
 
+#include <cassert>
+#include <cstddef>
+
 namespace zkasio::detail {
+
+// Both hold whenever no member function is at work.
+void watch_registry::check() const noexcept {
+    assert(!entries_.empty() || path_bytes_ == 0);
+    assert(feed_reads_ > 0 || kept_.empty());
+}
+void watch_registry::check([[maybe_unused]] const entry& e) const noexcept {
+    assert(e.registering >= 0 && e.lasting >= 0);
+    assert(static_cast<std::size_t>(e.lasting) <= e.waiters.size() + static_cast<std::size_t>(e.registering));
+    check();
+}
 
 watch_ptr watch_by(const request& r) {
     const watch_target target = watch_of(r);
@@ -24,12 +38,14 @@ bool watch_registry::begin(const std::string& path, watch_kind kind, lasting l) 
     if (it == entries_.end()) it = entries_.emplace(key_of(path, kind), entry{}).first;
     ++it->second.registering;
     count(it, l == lasting::yes ? 1 : 0);
+    check(it->second);
     return true;
 }
 
 // Drops an entry that has neither a user nor a server watch. True: the entry has no user, but a server watch.
 bool watch_registry::unused(iterator it) {
     entry& e = it->second;
+    check(e);
     if (is_used(e) || e.removing) return false;
     if (e.live && !can_be_removed(it->first)) return false;
     if (e.live) {
@@ -37,6 +53,7 @@ bool watch_registry::unused(iterator it) {
         return true;
     }
     entries_.erase(it);
+    check();
     return false;
 }
 
@@ -106,6 +123,7 @@ std::vector<std::pair<std::string, watch_kind>> watch_registry::end_connection()
     }
     gone.insert(gone.end(), kept_.begin(), kept_.end());
     kept_.clear();
+    check();
     return gone;
 }
 

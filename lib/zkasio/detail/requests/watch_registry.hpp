@@ -117,6 +117,8 @@ private:
 
     key key_of(const std::string& path, watch_kind kind) const { return {path, server_kind(kind)}; }
     static bool is_used(const entry& e) noexcept { return !e.waiters.empty() || e.registering > 0; }
+    void check() const noexcept;
+    void check(const entry& e) const noexcept;
     void keep(key k);
     void count(iterator it, int more_lasting);
     bool unused(iterator it);

@@ -1,6 +1,7 @@
 #include <zkasio/detail/session/hold_keeper.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <map>
 #include <string>
@@ -67,10 +68,12 @@ void hold_keeper::watch(const hold_ptr& h) {
 void hold_keeper::let_go(session_record& s) {
     own_reads_ = 0;
     s.unconfirmed.clear();
+    s.to_watch.clear();
     for (const auto& [number, h] : std::exchange(s.holds, {})) {
         for (hold::own_node& node : h->nodes) node.watch.reset();
         h->lost.forget_calls();
     }
+    s.check();
 }
 
 // -------------------------------------------------------------------------------------------------------- lease

@@ -7,6 +7,7 @@
 #include <zkasio/session_local.hpp>
 
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -43,15 +44,24 @@ struct session_record {
         h->number = ++last_hold;
         holds.emplace(h->number, h);
         unconfirmed.emplace(h->number, h);
+        check();
     }
     void drop(const hold_ptr& h) {
         if (holds.erase(h->number) == 0) return;
         unconfirmed.erase(h->number);
         to_watch.erase({h->watch_at, h->number});
+        check();
     }
     void watch_nodes_at(hold& h, boot_clock::time_point when) {
         to_watch.erase({h.watch_at, h.number});
         if (holds.contains(h.number)) to_watch.emplace(h.watch_at = when, h.number);
+        check();
+    }
+    /// Holds for the holds whenever no member function is at work.
+    void check() const noexcept {
+        assert(unconfirmed.size() <= holds.size());
+        assert(to_watch.size() <= holds.size());
+        assert(holds.empty() || holds.rbegin()->first <= last_hold);
     }
 
     boot_clock::time_point leased_until() const noexcept {
