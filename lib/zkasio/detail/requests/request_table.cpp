@@ -65,10 +65,12 @@ void request_table::wait_connected(op_id id, request_receiver to) {
 void request_table::enqueue(op_id id, entry& e) {
     if (const std::error_code refused = owner_.refusal(e.pinned.get())) return fail(id, refused);
     queue_.push(lane_of(e), id);
-    // Drops the ids of requests that were cancelled while there was no connection.
-    if (queue_.waiting() > 2 * entries_.size() + 1000)
-        queue_.sweep([&](op_id other) { return !entries_.contains(other); });
     if (!link_.connected() && may_expire(e)) expiring_.push_back(id);
+    // Drops the ids of requests that were cancelled while there was no connection.
+    const auto has_ended = [&](op_id other) { return !entries_.contains(other); };
+    const std::size_t many = 2 * entries_.size() + 1000;
+    if (queue_.waiting() > many) queue_.sweep(has_ended);
+    if (expiring_.size() > many) std::erase_if(expiring_, has_ended);
     check();
     owner_.request_waits();
 }
@@ -306,7 +308,7 @@ void request_table::answered(op_id id, reply&& r) {
     const time_point now = clock::now();
     telemetry_.counters.bytes_received.add(size_of(r));
     owner_.request_answered(*e.what, r, e.sent, now);
-    if (repeats(e, r)) return send_again(std::move(node), !r.sent);
+    if (repeats(e, r)) return send_again(std::move(node));
     conclude_auth(e, r);
     if (r.code == zk_errc::no_node && !link_.chroot().empty() && is_about_root(*e.what))
         r.data = "the chroot \"" + link_.chroot() + "\" does not exist: create it with a client that has none";
@@ -321,13 +323,14 @@ bool request_table::repeats(const entry& e, const reply& r) const {
     if (e.connection && std::holds_alternative<sync_request>(*e.what))  // of feeds_connected()
         return !r.sent && r.code == condition::retryable && !owner_.is_closing();
     if (std::holds_alternative<remove_watch_request>(*e.what))
-        return !r.sent && r.code == condition::retryable && !owner_.is_closing();
+        return r.code == condition::retryable && !owner_.is_closing();
     const bool unknown = r.sent || r.code == condition::retryable;
     return e.until_certain && unknown && owner_.session_lives();
 }
 
-// Queues the request in front of later requests, unless a server has refused it: see send_queue.
-void request_table::send_again(entries::node_type node, bool refused) {
+// Queues the request in front of later requests, after a pause: a busy server has refused it, or has answered as if the
+// connection were lost. If the connection is lost, connected() ends the pause.
+void request_table::send_again(entries::node_type node) {
     entry& e = node.mapped();
     telemetry_.counters.repeated.add();
     e.at = stage::queued_again;
@@ -335,7 +338,7 @@ void request_table::send_again(entries::node_type node, bool refused) {
     queue_.push(send_queue::lane::again, node.key());
     entries_.insert(std::move(node));
     const time_point now = clock::now();
-    if (refused && now >= queue_.again_not_before()) {
+    if (now >= queue_.again_not_before()) {
         queue_.pause_again(now + options_.retry().pause(refused_, jitter()));
         refused_ = std::min(refused_ + 1, 1000);
     }

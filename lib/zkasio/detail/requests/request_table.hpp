@@ -200,7 +200,7 @@ private:
     void finish_if_connected(entry&& e, reply&& r);
     void fail(op_id id, std::error_code code);
     bool repeats(const entry& e, const reply& r) const;
-    void send_again(entries::node_type node, bool refused);
+    void send_again(entries::node_type node);
     void conclude_removal(const entry& e, reply& r);
     void conclude_auth(const entry& e, const reply& r);
     static watch_target own_watch_of(const entry& e);
@@ -230,7 +230,7 @@ private:
     /// The C library keeps a copy of each request that the socket has not taken.
     static constexpr std::size_t window_bytes = 8 * 1024 * 1024;
     std::size_t issued_ = 0, issued_bytes_ = 0;
-    int refused_ = 0;  // consecutive refusals of requests that are sent again
+    int refused_ = 0;  // consecutive answers after which requests are sent again
     bool flush_when_writable_ = false;
     bool answered_on_this_connection_ = false;
     bool unsettled_ = false;  // the backend may have news after submit_at_once()

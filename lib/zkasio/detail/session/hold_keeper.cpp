@@ -1,7 +1,6 @@
 #include <zkasio/detail/session/hold_keeper.hpp>
 
 #include <algorithm>
-#include <cassert>
 #include <chrono>
 #include <map>
 #include <string>
@@ -66,7 +65,6 @@ void hold_keeper::watch(const hold_ptr& h) {
 }
 
 void hold_keeper::let_go(session_record& s) {
-    own_reads_ = 0;
     s.unconfirmed.clear();
     s.to_watch.clear();
     for (const auto& [number, h] : std::exchange(s.holds, {})) {
@@ -124,14 +122,19 @@ void hold_keeper::heartbeat(time_point now) {
     const session_record_ptr s = owner_.current_session();
     if (s->holds.empty() || s->heartbeat_under_way || !link_.connected() || owner_.is_closing()) return;
     if (now < heartbeat_due(now)) return;
-    s->last_heartbeat = now;
-    s->heartbeat_under_way = true;
     auto [beat, checked] = next_check(*s);
     command c;
     c.what = std::move(beat);
     c.pinned = s;
     auto done = [this, s, nodes = std::move(checked)](reply&& r) { heartbeat_answered(*s, nodes, r); };
-    requests_.submit(std::move(c), std::move(done), request_table::urgency::first);
+    s->last_heartbeat = now;
+    s->heartbeat_under_way = true;
+    try {
+        requests_.submit(std::move(c), std::move(done), request_table::urgency::first);
+    } catch (...) {  // no memory: no answer will come
+        s->heartbeat_under_way = false;
+        throw;
+    }
 }
 
 // Makes a heartbeat for the nodes that were not checked for the longest time.
@@ -182,11 +185,10 @@ void hold_keeper::heartbeat_answered(session_record& s, const checked_nodes& che
 // pings, whose times are unknown, are then not needed.
 void hold_keeper::read_when_idle(time_point now) {
     if (now < own_read_due()) return;
-    ++own_reads_;
     command c;
     c.what = exists_request{"/"};
     c.pinned = owner_.current_session();
-    requests_.submit(std::move(c), [this](reply&&) { --own_reads_; });
+    requests_.submit(std::move(c), [under_way = own_read_](reply&&) {});
 }
 
 hold_keeper::time_point hold_keeper::own_read_due() const {

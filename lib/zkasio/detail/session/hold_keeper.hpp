@@ -58,7 +58,7 @@ public:
     time_point due(time_point now) const;
 
     /// How many reads that are sent while no other request is sent (see lease) are under way.
-    std::size_t own_reads() const noexcept { return own_reads_; }
+    std::size_t own_reads() const noexcept { return static_cast<std::size_t>(own_read_.use_count()) - 1; }
 
     /// Drops all holds without completing anything.
     void let_go(session_record& s);
@@ -83,7 +83,7 @@ private:
     wait_table& waits_;
     const client_options& options_;
     const logger& log_;
-    std::size_t own_reads_ = 0;
+    const std::shared_ptr<const void> own_read_ = std::make_shared<char>();  // each of these reads has a copy
 };
 
 }  // namespace zkasio::detail
