@@ -79,14 +79,12 @@ void request_table::answered(op_id id, reply&& r) {
 }
 
 bool request_table::repeats(const entry& e, const reply& r) const {
+    const bool retryable = r.code == condition::retryable;
+    const bool of_feeds = e.connection && std::holds_alternative<sync_request>(*e.what);  // feeds_connected()
+    if (of_feeds || std::holds_alternative<remove_watch_request>(*e.what)) return retryable && !owner_.is_closing();
     if (std::holds_alternative<add_auth_request>(*e.what))
-        return r.code == condition::retryable && !owner_.is_closing() && !is_abandoned(e);
-    if (e.connection && std::holds_alternative<sync_request>(*e.what))  // of feeds_connected()
-        return !r.sent && r.code == condition::retryable && !owner_.is_closing();
-    if (std::holds_alternative<remove_watch_request>(*e.what))
-        return r.code == condition::retryable && !owner_.is_closing();
-    const bool unknown = r.sent || r.code == condition::retryable;
-    return e.until_certain && unknown && owner_.session_lives();
+        return retryable && !owner_.is_closing() && !is_abandoned(e);
+    return e.until_certain && (r.sent || retryable) && owner_.session_lives();
 }
 
 // Queues the request in front of later requests, after a pause: a busy server has refused it, or has answered as if the

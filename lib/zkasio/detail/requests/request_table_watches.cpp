@@ -153,6 +153,7 @@ void request_table::feeds_connected() {
     c.what = sync_request{"/"};
     c.connection = feeds_.connection();
     submit(std::move(c), [this, session](reply&& r) {
+        if (r.code == condition::session_ended) return;
         if (!r.code) synced_session_ = session;  // otherwise with the next connection
         feeds_.connected();
     });
