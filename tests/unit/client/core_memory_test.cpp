@@ -2,13 +2,17 @@
 #include "unit/support/counting_new.hpp"
 #include "unit/support/rig.hpp"
 
+#include <zkasio/detail/base/owned_descriptor.hpp>
 #include <zkasio/detail/client/await.hpp>
 #include <zkasio/detail/client/background_tasks.hpp>
+#include <zkasio/detail/connection/socket_watch.hpp>
 
 #include <asio/dispatch.hpp>
 #include <asio/post.hpp>
 #include <asio/strand.hpp>
 #include <asio/use_awaitable.hpp>
+
+#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -108,6 +112,26 @@ TEST_CASE("no memory: for a heartbeat, and the next one is sent", "[no_memory]")
         FAIL("it never ends");
     };
     r.run(body);
+}
+
+TEST_CASE("no memory: to wait for the socket, and the next attempt to wait succeeds", "[no_memory]") {
+    bool was_refused = true;
+    for (long n = 0; was_refused && n < 100; ++n) {
+        test_loop loop;
+        const auto alive = std::make_shared<int>();
+        const auto watch = std::make_shared<socket_watch>(asio::make_strand(loop.executor()));
+        int ready = 0;
+        watch->start(alive, nullptr, [&](bool, bool) {
+            ++ready;
+            watch->close();
+        });
+        const owned_descriptor readable(::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
+        was_refused = refused(n, [&] { watch->arm(readable.get(), 1, true, false); });
+        watch->arm(readable.get(), 1, true, false);
+        loop.run();
+        CHECK(ready == 1);
+    }
+    CHECK_FALSE(was_refused);
 }
 
 TEST_CASE("no memory: for a task in the background, and it is not waited for", "[no_memory]") {
