@@ -34,7 +34,8 @@ std::pair<hold_ptr, const own_node*> relying_on(const hold_ptr& whole, std::stri
 }
 
 bool all_watched(const detail::hold& h) {
-    return std::all_of(h.nodes.begin(), h.nodes.end(), [](const own_node& node) { return node.watched; }) &&
+    const auto is_watched = [](const own_node& node) { return node.watch && node.watch->is_set(); };
+    return std::all_of(h.nodes.begin(), h.nodes.end(), is_watched) &&
            std::all_of(h.parts.begin(), h.parts.end(), [](const hold_ptr& part) { return all_watched(*part); });
 }
 
@@ -151,8 +152,8 @@ void session_hold::end(bool node_goes_away) const noexcept {
     auto untold = loss_reason::none;
     if (!hold_ || !hold_->told.compare_exchange_strong(untold, loss_reason::released)) return;
     detail::on_strand(core_, [core = core_, hold = hold_, node_goes_away] {
-        hold->removing = node_goes_away;
-        core->holds().end(hold, loss_reason::released);
+        using enum detail::hold_keeper::own_nodes;
+        core->holds().end(hold, loss_reason::released, nullptr, node_goes_away ? are_removed : stay);
     });
 }
 

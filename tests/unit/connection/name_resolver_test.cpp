@@ -1,8 +1,11 @@
+#include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "unit/support/counting_new.hpp"
 
 #include <zkasio/detail/connection/name_resolver.hpp>
 
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,6 +59,32 @@ TEST_CASE("names: a look-up that is under way is waited for, unless other names 
         CHECK(found[0].first == "second");
     }
 }
+
+#ifdef ZKASIO_TEST_COUNTS_NEW
+TEST_CASE("names: a look-up that could not begin does not stand in the way of the next one", "[names]") {
+    const std::vector<host_port> hosts{{"localhost", 1}};
+    int refusals = 0;
+    for (long n = 0; n < 40; ++n) {
+        test_loop loop;
+        const auto alive = std::make_shared<int>();
+        name_resolver resolver(asio::make_strand(loop.executor()));
+        int done = 0;
+        const auto count = [&](const std::vector<server_address>&, const std::string&) { ++done; };
+        news_until_refusal = n;
+        try {
+            resolver.resolve(alive, hosts, count);
+        } catch (const std::bad_alloc&) {
+            ++refusals;
+        }
+        news_until_refusal = -1;
+        resolver.resolve(alive, hosts, count);
+        loop.run();
+        INFO("after " << n << " allocations");
+        CHECK(done > 0);
+    }
+    CHECK(refusals > 0);
+}
+#endif
 
 // The certificate of the server may be for one of them only.
 TEST_CASE("names: all names of one endpoint are kept", "[names]") {

@@ -132,6 +132,27 @@ TEST_CASE("operations: what takes several requests fails under its own name", "[
     r.run(body);
 }
 
+TEST_CASE("operations: a protected create whose node is not found is sent again after a pause", "[operations]") {
+    constexpr auto pause = std::chrono::milliseconds(20);
+    rig r(rig::quick().retry(retry_policy::n_times(1, pause)));
+    std::size_t creates = 0;
+    r.server.answer = [&](const request& q) {
+        const bool is_create = std::holds_alternative<create_request>(q);
+        return is_create && ++creates < 3 ? lost() : reply();  // the connection goes on, and the directory is empty
+    };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const create_options options = create_options().protection();
+        co_await zk.create("/d/a", "", options);
+        std::vector<boot_clock::time_point> sent;
+        for (const auto& q : r.server.requests)
+            if (std::holds_alternative<create_request>(q.what)) sent.push_back(q.at);
+        REQUIRE(sent.size() == 3);
+        CHECK(sent[1] - sent[0] >= pause);
+        CHECK(sent[2] - sent[1] >= pause);
+    };
+    r.run(body);
+}
+
 TEST_CASE("operations: a protected create that ends with its session does not speak of a search", "[operations]") {
     rig r;
     r.server.answer = [](const request&) { return std::nullopt; };

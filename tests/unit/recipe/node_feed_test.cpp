@@ -21,11 +21,11 @@ using namespace zkasio::test;
 
 namespace {
 
-// Notes what it is told, and watches what it has been answered.
+// Notes what it is told, and watches what it reads and what it has been answered.
 class note_taker final : public node_feed_listener {
 public:
     texts told;
-    std::set<std::pair<node_read, std::string>> watched;
+    std::set<std::pair<node_read, std::string>> reading, watched;
     bool throws = false;
     std::string reads_when_connected;  // by `feed`, its data; empty: nothing
     std::optional<node_feed> feed;
@@ -33,6 +33,10 @@ public:
     bool has(const std::string& text) const { return std::find(told.begin(), told.end(), text) != told.end(); }
     std::size_t times(const std::string& text) const {
         return static_cast<std::size_t>(std::count(told.begin(), told.end(), text));
+    }
+    void read(node_read what, const std::string& path) {
+        reading.insert({kind_of(what), path});
+        feed->read(what, path);
     }
 
 private:
@@ -43,6 +47,7 @@ private:
     }
     void disconnected() override {
         told.push_back("disconnected");
+        reading.clear();
         watched.clear();
     }
     void closed(std::error_code why) override {
@@ -51,6 +56,7 @@ private:
     }
     void answered(node_read what, const std::string& path, std::error_code code, node_answer) override {
         told.push_back(path + ": " + code.message());
+        reading.erase({kind_of(what), path});
         if (!code) watched.insert({kind_of(what), path});
     }
     void changed(node_change what, const std::string& path) override {
@@ -59,7 +65,7 @@ private:
     }
     void authenticated() override { told.push_back("authenticated"); }
     bool watches(node_read what, const std::string& path) const override {
-        return watched.contains({kind_of(what), path});
+        return reading.contains({kind_of(what), path}) || watched.contains({kind_of(what), path});
     }
     void for_each_watch(const std::function<void(node_read, const std::string&)>& f) const override {
         for (const auto& [what, path] : watched) f(what, path);
@@ -79,7 +85,7 @@ struct feed_rig : rig {
         co_await server.until([&] { return notes->has("connected"); });
     }
     void read(client zk, node_read what, const std::string& path) {
-        asio::dispatch(zk.get_executor(), [this, what, path] { feed->read(what, path); });
+        asio::dispatch(zk.get_executor(), [this, what, path] { notes->read(what, path); });
     }
     void leave(client zk, node_read what, const std::string& path) {
         asio::dispatch(zk.get_executor(), [this, what, path] {
@@ -192,6 +198,75 @@ TEST_CASE("node_feed: whoever leaves a watch last has it removed", "[feed]") {
         r.leave(zk, node_read::stat, "/a");
         co_await r.server.until([&] { return !r.server.watched("/a"); });
         co_await r.server.until([&] { return r.core->watches() == 0; });
+        r.feed.reset();
+    };
+    r.run(body);
+}
+
+TEST_CASE("node_feed: a watch that was kept for a read is removed if the read is refused", "[feed]") {
+    const node_read what = GENERATE(node_read::data, node_read::stat, node_read::children);
+    const watch_kind kind = what == node_read::children ? watch_kind::children : watch_kind::data;
+    const bool of_feed = GENERATE(true, false);  // who has the watch first
+    const auto code = GENERATE(as<std::error_code>(), std::error_code(), zk_errc::no_auth, zk_errc::throttled);
+    feed_rig r;
+    const auto other = std::make_shared<note_taker>();
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        co_await r.begin(zk);
+        std::optional<watch> own;
+        if (of_feed) {
+            asio::dispatch(zk.get_executor(), [&] {
+                other->feed.emplace(toolbox(zk).feed("/a", other));
+                other->read(what, "/a");
+            });
+            co_await r.server.until([&] { return other->has("/a: Success"); });
+        } else if (kind == watch_kind::children) {
+            auto seen = co_await zk.children_and_watch("/a");
+            own = std::move(seen.changes);
+        } else {
+            auto seen = co_await zk.get_and_watch("/a");
+            own = std::move(seen.changes);
+        }
+        r.server.answer = [](const request& asked) {
+            return std::holds_alternative<remove_watch_request>(asked) ? std::optional(reply()) : std::nullopt;
+        };
+        const std::size_t before = r.server.requests.size();
+        r.read(zk, what, "/a");
+        co_await r.server.until([&] { return r.server.requests.size() > before; });
+        own.reset();
+        if (of_feed) {
+            asio::dispatch(zk.get_executor(), [&] {
+                other->watched.clear();
+                other->feed->leave(what, "/a");
+            });
+        }
+        co_await next_turns(r.server);
+        CHECK(r.server.watched("/a", kind));
+        r.server.reply_to_all(code);
+        co_await r.until_told("/a: " + code.message());
+        co_await next_turns(r.server);
+        CHECK(r.server.watched("/a", kind) == !code);
+        if (!code) r.leave(zk, kind == watch_kind::children ? what : node_read::stat, "/a");
+        co_await next_turns(r.server);
+        CHECK_FALSE(r.server.watched("/a", kind));
+        CHECK(r.server.count("remove watch /a") == 1);
+        other->feed.reset();
+        r.feed.reset();
+    };
+    r.run(body);
+}
+
+TEST_CASE("node_feed: a refused read for which no watch was kept is followed by no removal", "[feed]") {
+    const node_read what = GENERATE(node_read::data, node_read::stat, node_read::children);
+    feed_rig r;
+    r.server.answer = [](const request&) { return refusal(zk_errc::no_auth); };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        co_await r.begin(zk);
+        r.read(zk, what, "/a");
+        co_await r.until_told("/a: " + make_error_code(zk_errc::no_auth).message());
+        co_await next_turns(r.server);
+        CHECK(r.server.count("remove watch /a") == 0);
         r.feed.reset();
     };
     r.run(body);

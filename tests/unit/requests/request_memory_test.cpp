@@ -72,6 +72,27 @@ TEST_CASE("requests: one after another, they ask for no memory", "[requests]") {
     CHECK(all.answers() == 1400);
 }
 
+TEST_CASE("requests: those that were cancelled while there was no connection take no memory", "[requests]") {
+    parts_bench b;
+    int answers = 0;
+    const auto ask = [&] {
+        struct target {
+            void deliver(reply&&) noexcept { ++*answers; }
+            int* answers;
+        };
+        const op_id id = b.requests.next_id();
+        command c;
+        c.what = get_request{"/a", false};
+        b.requests.submit(id, std::move(c), request_receiver(target{&answers}));
+        return id;
+    };
+    ask();  // waits for longer than the others
+    const long before = news - deletes;
+    for (int i = 0; i < 100'000; ++i) b.requests.cancel(ask());
+    CHECK(news - deletes - before < 500);
+    CHECK(answers == 100'000);
+}
+
 TEST_CASE("requests: many at a time, they ask for no memory", "[requests]") {
     asked_and_answered all;
     const int at_a_time = GENERATE(2, 50);

@@ -175,6 +175,8 @@ TEST_CASE("requests: a removal that has to be certain is sent again, first, unti
     SECTION("the connection was lost: it goes before what was asked for later") {
         b.requests.answered(id, lost());
         CHECK_FALSE(kept->answered.done);
+        b.disconnect();
+        b.connect();
         b.requests.flush();
         CHECK(submitted_paths(b) == texts{"/mine", "/mine", "/later"});
         b.requests.answered(id, refusal(zk_errc::no_node));
@@ -219,8 +221,8 @@ TEST_CASE("requests: without a connection they end when their time is over, and 
           "[requests]") {
     parts_bench b(client_options("10.0.0.1").connection_timeout(std::chrono::milliseconds(10)));
     outcome a, connected;
-    b.requests.submit(1, getting("/a"), a.to());
-    b.requests.wait_connected(2, connected.to());
+    b.requests.submit(b.requests.next_id(), getting("/a"), a.to());
+    b.requests.wait_connected(b.requests.next_id(), connected.to());
     bool internal = false;
     b.requests.submit(getting("/own"), [&](reply&&) { internal = true; });
     const auto due = b.requests.due(boot_clock::now());
@@ -300,7 +302,8 @@ TEST_CASE("requests: the removal of a watch that a busy server refuses is sent a
     b.connect();
     const op_id id = remove_watch(b);
     const std::size_t sent = b.backend.submitted.size();
-    b.requests.answered(id, refusal(zk_errc::throttled));
+    const bool is_known = GENERATE(true, false);
+    b.requests.answered(id, is_known ? refusal(zk_errc::throttled) : lost());
     const auto now = boot_clock::now();
     CHECK(b.requests.due(now) > now);
     CHECK(b.requests.due(now) < boot_clock::time_point::max());
@@ -354,7 +357,8 @@ TEST_CASE("requests: what a server answers as if the connection were lost is sen
     const auto kept = std::make_shared<kept_reply>();
     b.requests.submit(removing("/mine"), kept, request_table::repeat::until_certain);
     b.requests.flush();
-    b.requests.answered(b.backend.submitted.at(0).first, refusal(zk_errc::connection_loss));
+    const bool is_known = GENERATE(true, false);
+    b.requests.answered(b.backend.submitted.at(0).first, is_known ? refusal(zk_errc::connection_loss) : lost());
     const auto now = boot_clock::now();
     CHECK(b.requests.due(now) > now);
     b.requests.flush();

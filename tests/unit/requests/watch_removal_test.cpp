@@ -100,36 +100,36 @@ TEST_CASE("watch registry: a removal that is about to be sent, and what was aske
     const auto old = set(r, "/a");
     CHECK(r.leave(*old));
     SECTION("nothing") {
-        CHECK(r.confirm_removal("/a", watch_kind::data));
+        CHECK(r.confirm_removal("/a", watch_kind::data, false));
         CHECK_FALSE(r.removed("/a", watch_kind::data, true));
     }
     SECTION("a new registration is in front of it, and would be removed by it") {
         REQUIRE(r.begin("/a", watch_kind::data));
-        CHECK_FALSE(r.confirm_removal("/a", watch_kind::data));
+        CHECK_FALSE(r.confirm_removal("/a", watch_kind::data, false));
         const auto w = waiter("/a");
         CHECK_FALSE(r.finish("/a", watch_kind::data, true, w));
         CHECK(r.live("/a", watch_kind::data));
         CHECK(r.leave(*w));  // this one is decided anew
-        CHECK(r.confirm_removal("/a", watch_kind::data));
+        CHECK(r.confirm_removal("/a", watch_kind::data, false));
         CHECK_FALSE(r.removed("/a", watch_kind::data, true));
     }
     SECTION("a new registration, which fails: then the old watch still has to go") {
         REQUIRE(r.begin("/a", watch_kind::data));
-        CHECK_FALSE(r.confirm_removal("/a", watch_kind::data));
+        CHECK_FALSE(r.confirm_removal("/a", watch_kind::data, false));
         CHECK(r.finish("/a", watch_kind::data, false, nullptr));
-        CHECK(r.confirm_removal("/a", watch_kind::data));
+        CHECK(r.confirm_removal("/a", watch_kind::data, false));
         CHECK_FALSE(r.removed("/a", watch_kind::data, true));
     }
     SECTION("a new waiter has already got it") {
         REQUIRE(r.begin("/a", watch_kind::data));
         const auto w = waiter("/a");
         CHECK_FALSE(r.finish("/a", watch_kind::data, true, w));
-        CHECK_FALSE(r.confirm_removal("/a", watch_kind::data));
+        CHECK_FALSE(r.confirm_removal("/a", watch_kind::data, false));
         CHECK(same(r.fire(node_event::data_changed, "/a"), {w}));
     }
     SECTION("the end of the session") {
         r.clear();
-        CHECK_FALSE(r.confirm_removal("/a", watch_kind::data));
+        CHECK_FALSE(r.confirm_removal("/a", watch_kind::data, false));
     }
     CHECK(r.size() == 0);
 }

@@ -227,21 +227,21 @@ void core::begin_turn(time_point now) {
 // these bring more requests (a lock that is handed from one owner to the next, and released by each at once), the flush
 // runs behind the next ones, too.
 void core::schedule_flush() {
-    if (std::exchange(flush_scheduled_, true)) return;
-    post_flush(0, 0);
+    if (!flush_scheduled_) post_flush(0, 0);
 }
 
 void core::post_flush(std::size_t seen, int passes) {
     constexpr int most_passes = 8;
     asio::post(strand_, [self = shared_from_this(), seen, passes] {
+        self->flush_scheduled_ = false;
         const std::size_t now = self->requests_.waiting();
         if (now > seen && passes < most_passes) return self->post_flush(now, passes + 1);
         self->flush_turn();
     });
+    flush_scheduled_ = true;  // not before: post() may throw
 }
 
 void core::flush_turn() {
-    flush_scheduled_ = false;
     if (left_behind()) return;
     const time_point now = clock::now();
     begin_turn(now);
@@ -319,11 +319,12 @@ void core::rearm_timer(time_point now) {
     }
     const time_point next = due(now);
     if (next == time_point::max() || next >= timer_at_) return;
-    timer_at_ = next;
+    timer_at_ = time_point::max();  // expires_after() ends the earlier wait, and async_wait() may throw
     timer_.expires_after(std::max<clock::duration>(next - now, clock::duration::zero()));
     timer_.async_wait([self = shared_from_this()](std::error_code cancelled) {
         if (!cancelled) self->on_timer();
     });
+    timer_at_ = next;
 }
 
 }  // namespace zkasio::detail

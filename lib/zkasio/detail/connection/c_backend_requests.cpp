@@ -10,6 +10,7 @@
 #include <netinet/tcp.h>
 
 #include <cerrno>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -58,7 +59,11 @@ std::error_code c_backend::submit(op_id id, const request& r) {
     {
         const library_call guard(*this);
         errno = 0;
-        code = std::visit([&](const auto& req) { return send(id, req); }, r);
+        try {
+            code = std::visit([&](const auto& req) { return send(id, req); }, r);
+        } catch (const std::bad_alloc&) {  // before the library was called
+            code = std::make_error_code(std::errc::not_enough_memory);
+        }
         send_failure = errno;
     }
     if (!code) ++outstanding_;
@@ -171,9 +176,12 @@ std::error_code c_backend::send(op_id id, const multi_request& r) {
             zoo_check_op_init(&call->ops[i], k->path.c_str(), k->version);
         }
     }
-    const int rc = zoo_amulti(zh_, static_cast<int>(n), call->ops.data(), call->results.data(), &sink::on_multi,
+    // Kept before the call: the library has the addresses from then on.
+    const auto kept = multis_.emplace(id, std::move(call)).first;
+    const multi_call& c = *kept->second;
+    const int rc = zoo_amulti(zh_, static_cast<int>(n), c.ops.data(), kept->second->results.data(), &sink::on_multi,
                               as_data(id));
-    if (rc == ZOK) multis_.emplace(id, std::move(call));
+    if (rc != ZOK) multis_.erase(kept);
     return to_code(rc);
 }
 

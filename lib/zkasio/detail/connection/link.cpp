@@ -5,6 +5,7 @@
 #include <asio/post.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <exception>
 #include <memory>
 #include <set>
@@ -115,6 +116,7 @@ bool link::open(std::vector<server_address> servers) {
 // ------------------------------------------------------------------------------------------------------ state
 
 void link::changed(link_state s) {
+    assert(backend_);
     state_ = s;
     if (s == link_state::connected) {
         pacing_.reset();
@@ -181,8 +183,10 @@ void link::give_up_attempt(time_point now) {
 }
 
 void link::pump(time_point now) {
-    if (std::exchange(more_to_read_, false))
+    if (more_to_read_) {
         asio::post(strand_, [this, alive = owner_.keep_alive()] { owner_.on_ready(true, false); });
+        more_to_read_ = false;  // not before: post() may throw, and no event would follow
+    }
     if (has_socket_ && !backend_->has_socket()) attempt_failed(now, attempt_deadline_ == time_point::max());
     if (!has_socket_ && now < connect_not_before_) {
         socket_->close();

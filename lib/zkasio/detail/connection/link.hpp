@@ -9,6 +9,7 @@
 #include <zkasio/detail/seam/backend.hpp>
 #include <zkasio/detail/telemetry/logger.hpp>
 
+#include <cassert>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -67,7 +68,10 @@ public:
     bool connected() const noexcept { return state_ == link_state::connected; }
     bool is_open() const noexcept { return backend_ != nullptr; }
     /// Only while it is open.
-    detail::backend& backend() const noexcept { return *backend_; }
+    detail::backend& backend() const noexcept {
+        assert(backend_);
+        return *backend_;
+    }
     /// A handshake was sent whose answer has not come: the session may exist.
     bool session_asked_for() const noexcept { return session_asked_for_; }
     /// An answered handshake was sent at this time, or later.

@@ -1,6 +1,8 @@
 #include <zkasio/detail/connection/name_resolver.hpp>
 
 #include <algorithm>
+#include <cassert>
+#include <exception>
 #include <utility>
 
 namespace zkasio::detail {
@@ -17,6 +19,7 @@ void name_resolver::cancel() {
 }
 
 void name_resolver::arrived(const std::shared_ptr<round>& r) {
+    assert(r->pending > 0);
     if (--r->pending > 0 || current_ != r) return;
     current_.reset();
     r->done(std::move(r->servers), std::move(r->failure));
@@ -44,16 +47,24 @@ void name_resolver::resolve(std::shared_ptr<void> keep_alive, const std::vector<
 }
 
 void name_resolver::look_up(std::shared_ptr<void> keep_alive, const std::shared_ptr<round>& r, const host_port& h) {
-    if (!resolver_) resolver_ = std::make_unique<asio::ip::tcp::resolver>(strand_);
-    ++r->pending;
-    auto found = [this, keep_alive, r, host = h.host](std::error_code code,
-                                                      const asio::ip::tcp::resolver::results_type& all) {
-        if (code) r->failure += (r->failure.empty() ? "" : ", ") + host + ": " + code.message();
+    const auto failed = [r, host = h.host](const std::string& why) {
+        r->failure += (r->failure.empty() ? "" : ", ") + host + ": " + why;
+    };
+    auto found = [this, keep_alive, r, failed, host = h.host](std::error_code code,
+                                                              const asio::ip::tcp::resolver::results_type& all) {
+        if (code) failed(code.message());
         for (const auto& entry : all) r->add({host, entry.endpoint().address().to_string(), entry.endpoint().port()});
         arrived(r);
     };
-    resolver_->async_resolve(h.host, std::to_string(h.port), asio::ip::resolver_base::numeric_service,
-                             std::move(found));
+    ++r->pending;
+    try {
+        if (!resolver_) resolver_ = std::make_unique<asio::ip::tcp::resolver>(strand_);
+        resolver_->async_resolve(h.host, std::to_string(h.port), asio::ip::resolver_base::numeric_service,
+                                 std::move(found));
+    } catch (const std::exception& e) {  // no thread for the resolver, or no memory
+        --r->pending;
+        failed(e.what());
+    }
 }
 
 }  // namespace zkasio::detail

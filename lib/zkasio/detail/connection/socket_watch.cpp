@@ -68,7 +68,7 @@ bool socket_watch::duplicate(direction& d, int descriptor) {
 }
 
 void socket_watch::wait(direction& d) {
-    if (std::exchange(d.waiting, true)) return;
+    if (d.waiting) return;
     const auto owner = keep_alive_.lock();
     if (!owner) return;
     d.descriptor->async_wait(
@@ -76,6 +76,7 @@ void socket_watch::wait(direction& d) {
             if (closed != asio::error::operation_aborted && generation == self->connection_ && d.descriptor)
                 self->ready(d);
         });
+    d.waiting = true;  // not before: async_wait() may throw
 }
 
 void socket_watch::ready(direction& d) {

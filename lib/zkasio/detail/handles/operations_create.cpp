@@ -113,6 +113,7 @@ asio::awaitable<created> operations::impl::create_protected(operations on, std::
         co_return co_await create_protected(pinned, std::move(path), std::move(data), std::move(options));
     }
     options.protection(false);
+    back_off pauses = access::make<back_off>(on.core_);
     for (;;) {
         const std::string id = new_protection_id();
         const std::string name = join_path(parent, protection_prefix(id) + std::string(node_name(path)));
@@ -132,7 +133,10 @@ asio::awaitable<created> operations::impl::create_protected(operations on, std::
                 search_failed = e.code();
             }
             if (found) co_return *found;
-            if (!search_failed) continue;
+            if (!search_failed) {  // there is no node
+                co_await pauses.pause();
+                continue;
+            }
             failed = search_failed;
         }
         if (failed != condition::session_ended) ensure_protected_removed(on, parent, id);

@@ -1,6 +1,15 @@
 #include <zkasio/detail/requests/background_work.hpp>
 
+#include <cassert>
+
 namespace zkasio::detail {
+
+// Holds whenever no member function is at work.
+void background_work::check() const noexcept {
+    assert(!generations_.empty());
+    assert(generations_.size() == 1 || generations_[generations_.size() - 2].over);
+    assert(!generations_.back().over || generations_.back().over->done);
+}
 
 background_work::piece background_work::begin() noexcept {
     ++generations_.back().pieces;
@@ -16,6 +25,7 @@ one_shot_ptr background_work::over() {
         waits_.fire(over, ended_);
     else
         generations_.emplace_back();
+    check();
     return over;
 }
 
@@ -26,11 +36,14 @@ void background_work::end_all(std::error_code code) {
 }
 
 void background_work::end(std::uint64_t number) noexcept {
-    --generations_[static_cast<std::size_t>(number - first_)].pieces;
+    generation& of = generations_[static_cast<std::size_t>(number - first_)];
+    assert(of.pieces > 0);
+    --of.pieces;
     while (generations_.size() > 1 && generations_.front().pieces == 0) {
         const one_shot_ptr over = std::move(generations_.front().over);
         generations_.pop_front();
         ++first_;
+        check();
         waits_.fire(over);
     }
 }

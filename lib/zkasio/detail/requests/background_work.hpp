@@ -55,6 +55,7 @@ private:
         one_shot_ptr over;
     };
     void end(std::uint64_t number) noexcept;
+    void check() const noexcept;
 
     wait_table& waits_;
     std::deque<generation> generations_{generation()};  // the last one is growing, and has no waiter yet

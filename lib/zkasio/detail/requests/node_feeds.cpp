@@ -7,13 +7,9 @@
 
 namespace zkasio::detail {
 
-namespace {
-
 watch_kind kind_of(node_read what) noexcept {
     return what == node_read::children ? watch_kind::children : watch_kind::data;
 }
-
-}  // namespace
 
 void node_feeds::add(const feed_ptr& f) { by_root_.emplace(f->root, f); }
 

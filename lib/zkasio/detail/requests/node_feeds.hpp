@@ -15,6 +15,9 @@
 
 namespace zkasio::detail {
 
+/// The watch that such a read sets.
+watch_kind kind_of(node_read what) noexcept;
+
 /// One node_feed.
 struct feed_state {
     std::string root;

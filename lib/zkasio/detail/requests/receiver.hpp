@@ -2,6 +2,7 @@
 
 #include <zkasio/detail/seam/reply.hpp>
 
+#include <cassert>
 #include <cstddef>
 #include <new>
 #include <type_traits>
@@ -40,6 +41,7 @@ public:
 
     /// Once.
     void deliver(reply&& r) noexcept {
+        assert(actions_ && "each operation has one outcome");
         basic_receiver to = std::move(*this);
         to.actions_->deliver(to.target_, std::move(r));
     }

@@ -1,24 +1,32 @@
 #include <zkasio/detail/requests/request_table.hpp>
 
-#include <zkasio/detail/base/random_engine.hpp>
-
 #include <asio/error.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <memory>
 #include <utility>
+#include <variant>
 
 namespace zkasio::detail {
 
+// Holds whenever no member function is at work.
+void request_table::check() const noexcept {
+    assert(issued_ <= entries_.size());
+    assert(issued_ > 0 || issued_bytes_ == 0);
+    assert(spare_.size() <= most_spare);
+    assert(expiring_.empty() || !link_.connected());
+}
+
 send_queue::lane request_table::lane_of(const entry& e) noexcept {
     if (e.urgent) return send_queue::lane::urgent;
-    return e.sent != time_point{} ? send_queue::lane::again : send_queue::lane::normal;
+    return e.at == stage::queued_again ? send_queue::lane::again : send_queue::lane::normal;
 }
 
 // Whether the request waits for a connection for at most client_options::connection_timeout.
 bool request_table::may_expire(const entry& e) const noexcept {
     const bool for_session = e.patient && e.pinned && owner_.id_of(*e.pinned) != 0;
-    return !e.until_certain && !e.internal && !for_session;
+    return !e.until_certain && !std::holds_alternative<internal_receiver>(e.to) && !for_session;
 }
 
 // ----------------------------------------------------------------------------------------------- asking for one
@@ -32,7 +40,7 @@ void request_table::submit(op_id id, command&& c, request_receiver&& to) {
 void request_table::submit(command&& c, kept_reply_ptr to, repeat r) {
     const op_id id = to->id = next_id();
     entry& e = insert(id, clock::now(), std::move(c));
-    e.kept = std::move(to);
+    e.to = std::move(to);
     e.until_certain = r == repeat::until_certain;
     if (e.until_certain) e.work = owner_.work().begin();
     enqueue(id, e);
@@ -41,7 +49,7 @@ void request_table::submit(command&& c, kept_reply_ptr to, repeat r) {
 void request_table::submit(command&& c, std::function<void(reply&&)> then, urgency u) {
     const op_id id = next_id();
     entry& e = insert(id, clock::now(), std::move(c));
-    e.internal = std::move(then);
+    e.to = std::move(then);
     e.urgent = u == urgency::first;
     enqueue(id, e);
 }
@@ -55,24 +63,30 @@ void request_table::wait_connected(op_id id, request_receiver to) {
 void request_table::enqueue(op_id id, entry& e) {
     if (const std::error_code refused = owner_.refusal(e.pinned.get())) return fail(id, refused);
     queue_.push(lane_of(e), id);
-    // Drops the ids of requests that were cancelled while there was no connection.
-    if (queue_.waiting() > 2 * entries_.size() + 1000)
-        queue_.sweep([&](op_id other) { return !entries_.contains(other); });
     if (!link_.connected() && may_expire(e)) expiring_.push_back(id);
+    // Drops the ids of requests that were cancelled while there was no connection.
+    const auto has_ended = [&](op_id other) { return !entries_.contains(other); };
+    const std::size_t many = 2 * entries_.size() + 1000;
+    if (queue_.waiting() > many) queue_.sweep(has_ended);
+    if (expiring_.size() > many) std::erase_if(expiring_, has_ended);
+    check();
     owner_.request_waits();
 }
 
 request_table::entry& request_table::insert(op_id id, time_point now) {
     if (spare_.empty()) {
-        entry& e = entries_[id];
-        e.queued = now;
-        return e;
+        const auto [at, is_new] = entries_.try_emplace(id);
+        assert(is_new);
+        at->second.queued = now;
+        return at->second;
     }
     entries::node_type node = std::move(spare_.back());
     spare_.pop_back();
     node.key() = id;
     node.mapped().queued = now;
-    return entries_.insert(std::move(node)).position->second;
+    const auto added = entries_.insert(std::move(node));
+    assert(added.inserted);
+    return added.position->second;
 }
 
 request_table::entry& request_table::insert(op_id id, time_point now, command&& c) {
@@ -92,6 +106,7 @@ void request_table::drop(entries::node_type node) noexcept {
     std::destroy_at(&node.mapped());
     std::construct_at(&node.mapped());
     spare_.push_back(std::move(node));
+    check();
 }
 
 // Whether the request may be sent at once: no request waits or is under way, and the socket's send buffer is empty,
@@ -121,39 +136,42 @@ bool request_table::submit_at_once(op_id id, command& c, request_receiver& to) {
 }
 
 void request_table::issue(entry& e) {
-    e.issued = true;
+    assert(e.at != stage::under_way);
+    e.at = stage::under_way;
     e.sent = last_sent_;
     e.bytes = encoded_size(*e.what);
     ++issued_;
     issued_bytes_ += e.bytes;
     telemetry_.counters.bytes_sent.add(e.bytes);
+    check();
 }
 
 void request_table::no_longer_issued(const entry& e) noexcept {
+    assert(e.at == stage::under_way && issued_ > 0 && issued_bytes_ >= e.bytes);
     --issued_;
     issued_bytes_ -= e.bytes;
+    check();
 }
 
 bool request_table::withdraw(const kept_reply_ptr& asked) {
     const auto it = entries_.find(asked->id);
-    if (it == entries_.end() || it->second.kept != asked || it->second.issued || it->second.until_certain) return false;
+    if (it == entries_.end() || it->second.at == stage::under_way || it->second.until_certain) return false;
     fail(it->first, asio::error::operation_aborted);
     return true;
 }
 
 void request_table::cancel(op_id id) {
     const auto it = entries_.find(id);
-    if (it == entries_.end() || !it->second.to) return;
+    if (it == entries_.end() || !std::holds_alternative<request_receiver>(it->second.to)) return;
+    entry& e = it->second;
+    const bool under_way = e.at == stage::under_way;
     reply r;
     r.code = asio::error::operation_aborted;
-    r.sent = it->second.issued && is_write(*it->second.what);
-    if (it->second.what) r.asked = std::make_shared<request>(*it->second.what);
-    request_receiver to = std::move(it->second.to);
-    if (it->second.issued) {
-        it->second.abandoned = true;
-    } else {
+    r.sent = under_way && is_write(*e.what);
+    if (e.what) r.asked = std::make_shared<request>(*e.what);
+    request_receiver to = std::get<request_receiver>(std::exchange(e.to, std::monostate()));
+    if (!under_way) {
         auto node = entries_.extract(it);
-        node.mapped().abandoned = true;
         if (node.mapped().what) report(node.mapped(), r, clock::now());
         drop(std::move(node));
     }
@@ -228,123 +246,6 @@ bool request_table::send(op_id id, entry& e) {
 
 void request_table::writable() {
     if (std::exchange(flush_when_writable_, false)) flush();
-}
-
-// --------------------------------------------------------------------------------------------------- completing
-
-void request_table::report(const entry& e, const reply& r, time_point now) noexcept {
-    const bool failed = r.code && r.code != e.expected, was_sent = e.sent != time_point{};
-    telemetry_.counters.ended(e.what->index(), failed, (was_sent ? e.sent : now) - e.queued,
-                              was_sent ? now - e.sent : clock::duration(0));
-    if (!telemetry_.observed()) return;
-    operation_report it;
-    if (failed) it.code = r.code;
-    it.outcome_unknown = r.code && r.sent && is_write(*e.what);
-    it.cancelled = e.abandoned;
-    it.internal = !e.to && !e.abandoned && !e.kept;
-    it.asked = e.queued;
-    it.sent = e.sent;
-    it.ended = now;
-    telemetry_.operation_ended(*e.what, std::move(it));
-}
-
-void request_table::finish(entry&& e, reply&& r, time_point now) {
-    if (e.what) report(e, r, now);
-    if (e.connection && r.sent) return finish_if_connected(std::move(e), std::move(r));
-    if (e.what && !is_write(*e.what)) r.sent = false;  // whether a read has arrived makes no difference
-    if (e.to) {
-        if (r.code && r.code != e.expected && e.what) r.asked = std::make_shared<request>(std::move(*e.what));
-        return e.to.deliver(std::move(r));
-    }
-    if (e.internal) return e.internal(std::move(r));
-    if (e.kept) {
-        e.kept->reply = std::move(r);
-        waits_.fire(answer_of(e.kept));
-    }
-}
-
-void request_table::fail(op_id id, std::error_code code) {
-    auto node = entries_.extract(id);
-    if (node.empty()) return;
-    reply r;
-    r.code = code;
-    r.sent = code && node.mapped().sent != time_point{};
-    if (code == errc::not_connected) r.data = link_.why_not_connected();  // for the message
-    if (node.mapped().issued) no_longer_issued(node.mapped());
-    finish(std::move(node.mapped()), std::move(r), clock::now());
-    drop(std::move(node));
-}
-
-void request_table::answered(op_id id, reply&& r) {
-    auto node = entries_.extract(id);
-    if (node.empty()) return;
-    entry& e = node.mapped();
-    no_longer_issued(e);
-    answered_on_this_connection_ = answered_on_this_connection_ || !r.sent;
-    ahead_of_answers_ = ahead_of_answers_ && r.sent;
-    if (!queue_.empty()) owner_.request_waits();  // the window has room again
-    if (!r.sent && r.code != zk_errc::throttled) refused_ = 0;
-    if (own_watch_of(e).path) registration_done(e, r.code);
-    const time_point now = clock::now();
-    telemetry_.counters.bytes_received.add(size_of(r));
-    owner_.request_answered(*e.what, r, e.sent, now);
-    if (repeats(e, r)) return send_again(std::move(node), !r.sent);
-    conclude_auth(e, r);
-    if (r.code == zk_errc::no_node && !link_.chroot().empty() && is_about_root(*e.what))
-        r.data = "the chroot \"" + link_.chroot() + "\" does not exist: create it with a client that has none";
-    if (e.until_certain) conclude_removal(e, r);
-    finish(std::move(e), std::move(r), now);
-    drop(std::move(node));
-}
-
-bool request_table::repeats(const entry& e, const reply& r) const {
-    if (std::holds_alternative<add_auth_request>(*e.what))
-        return r.code == condition::retryable && !owner_.is_closing() && !e.abandoned;
-    if (e.connection && std::holds_alternative<sync_request>(*e.what))  // of feeds_connected()
-        return !r.sent && r.code == condition::retryable && !owner_.is_closing();
-    if (std::holds_alternative<remove_watch_request>(*e.what))
-        return !r.sent && r.code == condition::retryable && !owner_.is_closing();
-    const bool unknown = r.sent || r.code == condition::retryable;
-    return e.until_certain && unknown && owner_.session_lives();
-}
-
-// Queues the request in front of later requests, unless a server has refused it: see send_queue.
-void request_table::send_again(entries::node_type node, bool refused) {
-    entry& e = node.mapped();
-    telemetry_.counters.repeated.add();
-    e.issued = false;
-    if (auto* auth = std::get_if<add_auth_request>(&*e.what)) auth->known = true;
-    queue_.push(send_queue::lane::again, node.key());
-    entries_.insert(std::move(node));
-    const time_point now = clock::now();
-    if (refused && now >= queue_.again_not_before()) {
-        queue_.pause_again(now + options_.retry().pause(refused_, jitter()));
-        refused_ = std::min(refused_ + 1, 1000);
-    }
-    owner_.request_waits();
-}
-
-void request_table::conclude_removal(const entry& e, reply& r) {
-    if (r.code == zk_errc::no_node) {
-        if (const auto missing = missing_node(*e.what, r)) {
-            r.path = *missing;
-        } else {
-            r.code = {};
-            r.found = false;
-        }
-    } else if (r.code && r.code != zk_errc::not_empty && r.code != condition::session_ended) {
-        // The caller that has given up a lock may ignore the result.
-        const std::string path = removed_path(*e.what);
-        log_.warn("remove " + path + ": " + r.code.message(), {{"path", path}, {"reason", r.code.message()}});
-    }
-}
-
-void request_table::conclude_auth(const entry& e, const reply& r) {
-    const auto* auth = std::get_if<add_auth_request>(&*e.what);
-    if (!auth || r.code) return;
-    auth_.accepted(auth_info(auth->scheme, auth->credential));
-    if (e.unconfirmed) --auth_.unconfirmed;
-    owner_.later([this] { feeds_.authenticated(); });
 }
 
 // ----------------------------------------------------------------------------------------- the link, and the time

@@ -21,6 +21,7 @@
 #include <string>
 #include <system_error>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 namespace zkasio::detail {
@@ -146,26 +147,45 @@ public:
     std::size_t size() const noexcept { return entries_.size(); }
 
 private:
+    /// Where a request is. It comes with submit() or submit_at_once(), and goes with its outcome:
+    ///
+    ///     from                    by                  to
+    ///     -                       submit()            queued
+    ///     -                       submit_at_once()    under_way
+    ///     queued, queued_again    send()              under_way
+    ///     under_way               send_again()        queued_again
+    ///     each of them            answered(), fail()  -
+    ///     queued, queued_again    cancel()            -
+    ///
+    /// cancel() leaves a request that is under way where it is, and takes its receiver.
+    enum class stage : std::uint8_t {
+        queued,        ///< in queue_, and not sent before
+        under_way,     ///< handed to the backend: counted in issued_ and issued_bytes_
+        queued_again,  ///< in queue_, and sent before
+    };
+    using internal_receiver = std::function<void(reply&&)>;
     struct entry {
-        request_receiver to;                    // an awaiting coroutine,
-        kept_reply_ptr kept;                    // or a reply kept for a later caller,
-        std::function<void(reply&&)> internal;  // or the library itself
-        std::optional<request> what;            // none: only waits for a connection
+        /// None (the caller has left), an awaiting coroutine, a reply kept for a later caller, or the library itself.
+        std::variant<std::monostate, request_receiver, kept_reply_ptr, internal_receiver> to;
+        std::optional<request> what;  // none: only waits for a connection
         session_record_ptr pinned;
         watch_ptr watch;
         std::error_code expected;  // see command
         std::uint64_t connection = 0;  // see command
         background_work::piece work;  // of a request that is until_certain
         time_point queued{}, sent{};
-        bool issued = false, until_certain = false, abandoned = false, urgent = false;
-        std::size_t bytes = 0;     // once it was sent: counted in issued_bytes_
+        std::size_t bytes = 0;  // once it was sent: counted in issued_bytes_
+        stage at = stage::queued;
+        bool until_certain = false, urgent = false;
         bool unconfirmed = false;  // counted in auth_list::unconfirmed
         bool patient = false;      // see command
     };
     using entries = std::unordered_map<op_id, entry>;
     static send_queue::lane lane_of(const entry& e) noexcept;
+    static bool is_abandoned(const entry& e) noexcept { return std::holds_alternative<std::monostate>(e.to); }
     bool may_expire(const entry& e) const noexcept;
 
+    void check() const noexcept;
     entry& insert(op_id id, time_point now);
     entry& insert(op_id id, time_point now, command&& c);
     void enqueue(op_id id, entry& e);
@@ -180,7 +200,7 @@ private:
     void finish_if_connected(entry&& e, reply&& r);
     void fail(op_id id, std::error_code code);
     bool repeats(const entry& e, const reply& r) const;
-    void send_again(entries::node_type node, bool refused);
+    void send_again(entries::node_type node);
     void conclude_removal(const entry& e, reply& r);
     void conclude_auth(const entry& e, const reply& r);
     static watch_target own_watch_of(const entry& e);
@@ -210,7 +230,7 @@ private:
     /// The C library keeps a copy of each request that the socket has not taken.
     static constexpr std::size_t window_bytes = 8 * 1024 * 1024;
     std::size_t issued_ = 0, issued_bytes_ = 0;
-    int refused_ = 0;  // consecutive refusals of requests that are sent again
+    int refused_ = 0;  // consecutive answers after which requests are sent again
     bool flush_when_writable_ = false;
     bool answered_on_this_connection_ = false;
     bool unsettled_ = false;  // the backend may have news after submit_at_once()

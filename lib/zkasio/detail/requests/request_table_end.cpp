@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 namespace zkasio::detail {
 
@@ -24,7 +25,7 @@ void request_table::end(const std::vector<op_id>& over, std::error_code code) {
 void request_table::end_unsent(std::error_code code) {
     std::vector<op_id> unsent;
     for (auto& [id, e] : entries_)
-        if (!e.issued) unsent.push_back(id);
+        if (e.at != stage::under_way) unsent.push_back(id);
     std::sort(unsent.begin(), unsent.end());
     queue_.clear();
     for (const op_id id : unsent) fail(id, code);
@@ -41,8 +42,11 @@ void request_table::clear() {
     feeds_.clear();
     // A function given to `answered` may keep alive the object that waits for it.
     for (auto& [id, e] : entries_)
-        if (e.kept) e.kept->answered.forget_calls();
+        if (const auto* kept = std::get_if<kept_reply_ptr>(&e.to)) (*kept)->answered.forget_calls();
     const auto gone = std::exchange(entries_, {});
+    issued_ = issued_bytes_ = 0;
+    expiring_.clear();
+    check();
 }
 
 }  // namespace zkasio::detail

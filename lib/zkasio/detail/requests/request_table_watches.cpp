@@ -16,15 +16,12 @@ watch_registry::lasting request_table::lasts(const entry& e) noexcept {
 void request_table::registration_done(const entry& e, const std::error_code& code) {
     const watch_target target = watch_of(*e.what);
     const bool live = !code || (target.missing_node_counts && code == zk_errc::no_node);
-    if (watches_.finish(*target.path, target.kind, live, e.abandoned ? nullptr : e.watch, lasts(e)))
+    if (watches_.finish(*target.path, target.kind, live, is_abandoned(e) ? nullptr : e.watch, lasts(e)))
         send_watch_removal(*target.path, watches_.server_kind(target.kind));
 }
 
 bool request_table::confirm_watch_removal(const std::string& path, watch_kind kind) {
-    if (!watches_.confirm_removal(path, kind)) return false;
-    if (!feeds_.watches(path, kind)) return true;
-    watches_.left_to_others(path, kind);
-    return false;
+    return watches_.confirm_removal(path, kind, feeds_.watches(path, kind));
 }
 
 // A removal that a busy server refuses is sent again, see repeats(). A removal that is refused for good is not: the
@@ -94,13 +91,13 @@ void request_table::read_for(const feed_ptr& to, node_read what, std::string pat
         case node_read::children: c.what = children_request{path, true}; break;
     }
     c.connection = feeds_.connection();
+    watches_.feed_reads();
     submit(std::move(c), [this, to, what, path = std::move(path)](reply&& r) {
         if (r.code == condition::session_ended || r.code == errc::forked) return;
         const std::error_code code = r.code;
         feeds_.answered(to, what, path, code, {std::move(r.data), r.stat, std::move(r.children)});
-        // The refused get() has set no watch. For its sake, confirm_watch_removal() may have kept another waiter's
-        // watch: check whether that watch is still needed.
-        if (what == node_read::data && code && code != condition::retryable) leave_feed_watch(what, path);
+        // A refused read has set no watch: is the watch that was kept for its sake still needed?
+        if (watches_.feed_answered(path, kind_of(what)) && code) leave_feed_watch(what, path);
     });
 }
 
@@ -109,14 +106,15 @@ void request_table::read_for(const feed_ptr& to, node_read what, std::string pat
 void request_table::finish_if_connected(entry&& e, reply&& r) {
     if (r.code == condition::session_ended) return;
     auto answer = std::make_shared<reply>(std::move(r));
-    owner_.later([this, connection = e.connection, tell = std::move(e.internal), answer = std::move(answer)] {
+    owner_.later([this, connection = e.connection, tell = std::get<internal_receiver>(std::move(e.to)),
+                  answer = std::move(answer)] {
         if (connection == feeds_.connection()) tell(std::move(*answer));
     });
 }
 
 void request_table::leave_feed_watch(node_read what, const std::string& path) {
-    const watch_kind kind = what == node_read::children ? watch_kind::children : watch_kind::data;
-    if (!feeds_.watches(path, kind) && watches_.is_left(path, kind)) send_watch_removal(path, kind);
+    const watch_kind kind = kind_of(what);
+    if (watches_.left_by_feed(path, kind, feeds_.watches(path, kind))) send_watch_removal(path, kind);
 }
 
 // On the next connection a queued removal would remove another watch than it was meant for. And the library need not
@@ -155,6 +153,7 @@ void request_table::feeds_connected() {
     c.what = sync_request{"/"};
     c.connection = feeds_.connection();
     submit(std::move(c), [this, session](reply&& r) {
+        if (r.code == condition::session_ended) return;
         if (!r.code) synced_session_ = session;  // otherwise with the next connection
         feeds_.connected();
     });

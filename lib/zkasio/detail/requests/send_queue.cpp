@@ -13,10 +13,13 @@ void send_queue::fifo::push_front(op_id id) {
         ids_[--first_] = id;
     else
         ids_.insert(ids_.begin(), id);
+    check();
 }
 
 op_id send_queue::fifo::pop_front() noexcept {
+    assert(!empty());
     const op_id id = ids_[first_++];
+    check();
     if (empty()) clear();
     return id;
 }

@@ -3,6 +3,7 @@
 #include <zkasio/clock.hpp>
 #include <zkasio/detail/seam/backend.hpp>
 
+#include <cassert>
 #include <cstddef>
 #include <deque>
 #include <optional>
@@ -19,7 +20,7 @@ public:
 
     enum class lane {
         urgent,  ///< before all others, even if the window is full: heartbeats
-        again,   ///< was sent before: in front of later requests, except during a pause after a refusal
+        again,   ///< was sent before: in front of later requests, except during a pause after a server's answer
         normal,  ///< in the order of arrival
     };
 
@@ -37,8 +38,8 @@ public:
     /// @param window_full only urgent requests may be sent.
     std::optional<op_id> next(bool window_full, time_point now);
 
-    /// Pauses lane::again after a refusal. Callers rely on the order of a removal and later requests: only a refused
-    /// request may be overtaken, so that later requests do not wait for its pause.
+    /// Pauses lane::again after an answer that leads to a repetition. Callers rely on the order of a removal and later
+    /// requests: only an answered request may be overtaken, so that later requests do not wait for its pause.
     void pause_again(time_point until) noexcept { again_not_before_ = until; }
     time_point again_not_before() const noexcept { return again_not_before_; }
 
@@ -87,10 +88,12 @@ private:
         void erase_if(Condition& c) {
             drop_taken();
             std::erase_if(ids_, c);
+            check();
         }
 
     private:
         void drop_taken();
+        void check() const noexcept { assert(first_ <= ids_.size()); }
 
         std::vector<op_id> ids_;
         std::size_t first_ = 0;  // the ids before this index have been taken out

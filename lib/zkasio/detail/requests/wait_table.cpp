@@ -2,6 +2,7 @@
 
 #include <asio/error.hpp>
 
+#include <cassert>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,8 @@ void wait_table::wait(op_id id, const one_shot_ptr& on, receiver to) {
     if (made_here_.forked()) return to.deliver(with(errc::forked));
     if (after_the_end_) return to.deliver(with(after_the_end_));
     on->add(id);
-    waits_.emplace(id, entry{std::move(to), on});
+    [[maybe_unused]] const bool is_new = waits_.emplace(id, entry{std::move(to), on}).second;
+    assert(is_new);
 }
 
 void wait_table::fire(const one_shot_ptr& it, std::error_code code) {

@@ -1,6 +1,20 @@
 #include <zkasio/detail/requests/watch_registry.hpp>
 
+#include <cassert>
+#include <cstddef>
+
 namespace zkasio::detail {
+
+// Both hold whenever no member function is at work.
+void watch_registry::check() const noexcept {
+    assert(!entries_.empty() || path_bytes_ == 0);
+    assert(feed_reads_ > 0 || kept_.empty());
+}
+void watch_registry::check([[maybe_unused]] const entry& e) const noexcept {
+    assert(e.registering >= 0 && e.lasting >= 0);
+    assert(static_cast<std::size_t>(e.lasting) <= e.waiters.size() + static_cast<std::size_t>(e.registering));
+    check();
+}
 
 watch_ptr watch_by(const request& r) {
     const watch_target target = watch_of(r);
@@ -24,19 +38,22 @@ bool watch_registry::begin(const std::string& path, watch_kind kind, lasting l) 
     if (it == entries_.end()) it = entries_.emplace(key_of(path, kind), entry{}).first;
     ++it->second.registering;
     count(it, l == lasting::yes ? 1 : 0);
+    check(it->second);
     return true;
 }
 
 // Drops an entry that has neither a user nor a server watch. True: the entry has no user, but a server watch.
 bool watch_registry::unused(iterator it) {
     entry& e = it->second;
-    if (!e.waiters.empty() || e.registering > 0 || e.removing) return false;
+    check(e);
+    if (is_used(e) || e.removing) return false;
     if (e.live && !can_be_removed(it->first)) return false;
     if (e.live) {
         e.removing = true;
         return true;
     }
     entries_.erase(it);
+    check();
     return false;
 }
 
@@ -65,11 +82,13 @@ bool watch_registry::leave(const watch_state& who) {
     return unused(it);
 }
 
-bool watch_registry::confirm_removal(const std::string& path, watch_kind kind) {
+bool watch_registry::confirm_removal(const std::string& path, watch_kind kind, bool feed_needs_it) {
     const auto it = entries_.find(key_of(path, kind));
     if (it == entries_.end()) return false;
-    if (it->second.waiters.empty() && it->second.registering == 0) return true;
+    const bool used = is_used(it->second);
+    if (!used && !feed_needs_it) return true;
     it->second.removing = false;
+    if (!used) keep(std::move(entries_.extract(it).key()));
     return false;
 }
 
@@ -89,37 +108,49 @@ void watch_registry::left_standing(const std::string& path, watch_kind kind) {
 }
 
 std::vector<std::pair<std::string, watch_kind>> watch_registry::end_connection() {
+    feed_reads_ = 0;
     std::vector<key> gone;
     for (auto it = entries_.begin(); it != entries_.end();) {
         entry& e = it->second;
         std::erase_if(e.waiters, [](const auto& w) { return w.second->of_connection; });
-        const bool wanted = !e.waiters.empty() || e.registering > 0;
-        if (wanted || !can_be_removed(it->first)) {
+        kept_.erase(it->first);
+        if (is_used(e) || !can_be_removed(it->first)) {
             ++it;
             continue;
         }
         if (e.live) gone.push_back(it->first);
         it = entries_.erase(it);
     }
+    gone.insert(gone.end(), kept_.begin(), kept_.end());
+    kept_.clear();
+    check();
     return gone;
 }
 
-void watch_registry::left_to_others(const std::string& path, watch_kind kind) {
-    const auto it = entries_.find(key_of(path, kind));
-    if (it == entries_.end()) return;
-    it->second.removing = it->second.live = false;
-    unused(it);
+// Without a read under way the watch is a standing one: the feed will leave it, or it fires.
+void watch_registry::keep(key k) {
+    if (feed_reads_ > 0) kept_.insert(std::move(k));
 }
 
-bool watch_registry::is_left(const std::string& path, watch_kind kind) {
+bool watch_registry::left_by_feed(const std::string& path, watch_kind kind, bool feed_needs_it) {
+    if (feed_needs_it) {
+        keep(key_of(path, kind));
+        return false;
+    }
     const auto it = entries_.try_emplace(key_of(path, kind)).first;
     it->second.live = true;
     return unused(it);
 }
 
+bool watch_registry::feed_answered(const std::string& path, watch_kind kind) {
+    const bool kept = !kept_.empty() && kept_.erase(key_of(path, kind)) > 0;
+    if (feed_reads_ > 0 && --feed_reads_ == 0) kept_.clear();  // 0: a read of an earlier connection
+    return kept;
+}
+
 bool watch_registry::wanted(const std::string& path, watch_kind kind) const {
     const auto it = entries_.find(key_of(path, kind));
-    return it != entries_.end() && (!it->second.waiters.empty() || it->second.registering > 0);
+    return it != entries_.end() && is_used(it->second);
 }
 
 std::vector<watch_ptr> watch_registry::fire(node_event e, std::string_view path) {
@@ -149,7 +180,8 @@ std::vector<watch_ptr> watch_registry::clear() {
     for (auto& [where, e] : entries_)
         for (auto& [number, w] : e.waiters) all.push_back(std::move(w));
     entries_.clear();
-    path_bytes_ = 0;
+    kept_.clear();
+    path_bytes_ = feed_reads_ = 0;
     return all;
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,10 +21,13 @@ struct watch_state {
     watch_kind kind = watch_kind::data;
     node_event event = node_event::data_changed;  // once it has fired
     one_shot_ptr fired = std::make_shared<one_shot_state>();
-    std::uint64_t number = 0;  // among the waiters in watch_registry
+    std::uint64_t number = 0;  // among the waiters in watch_registry; 0: the server has not set the watch yet
     /// The watch ends with the connection, without an event: its owner sets it again on the next connection. Other
     /// watches are set again by the library, all in one request (fact 23): so only these others have a budget.
     bool of_connection = false;
+
+    /// Whether the server has set the watch, which may have fired since.
+    bool is_set() const noexcept { return number != 0; }
 };
 using watch_ptr = std::shared_ptr<watch_state>;
 
@@ -32,6 +36,9 @@ watch_ptr watch_by(const request& r);
 
 /// The watches that the server holds for this session, and their waiters. One server watch per path and kind. Pure
 /// bookkeeping: the caller sends the requests. Lives on the strand.
+///
+/// The watches of feeds are not counted here: a feed knows its watches. The caller says whether a feed needs a watch
+/// (node_feeds::watches()) when the removal of that watch is decided.
 class watch_registry {
 public:
     /// @param chroot_length the length in bytes of the chroot, which is prepended to each path.
@@ -57,8 +64,8 @@ public:
     bool leave(const watch_state& who);
 
     /// The removal is about to be sent. True when it should still be sent. False when another request has asked for the
-    /// watch since: the removal would also remove a watch that was asked for before it.
-    bool confirm_removal(const std::string& path, watch_kind kind);
+    /// watch since (the removal would also remove a watch that was asked for before it), or when a feed needs the watch.
+    bool confirm_removal(const std::string& path, watch_kind kind, bool feed_needs_it);
 
     /// The removal was answered, or was not possible: true when the watch still has to be removed.
     bool removed(const std::string& path, watch_kind kind, bool gone);
@@ -70,11 +77,15 @@ public:
     /// that the library must not set again.
     std::vector<std::pair<std::string, watch_kind>> end_connection();
 
-    /// The removal is not sent: users that are not counted here (node_feeds) rely on the watch.
-    void left_to_others(const std::string& path, watch_kind kind);
+    /// A feed has left a watch that the server holds: true when it has to be removed.
+    /// @param feed_needs_it another one.
+    bool left_by_feed(const std::string& path, watch_kind kind, bool feed_needs_it);
 
-    /// Users that are not counted here have left a watch that the server holds: true when it has to be removed.
-    bool is_left(const std::string& path, watch_kind kind);
+    /// A feed asks for a read that will set a watch.
+    void feed_reads() noexcept { ++feed_reads_; }
+    /// The read was answered. True: since feed_reads() a watch was kept for a feed, perhaps for the sake of this read.
+    /// If the read has not set the watch, the caller calls left_by_feed().
+    bool feed_answered(const std::string& path, watch_kind kind);
 
     /// Whether a user that is counted here has the watch, or has asked for it.
     bool wanted(const std::string& path, watch_kind kind) const;
@@ -105,6 +116,10 @@ private:
     using iterator = std::map<key, entry, std::less<>>::iterator;
 
     key key_of(const std::string& path, watch_kind kind) const { return {path, server_kind(kind)}; }
+    static bool is_used(const entry& e) noexcept { return !e.waiters.empty() || e.registering > 0; }
+    void check() const noexcept;
+    void check(const entry& e) const noexcept;
+    void keep(key k);
     void count(iterator it, int more_lasting);
     bool unused(iterator it);
     // Below a chroot the C client sets the watch of the configuration at one path and would remove it at another: the
@@ -113,6 +128,8 @@ private:
     std::size_t cost(const std::string& path) const noexcept { return path.size() + chroot_length_ + 4; }
 
     std::map<key, entry, std::less<>> entries_;
+    std::size_t feed_reads_ = 0;
+    std::set<key> kept_;  // while there are feed_reads_: watches of the server that were kept for feeds
     std::size_t chroot_length_;
     std::size_t path_bytes_ = 0, path_budget_ = std::numeric_limits<std::size_t>::max();
     std::uint64_t last_number_ = 0;

@@ -31,10 +31,4 @@ struct reply {
     std::shared_ptr<request> asked;
 };
 
-/// For a removal that depends on other nodes: the node that does not exist, if the removal was refused because of it.
-std::optional<std::string> missing_node(const request& removal, const reply& r);
-
-/// The path of a removal, also of one that depends on other nodes.
-std::string removed_path(const request& removal);
-
 }  // namespace zkasio::detail

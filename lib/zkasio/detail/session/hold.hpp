@@ -21,8 +21,7 @@ struct hold {
     struct own_node {
         std::string path;
         bool unreadable = false;             // no permission to check the node
-        std::shared_ptr<watch_state> watch;  // set when the node is held for more than a moment, or on request
-        bool watched = false;                // the server has the watch, without a break since it was set
+        std::shared_ptr<watch_state> watch;  // null: none; otherwise asked for, and set when watch_state::is_set()
     };
     std::shared_ptr<session_record> session;
     std::vector<own_node> nodes;                  // may be empty: then only the session matters
@@ -32,11 +31,9 @@ struct hold {
     std::atomic<loss_reason> told{loss_reason::none};    // written and read anywhere; `reason` follows a little later
     std::atomic<const own_node*> lost_node{nullptr};     // of this or of a part; set before `reason`, and before `told`
     one_shot_state lost;
-    bool confirmed = false;  // the lease has covered it at least once: from then on it ends with the lease
-    bool removing = false;   // its nodes are being removed
     std::uint64_t number = 0;           // among the holds of its session
     boot_clock::time_point watch_at{};  // its key in session_record::to_watch
-    one_shot_state renewed;  // confirmed, or over
+    one_shot_state renewed;             // the lease has covered it for the first time, or it is over
 
     /// Why this hold or one of its parts has ended; `none` when all of them are valid. From any thread.
     loss_reason over() const noexcept {

@@ -34,7 +34,7 @@ void hold_keeper::add(const hold_ptr& h) {
     owner_.timer_changed();
 }
 
-void hold_keeper::end(const hold_ptr& h, loss_reason why, const hold::own_node* lost) {
+void hold_keeper::end(const hold_ptr& h, loss_reason why, const hold::own_node* lost, own_nodes then) {
     if (h->reason != loss_reason::none) return;
     if (lost) h->lost_node = lost;
     h->reason = why;
@@ -43,9 +43,8 @@ void hold_keeper::end(const hold_ptr& h, loss_reason why, const hold::own_node* 
         std::erase_if(part->composites, [&](const auto& whole) { return whole.expired() || whole.lock() == h; });
     for (const auto& weak : std::exchange(h->composites, {}))
         if (const hold_ptr whole = weak.lock()) end(whole, why, lost);
-    // A node that is about to be removed takes its watch along.
     for (hold::own_node& node : h->nodes)
-        if (const watch_ptr w = std::exchange(node.watch, nullptr); w && !h->removing) {
+        if (const watch_ptr w = std::exchange(node.watch, nullptr); w && then == own_nodes::stay) {
             w->fired->forget_calls();
             requests_.leave_watch(w);
         }
@@ -66,12 +65,13 @@ void hold_keeper::watch(const hold_ptr& h) {
 }
 
 void hold_keeper::let_go(session_record& s) {
-    own_reads_ = 0;
     s.unconfirmed.clear();
+    s.to_watch.clear();
     for (const auto& [number, h] : std::exchange(s.holds, {})) {
         for (hold::own_node& node : h->nodes) node.watch.reset();
         h->lost.forget_calls();
     }
+    s.check();
 }
 
 // -------------------------------------------------------------------------------------------------------- lease
@@ -81,7 +81,7 @@ void hold_keeper::disconnected(session_record& s) {
     const time_point now = clock::now();
     for (const auto& [number, h] : s.holds)
         for (hold::own_node& node : h->nodes) {
-            if (!std::exchange(node.watched, false)) continue;
+            if (!node.watch || !node.watch->is_set()) continue;
             std::exchange(node.watch, nullptr)->fired->forget_calls();
             s.watch_nodes_at(*h, now);
         }
@@ -89,10 +89,7 @@ void hold_keeper::disconnected(session_record& s) {
 }
 
 void hold_keeper::confirm(session_record& s) {
-    for (const auto& [number, h] : std::exchange(s.unconfirmed, {})) {
-        h->confirmed = true;
-        waits_.fire(renewed_of(h));
-    }
+    for (const auto& [number, h] : std::exchange(s.unconfirmed, {})) waits_.fire(renewed_of(h));
 }
 
 void hold_keeper::lease_changed(session_record& s) {
@@ -107,7 +104,7 @@ void hold_keeper::check_lease(time_point now) {
     if (s->lease.end() > now) return confirm(*s);
     if (s->holds.size() == s->unconfirmed.size()) return;
     for (const auto& [number, h] : std::map(s->holds))
-        if (h->confirmed) end(h, loss_reason::lease_ended);
+        if (!s->unconfirmed.contains(number)) end(h, loss_reason::lease_ended);
 }
 
 // --------------------------------------------------------------------------------------------------- heartbeats
@@ -125,14 +122,19 @@ void hold_keeper::heartbeat(time_point now) {
     const session_record_ptr s = owner_.current_session();
     if (s->holds.empty() || s->heartbeat_under_way || !link_.connected() || owner_.is_closing()) return;
     if (now < heartbeat_due(now)) return;
-    s->last_heartbeat = now;
-    s->heartbeat_under_way = true;
     auto [beat, checked] = next_check(*s);
     command c;
     c.what = std::move(beat);
     c.pinned = s;
     auto done = [this, s, nodes = std::move(checked)](reply&& r) { heartbeat_answered(*s, nodes, r); };
-    requests_.submit(std::move(c), std::move(done), request_table::urgency::first);
+    s->last_heartbeat = now;
+    s->heartbeat_under_way = true;
+    try {
+        requests_.submit(std::move(c), std::move(done), request_table::urgency::first);
+    } catch (...) {  // no memory: no answer will come
+        s->heartbeat_under_way = false;
+        throw;
+    }
 }
 
 // Makes a heartbeat for the nodes that were not checked for the longest time.
@@ -183,11 +185,10 @@ void hold_keeper::heartbeat_answered(session_record& s, const checked_nodes& che
 // pings, whose times are unknown, are then not needed.
 void hold_keeper::read_when_idle(time_point now) {
     if (now < own_read_due()) return;
-    ++own_reads_;
     command c;
     c.what = exists_request{"/"};
     c.pinned = owner_.current_session();
-    requests_.submit(std::move(c), [this](reply&&) { --own_reads_; });
+    requests_.submit(std::move(c), [under_way = own_read_](reply&&) {});
 }
 
 hold_keeper::time_point hold_keeper::own_read_due() const {
@@ -216,7 +217,6 @@ void hold_keeper::watch_own_node(const hold_ptr& h, hold::own_node& node) {
     w->of_connection = true;
     w->fired->call([this, h, &node, raw = w.get()] {
         node.watch.reset();
-        node.watched = false;
         if (raw->event == node_event::removed) return end(h, loss_reason::node_deleted, &node);
         h->session->watch_nodes_at(*h, clock::now());
         watch_own_nodes(clock::now());  // its data have changed, which uses the watch up
@@ -229,7 +229,6 @@ void hold_keeper::watch_own_node(const hold_ptr& h, hold::own_node& node) {
 }
 
 void hold_keeper::watch_answered(const hold_ptr& h, hold::own_node& node, const watch_ptr& w, const reply& r) {
-    node.watched = !r.code && node.watch == w;
     if (!r.code && node.watch != w) requests_.leave_watch(w);  // the hold has ended since
     if (!r.code && r.stat.ephemeral_owner != h->session->session_id.load())
         end(h, loss_reason::node_deleted, &node);  // another session's node of the same name (unfair_mutex)

@@ -36,8 +36,11 @@ public:
     // ------------------------------------------------------------------------------------------------------ holds
     /// The hold is valid from now on, or ends at once. It is not confirmed before the lease covers it.
     void add(const hold_ptr& h);
+    enum class own_nodes { stay, are_removed };
     /// @param lost the node that is gone, of `h` or of a part of it.
-    void end(const hold_ptr& h, loss_reason why, const hold::own_node* lost = nullptr);
+    /// @param then whether the caller removes the nodes of `h`: with a node, its watch goes.
+    void end(const hold_ptr& h, loss_reason why, const hold::own_node* lost = nullptr,
+             own_nodes then = own_nodes::stay);
     void end_all(session_record& of, loss_reason why);
     /// Watches the nodes of the hold at once.
     void watch(const hold_ptr& h);
@@ -55,7 +58,7 @@ public:
     time_point due(time_point now) const;
 
     /// How many reads that are sent while no other request is sent (see lease) are under way.
-    std::size_t own_reads() const noexcept { return own_reads_; }
+    std::size_t own_reads() const noexcept { return static_cast<std::size_t>(own_read_.use_count()) - 1; }
 
     /// Drops all holds without completing anything.
     void let_go(session_record& s);
@@ -80,7 +83,7 @@ private:
     wait_table& waits_;
     const client_options& options_;
     const logger& log_;
-    std::size_t own_reads_ = 0;
+    const std::shared_ptr<const void> own_read_ = std::make_shared<char>();  // each of these reads has a copy
 };
 
 }  // namespace zkasio::detail

@@ -1,6 +1,7 @@
 #include <zkasio/detail/session/session_keeper.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <cstdio>
 #include <utility>
@@ -119,6 +120,7 @@ void session_keeper::presume_expired(time_point now) {
 // ------------------------------------------------------------------------------------------------- the end of one
 
 session_keeper::ending session_keeper::take_ending() {
+    assert(ending_);
     ending e = std::move(*ending_);
     ending_.reset();
     return e;

@@ -7,6 +7,7 @@
 #include <zkasio/session_local.hpp>
 
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -29,7 +30,7 @@ struct session_record {
     one_shot_ptr ended = std::make_shared<one_shot_state>();
     // There may be very many holds, and most turns of the strand concern none of them. By their numbers:
     std::map<std::uint64_t, hold_ptr> holds;
-    std::map<std::uint64_t, hold_ptr> unconfirmed;  // holds that no lease has covered yet
+    std::map<std::uint64_t, hold_ptr> unconfirmed;  // no lease has covered these yet; the others end with the lease
     std::set<std::pair<boot_clock::time_point, std::uint64_t>> to_watch;  // holds whose nodes are to be watched then
     std::uint64_t last_hold = 0;                                          // the latest number
     std::pair<std::uint64_t, std::size_t>
@@ -43,15 +44,24 @@ struct session_record {
         h->number = ++last_hold;
         holds.emplace(h->number, h);
         unconfirmed.emplace(h->number, h);
+        check();
     }
     void drop(const hold_ptr& h) {
         if (holds.erase(h->number) == 0) return;
         unconfirmed.erase(h->number);
         to_watch.erase({h->watch_at, h->number});
+        check();
     }
     void watch_nodes_at(hold& h, boot_clock::time_point when) {
         to_watch.erase({h.watch_at, h.number});
         if (holds.contains(h.number)) to_watch.emplace(h.watch_at = when, h.number);
+        check();
+    }
+    /// Holds for the holds whenever no member function is at work.
+    void check() const noexcept {
+        assert(unconfirmed.size() <= holds.size());
+        assert(to_watch.size() <= holds.size());
+        assert(holds.empty() || holds.rbegin()->first <= last_hold);
     }
 
     boot_clock::time_point leased_until() const noexcept {

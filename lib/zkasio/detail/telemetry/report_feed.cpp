@@ -4,6 +4,7 @@
 #include <asio/strand.hpp>
 
 #include <atomic>
+#include <cassert>
 #include <chrono>
 #include <string>
 #include <type_traits>
@@ -36,6 +37,7 @@ struct report_feed::audience {
         if (lost > 0) ignoring_failures([&] { observer->dropped(lost); });
         for (const report& r : batch)
             ignoring_failures([&] { std::visit([&](const auto& what) { tell(*observer, what); }, r); });
+        assert(waiting >= batch.size() && waiting_bytes >= bytes);
         waiting -= batch.size();
         waiting_bytes -= bytes;
     }

@@ -1,5 +1,6 @@
 #include <zkasio/detail/telemetry/statistics.hpp>
 
+#include <cassert>
 #include <string_view>
 #include <utility>
 
@@ -42,6 +43,7 @@ void statistics::ended(const lock_wait_report& r) noexcept {
 void statistics::ended(const lock_hold_report& r) noexcept {
     holds_.add(r.ended - r.granted);
     holds_ended_[static_cast<std::size_t>(r.lost)].add();
+    assert(held_.get() > 0);
     held_.set(held_.get() - 1);
 }
 

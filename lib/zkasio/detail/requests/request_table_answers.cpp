@@ -1,0 +1,149 @@
+// The part of request_table that ends requests, with a server's answer or without one.
+
+#include <zkasio/detail/requests/request_table.hpp>
+
+#include <zkasio/detail/base/random_engine.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace zkasio::detail {
+
+void request_table::report(const entry& e, const reply& r, time_point now) noexcept {
+    const bool failed = r.code && r.code != e.expected, was_sent = e.sent != time_point{};
+    telemetry_.counters.ended(e.what->index(), failed, (was_sent ? e.sent : now) - e.queued,
+                              was_sent ? now - e.sent : clock::duration(0));
+    if (!telemetry_.observed()) return;
+    operation_report it;
+    if (failed) it.code = r.code;
+    it.outcome_unknown = r.code && r.sent && is_write(*e.what);
+    it.cancelled = is_abandoned(e);
+    it.internal = std::holds_alternative<internal_receiver>(e.to);
+    it.asked = e.queued;
+    it.sent = e.sent;
+    it.ended = now;
+    telemetry_.operation_ended(*e.what, std::move(it));
+}
+
+void request_table::finish(entry&& e, reply&& r, time_point now) {
+    if (e.what) report(e, r, now);
+    if (e.connection && r.sent) return finish_if_connected(std::move(e), std::move(r));
+    if (e.what && !is_write(*e.what)) r.sent = false;  // whether a read has arrived makes no difference
+    if (auto* const to = std::get_if<request_receiver>(&e.to)) {
+        if (r.code && r.code != e.expected && e.what) r.asked = std::make_shared<request>(std::move(*e.what));
+        to->deliver(std::move(r));
+    } else if (const auto* then = std::get_if<internal_receiver>(&e.to)) {
+        (*then)(std::move(r));
+    } else if (const auto* kept = std::get_if<kept_reply_ptr>(&e.to)) {
+        (*kept)->reply = std::move(r);
+        waits_.fire(answer_of(*kept));
+    }
+}
+
+void request_table::fail(op_id id, std::error_code code) {
+    auto node = entries_.extract(id);
+    if (node.empty()) return;
+    reply r;
+    r.code = code;
+    r.sent = code && node.mapped().at != stage::queued;
+    if (code == errc::not_connected) r.data = link_.why_not_connected();  // for the message
+    if (node.mapped().at == stage::under_way) no_longer_issued(node.mapped());
+    finish(std::move(node.mapped()), std::move(r), clock::now());
+    drop(std::move(node));
+}
+
+void request_table::answered(op_id id, reply&& r) {
+    auto node = entries_.extract(id);
+    if (node.empty()) return;
+    entry& e = node.mapped();
+    no_longer_issued(e);
+    answered_on_this_connection_ = answered_on_this_connection_ || !r.sent;
+    ahead_of_answers_ = ahead_of_answers_ && r.sent;
+    if (!queue_.empty()) owner_.request_waits();  // the window has room again
+    if (!r.sent && r.code != zk_errc::throttled) refused_ = 0;
+    if (own_watch_of(e).path) registration_done(e, r.code);
+    const time_point now = clock::now();
+    telemetry_.counters.bytes_received.add(size_of(r));
+    owner_.request_answered(*e.what, r, e.sent, now);
+    if (repeats(e, r)) return send_again(std::move(node));
+    conclude_auth(e, r);
+    if (r.code == zk_errc::no_node && !link_.chroot().empty() && is_about_root(*e.what))
+        r.data = "the chroot \"" + link_.chroot() + "\" does not exist: create it with a client that has none";
+    if (e.until_certain) conclude_removal(e, r);
+    finish(std::move(e), std::move(r), now);
+    drop(std::move(node));
+}
+
+bool request_table::repeats(const entry& e, const reply& r) const {
+    const bool retryable = r.code == condition::retryable;
+    const bool of_feeds = e.connection && std::holds_alternative<sync_request>(*e.what);  // feeds_connected()
+    if (of_feeds || std::holds_alternative<remove_watch_request>(*e.what)) return retryable && !owner_.is_closing();
+    if (std::holds_alternative<add_auth_request>(*e.what))
+        return retryable && !owner_.is_closing() && !is_abandoned(e);
+    return e.until_certain && (r.sent || retryable) && owner_.session_lives();
+}
+
+// Queues the request in front of later requests, after a pause: a busy server has refused it, or has answered as if the
+// connection were lost. If the connection is lost, connected() ends the pause.
+void request_table::send_again(entries::node_type node) {
+    entry& e = node.mapped();
+    telemetry_.counters.repeated.add();
+    e.at = stage::queued_again;
+    if (auto* auth = std::get_if<add_auth_request>(&*e.what)) auth->known = true;
+    queue_.push(send_queue::lane::again, node.key());
+    entries_.insert(std::move(node));
+    const time_point now = clock::now();
+    if (now >= queue_.again_not_before()) {
+        queue_.pause_again(now + options_.retry().pause(refused_, jitter()));
+        refused_ = std::min(refused_ + 1, 1000);
+    }
+    owner_.request_waits();
+}
+
+namespace {
+
+// For a removal that depends on other nodes: the node that does not exist, if the removal was refused because of it.
+std::optional<std::string> missing_node(const request& removal, const reply& r) {
+    const auto* m = std::get_if<multi_request>(&removal);
+    if (!m) return std::nullopt;
+    for (std::size_t i = 0; i + 1 < std::min(m->ops.size(), r.results.size()); ++i)
+        if (r.results[i].code == zk_errc::no_node) return std::get<check_op>(m->ops[i]).path;
+    return std::nullopt;
+}
+
+// The path of a removal, also of one that depends on other nodes.
+std::string removed_path(const request& removal) {
+    const auto* m = std::get_if<multi_request>(&removal);
+    return m ? std::get<remove_request>(m->ops.back()).path : std::string(path_of(removal));
+}
+
+}  // namespace
+
+void request_table::conclude_removal(const entry& e, reply& r) {
+    if (r.code == zk_errc::no_node) {
+        if (const auto missing = missing_node(*e.what, r)) {
+            r.path = *missing;
+        } else {
+            r.code = {};
+            r.found = false;
+        }
+    } else if (r.code && r.code != zk_errc::not_empty && r.code != condition::session_ended) {
+        // The caller that has given up a lock may ignore the result.
+        const std::string path = removed_path(*e.what);
+        log_.warn("remove " + path + ": " + r.code.message(), {{"path", path}, {"reason", r.code.message()}});
+    }
+}
+
+void request_table::conclude_auth(const entry& e, const reply& r) {
+    const auto* auth = std::get_if<add_auth_request>(&*e.what);
+    if (!auth || r.code) return;
+    auth_.accepted(auth_info(auth->scheme, auth->credential));
+    if (e.unconfirmed) --auth_.unconfirmed;
+    owner_.later([this] { feeds_.authenticated(); });
+}
+
+}  // namespace zkasio::detail
