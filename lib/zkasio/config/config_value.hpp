@@ -82,10 +82,7 @@ public:
     config_value(const client& zk, std::string path, config_options<T> options = config_options<T>())
         : config_value(zk, std::move(path), default_config_format<T>::make(), std::move(options)) {}
     config_value(config_value&&) noexcept = default;
-    config_value& operator=(config_value&& other) noexcept;
-    ~config_value() {
-        if (core_) config_detail::stop_config(core_);
-    }
+    config_value& operator=(config_value&&) noexcept = default;
 
     /// *Completes when* there is a value, if need be the default. A connection is waited for: put a deadline around
     /// ready(), see timeout.hpp.
@@ -183,9 +180,9 @@ private:
     static asio::awaitable<config_snapshot<T>> updated(config_detail::core_ptr core, rules_ptr rules,
                                                        std::function<T(T)> change);
 
-    std::shared_ptr<const void> open_;
     rules_ptr rules_;
     config_detail::core_ptr core_;
+    std::shared_ptr<const void> open_;  // stops the core when destroyed
 };
 
 // -------------------------------------------------------------------------------------------- what stands behind it
@@ -197,22 +194,13 @@ asio::awaitable<config_snapshot<T>> config_changes<T>::next_of(config_detail::re
 }
 
 template <class T>
-config_value<T>::config_value(const client& zk, std::string path, config_format<T> format, config_options<T> options)
-    : open_(zk.keep_open()) {
+config_value<T>::config_value(const client& zk, std::string path, config_format<T> format, config_options<T> options) {
     std::shared_ptr<const T> fallback = options.default_value();
     rules_ = std::make_shared<const rules>(rules{std::move(format), std::move(options)});
     if (fallback) config_detail::explained("config", path, [&] { rules_->check(*fallback); });
     config_detail::value_parser parse = [rules = rules_](std::string_view text) { return rules->read(text); };
     core_ = config_detail::open_config(zk, std::move(path), std::move(parse), std::move(fallback));
-}
-
-template <class T>
-config_value<T>& config_value<T>::operator=(config_value&& other) noexcept {
-    const config_value gone = std::move(*this);
-    open_ = std::move(other.open_);
-    rules_ = std::move(other.rules_);
-    core_ = std::move(other.core_);
-    return *this;
+    open_ = config_detail::keep_config_open(zk, core_);
 }
 
 template <class T>

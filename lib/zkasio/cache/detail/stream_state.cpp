@@ -25,6 +25,11 @@ const stream_ptr& present(const stream_ptr& stream) {
 stream_state::stream_state(const client& zk, std::string n, std::string p, node_read what)
     : name(std::move(n)), path(checked_path(name, std::move(p))), follower(zk, path, what) {}
 
+std::shared_ptr<const void> open_stream(const client& zk, const stream_ptr& stream) {
+    auto stop = [open = zk.keep_open(), stream](const void*) { stream->follower.stop(); };
+    return {stream.get(), std::move(stop)};
+}
+
 asio::awaitable<std::optional<node_answer>> next_state(stream_ptr stream) {
     const auto turn = present(stream)->reading.begin(stream->name, stream->path, "next() of this stream");
     node_report report = co_await stream->follower.next(stream->told);
