@@ -5,13 +5,13 @@
 #include <zkasio/config/config_core.hpp>
 #include <zkasio/config/config_format.hpp>
 #include <zkasio/config/config_options.hpp>
+#include <zkasio/config/config_rules.hpp>
 #include <zkasio/coroutine_safety.hpp>
 #include <zkasio/error.hpp>
 
 #include <asio/awaitable.hpp>
 
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -143,37 +143,7 @@ private:
     template <class>
     friend class config_changes;
 
-    // The rules for values, with the functions that apply them.
-    struct rules {
-        config_format<T> format;
-        config_options<T> options;
-
-        void check(const T& value) const {
-            if (options.check()) options.check()(value);
-        }
-        std::shared_ptr<const T> read(std::string_view text) const {
-            auto value = std::make_shared<const T>(format.parse()(text));
-            check(*value);
-            return value;
-        }
-        std::shared_ptr<const T> read_for_update(std::string_view text) const {
-            auto value = read(text);
-            if (format.before_update()) format.before_update()(text, *value);
-            return value;
-        }
-        std::string text(const T& value) const {
-            if (!format.print()) throw std::logic_error("its format does not say how to write a value");
-            check(value);
-            std::string printed = format.print()(value);
-            // A printer may write a text that the parser refuses: NaN is null in JSON.
-            try {
-                read(printed);
-            } catch (...) {
-                config_detail::throw_unreadable();
-            }
-            return printed;
-        }
-    };
+    using rules = config_detail::config_rules<T>;
     using rules_ptr = std::shared_ptr<const rules>;
 
     static config_snapshot<T> snapshot_of(const config_detail::config_state& state);
