@@ -30,15 +30,17 @@ namespace {
 
 using engine_ptr = std::shared_ptr<cache_engine>;
 
-const engine_ptr& there(const engine_ptr& engine) {
+const engine_ptr& require_valid(const engine_ptr& engine) {
     if (!engine) throw error(errc::invalid_argument, "cache", {}, "this cache was moved from");
     return engine;
 }
 
-asio::awaitable<void> until_ready(engine_ptr engine) { co_await cache_board::until_ready(there(engine)->board()); }
+asio::awaitable<void> until_ready(engine_ptr engine) {
+    co_await cache_board::until_ready(require_valid(engine)->board());
+}
 
 asio::awaitable<void> closed(engine_ptr engine) {
-    there(engine)->stop();
+    require_valid(engine)->stop();
     co_await wait_as(engine->stopped(), "close", engine->board()->path());
 }
 
@@ -48,7 +50,7 @@ asio::awaitable<void> cache::ready() const { return until_ready(engine_); }
 asio::awaitable<void> cache::close() const { return closed(engine_); }
 
 cache_changes cache::changes() const {
-    return make_view::changes(std::make_shared<cache_reader>(there(engine_)->board()));
+    return make_view::changes(std::make_shared<cache_reader>(require_valid(engine_)->board()));
 }
 
 tree_view cache::view() const { return engine_ ? engine_->board()->latest() : tree_view(); }

@@ -15,7 +15,7 @@ std::string checked_path(const std::string& name, std::string path) {
     return path;
 }
 
-const stream_ptr& present(const stream_ptr& stream) {
+const stream_ptr& require_valid(const stream_ptr& stream) {
     if (!stream) throw error(errc::invalid_argument, "watch", {}, "this stream was moved from");
     return stream;
 }
@@ -31,7 +31,7 @@ std::shared_ptr<const void> open_stream(const client& zk, const stream_ptr& stre
 }
 
 asio::awaitable<std::optional<node_answer>> next_state(stream_ptr stream) {
-    const auto turn = present(stream)->reading.begin(stream->name, stream->path, "next() of this stream");
+    const auto turn = require_valid(stream)->reading.begin(stream->name, stream->path, "next() of this stream");
     node_report report = co_await stream->follower.next(stream->told);
     if (report.ended) throw error(report.mark.code, stream->name, stream->path);
     stream->told = report.mark;
@@ -40,6 +40,6 @@ asio::awaitable<std::optional<node_answer>> next_state(stream_ptr stream) {
     co_return std::move(report.answer);
 }
 
-asio::awaitable<void> stream_closed(stream_ptr stream) { co_await present(stream)->follower.close(); }
+asio::awaitable<void> stream_closed(stream_ptr stream) { co_await require_valid(stream)->follower.close(); }
 
 }  // namespace zkasio::cache_detail

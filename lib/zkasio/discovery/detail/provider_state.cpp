@@ -42,7 +42,7 @@ std::shared_ptr<const std::vector<unreadable_instance>> and_the_directory(std::v
     return std::make_shared<const std::vector<unreadable_instance>>(std::move(others));
 }
 
-const provider_state::ptr& there(const provider_state::ptr& state) {
+const provider_state::ptr& require_valid(const provider_state::ptr& state) {
     if (!state) throw error(errc::invalid_argument, "provider", {}, "this provider was moved from");
     return state;
 }
@@ -165,7 +165,7 @@ void provider_state::check_alive() const {
 }
 
 asio::awaitable<picked> provider_state::pick(ptr self, std::optional<std::uint64_t> key) {
-    picked next = there(self)->try_pick(key);
+    picked next = require_valid(self)->try_pick(key);
     if (next) co_return next;
     const auto pick_or_end = [self, key] {
         self->check_alive();
@@ -176,7 +176,7 @@ asio::awaitable<picked> provider_state::pick(ptr self, std::optional<std::uint64
 }
 
 asio::awaitable<void> provider_state::ready(ptr self) {
-    const auto listed = [self = there(self)] {
+    const auto listed = [self = require_valid(self)] {
         listing_ptr now = self->latest();
         if (!now) self->check_alive();
         return now;
@@ -186,7 +186,7 @@ asio::awaitable<void> provider_state::ready(ptr self) {
 }
 
 asio::awaitable<service_view> provider_state::changed(ptr self, service_view seen) {
-    const auto other_view = [self = there(self), seen] {
+    const auto other_view = [self = require_valid(self), seen] {
         self->check_alive();
         service_view now = make_service_view::of(self->latest());
         return now.version() != seen.version() ? std::optional(std::move(now)) : std::nullopt;
