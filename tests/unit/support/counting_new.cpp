@@ -3,17 +3,20 @@
 #ifdef ZKASIO_TEST_COUNTS_NEW
 
 #include <cstdlib>
+#include <limits>
 #include <new>
 
 namespace zkasio::test {
 
 std::atomic<long> news{0}, deletes{0};
 std::atomic<bool> no_memory{false};
+std::atomic<long> refused_from{std::numeric_limits<long>::max()};
 
 }  // namespace zkasio::test
 
 void* operator new(std::size_t size) {
-    zkasio::test::news.fetch_add(1, std::memory_order_relaxed);
+    const long number = zkasio::test::news.fetch_add(1, std::memory_order_relaxed);
+    if (number >= zkasio::test::refused_from.load(std::memory_order_relaxed)) throw std::bad_alloc();
     if (zkasio::test::no_memory.load(std::memory_order_relaxed)) throw std::bad_alloc();
     if (void* memory = std::malloc(size)) return memory;
     throw std::bad_alloc();

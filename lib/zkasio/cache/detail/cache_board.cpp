@@ -73,7 +73,9 @@ void cache_board::drop_read(change_list& into) {
 
 // With the lock.
 void cache_board::leave(const position& of) noexcept {
-    if (of.begun && !misses_some(of)) readers_.erase(readers_.find(of.change));
+    if (!of.begun || misses_some(of)) return;
+    const auto known = readers_.find(of.change);
+    readers_.erase(known);
 }
 
 void cache_board::forget(const position& of) noexcept {
@@ -95,6 +97,12 @@ void cache_board::close(std::error_code why, std::string_view hint) {
     change_list dropped;
     std::unique_lock lock(mutex_);
     if (closed_) return;
+    std::shared_ptr<snapshot> last;
+    if (latest_ && latest_->current) {
+        last = std::make_shared<snapshot>(*latest_);
+        last->current = false;
+        ++last->version;
+    }
     closed_ = why;
     hint_ = hint;
     readers_.clear();  // news() throws from now on
@@ -102,12 +110,7 @@ void cache_board::close(std::error_code why, std::string_view hint) {
     first_change_ += changes_.size();
     bytes_ = 0;
     dropped.swap(changes_);
-    if (latest_ && latest_->current) {
-        snapshot last = *latest_;
-        last.current = false;
-        ++last.version;
-        latest_ = std::make_shared<const snapshot>(std::move(last));
-    }
+    if (last) latest_ = std::move(last);
     change_.notify_all(std::move(lock));
 }
 
