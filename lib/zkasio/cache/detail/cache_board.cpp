@@ -3,6 +3,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
+#include <cassert>
 #include <exception>
 #include <utility>
 
@@ -50,10 +51,12 @@ void cache_board::publish(snapshot next, std::vector<tree_delta> changes) {
 // With the lock.
 void cache_board::take_first(change_list& into) {
     const std::size_t bytes = cost(changes_.front());
+    assert(bytes <= bytes_);
     into.push_back(std::move(changes_.front()));
     changes_.pop_front();
     bytes_ -= bytes;
     ++first_change_;
+    assert(changes_.empty() == (bytes_ == 0));
 }
 
 // With the lock. A reader that has not read the dropped change has to look at the whole tree: no later change is kept
@@ -75,6 +78,7 @@ void cache_board::drop_read(change_list& into) {
 void cache_board::leave(const position& of) noexcept {
     if (!of.begun || misses_some(of)) return;
     const auto known = readers_.find(of.change);
+    assert(known != readers_.end() && "a reader that has begun, and misses no change, is known");
     readers_.erase(known);
 }
 

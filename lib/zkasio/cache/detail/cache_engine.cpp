@@ -6,6 +6,7 @@
 #include <asio/dispatch.hpp>
 #include <asio/post.hpp>
 
+#include <cassert>
 #include <exception>
 
 namespace zkasio::cache_detail {
@@ -140,6 +141,7 @@ void cache_engine::publish_soon() {
 }
 
 void cache_engine::publish() {
+    assert(ready_ && !stopping_);
     sync_.take_dirty();
     snapshot now;
     now.root_path = root_;
@@ -180,6 +182,7 @@ void cache_engine::step(void (cache_engine::*next)()) {
 }
 
 void cache_engine::begin_to_leave() {
+    assert(up_ && stopping_);
     work_ = toolbox(on_).begin_background_work();
     sync_.for_each_watch([this](node_read what, const std::string& path) { to_leave_.emplace_back(what, path); });
     sync_ = tree_sync(*root_, tree_scope());  // watches nothing from now on
@@ -200,6 +203,7 @@ void cache_engine::when_answered(void (cache_engine::*next)()) {
 // In portions: there may be very many watches, and each removal is a request.
 void cache_engine::leave_some() {
     constexpr std::size_t at_a_time = 500;
+    assert(up_ && "without a connection, there are no watches");
     leaving_ = !to_leave_.empty();
     if (!leaving_) return stopping_ ? end() : void();
     for (std::size_t i = 0; i < at_a_time && !to_leave_.empty(); ++i) {
@@ -210,6 +214,7 @@ void cache_engine::leave_some() {
 }
 
 void cache_engine::end() {
+    assert(stopping_ || !up_);
     leaving_ = false;
     to_leave_.clear();
     feed_ = node_feed();

@@ -1,6 +1,7 @@
 #include <zkasio/cache/detail/directory.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <exception>
 
 namespace zkasio::cache_detail {
@@ -80,6 +81,7 @@ tree_node& directory::insert(std::string name) {
         }
     }
     auto& nodes = own(chunks_[at]).nodes;
+    assert((i == nodes.size() || nodes[i]->name != result.name) && "the directory has a child of this name already");
     nodes.insert(nodes.begin() + static_cast<std::ptrdiff_t>(i), std::move(added));
     ++size_;
     return result;
@@ -92,6 +94,7 @@ void directory::erase(std::string_view name) {
     nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(index_in(*chunks_[at], name)));
     if (nodes.empty()) chunks_.erase(chunks_.begin() + static_cast<std::ptrdiff_t>(at));
     --size_;
+    assert((size_ == 0) == chunks_.empty());
 }
 
 }  // namespace zkasio::cache_detail

@@ -3,6 +3,7 @@
 #include <zkasio/cache/detail/ref_ptr.hpp>
 #include <zkasio/types.hpp>
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -85,6 +86,7 @@ public:
         const tree_node* next() noexcept {
             if (!of_ || chunk_ == of_->chunks_.size()) return nullptr;
             const auto& nodes = of_->chunks_[chunk_]->nodes;
+            assert(index_ < nodes.size() && "the directory has changed");
             const tree_node* const found = nodes[index_].get();
             if (++index_ == nodes.size()) {
                 ++chunk_;

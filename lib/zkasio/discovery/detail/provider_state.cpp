@@ -4,6 +4,7 @@
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
+#include <cassert>
 #include <chrono>
 #include <exception>
 #include <random>
@@ -112,6 +113,7 @@ void provider_state::lose_sight() {
 void provider_state::publish(listing next, std::unique_ptr<const pick_pool> pool) {
     std::unique_lock lock(mutex_);
     if (ended_) return;
+    assert(next.unreadable);
     next.version = (latest_ ? latest_->version : 0) + 1;
     const listing_ptr gone = std::exchange(latest_, std::make_shared<const listing>(std::move(next)));
     if (pool) pool_.set(std::move(pool));

@@ -7,6 +7,7 @@
 #include <asio/error.hpp>
 #include <asio/post.hpp>
 
+#include <cassert>
 #include <exception>
 #include <utility>
 
@@ -150,6 +151,7 @@ void follow_engine::tell(node_report report) {
 }
 
 void follow_engine::tell_end() {
+    assert(ended_);
     node_report report;
     report.mark.code = ended_;
     report.ended = true;
@@ -184,6 +186,7 @@ void follow_engine::step(void (follow_engine::*next)()) {
 }
 
 void follow_engine::begin_to_leave() {
+    assert(up_ && stopping_);
     work_ = toolbox(on_).begin_background_work();
     leave_data_ = rules_.watches(node_read::stat);
     leave_children_ = rules_.watches(node_read::children);
@@ -208,6 +211,7 @@ void follow_engine::leave() {
 }
 
 void follow_engine::end() {
+    assert(stopping_ || !up_);
     feed_ = node_feed();
     work_.reset();
     pauses_ = toolbox(on_).make_back_off();  // a pending pause would keep the loop running
