@@ -103,6 +103,7 @@ public:
 private:
     std::size_t chunk_of(std::string_view name) const noexcept;
     static std::size_t index_in(const chunk& c, std::string_view name) noexcept;
+    std::size_t split(std::size_t at);
 
     std::vector<ref_ptr<chunk>> chunks_;
     std::size_t size_ = 0;
