@@ -3,6 +3,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/ensure_created.hpp>
+#include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/node_follower.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
@@ -10,7 +11,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace zkasio {
 namespace {
@@ -25,15 +28,10 @@ create_options persistent_with(const acl& entries) {
 
 // How many reports are missing. If none is, ensures that the waiting clients are told.
 asio::awaitable<std::size_t> count(session on, std::string path, std::size_t wanted, acl entries) {
-    node_children found;
-    try {
-        found = co_await on.children(path);
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-    }
-    const bool told = std::find(found.names.begin(), found.names.end(), done) != found.names.end();
+    const std::vector<std::string> found = co_await children_if_any(on, path);
+    const bool told = std::find(found.begin(), found.end(), done) != found.end();
     if (told) co_return 0;
-    if (found.names.size() < wanted) co_return wanted - found.names.size();
+    if (found.size() < wanted) co_return wanted - found.size();
     const create_options how = persistent_with(entries);
     co_await ensure_created(on, join_path(path, std::string(done)), bytes(), how);
     co_return 0;

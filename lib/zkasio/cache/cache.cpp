@@ -12,7 +12,7 @@ namespace zkasio {
 using namespace cache_detail;
 
 cache::cache(const client& zk, std::string path, tree_scope scope, common_options options)
-    : path_(std::move(path)), open_(zk.keep_open()) {
+    : path_(std::move(path)) {
     const auto refuse = [this](errc code, std::string_view why) { throw error(code, "cache", path_, why); };
     if (const std::string problem = path_problem(path_); !problem.empty()) refuse(errc::invalid_path, problem);
     if (options.remembered_changes == 0) refuse(errc::invalid_argument, "it has to remember a change at least");
@@ -20,19 +20,9 @@ cache::cache(const client& zk, std::string path, tree_scope scope, common_option
     const board_limits most{options.remembered_changes, options.remembered_bytes};
     auto board = std::make_shared<cache_board>(zk, path_, most);
     engine_ = std::make_shared<cache_engine>(zk, path_, std::move(scope), options.reads_at_a_time, std::move(board));
+    auto stop = [open = zk.keep_open(), engine = engine_](const void*) { engine->stop(); };
+    open_ = std::shared_ptr<const void>(engine_.get(), std::move(stop));
     engine_->begin(zk);
-}
-
-cache& cache::operator=(cache&& other) noexcept {
-    const cache gone = std::move(*this);
-    path_ = std::move(other.path_);
-    open_ = std::move(other.open_);
-    engine_ = std::move(other.engine_);
-    return *this;
-}
-
-cache::~cache() {
-    if (engine_) engine_->stop();
 }
 
 // The awaitables that the members return may outlive the cache: so they are coroutines that own all they need.
@@ -40,15 +30,17 @@ namespace {
 
 using engine_ptr = std::shared_ptr<cache_engine>;
 
-const engine_ptr& there(const engine_ptr& engine) {
+const engine_ptr& require_valid(const engine_ptr& engine) {
     if (!engine) throw error(errc::invalid_argument, "cache", {}, "this cache was moved from");
     return engine;
 }
 
-asio::awaitable<void> until_ready(engine_ptr engine) { co_await cache_board::until_ready(there(engine)->board()); }
+asio::awaitable<void> until_ready(engine_ptr engine) {
+    co_await cache_board::until_ready(require_valid(engine)->board());
+}
 
 asio::awaitable<void> closed(engine_ptr engine) {
-    there(engine)->stop();
+    require_valid(engine)->stop();
     co_await wait_as(engine->stopped(), "close", engine->board()->path());
 }
 
@@ -58,7 +50,7 @@ asio::awaitable<void> cache::ready() const { return until_ready(engine_); }
 asio::awaitable<void> cache::close() const { return closed(engine_); }
 
 cache_changes cache::changes() const {
-    return make_view::changes(std::make_shared<cache_reader>(there(engine_)->board()));
+    return make_view::changes(std::make_shared<cache_reader>(require_valid(engine_)->board()));
 }
 
 tree_view cache::view() const { return engine_ ? engine_->board()->latest() : tree_view(); }

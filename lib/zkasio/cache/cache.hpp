@@ -37,8 +37,7 @@ struct tree_scope;
 class ZKASIO_EXPORT cache {
 public:
     cache(cache&&) noexcept = default;
-    cache& operator=(cache&& other) noexcept;
-    ~cache();
+    cache& operator=(cache&&) noexcept = default;
 
     /// *Completes when* every node that existed when the connection began was read once, even if the tree changes
     /// faster than it can be read; also if no node exists.
@@ -72,8 +71,8 @@ protected:
 
 private:
     std::string path_;
-    std::shared_ptr<const void> open_;
-    std::shared_ptr<cache_detail::cache_engine> engine_;
+    std::shared_ptr<cache_detail::cache_engine> engine_;  // shared with the awaitables that members return
+    std::shared_ptr<const void> open_;                    // keeps the client open, and stops the engine when destroyed
 };
 
 }  // namespace zkasio

@@ -24,19 +24,8 @@ asio::awaitable<std::optional<node_children>> next_children(stream_ptr stream) {
 }  // namespace
 
 children_stream::children_stream(const client& zk, std::string path)
-    : open_(zk.keep_open()),
-      state_(std::make_shared<stream_state>(zk, "watch_children", std::move(path), node_read::children)) {}
-
-children_stream& children_stream::operator=(children_stream&& other) noexcept {
-    const children_stream gone = std::move(*this);
-    open_ = std::move(other.open_);
-    state_ = std::move(other.state_);
-    return *this;
-}
-
-children_stream::~children_stream() {
-    if (state_) state_->follower.stop();  // a pending next() shares the state
-}
+    : state_(std::make_shared<stream_state>(zk, "watch_children", std::move(path), node_read::children)),
+      open_(open_stream(zk, state_)) {}
 
 asio::awaitable<std::optional<node_children>> children_stream::next() const { return next_children(state_); }
 asio::awaitable<void> children_stream::close() const { return stream_closed(state_); }

@@ -27,8 +27,7 @@ ZKASIO_EXPORT children_stream watch_children(const client& zk, std::string path)
 class ZKASIO_EXPORT children_stream {
 public:
     children_stream(children_stream&&) noexcept = default;
-    children_stream& operator=(children_stream&& other) noexcept;
-    ~children_stream();
+    children_stream& operator=(children_stream&&) noexcept = default;
 
     /// As value_stream::next(): completes with the sorted names and the stat of the parent, or with nothing if there is
     /// no node. A child that was removed and re-created is a change.
@@ -40,8 +39,8 @@ public:
 private:
     friend children_stream watch_children(const client& zk, std::string path);
     children_stream(const client& zk, std::string path);
-    std::shared_ptr<const void> open_;
-    std::shared_ptr<cache_detail::stream_state> state_;
+    std::shared_ptr<cache_detail::stream_state> state_;  // shared with a pending next()
+    std::shared_ptr<const void> open_;                   // stops the stream when destroyed
 };
 
 }  // namespace zkasio

@@ -20,19 +20,8 @@ asio::awaitable<std::optional<node_data>> next_value(stream_ptr stream) {
 }  // namespace
 
 value_stream::value_stream(const client& zk, std::string path)
-    : open_(zk.keep_open()),
-      state_(std::make_shared<stream_state>(zk, "watch_value", std::move(path), node_read::data)) {}
-
-value_stream& value_stream::operator=(value_stream&& other) noexcept {
-    const value_stream gone = std::move(*this);
-    open_ = std::move(other.open_);
-    state_ = std::move(other.state_);
-    return *this;
-}
-
-value_stream::~value_stream() {
-    if (state_) state_->follower.stop();  // a pending next() shares the state
-}
+    : state_(std::make_shared<stream_state>(zk, "watch_value", std::move(path), node_read::data)),
+      open_(open_stream(zk, state_)) {}
 
 asio::awaitable<std::optional<node_data>> value_stream::next() const { return next_value(state_); }
 asio::awaitable<void> value_stream::close() const { return stream_closed(state_); }

@@ -40,8 +40,7 @@ ZKASIO_EXPORT value_stream watch_value(const client& zk, std::string path);
 class ZKASIO_EXPORT value_stream {
 public:
     value_stream(value_stream&&) noexcept = default;
-    value_stream& operator=(value_stream&& other) noexcept;
-    ~value_stream();
+    value_stream& operator=(value_stream&&) noexcept = default;
 
     /// *Completes when* the state differs from the last one that was reported, with the newest state: the data and the
     /// stat, or nothing if there is no node. The first call completes with the present state.
@@ -61,8 +60,8 @@ public:
 private:
     friend value_stream watch_value(const client& zk, std::string path);
     value_stream(const client& zk, std::string path);
-    std::shared_ptr<const void> open_;
-    std::shared_ptr<cache_detail::stream_state> state_;
+    std::shared_ptr<cache_detail::stream_state> state_;  // shared with a pending next()
+    std::shared_ptr<const void> open_;                   // stops the stream when destroyed
 };
 
 }  // namespace zkasio

@@ -29,8 +29,10 @@ core_ptr open_config(const client& zk, std::string path, value_parser parse, std
     return core;
 }
 
-// Waiting coroutines share the core, and alone would keep it going.
-void stop_config(const core_ptr& core) noexcept { core->follower().stop(); }
+std::shared_ptr<const void> keep_config_open(const client& zk, const core_ptr& core) {
+    auto stop = [open = zk.keep_open(), core](const void*) { core->follower().stop(); };
+    return {core.get(), std::move(stop)};
+}
 
 const std::string& path_of_config(const core_ptr& core) { return present(core)->path(); }
 state_ptr state_of_config(const core_ptr& core) { return present(core)->latest(); }

@@ -43,7 +43,9 @@ using value_parser = std::function<std::shared_ptr<const void>(std::string_view 
 /// @param fallback the value where there is no node; may be null.
 ZKASIO_EXPORT core_ptr open_config(const client& zk, std::string path, value_parser parse,
                                    std::shared_ptr<const void> fallback);
-ZKASIO_EXPORT void stop_config(const core_ptr& core) noexcept;
+/// Keeps the client open, and stops the core when destroyed. (Waiting coroutines share the core, and alone would keep
+/// it going.)
+ZKASIO_EXPORT std::shared_ptr<const void> keep_config_open(const client& zk, const core_ptr& core);
 ZKASIO_EXPORT const std::string& path_of_config(const core_ptr& core);
 /// Never null.
 ZKASIO_EXPORT state_ptr state_of_config(const core_ptr& core);

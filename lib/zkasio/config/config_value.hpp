@@ -5,13 +5,13 @@
 #include <zkasio/config/config_core.hpp>
 #include <zkasio/config/config_format.hpp>
 #include <zkasio/config/config_options.hpp>
+#include <zkasio/config/config_rules.hpp>
 #include <zkasio/coroutine_safety.hpp>
 #include <zkasio/error.hpp>
 
 #include <asio/awaitable.hpp>
 
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -82,10 +82,7 @@ public:
     config_value(const client& zk, std::string path, config_options<T> options = config_options<T>())
         : config_value(zk, std::move(path), default_config_format<T>::make(), std::move(options)) {}
     config_value(config_value&&) noexcept = default;
-    config_value& operator=(config_value&& other) noexcept;
-    ~config_value() {
-        if (core_) config_detail::stop_config(core_);
-    }
+    config_value& operator=(config_value&&) noexcept = default;
 
     /// *Completes when* there is a value, if need be the default. A connection is waited for: put a deadline around
     /// ready(), see timeout.hpp.
@@ -146,46 +143,16 @@ private:
     template <class>
     friend class config_changes;
 
-    // The rules for values, with the functions that apply them.
-    struct rules {
-        config_format<T> format;
-        config_options<T> options;
-
-        void check(const T& value) const {
-            if (options.check()) options.check()(value);
-        }
-        std::shared_ptr<const T> read(std::string_view text) const {
-            auto value = std::make_shared<const T>(format.parse()(text));
-            check(*value);
-            return value;
-        }
-        std::shared_ptr<const T> read_for_update(std::string_view text) const {
-            auto value = read(text);
-            if (format.before_update()) format.before_update()(text, *value);
-            return value;
-        }
-        std::string text(const T& value) const {
-            if (!format.print()) throw std::logic_error("its format does not say how to write a value");
-            check(value);
-            std::string printed = format.print()(value);
-            // A printer may write a text that the parser refuses: NaN is null in JSON.
-            try {
-                read(printed);
-            } catch (...) {
-                config_detail::throw_unreadable();
-            }
-            return printed;
-        }
-    };
+    using rules = config_detail::config_rules<T>;
     using rules_ptr = std::shared_ptr<const rules>;
 
     static config_snapshot<T> snapshot_of(const config_detail::config_state& state);
     static asio::awaitable<config_snapshot<T>> updated(config_detail::core_ptr core, rules_ptr rules,
                                                        std::function<T(T)> change);
 
-    std::shared_ptr<const void> open_;
     rules_ptr rules_;
     config_detail::core_ptr core_;
+    std::shared_ptr<const void> open_;  // stops the core when destroyed
 };
 
 // -------------------------------------------------------------------------------------------- what stands behind it
@@ -197,22 +164,13 @@ asio::awaitable<config_snapshot<T>> config_changes<T>::next_of(config_detail::re
 }
 
 template <class T>
-config_value<T>::config_value(const client& zk, std::string path, config_format<T> format, config_options<T> options)
-    : open_(zk.keep_open()) {
+config_value<T>::config_value(const client& zk, std::string path, config_format<T> format, config_options<T> options) {
     std::shared_ptr<const T> fallback = options.default_value();
     rules_ = std::make_shared<const rules>(rules{std::move(format), std::move(options)});
     if (fallback) config_detail::explained("config", path, [&] { rules_->check(*fallback); });
     config_detail::value_parser parse = [rules = rules_](std::string_view text) { return rules->read(text); };
     core_ = config_detail::open_config(zk, std::move(path), std::move(parse), std::move(fallback));
-}
-
-template <class T>
-config_value<T>& config_value<T>::operator=(config_value&& other) noexcept {
-    const config_value gone = std::move(*this);
-    open_ = std::move(other.open_);
-    rules_ = std::move(other.rules_);
-    core_ = std::move(other.core_);
-    return *this;
+    open_ = config_detail::keep_config_open(zk, core_);
 }
 
 template <class T>

@@ -4,10 +4,12 @@
 #include <zkasio/counters/detail/number_node.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>
 
+#include <optional>
 #include <utility>
 
 namespace zkasio {
@@ -52,13 +54,8 @@ bool is_for_next_session(const error& e) { return e.code() == errc::session_expi
 
 asio::awaitable<std::int64_t> get_number(state_ptr s) {
     const spec_ptr what = counter_of(s, "get")->what;
-    try {
-        const node_data found = co_await s->zk.get(what->path);
-        co_return number_in(*what, found.data, "get");
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-    }
-    co_return 0;
+    const std::optional<node_data> found = co_await if_exists(s->zk.get(what->path));
+    co_return found ? number_in(*what, found->data, "get") : 0;
 }
 
 asio::awaitable<bool> create_number(state_ptr s, std::int64_t number) {

@@ -4,12 +4,15 @@
 #include <zkasio/discovery/detail/service_path.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace zkasio {
 
@@ -23,7 +26,7 @@ namespace {
 
 using namespace discovery_detail;
 
-std::string there(std::string base) {
+std::string require_valid(std::string base) {
     if (base.empty()) throw error(errc::invalid_argument, "registry", {}, "this registry was moved from");
     return base;
 }
@@ -39,7 +42,7 @@ create_mode mode_of(service_type type) {
 }
 
 asio::awaitable<announcement> announced(client zk, std::string base, registry_options options, service_instance is) {
-    std::string wanted = service_path(service_path(there(std::move(base)), is.name()), is.id());
+    std::string wanted = service_path(service_path(require_valid(std::move(base)), is.name()), is.id());
     persistent_node_options how;
     how.mode(mode_of(is.type())).acl(options.acl());
     persistent_node node(std::move(zk), std::move(wanted), is.to_json(), how);
@@ -47,21 +50,14 @@ asio::awaitable<announcement> announced(client zk, std::string base, registry_op
     co_return make_announcement::of(std::move(node), std::move(path), std::move(is));
 }
 
-// The children of a node, sorted; none if the node is missing.
-asio::awaitable<std::vector<std::string>> children_if_any(client zk, std::string path) {
-    std::vector<std::string> names;
-    try {
-        node_children children = co_await zk.children(path);
-        names = std::move(children.names);
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-    }
+asio::awaitable<std::vector<std::string>> sorted_children(client zk, std::string path) {
+    std::vector<std::string> names = co_await children_if_any(zk, path);
     std::sort(names.begin(), names.end());
     co_return names;
 }
 
 asio::awaitable<std::vector<std::string>> service_names(client zk, std::string base) {
-    co_return co_await children_if_any(std::move(zk), there(std::move(base)));
+    co_return co_await sorted_children(std::move(zk), require_valid(std::move(base)));
 }
 
 // A node that was removed since the listing is left out.
@@ -83,8 +79,8 @@ void add(roster& all, const std::string& node, const pending_data& answered) {
 
 asio::awaitable<service_view> listed(client zk, std::string base, std::string name) {
     constexpr std::size_t at_a_time = 256;
-    const std::string path = service_path(there(std::move(base)), name);
-    const std::vector<std::string> nodes = co_await children_if_any(zk, path);
+    const std::string path = service_path(require_valid(std::move(base)), name);
+    const std::vector<std::string> nodes = co_await sorted_children(zk, path);
     roster all(nullptr, nullptr, ejection_policy());
     for (std::size_t begin = 0; begin < nodes.size(); begin += at_a_time) {
         const std::size_t end = std::min(nodes.size(), begin + at_a_time);

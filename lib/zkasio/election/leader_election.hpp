@@ -70,24 +70,29 @@ public:
                                                                   acquire_options how = acquire_options()) const;
 
     /// Stands for election. Whenever this candidate is elected, runs `body(leadership&)`, a coroutine, for as long as
-    /// the candidate leads. A body is written for one term and may run many times. When the body ends:
+    /// the candidate leads. A body is written for one term and may run many times.
     ///
-    /// | the body                                               | lead()                                              |
-    /// |--------------------------------------------------------|-----------------------------------------------------|
-    /// | returns while leading, or after it has resigned itself | resigns, and completes with the returned value;     |
-    /// |                                                        | with lead_options::requeue(): stands again          |
-    /// | throws condition::retryable or                         | resigns, pauses and stands again, unless            |
-    /// | error::outcome_unknown() while leading, e.g. because a | lead_options::fail_with_connection() is set         |
-    /// | commit() met a lost connection                         |                                                     |
-    /// | throws anything else while leading                     | resigns in the background, fails with the exception |
-    /// | is cancelled because the leadership is lost; returns,  | stands again; the value or exception is dropped,    |
-    /// | or throws a zkasio::error or a cancellation            | because the loss may have caused it                 |
-    /// | is cancelled because the leadership is lost; throws    | fails with the exception                            |
-    /// | anything else                                          |                                                     |
+    /// | what happens                         | lead() does                                | the body sees            |
+    /// |--------------------------------------|--------------------------------------------|--------------------------|
+    /// | the body returns while leading, or   | resigns, and completes with the returned   | with requeue(): runs     |
+    /// | after it has resigned itself         | value; with lead_options::requeue():       | again in the next term   |
+    /// |                                      | stands again                               |                          |
+    /// | the body throws condition::retryable | resigns, pauses and stands again; with     | runs again in the next   |
+    /// | or error::outcome_unknown() while    | lead_options::fail_with_connection(): as   | term                     |
+    /// | leading, e.g. because a commit() met | in the next row                            |                          |
+    /// | a lost connection                    |                                            |                          |
+    /// | the body throws anything else while  | resigns in the background, fails with the  |                          |
+    /// | leading                              | exception                                  |                          |
+    /// | the leadership is lost               | waits until the body has really ended;     | a terminal cancellation  |
+    /// |                                      | then one of the next two rows              |                          |
+    /// | ... and the body returns, or throws  | stands again; drops the value or           | runs again in the next   |
+    /// | a zkasio::error or a cancellation    | exception, because the loss may have       | term                     |
+    /// |                                      | caused it                                  |                          |
+    /// | ... and the body throws anything     | fails with the exception                   |                          |
+    /// | else                                 |                                            |                          |
     ///
-    /// When the leadership is lost, the body receives a terminal cancellation, and lead() does not stand again before
-    /// the body has really ended. The pauses are those of client_options::retry(). They grow while consecutive terms
-    /// end with a pause, and start over after a term that was longer than the session timeout.
+    /// The pauses are those of client_options::retry(). They grow while consecutive terms end with a pause, and start
+    /// over after a term that was longer than the session timeout.
     ///
     /// *Completes* with what the body returns even if the resignation fails, for example because the client was closed.
     /// *Fails with* what campaign() fails with, except errc::not_connected and all else that is condition::retryable:

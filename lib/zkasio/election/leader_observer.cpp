@@ -15,6 +15,15 @@ namespace zkasio {
 
 using election_detail::leader_seen;
 
+std::string_view to_string(leader_state s) noexcept {
+    switch (s) {
+        case leader_state::leader: return "leader";
+        case leader_state::nobody: return "nobody";
+        case leader_state::unknown: return "unknown";
+    }
+    return "?";
+}
+
 struct leader_observer::state {
     state(client c, std::string p, name_scheme n) : zk(std::move(c)), path(std::move(p)), names(std::move(n)) {}
 

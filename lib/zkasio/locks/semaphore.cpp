@@ -8,6 +8,7 @@
 #include <zkasio/locks/detail/owned_node.hpp>
 #include <zkasio/locks/detail/unfinished_permits.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>
@@ -166,18 +167,6 @@ asio::awaitable<bool> wait_in_turn(limit& most, const watch* children, const loc
     co_return true;
 }
 
-// Nothing when the directory does not exist.
-asio::awaitable<std::optional<watched<node_children>>> children_of_existing(session on, std::string directory) {
-    std::optional<watched<node_children>> result;
-    try {
-        watched<node_children> seen = co_await on.children_and_watch(std::move(directory));
-        result.emplace(std::move(seen));
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-    }
-    co_return result;
-}
-
 // Called while `locks` is held. Returns the leases of this request when there are no more leases than permits. Nothing:
 // there are not enough permits, or `turn` was lost.
 asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::string path, permits max,
@@ -196,7 +185,7 @@ asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::s
         std::optional<permit_nodes> nodes = co_await create_permits(on, directory, options, n, pauses);
         if (!nodes) continue;
         for (;;) {
-            const auto seen = co_await children_of_existing(on, directory);
+            const auto seen = co_await if_exists(on.children_and_watch(directory));
             if (!seen) break;  // the directory was removed with all leases: start over
             const auto& names = seen->value.names;
             const bool complete = std::all_of(nodes->begin(), nodes->end(), [&](const owned_node& node) {

@@ -7,6 +7,7 @@
 #include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/detail/running_bodies.hpp>
 #include <zkasio/locks/detail/when_lost.hpp>
+#include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
@@ -286,16 +287,9 @@ asio::awaitable<std::optional<lock_guard>> take(client zk, std::string path, unf
 }
 
 asio::awaitable<std::optional<contender_info>> holder_of(client zk, std::string path) {
-    node_data node;
-    std::error_code gone;
-    try {
-        node = co_await zk.get(path);
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-        gone = e.code();
-    }
-    if (gone) co_return std::nullopt;
-    co_return info_of(std::move(path), std::move(node));
+    std::optional<node_data> node = co_await if_exists(zk.get(path));
+    if (!node) co_return std::nullopt;
+    co_return info_of(std::move(path), std::move(*node));
 }
 
 }  // namespace

@@ -68,20 +68,23 @@ public:
     /// Joins the group, and runs `body(held_partition&)`, a coroutine, for each partition that this member owns. The
     /// bodies run concurrently on one strand: the caller's, or one over the caller's executor.
     ///
-    /// When a partition is lost, or is now assigned to another member, its body receives a terminal cancellation. When
-    /// the body has really ended, the partition is given up. If the partition is still assigned to this member, the
-    /// body runs again as soon as the member owns the partition again.
-    ///
-    /// | a body                                             | run()                                                  |
-    /// |----------------------------------------------------|--------------------------------------------------------|
-    /// | returns                                            | keeps the partition, without work, until it is lost or |
-    /// |                                                    | assigned to another member                             |
-    /// | is cancelled as above; returns, or throws a        | gives the partition up; the exception is dropped,      |
-    /// | cancellation or a zkasio::error                    | because the loss may have caused it                    |
-    /// | throws condition::retryable or                     | gives this partition up, and asks for its lock again   |
-    /// | error::outcome_unknown(): a commit() met with a    | after a pause, see leader_election::lead()             |
-    /// | lost connection                                    |                                                        |
-    /// | throws anything else                               | fails with that exception                              |
+    /// | what happens                       | run() does                                 | the body sees              |
+    /// |------------------------------------|--------------------------------------------|----------------------------|
+    /// | this member owns an assigned       | runs the body                              | its held_partition         |
+    /// | partition                          |                                            |                            |
+    /// | the body returns                   | keeps the partition, without work, until   |                            |
+    /// |                                    | it is lost or assigned to another member   |                            |
+    /// | the partition is lost, or is now   | waits until the body has really ended, and | a terminal cancellation;   |
+    /// | assigned to another member         | gives the partition up; drops a            | runs again as soon as this |
+    /// |                                    | cancellation or a zkasio::error of the     | member owns the partition  |
+    /// |                                    | body, because the loss may have caused it  | again                      |
+    /// | the body throws                    | gives this partition up, and asks for its  | runs again as above        |
+    /// | condition::retryable or            | lock again after a pause, see              |                            |
+    /// | error::outcome_unknown(): a        | leader_election::lead()                    |                            |
+    /// | commit() met with a lost           |                                            |                            |
+    /// | connection                         |                                            |                            |
+    /// | the body throws anything else      | cancels all other bodies; when they have   | the other bodies: a        |
+    /// |                                    | ended, fails with that exception           | terminal cancellation      |
     ///
     /// If one of run()'s own operations fails with condition::retryable or error::outcome_unknown(), this also ends no
     /// more than the body of that partition. A body for which such an error is the end throws an exception of its own.

@@ -15,6 +15,16 @@ namespace zkasio {
 
 using namespace membership_detail;
 
+std::string_view to_string(persistent_node_state s) noexcept {
+    switch (s) {
+        case persistent_node_state::creating: return "creating";
+        case persistent_node_state::taken: return "taken";
+        case persistent_node_state::standing: return "standing";
+        case persistent_node_state::ended: return "ended";
+    }
+    return "unknown";
+}
+
 namespace {
 
 using board_ptr = std::shared_ptr<node_board>;
@@ -92,23 +102,25 @@ using owner_ptr = std::shared_ptr<node_owner>;
 // Null for a persistent_node that was moved from.
 board_ptr board_of(const owner_ptr& owner) { return owner ? owner->board() : nullptr; }
 
-const board_ptr& there(const board_ptr& board) {
+const board_ptr& require_valid(const board_ptr& board) {
     if (!board) throw error(errc::invalid_argument, "persistent_node", {}, "this node was moved from");
     return board;
 }
 
 // These coroutines hold the board: they may be awaited when the persistent_node is gone.
-asio::awaitable<std::string> created_at(board_ptr board) { co_return co_await node_board::until_created(there(board)); }
+asio::awaitable<std::string> created_at(board_ptr board) {
+    co_return co_await node_board::until_created(require_valid(board));
+}
 
 asio::awaitable<void> written(board_ptr board, bytes data) {
-    co_await node_board::until_written(there(board), std::move(data).take());
+    co_await node_board::until_written(require_valid(board), std::move(data).take());
 }
 
 asio::awaitable<persistent_node_state> other_state(board_ptr board, persistent_node_state known) {
-    co_return co_await node_board::until_other_state(there(board), known);
+    co_return co_await node_board::until_other_state(require_valid(board), known);
 }
 
-asio::awaitable<void> until_ended(board_ptr board) { co_await node_board::until_ended(there(board)); }
+asio::awaitable<void> until_ended(board_ptr board) { co_await node_board::until_ended(require_valid(board)); }
 
 asio::awaitable<void> until_left(board_ptr board) {
     if (board) co_await node_board::until_left(board);

@@ -18,29 +18,39 @@ namespace membership_detail {
 class node_owner;
 }
 
-/// A node that stands for as long as this object lives. The node is created at once, in the background. It is
-/// re-created when another client has removed the node or its parent, and in each new session. With such a node, a
-/// member of a group shows that it is there.
+/// A node that stands for as long as this object lives. The node is created at once, in the background. With such a
+/// node, a member of a group shows that it is there.
 ///
 /// There may be a node at the path already (ours is the one that this object keeps):
 ///
-/// | the node at the path                             | what happens                                                  |
-/// |--------------------------------------------------|---------------------------------------------------------------|
-/// | ephemeral, of this very session (a resumed one)  | it is ours                                                    |
-/// | ephemeral, of a session that this client gave up | it is replaced                                                |
-/// | with no server in reach, and that lives after    |                                                               |
-/// | all                                              |                                                               |
-/// | of another session, maybe for the same purpose   | this object never removes it, but waits until it is gone      |
-/// |                                                  | (persistent_node_state::taken); if a crashed process has left |
-/// |                                                  | it behind, the server removes it when its session expires     |
-/// | ephemeral, ours not; or the other way round      | the same                                                      |
-/// | not ephemeral, as ours                           | it is taken over: our data are written into it, its mode and  |
-/// |                                                  | its ACL stay                                                  |
+/// | the node at the path                       | what happens                                           | state()    |
+/// |--------------------------------------------|--------------------------------------------------------|------------|
+/// | none                                       | it is created                                          | standing   |
+/// | ephemeral, of this very session (a resumed | it is ours                                             | standing   |
+/// | one)                                       |                                                        |            |
+/// | ephemeral, of a session that this client   | it is replaced                                         | standing   |
+/// | gave up with no server in reach, and that  |                                                        |            |
+/// | lives after all                            |                                                        |            |
+/// | of another session, maybe for the same     | this object never removes it, but waits until it is    | taken      |
+/// | purpose                                    | gone; if a crashed process has left it behind, the     |            |
+/// |                                            | server removes it when its session expires             |            |
+/// | ephemeral, ours not; or the other way      | the same                                               | taken      |
+/// | round                                      |                                                        |            |
+/// | not ephemeral, as ours                     | it is taken over: our data are written into it, its    | standing   |
+/// |                                            | mode and its ACL stay                                  |            |
+///
+/// | later                                      | what happens                                           | state()    |
+/// |--------------------------------------------|--------------------------------------------------------|------------|
+/// | another client removes the node or its     | the node is re-created                                 | creating   |
+/// | parent; or there is a new session          |                                                        |            |
+/// | another client writes data into the node   | the data stay until set_data(), or until the node has  | standing   |
+/// |                                            | to be re-created                                       |            |
+/// | the connection is lost, there is no        | the attempt is repeated after the pauses of            | as before  |
+/// | server, or a server has too much to do     | client_options::retry()                                |            |
+/// | an error that no later attempt can mend    | the node ends, see ended()                             | ended      |
 ///
 /// A sequential node keeps the name that it got first. It gets another name only if the first one is taken when the
 /// node has to be re-created.
-///
-/// Data that another client writes into the node stay until set_data(), or until the node has to be re-created.
 ///
 /// A node with a time to live stands while this object lives, and goes some time after the process has died, as
 /// Curator's PersistentTtlNode. Twice in the time to live, the node's present data are written into it again: so its
@@ -48,9 +58,6 @@ class node_owner;
 ///   - this client may not read and write the node;
 ///   - a node was taken over whose time to live is shorter than ours, or that has one where ours has none: servers do
 ///     not tell the time to live.
-///
-/// If the connection is lost, there is no server, or a server has too much to do, the attempt is repeated after the
-/// pauses of client_options::retry(). An error that no later attempt can mend ends the node, see ended().
 ///
 /// *Lifetime*: move-only. When the object is destroyed, the node leaves in the background, see leave(); client::idle()
 /// waits for that. Until the node has left, it keeps the client open, and like a guard it must not outlive the

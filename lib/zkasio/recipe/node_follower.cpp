@@ -15,7 +15,7 @@ using engine_of_follower = std::shared_ptr<detail::follow_engine>;
 
 namespace {
 
-const engine_of_follower& present(const engine_of_follower& engine) {
+const engine_of_follower& require_valid(const engine_of_follower& engine) {
     if (!engine) throw error(errc::invalid_argument, "follow", {}, "this node_follower was moved from");
     return engine;
 }
@@ -43,7 +43,7 @@ private:
 };
 
 asio::awaitable<node_report> next_report(engine_of_follower engine, std::optional<node_mark> known) {
-    asking asked(present(engine), std::move(known));
+    asking asked(require_valid(engine), std::move(known));
     co_await wait_as(asked.is_told(), "next", engine->path());
     node_report report = asked.take();
     if (report.mark.code == asio::error::operation_aborted)
@@ -52,7 +52,7 @@ asio::awaitable<node_report> next_report(engine_of_follower engine, std::optiona
 }
 
 asio::awaitable<void> follower_closed(engine_of_follower engine) {
-    present(engine)->stop();
+    require_valid(engine)->stop();
     co_await wait_as(engine->stopped(), "close", engine->path());
 }
 
@@ -78,7 +78,7 @@ node_follower::~node_follower() {
 }
 
 void node_follower::tell_next(std::optional<node_mark> known, listener tell) const {
-    present(engine_)->tell_next(std::move(known), std::move(tell));
+    require_valid(engine_)->tell_next(std::move(known), std::move(tell));
 }
 
 void node_follower::stop() const noexcept {

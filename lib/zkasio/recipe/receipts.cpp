@@ -3,6 +3,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/ensure_created.hpp>
+#include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
@@ -176,13 +177,8 @@ enum class outcome {
 
 // Tells by the receipt whether its transaction was applied.
 asio::awaitable<outcome> find_out(session on, const receipt& r, committed& done) {
-    std::optional<node_data> now;
-    try {
-        co_await on.sync(r.path);
-        now = co_await on.get(r.path);
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-    }
+    co_await on.sync(r.path);
+    const std::optional<node_data> now = co_await if_exists(on.get(r.path));
     if (!now) co_return outcome::unknown;
     if (now->stat.version == r.version) co_return outcome::not_applied;
     if (now->stat.version != r.version + 1 || now->data != r.next_data()) co_return outcome::unknown;

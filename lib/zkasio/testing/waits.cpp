@@ -6,6 +6,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/operations.hpp>
 #include <zkasio/printable.hpp>
+#include <zkasio/recipe/if_exists.hpp>
 
 #include <asio/this_coro.hpp>
 
@@ -34,17 +35,11 @@ asio::awaitable<bool> look(const client* zk, const std::string* path, const cond
     seen->trouble.clear();
     std::optional<watch> more;
     if (seen->exists) {
-        bool gone = false;
-        try {
-            auto listed = co_await zk->children_and_watch(*path);
-            seen->children = std::move(listed.value.names);
-            std::sort(seen->children.begin(), seen->children.end());
-            more.emplace(std::move(listed.changes));
-        } catch (const error& e) {
-            if (e.code() != zk_errc::no_node) throw;
-            gone = true;
-        }
-        if (gone) co_return false;  // removed since exists_and_watch()
+        std::optional<watched<node_children>> listed = co_await if_exists(zk->children_and_watch(*path));
+        if (!listed) co_return false;  // removed since exists_and_watch()
+        seen->children = std::move(listed->value.names);
+        std::sort(seen->children.begin(), seen->children.end());
+        more.emplace(std::move(listed->changes));
     }
     if ((*holds)(*seen)) co_return true;
     if (more)

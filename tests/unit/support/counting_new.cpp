@@ -3,6 +3,7 @@
 #ifdef ZKASIO_TEST_COUNTS_NEW
 
 #include <cstdlib>
+#include <limits>
 #include <new>
 
 namespace zkasio::test {
@@ -10,11 +11,13 @@ namespace zkasio::test {
 std::atomic<long> news{0}, deletes{0};
 std::atomic<bool> no_memory{false};
 std::atomic<long> news_until_refusal{-1};
+std::atomic<long> refused_from{std::numeric_limits<long>::max()};
 
 }  // namespace zkasio::test
 
 void* operator new(std::size_t size) {
-    zkasio::test::news.fetch_add(1, std::memory_order_relaxed);
+    const long number = zkasio::test::news.fetch_add(1, std::memory_order_relaxed);
+    if (number >= zkasio::test::refused_from.load(std::memory_order_relaxed)) throw std::bad_alloc();
     if (zkasio::test::no_memory.load(std::memory_order_relaxed)) throw std::bad_alloc();
     auto& left = zkasio::test::news_until_refusal;
     if (left.load(std::memory_order_relaxed) >= 0 && left.fetch_sub(1, std::memory_order_relaxed) == 0)

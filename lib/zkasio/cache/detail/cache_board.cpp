@@ -3,6 +3,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
+#include <cassert>
 #include <exception>
 #include <utility>
 
@@ -50,10 +51,12 @@ void cache_board::publish(snapshot next, std::vector<tree_delta> changes) {
 // With the lock.
 void cache_board::take_first(change_list& into) {
     const std::size_t bytes = cost(changes_.front());
+    assert(bytes <= bytes_);
     into.push_back(std::move(changes_.front()));
     changes_.pop_front();
     bytes_ -= bytes;
     ++first_change_;
+    assert(changes_.empty() == (bytes_ == 0));
 }
 
 // With the lock. A reader that has not read the dropped change has to look at the whole tree: no later change is kept
@@ -73,7 +76,10 @@ void cache_board::drop_read(change_list& into) {
 
 // With the lock.
 void cache_board::leave(const position& of) noexcept {
-    if (of.begun && !misses_some(of)) readers_.erase(readers_.find(of.change));
+    if (!of.begun || misses_some(of)) return;
+    const auto known = readers_.find(of.change);
+    assert(known != readers_.end() && "a reader that has begun, and misses no change, is known");
+    readers_.erase(known);
 }
 
 void cache_board::forget(const position& of) noexcept {
@@ -95,6 +101,12 @@ void cache_board::close(std::error_code why, std::string_view hint) {
     change_list dropped;
     std::unique_lock lock(mutex_);
     if (closed_) return;
+    std::shared_ptr<snapshot> last;
+    if (latest_ && latest_->current) {
+        last = std::make_shared<snapshot>(*latest_);
+        last->current = false;
+        ++last->version;
+    }
     closed_ = why;
     hint_ = hint;
     readers_.clear();  // news() throws from now on
@@ -102,12 +114,7 @@ void cache_board::close(std::error_code why, std::string_view hint) {
     first_change_ += changes_.size();
     bytes_ = 0;
     dropped.swap(changes_);
-    if (latest_ && latest_->current) {
-        snapshot last = *latest_;
-        last.current = false;
-        ++last.version;
-        latest_ = std::make_shared<const snapshot>(std::move(last));
-    }
+    if (last) latest_ = std::move(last);
     change_.notify_all(std::move(lock));
 }
 

@@ -6,7 +6,8 @@
 #include <asio/dispatch.hpp>
 #include <asio/post.hpp>
 
-#include <algorithm>
+#include <cassert>
+#include <exception>
 
 namespace zkasio::cache_detail {
 
@@ -98,7 +99,7 @@ void cache_engine::authenticated() {
 void cache_engine::work() {
     send_reads();
     for (tree_sync::read& r : sync_.take_left()) to_leave_.emplace_back(r.what, std::move(r.path));
-    if (!to_leave_.empty() && !leaving_) leave_some();
+    if (!to_leave_.empty() && !leaving_) step(&cache_engine::leave_some);
     if (sync_.put_off()) pause();
     ready_ = ready_ || sync_.current();
     if (ready_)
@@ -118,7 +119,7 @@ void cache_engine::send_reads() {
 }
 
 void cache_engine::pause() {
-    if (std::exchange(pausing_, true)) return;
+    if (pausing_) return;
     pauses_.then(strand_, [weak = weak_from_this()] {
         const auto self = weak.lock();
         if (!self || self->stopping_) return;
@@ -126,19 +127,21 @@ void cache_engine::pause() {
         self->sync_.resume();
         self->work();
     });
+    pausing_ = true;  // not if there was no memory for the pause: then the next event begins one
 }
 
 // All changes of one turn are published together.
 void cache_engine::publish_soon() {
-    if (publishing_ || !sync_.take_dirty()) return;
-    publishing_ = true;
+    if (publishing_ || !sync_.dirty()) return;
     asio::post(strand_, [self = shared_from_this()] {
         self->publishing_ = false;
         if (!self->stopping_) self->publish();
     });
+    publishing_ = true;
 }
 
 void cache_engine::publish() {
+    assert(ready_ && !stopping_);
     sync_.take_dirty();
     snapshot now;
     now.root_path = root_;
@@ -161,9 +164,25 @@ void cache_engine::stop() noexcept {
 
 void cache_engine::stop_now() {
     if (deciding_) return asio::post(strand_, [self = shared_from_this()] { self->stop_now(); });
-    if (std::exchange(stopping_, true)) return;
+    if (stopping_) return;
     board_->close(errc::client_closed, "this cache was closed");
+    stopping_ = true;
     if (!up_) return end();
+    step(&cache_engine::begin_to_leave);
+}
+
+// A step of the removal of watches. Without memory for the step, the watches go with the connection.
+void cache_engine::step(void (cache_engine::*next)()) {
+    try {
+        (this->*next)();
+    } catch (const std::exception&) {
+        leaving_ = false;
+        if (stopping_) end();
+    }
+}
+
+void cache_engine::begin_to_leave() {
+    assert(up_ && stopping_);
     work_ = toolbox(on_).begin_background_work();
     sync_.for_each_watch([this](node_read what, const std::string& path) { to_leave_.emplace_back(what, path); });
     sync_ = tree_sync(*root_, tree_scope());  // watches nothing from now on
@@ -177,13 +196,14 @@ void cache_engine::when_answered(void (cache_engine::*next)()) {
     const pending_data fence = toolbox(on_).start_exists("/");
     fence.then([self = shared_from_this(), next, chain = chain_] {
         // Otherwise the connection and the watches are gone, or this fence belongs to removals sent before stop_now().
-        if (self->leaving_ && self->chain_ == chain) (*self.*next)();
+        if (self->leaving_ && self->chain_ == chain) self->step(next);
     });
 }
 
 // In portions: there may be very many watches, and each removal is a request.
 void cache_engine::leave_some() {
     constexpr std::size_t at_a_time = 500;
+    assert(up_ && "without a connection, there are no watches");
     leaving_ = !to_leave_.empty();
     if (!leaving_) return stopping_ ? end() : void();
     for (std::size_t i = 0; i < at_a_time && !to_leave_.empty(); ++i) {
@@ -194,6 +214,7 @@ void cache_engine::leave_some() {
 }
 
 void cache_engine::end() {
+    assert(stopping_ || !up_);
     leaving_ = false;
     to_leave_.clear();
     feed_ = node_feed();

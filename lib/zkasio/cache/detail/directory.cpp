@@ -1,6 +1,7 @@
 #include <zkasio/cache/detail/directory.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <exception>
 
 namespace zkasio::cache_detail {
@@ -56,33 +57,39 @@ ref_ptr<tree_node>* directory::place(std::string_view name) {
     return &c.nodes[index_in(c, name)];
 }
 
+// Whatever there is no memory for: the known children stay, and no chunk is empty.
 tree_node& directory::insert(std::string name) {
     ref_ptr<tree_node> added = make_ref<tree_node>(std::move(name));
     tree_node& result = *added;
-    const bool first = chunks_.empty();
-    if (first) chunks_.push_back(make_ref<chunk>());
-    std::size_t at = first ? 0 : chunk_of(result.name);
-    std::size_t i = index_in(*chunks_[at], result.name);
-    if (chunks_[at]->nodes.size() == most) {
-        // Names are often added in order: then the full chunk stays full, and the next chunk begins.
-        const std::size_t keep = i == most ? most : most / 2;
-        ref_ptr<chunk> rest = make_ref<chunk>();
-        if (keep < most) {
-            auto& nodes = own(chunks_[at]).nodes;
-            const auto from = nodes.begin() + static_cast<std::ptrdiff_t>(keep);
-            rest->nodes.assign(std::make_move_iterator(from), std::make_move_iterator(nodes.end()));
-            nodes.erase(from, nodes.end());
-        }
-        chunks_.insert(chunks_.begin() + static_cast<std::ptrdiff_t>(at) + 1, std::move(rest));
-        if (i >= keep) {
+    std::size_t at = chunks_.empty() ? 0 : chunk_of(result.name);
+    std::size_t i = chunks_.empty() ? 0 : index_in(*chunks_[at], result.name);
+    // Names are often added in order: then the full chunk stays full, and the next chunk begins.
+    if (chunks_.empty() || i == most) {
+        ref_ptr<chunk> next = make_ref<chunk>();
+        next->nodes.push_back(std::move(added));
+        chunks_.insert(chunks_.begin() + static_cast<std::ptrdiff_t>(chunks_.empty() ? 0 : at + 1), std::move(next));
+    } else {
+        if (chunks_[at]->nodes.size() == most && split(at) <= i) {
             ++at;
-            i -= keep;
+            i -= most / 2;
         }
+        auto& nodes = own(chunks_[at]).nodes;
+        assert((i == nodes.size() || nodes[i]->name != result.name) && "the directory has a child of this name");
+        nodes.insert(nodes.begin() + static_cast<std::ptrdiff_t>(i), std::move(added));
     }
-    auto& nodes = own(chunks_[at]).nodes;
-    nodes.insert(nodes.begin() + static_cast<std::ptrdiff_t>(i), std::move(added));
     ++size_;
     return result;
+}
+
+// Moves the second half of a full chunk into a chunk of its own. Returns the size of the first half.
+std::size_t directory::split(std::size_t at) {
+    auto& nodes = own(chunks_[at]).nodes;
+    const auto half = nodes.begin() + static_cast<std::ptrdiff_t>(most / 2);
+    ref_ptr<chunk> rest = make_ref<chunk>();
+    rest->nodes.assign(half, nodes.end());
+    chunks_.insert(chunks_.begin() + static_cast<std::ptrdiff_t>(at) + 1, std::move(rest));
+    nodes.erase(half, nodes.end());
+    return most / 2;
 }
 
 void directory::erase(std::string_view name) {
@@ -92,6 +99,7 @@ void directory::erase(std::string_view name) {
     nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(index_in(*chunks_[at], name)));
     if (nodes.empty()) chunks_.erase(chunks_.begin() + static_cast<std::ptrdiff_t>(at));
     --size_;
+    assert((size_ == 0) == chunks_.empty());
 }
 
 }  // namespace zkasio::cache_detail

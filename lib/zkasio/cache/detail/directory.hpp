@@ -3,6 +3,7 @@
 #include <zkasio/cache/detail/ref_ptr.hpp>
 #include <zkasio/types.hpp>
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -85,6 +86,7 @@ public:
         const tree_node* next() noexcept {
             if (!of_ || chunk_ == of_->chunks_.size()) return nullptr;
             const auto& nodes = of_->chunks_[chunk_]->nodes;
+            assert(index_ < nodes.size() && "the directory has changed");
             const tree_node* const found = nodes[index_].get();
             if (++index_ == nodes.size()) {
                 ++chunk_;
@@ -101,6 +103,7 @@ public:
 private:
     std::size_t chunk_of(std::string_view name) const noexcept;
     static std::size_t index_in(const chunk& c, std::string_view name) noexcept;
+    std::size_t split(std::size_t at);
 
     std::vector<ref_ptr<chunk>> chunks_;
     std::size_t size_ = 0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -16,7 +17,11 @@ public:
 
     void share() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
     /// Whether the last owner has left.
-    bool leave() const noexcept { return refs_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+    bool leave() const noexcept {
+        const std::uint32_t owners = refs_.fetch_sub(1, std::memory_order_acq_rel);
+        assert(owners > 0);
+        return owners == 1;
+    }
     /// Whether there is only one owner, and all former owners have finished using the object.
     bool unique() const noexcept { return refs_.load(std::memory_order_acquire) == 1; }
 
@@ -47,12 +52,17 @@ public:
     }
 
     T* get() const noexcept { return p_; }
-    T& operator*() const noexcept { return *p_; }
-    T* operator->() const noexcept { return p_; }
+    T& operator*() const noexcept { return *get_existing(); }
+    T* operator->() const noexcept { return get_existing(); }
     explicit operator bool() const noexcept { return p_ != nullptr; }
     friend bool operator==(const ref_ptr&, const ref_ptr&) noexcept = default;
 
 private:
+    T* get_existing() const noexcept {
+        assert(p_);
+        return p_;
+    }
+
     T* p_ = nullptr;
 };
 

@@ -24,6 +24,9 @@ struct stream_state {
 };
 using stream_ptr = std::shared_ptr<stream_state>;
 
+/// Keeps the client open, and stops the stream when destroyed.
+std::shared_ptr<const void> open_stream(const client& zk, const stream_ptr& stream);
+
 /// The next state; nothing: there is no node. @param stream null: the stream was moved from.
 asio::awaitable<std::optional<node_answer>> next_state(stream_ptr stream);
 asio::awaitable<void> stream_closed(stream_ptr stream);

@@ -4,6 +4,7 @@
 #include <zkasio/path.hpp>
 
 #include <algorithm>
+#include <cassert>
 
 namespace zkasio::cache_detail {
 
@@ -55,12 +56,15 @@ void tree_store::set_value(std::string_view path, value_ptr value) {
 }
 
 void tree_store::forget_value(std::string_view path) {
-    edit(path).value = {};
+    tree_node& node = edit(path);
+    assert(node.value);
+    node.value = {};
     --size_;
 }
 
 tree_node& tree_store::add(std::string_view path) {
     if (is_root(path)) {
+        assert(!root_);
         root_ = make_ref<tree_node>(std::string());
         return *root_;
     }
@@ -88,6 +92,7 @@ void tree_store::remove(std::string_view path,
                    f(where, node.value);
                    return true;
                });
+    assert((root_ || size_ == 0) && "every node that has a value is below the root");
 }
 
 void tree_store::for_each(const std::string& top,

@@ -4,6 +4,7 @@
 #include <zkasio/path.hpp>
 
 #include <algorithm>
+#include <cassert>
 
 namespace zkasio::cache_detail {
 
@@ -11,6 +12,7 @@ namespace zkasio::cache_detail {
 
 // @param node null: the missing root.
 read_state& tree_sync::state_of(node_read what, tree_node* node) const noexcept {
+    assert((node || what != node_read::children) && "a missing root has no children to be read");
     if (!node) return root_state_;
     return what == node_read::children ? node->children_state : node->data_state;
 }
@@ -326,6 +328,7 @@ void tree_sync::stat_answered(const std::string& path, const node_stat& stat) {
 
 void tree_sync::children_answered(const std::string& path, node_answer&& answer) {
     tree_node* const node = tree_.find(path);
+    assert(node->value && "C5: the names of the children are asked for when the stat is known");
     node->children_refused = false;
     if (!node->value->readable) {  // C7: one permission covers the data and the names of the children
         node->data_refused = false;

@@ -91,7 +91,8 @@ public:
     bool current() const noexcept { return current_; }
     /// The changes since the last call.
     std::vector<tree_delta> take_deltas() { return std::exchange(deltas_, {}); }
-    /// Whether something has changed since the last call, if only in a stat.
+    /// Whether something has changed since the last call of take_dirty(), if only in a stat.
+    bool dirty() const noexcept { return dirty_; }
     bool take_dirty() noexcept { return std::exchange(dirty_, false); }
 
     bool watches(node_read what, std::string_view path) const noexcept;

@@ -1,6 +1,7 @@
 #include <zkasio/counters/detail/number_node.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <exception>
@@ -28,13 +29,8 @@ asio::awaitable<numbered> read_number(session on, spec_ptr what, bool behind_syn
     how.acl(what->options.acl()).parents(missing_parents::create_persistent);
     back_off pauses = toolbox(on).make_back_off();
     for (;; co_await pauses.pause()) {
-        std::optional<node_data> found;
         if (behind_sync) co_await on.sync(what->path);
-        try {
-            found = co_await on.get(what->path);
-        } catch (const error& e) {
-            if (e.code() != zk_errc::no_node) throw;
-        }
+        const std::optional<node_data> found = co_await if_exists(on.get(what->path));
         if (found) {
             numbered n;
             n.number = number_in(*what, found->data, operation);

@@ -1,11 +1,13 @@
 #include <zkasio/discovery/detail/member_list.hpp>
 
+#include <cassert>
 #include <iterator>
 #include <utility>
 
 namespace zkasio::discovery_detail {
 
 member_list::chunk_ptr member_list::chunk_of(std::vector<member_ptr> members) {
+    assert(!members.empty());
     auto made = std::make_shared<chunk>();
     for (const member_ptr& m : members) made->weight += m->weight;
     made->members = std::move(members);
@@ -35,6 +37,7 @@ std::size_t member_list::part_with(std::size_t i) const noexcept {
 }
 
 const member_ptr& member_list::operator[](std::size_t i) const noexcept {
+    assert(i < size());
     const std::size_t p = part_with(i);
     return chunks_[p].of->members[i - begin_of(p)];
 }

@@ -3,6 +3,7 @@
 #include <zkasio/discovery/detail/member.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <memory>
 #include <string_view>
@@ -21,7 +22,10 @@ public:
     std::size_t size() const noexcept { return chunks_.empty() ? 0 : chunks_.back().end; }
     bool empty() const noexcept { return chunks_.empty(); }
     const member_ptr& operator[](std::size_t i) const noexcept;
-    const member_ptr& front() const noexcept { return chunks_.front().of->members.front(); }
+    const member_ptr& front() const noexcept {
+        assert(!empty());
+        return chunks_.front().of->members.front();
+    }
     /// The sum of all weights.
     double weight() const noexcept { return chunks_.empty() ? 0 : chunks_.back().weight_up_to; }
     /// The index of the first member at which the sum of the weights exceeds `sum`; if there is none, of the last

@@ -4,6 +4,7 @@
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
+#include <cassert>
 #include <chrono>
 #include <exception>
 #include <random>
@@ -42,7 +43,7 @@ std::shared_ptr<const std::vector<unreadable_instance>> and_the_directory(std::v
     return std::make_shared<const std::vector<unreadable_instance>>(std::move(others));
 }
 
-const provider_state::ptr& there(const provider_state::ptr& state) {
+const provider_state::ptr& require_valid(const provider_state::ptr& state) {
     if (!state) throw error(errc::invalid_argument, "provider", {}, "this provider was moved from");
     return state;
 }
@@ -112,6 +113,7 @@ void provider_state::lose_sight() {
 void provider_state::publish(listing next, std::unique_ptr<const pick_pool> pool) {
     std::unique_lock lock(mutex_);
     if (ended_) return;
+    assert(next.unreadable);
     next.version = (latest_ ? latest_->version : 0) + 1;
     const listing_ptr gone = std::exchange(latest_, std::make_shared<const listing>(std::move(next)));
     if (pool) pool_.set(std::move(pool));
@@ -165,7 +167,7 @@ void provider_state::check_alive() const {
 }
 
 asio::awaitable<picked> provider_state::pick(ptr self, std::optional<std::uint64_t> key) {
-    picked next = there(self)->try_pick(key);
+    picked next = require_valid(self)->try_pick(key);
     if (next) co_return next;
     const auto pick_or_end = [self, key] {
         self->check_alive();
@@ -176,7 +178,7 @@ asio::awaitable<picked> provider_state::pick(ptr self, std::optional<std::uint64
 }
 
 asio::awaitable<void> provider_state::ready(ptr self) {
-    const auto listed = [self = there(self)] {
+    const auto listed = [self = require_valid(self)] {
         listing_ptr now = self->latest();
         if (!now) self->check_alive();
         return now;
@@ -186,7 +188,7 @@ asio::awaitable<void> provider_state::ready(ptr self) {
 }
 
 asio::awaitable<service_view> provider_state::changed(ptr self, service_view seen) {
-    const auto other_view = [self = there(self), seen] {
+    const auto other_view = [self = require_valid(self), seen] {
         self->check_alive();
         service_view now = make_service_view::of(self->latest());
         return now.version() != seen.version() ? std::optional(std::move(now)) : std::nullopt;

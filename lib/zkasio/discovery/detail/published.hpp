@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,6 +26,7 @@ class published {
 public:
     explicit published(std::unique_ptr<const T> first) {
         slots_.push_back(std::make_unique<slot>());
+        assert(first);
         slots_.front()->value = std::move(first);
         current_ = slots_.front().get();
     }
@@ -44,6 +46,7 @@ public:
 
     /// By one thread at a time. Never waits for readers: values that are still being read are freed by a later set().
     void set(std::unique_ptr<const T> next) {
+        assert(next);
         slot& into = unused();
         into.value = std::move(next);
         current_.store(&into);

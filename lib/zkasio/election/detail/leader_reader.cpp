@@ -2,6 +2,7 @@
 
 #include <zkasio/locks/directory_note.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/task_scope.hpp>
 
 #include <optional>
@@ -50,37 +51,11 @@ asio::awaitable<node_access> read_node(session on, std::string path, leader_seen
     co_return node_access::readable;
 }
 
-// Without a watch: while there is a leader, the other candidates do not matter. A later candidate stands behind the
-// leader, and before a directory can go, the leader's node goes.
-asio::awaitable<std::vector<std::string>> candidates_in(session on, std::string path) {
-    std::vector<std::string> names;
-    try {
-        node_children list = co_await on.children(path);
-        names = std::move(list.names);
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-    }
-    co_return names;
-}
-
-// The directory's data, with what the leader has proclaimed, see directory_note. Nothing: the directory has gone.
-asio::awaitable<std::optional<watched<node_data>>> watch_note(session on, std::string path) {
-    try {
-        co_return co_await on.get_and_watch(path);
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-    }
-    co_return std::nullopt;
-}
-
 // The candidates with a watch. If the directory does not exist, only exists() can set a watch. Nothing: the directory
 // has just been created.
 asio::awaitable<std::optional<watched<node_children>>> watch_directory(session on, std::string path) {
-    try {
-        co_return co_await on.children_and_watch(path);
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-    }
+    std::optional<watched<node_children>> candidates = co_await if_exists(on.children_and_watch(path));
+    if (candidates) co_return std::move(candidates);
     watched<std::optional<node_stat>> directory = co_await on.exists_and_watch(path);
     if (directory.value) co_return std::nullopt;
     watched<node_children> empty;
@@ -118,11 +93,14 @@ asio::awaitable<void> until_changed(const leader_seen& seen) {
 
 asio::awaitable<leader_seen> read_leader(session on, std::string path, name_scheme names) {
     for (;;) {
-        const std::vector<std::string> all = co_await candidates_in(on, path);
+        // Without a watch: while there is a leader, the other candidates do not matter. A later candidate stands behind
+        // the leader, and before a directory can go, the leader's node goes.
+        const std::vector<std::string> all = co_await children_if_any(on, path);
         const std::string first = names.first_of(all, path);
         const std::string node = join_path(path, first);
         if (!first.empty()) {
-            std::optional<watched<node_data>> note = co_await watch_note(on, path);
+            // The directory's data, with what the leader has proclaimed: see directory_note.
+            std::optional<watched<node_data>> note = co_await if_exists(on.get_and_watch(path));
             if (!note) continue;
             leader_seen seen;
             const node_access access = co_await read_node(on, node, seen);

@@ -1,9 +1,12 @@
 #include <zkasio/locks/detail/contenders.hpp>
 
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace zkasio::lock_detail {
 
@@ -18,16 +21,8 @@ contender_info info_of(std::string path, node_data node) {
 
 asio::awaitable<std::vector<contender_info>> contenders(client zk, std::string directory, queue_names names) {
     std::vector<contender_info> result;
-    node_children found;
-    std::error_code none;
-    try {
-        found = co_await zk.children(directory);
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-        none = e.code();
-    }
-    if (none) co_return result;
-    const auto ordered = names.in_order(std::move(found.names));
+    std::vector<std::string> found = co_await children_if_any(zk, directory);
+    const auto ordered = names.in_order(std::move(found));
     constexpr std::size_t window = 256;  // requests under way
     for (std::size_t begin = 0; begin < ordered.size(); begin += window) {
         const std::size_t end = std::min(ordered.size(), begin + window);
@@ -35,25 +30,17 @@ asio::awaitable<std::vector<contender_info>> contenders(client zk, std::string d
         for (std::size_t i = begin; i < end; ++i)
             reads.push_back(toolbox(zk).start_get(join_path(directory, ordered[i].name)));
         for (std::size_t i = begin; i < end; ++i) {
-            node_data node;
-            bool gone = false, again = false;
+            std::optional<node_data> node;
+            bool again = false;
             try {
-                node = co_await reads[i - begin].result();
+                node = co_await if_exists(reads[i - begin].result());
             } catch (const error& e) {
-                gone = e.code() == zk_errc::no_node;  // left since the listing
-                again = !gone && e.code() == condition::retryable;
-                if (!gone && !again) throw;
+                if (e.code() != condition::retryable) throw;
+                again = true;
             }
-            if (again) {
-                try {
-                    node = co_await zk.get(join_path(directory, ordered[i].name));
-                } catch (const error& e) {
-                    if (e.code() != zk_errc::no_node) throw;
-                    gone = true;
-                }
-            }
-            if (gone) continue;
-            contender_info info = info_of(join_path(directory, ordered[i].name), std::move(node));
+            if (again) node = co_await if_exists(zk.get(join_path(directory, ordered[i].name)));
+            if (!node) continue;  // left since the listing
+            contender_info info = info_of(join_path(directory, ordered[i].name), std::move(*node));
             info.kind = ordered[i].kind;
             info.position = result.size();
             result.push_back(std::move(info));

@@ -1,6 +1,7 @@
 #include <zkasio/membership/detail/member_history.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace zkasio::membership_detail {
@@ -15,6 +16,7 @@ time_point later(time_point t, member_history::duration d) {
 }  // namespace
 
 void member_history::see(const group_view& view, time_point now) {
+    assert(now >= changed_);
     std::map<std::string, member> all;
     for (const member_info& m : view.members) {
         const auto known = members_.find(m.path);
@@ -41,6 +43,7 @@ std::vector<std::string> member_history::members_at(time_point now) const {
 }
 
 void member_history::tried(time_point now) {
+    assert(now >= due());
     divided_ = settled_at(now);
     first_ = now;
 }

@@ -4,6 +4,7 @@
 #include <zkasio/membership/group_view.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <string>
 #include <vector>
@@ -20,7 +21,9 @@ public:
     using time_point = boot_clock::time_point;
 
     /// @param settle not negative. @param at_most if below `settle`, `settle` is taken.
-    member_history(duration settle, duration at_most) : settle_(settle), at_most_(std::max(settle, at_most)) {}
+    member_history(duration settle, duration at_most) : settle_(settle), at_most_(std::max(settle, at_most)) {
+        assert(settle >= duration::zero());
+    }
 
     /// Takes another view.
     void see(const group_view& view, time_point now);

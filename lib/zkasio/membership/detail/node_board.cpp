@@ -5,6 +5,7 @@
 #include <zkasio/recipe/wait_as.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <system_error>
 
 namespace zkasio::membership_detail {
@@ -56,9 +57,11 @@ bool node_board::has_new_data() const {
 std::vector<request_ptr> node_board::take_requests(std::uint64_t up_to) {
     const auto newer = [up_to](const request_ptr& r) { return r->number > up_to; };
     const auto end = std::find_if(requests_.begin(), requests_.end(), newer);
+    assert(up_to <= last_number_);
     std::vector<request_ptr> taken(requests_.begin(), end);
     requests_.erase(requests_.begin(), end);
     if (up_to == last_number_) new_data_.reset();
+    assert((requests_.empty() || new_data_) && "a request that waits has data to be written");
     return taken;
 }
 
@@ -85,6 +88,8 @@ void node_board::refused(const wished_data& what, const std::exception_ptr& why)
 
 void node_board::tell(persistent_node_state state, std::string node_path) {
     std::unique_lock lock(mutex_);
+    assert(state_.load() != persistent_node_state::ended && "no other state follows");
+    assert((state == persistent_node_state::standing) == !node_path.empty());
     if (state == state_.load() && node_path == node_path_) return;
     state_.store(state);
     node_path_ = std::move(node_path);

@@ -6,6 +6,7 @@
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace zkasio::membership_detail {
@@ -22,6 +23,7 @@ void node_keeper::forget_node() noexcept {
 }
 
 void node_keeper::begin(const session& on) {
+    assert(!running_ && "a loop runs one body at a time");
     running_ = true;
     if (on.id() == last_.id()) return;
     claim_.reset();

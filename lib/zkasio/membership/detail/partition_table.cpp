@@ -4,6 +4,7 @@
 #include <zkasio/path.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace zkasio::membership_detail {
@@ -36,6 +37,7 @@ void partition_table::begin(const std::string& path) {
 
 void partition_table::end() {
     const std::lock_guard lock(mutex_);
+    assert(runs_);
     runs_ = false;
 }
 
@@ -59,12 +61,14 @@ std::set<std::string> partition_table::assign(const std::string& path, const std
 
 void partition_table::add(const std::string& owned) {
     const std::lock_guard lock(mutex_);
-    owned_.insert(owned);
+    [[maybe_unused]] const bool is_new = owned_.insert(owned).second;
+    assert(is_new && "a partition has one owner");
 }
 
 void partition_table::remove(const std::string& owned) {
     const std::lock_guard lock(mutex_);
-    owned_.erase(owned);
+    [[maybe_unused]] const std::size_t removed = owned_.erase(owned);
+    assert(removed == 1);
 }
 
 partitioner_state partition_table::state() const {

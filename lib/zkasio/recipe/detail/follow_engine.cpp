@@ -7,6 +7,8 @@
 #include <asio/error.hpp>
 #include <asio/post.hpp>
 
+#include <cassert>
+#include <exception>
 #include <utility>
 
 namespace zkasio::detail {
@@ -131,7 +133,7 @@ void follow_engine::work() {
 }
 
 void follow_engine::pause() {
-    if (std::exchange(pausing_, true)) return;
+    if (pausing_) return;
     pauses_.then(strand_, [weak = weak_from_this()] {
         const auto self = weak.lock();
         if (!self) return;
@@ -139,6 +141,7 @@ void follow_engine::pause() {
         self->rules_.resume();
         self->work();
     });
+    pausing_ = true;  // not if there was no memory for the pause: then the next event begins one
 }
 
 // The listener may call tell_next() or stop(): so the request is cleared before.
@@ -148,6 +151,7 @@ void follow_engine::tell(node_report report) {
 }
 
 void follow_engine::tell_end() {
+    assert(ended_);
     node_report report;
     report.mark.code = ended_;
     report.ended = true;
@@ -169,6 +173,20 @@ void follow_engine::stop_now() {
     if (!ended_) ended_ = errc::client_closed;
     tell_end();
     if (!up_) return end();
+    step(&follow_engine::begin_to_leave);
+}
+
+// A step of the end. Without memory for the step, the watches go with the session.
+void follow_engine::step(void (follow_engine::*next)()) {
+    try {
+        (this->*next)();
+    } catch (const std::exception&) {
+        end();
+    }
+}
+
+void follow_engine::begin_to_leave() {
+    assert(up_ && stopping_);
     work_ = toolbox(on_).begin_background_work();
     leave_data_ = rules_.watches(node_read::stat);
     leave_children_ = rules_.watches(node_read::children);
@@ -182,7 +200,7 @@ void follow_engine::stop_now() {
 void follow_engine::when_answered(void (follow_engine::*next)()) {
     const pending_data fence = toolbox(on_).start_exists("/");
     fence.then([self = shared_from_this(), next] {
-        if (self->work_) (*self.*next)();  // else the connection has gone, and with it the watches
+        if (self->work_) self->step(next);  // else the connection has gone, and with it the watches
     });
 }
 
@@ -193,6 +211,7 @@ void follow_engine::leave() {
 }
 
 void follow_engine::end() {
+    assert(stopping_ || !up_);
     feed_ = node_feed();
     work_.reset();
     pauses_ = toolbox(on_).make_back_off();  // a pending pause would keep the loop running

@@ -66,6 +66,8 @@ private:
     void tell(node_report report);
     void tell_end();
     void stop_now();
+    void step(void (follow_engine::*next)());
+    void begin_to_leave();
     void when_answered(void (follow_engine::*next)());
     void leave();
     void end();

@@ -2,6 +2,8 @@
 
 #include <zkasio/error.hpp>
 
+#include <cassert>
+
 namespace zkasio::detail {
 
 node_mark mark_of(node_read what, std::error_code code, const node_stat& stat) noexcept {
@@ -30,6 +32,7 @@ void follow_rules::changed(node_change what) noexcept {
 }
 
 bool follow_rules::answered(node_read what, const node_mark& answer) {
+    assert(reading_ == what && "an answer belongs to the read under way");
     reading_.reset();
     const bool stands = !std::exchange(changed_meanwhile_, false);
     if (answer.code == condition::retryable) {

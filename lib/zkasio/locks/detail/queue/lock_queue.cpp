@@ -1,9 +1,9 @@
 #include <zkasio/locks/detail/queue/lock_queue.hpp>
 
-#include <zkasio/locks/detail/copy_of.hpp>
 #include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/fresh_copy_of.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <utility>
@@ -190,7 +190,7 @@ void lock_queue::fail_waiting(std::exception_ptr why) {
     for (const contender_ptr& c : order_.waiting()) {
         order_.leave(c->at);
         remove(c);
-        fail(c, copy_of(why));
+        fail(c, fresh_copy_of(why));
     }
 }
 

@@ -2,8 +2,11 @@
 
 #include <zkasio/locks/detail/queue/lock_queue.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/if_exists.hpp>
 
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace zkasio::lock_detail {
 
@@ -25,16 +28,8 @@ asio::awaitable<void> lock_queue::join_readers(std::shared_ptr<lock_queue> self,
 
 asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
     while (!has_given_up(c->now())) {
-        node_children found;
-        bool no_directory = false;
-        try {
-            found = co_await on_.children(directory());
-        } catch (const error& e) {
-            if (e.code() != zk_errc::no_node) throw;
-            no_directory = true;
-        }
-        if (no_directory) co_return false;
-        const auto ordered = names().in_order(std::move(found.names));
+        std::vector<std::string> found = co_await children_if_any(on_, directory());
+        const auto ordered = names().in_order(std::move(found));
         if (ordered.empty() || ordered.front().kind == lock_kind::exclusive) co_return false;
         // G31, G40: if an owner of this session excludes the reader, that owner has lost its node, whether noticed or
         // not.

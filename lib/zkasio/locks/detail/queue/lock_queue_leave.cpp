@@ -1,9 +1,9 @@
 // The part of lock_queue in which contenders leave: nodes are removed, and locks handed over.
 
-#include <zkasio/locks/detail/copy_of.hpp>
 #include <zkasio/locks/detail/queue/lock_queue.hpp>
 #include <zkasio/locks/detail/queue/server_answers.hpp>
 #include <zkasio/locks/detail/when_lost.hpp>
+#include <zkasio/recipe/fresh_copy_of.hpp>
 
 #include <asio/post.hpp>
 
@@ -197,7 +197,7 @@ void lock_queue::confirm(const std::vector<contender_ptr>& successors, const std
             continue;
         }
         go_to(c, stage::owner);
-        decide(c, acquire_outcome::failed, copy_of(no_session));
+        decide(c, acquire_outcome::failed, fresh_copy_of(no_session));
     }
 }
 

@@ -1,8 +1,8 @@
 #include <zkasio/locks/detail/queue/lost_creates.hpp>
 
-#include <zkasio/locks/detail/copy_of.hpp>
 #include <zkasio/locks/detail/queue/lock_queue.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/fresh_copy_of.hpp>
 
 #include <asio/post.hpp>
 #include <asio/use_awaitable.hpp>
@@ -110,7 +110,7 @@ void lost_creates::not_found(const lost& l, const std::exception_ptr& failed) {
     queue_.stop_expecting_node(prefix_of(l));
     if (failed && !queue_.over() && !c->path.empty()) queue_.tools().ensure_removed(c->path);  // G37
     c->path.clear();
-    queue_.creation().go_on(c, queue_.over() ? queue_.ended("acquire", queue_.directory()) : copy_of(failed));
+    queue_.creation().go_on(c, queue_.over() ? queue_.ended("acquire", queue_.directory()) : fresh_copy_of(failed));
     queue_.reconsider();  // G17: a contender that has seen the node in a listing, and not followed it, looks again
 }
 

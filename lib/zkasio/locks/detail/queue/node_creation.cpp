@@ -1,10 +1,10 @@
 #include <zkasio/locks/detail/queue/node_creation.hpp>
 
-#include <zkasio/locks/detail/copy_of.hpp>
 #include <zkasio/locks/detail/directory.hpp>
 #include <zkasio/locks/detail/queue/lock_queue.hpp>
 #include <zkasio/locks/detail/queue/server_answers.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/fresh_copy_of.hpp>
 
 #include <string>
 #include <utility>
@@ -93,7 +93,7 @@ asio::awaitable<void> node_creation::make_directory_for_all(std::shared_ptr<lock
         failed = std::current_exception();
     }
     making_directory_ = false;
-    for (const contender_ptr& c : std::exchange(without_directory_, {})) go_on(c, copy_of(failed));
+    for (const contender_ptr& c : std::exchange(without_directory_, {})) go_on(c, fresh_copy_of(failed));
 }
 
 std::vector<contender_ptr> node_creation::take_waiting() {

@@ -1,13 +1,13 @@
-#include <zkasio/locks/detail/copy_of.hpp>
+#include <zkasio/recipe/fresh_copy_of.hpp>
 
 #include <zkasio/error.hpp>
 
 #include <new>
 #include <system_error>
 
-namespace zkasio::lock_detail {
+namespace zkasio {
 
-std::exception_ptr copy_of(const std::exception_ptr& failed) {
+std::exception_ptr fresh_copy_of(const std::exception_ptr& failed) {
     if (!failed) return nullptr;
     try {
         std::rethrow_exception(failed);
@@ -22,4 +22,4 @@ std::exception_ptr copy_of(const std::exception_ptr& failed) {
     }
 }
 
-}  // namespace zkasio::lock_detail
+}  // namespace zkasio

@@ -1,0 +1,12 @@
+#include <zkasio/recipe/if_exists.hpp>
+
+namespace zkasio {
+
+asio::awaitable<std::vector<std::string>> children_if_any(operations on, std::string path) {
+    std::optional<node_children> found = co_await if_exists(on.children(std::move(path)));
+    std::vector<std::string> names;
+    if (found) names = std::move(found->names);
+    co_return names;
+}
+
+}  // namespace zkasio

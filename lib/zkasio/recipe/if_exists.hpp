@@ -1,0 +1,38 @@
+#pragma once
+
+#include <zkasio/asio_version.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/export.hpp>
+#include <zkasio/operations.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zkasio {
+
+/// `std::optional<node_data> found = co_await if_exists(zk.get("/a"))`: a read of a node that need not exist. For
+/// writers of recipes.
+/// *Completes when* the read does, with its result; with nothing if there is no node.
+/// *Fails with* the other errors of the read.
+/// *Cancellation*: as the read.
+template <class Result>
+asio::awaitable<std::optional<Result>> if_exists(asio::awaitable<Result> read) {
+    std::optional<Result> found;
+    try {
+        Result result = co_await std::move(read);
+        found.emplace(std::move(result));
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
+    }
+    co_return std::move(found);
+}
+
+/// The names of the children, unsorted; none if there is no node. For writers of recipes.
+/// *Fails with* the other errors of operations::children().
+ZKASIO_EXPORT asio::awaitable<std::vector<std::string>> children_if_any(operations on, std::string path);
+
+}  // namespace zkasio
