@@ -1,12 +1,12 @@
 #include <zkasio/barriers/latch.hpp>
 
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/ensure_created.hpp>
 #include <zkasio/recipe/node_follower.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
-#include <zkasio/timeout.hpp>
 
 #include <algorithm>
 #include <optional>

@@ -5,7 +5,7 @@
 #include <zkasio/config/config_core.hpp>
 #include <zkasio/config/config_format.hpp>
 #include <zkasio/config/config_options.hpp>
-#include <zkasio/coroutine_safety.hpp>
+#include <zkasio/coroutines/coroutine_safety.hpp>
 #include <zkasio/error.hpp>
 
 #include <asio/awaitable.hpp>

@@ -7,6 +7,7 @@
 #include <zkasio/locks/acquire_options.hpp>
 #include <zkasio/locks/if_contended.hpp>
 #include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/locks/with_lock.hpp>
 
 #include <asio/awaitable.hpp>
 

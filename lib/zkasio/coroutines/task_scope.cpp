@@ -1,4 +1,4 @@
-#include <zkasio/task_scope.hpp>
+#include <zkasio/coroutines/task_scope.hpp>
 
 #include <zkasio/detail/base/cancellation.hpp>
 #include <zkasio/detail/base/run_cancellable.hpp>
