@@ -234,7 +234,7 @@ asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, a
         taken all = co_await std::move(attempt);
         if (!all.claims.empty()) {
             const std::shared_ptr<lock_claim> claim = multi_claim::of(std::move(all.claims), all.token);
-            const bool kept = co_await covered(claim);
+            const bool kept = co_await wait_until_covered(claim);
             if (kept) co_return to_guard(claim, self.on());
             all.lost = claim->hold().lost_path();
         }
@@ -249,7 +249,7 @@ asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, a
 
 lock_attempt multi_mutex::attempts(acquire_options how) const {
     return [self = *this, how = std::move(how)](if_contended when_contended) {
-        return named(take(self, how, when_contended == if_contended::wait), self.path());
+        return errors_as_acquire(take(self, how, when_contended == if_contended::wait), self.path());
     };
 }
 

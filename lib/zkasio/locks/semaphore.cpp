@@ -262,7 +262,7 @@ asio::awaitable<std::optional<lock_guard>> acquire_guard(client zk, std::string 
         const std::shared_ptr<lock_claim> claim =
             std::make_shared<nodes_claim>(*on, std::move(paths), token, path, asked);
         for (owned_node& node : *nodes) node.keep();
-        const bool kept = co_await covered(claim);
+        const bool kept = co_await wait_until_covered(claim);
         if (kept) co_return to_guard(claim, zk);
     }
 }
@@ -288,7 +288,7 @@ asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string p
         }
         bool all = true;
         for (const lock_guard& guard : guards) {
-            const bool kept = co_await covered(guard.claim());
+            const bool kept = co_await wait_until_covered(guard.claim());
             all = all && kept;
         }
         if (all) co_return guards;
@@ -300,7 +300,8 @@ asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string p
 lock_attempt permit_request::attempts(acquire_options how) const {
     return [zk = on(), path = path(), max = max_, options = options_, n = n_, how = std::move(how)](
                if_contended when_contended) {
-        return reported(named(acquire_guard(zk, path, max, options, n, when_contended, how), path), zk, path);
+        return reported(errors_as_acquire(acquire_guard(zk, path, max, options, n, when_contended, how), path), zk,
+                        path);
     };
 }
 

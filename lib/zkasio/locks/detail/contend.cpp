@@ -82,7 +82,7 @@ asio::awaitable<Result> contend(client zk, acquire_request what) {
             rethrow_as("acquire", what.spec->directory);
         }
         bool over = !claim->granted() || claim->hold().held();
-        if (!over) over = co_await covered(claim);
+        if (!over) over = co_await wait_until_covered(claim);
         if (over) co_return outcome<Result>(zk, claim);
     }
 }

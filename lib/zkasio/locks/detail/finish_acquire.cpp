@@ -10,7 +10,7 @@ void refuse_owner(const acquire_options& how, const std::string& path, std::stri
     if (how.owner()) throw error(errc::invalid_argument, "acquire", path, why);
 }
 
-asio::awaitable<bool> covered(std::shared_ptr<lock_claim> claim) {
+asio::awaitable<bool> wait_until_covered(std::shared_ptr<lock_claim> claim) {
     if (claim->hold().held()) co_return true;
     try {
         co_await claim->hold().confirmed();
@@ -43,7 +43,8 @@ void rethrow_as_acquire(const std::string& path) {
     }
 }
 
-asio::awaitable<std::optional<lock_guard>> named(asio::awaitable<std::optional<lock_guard>> attempt, std::string path) {
+asio::awaitable<std::optional<lock_guard>> errors_as_acquire(asio::awaitable<std::optional<lock_guard>> attempt,
+                                                             std::string path) {
     try {
         co_return co_await std::move(attempt);
     } catch (...) {
@@ -51,7 +52,7 @@ asio::awaitable<std::optional<lock_guard>> named(asio::awaitable<std::optional<l
     }
 }
 
-asio::awaitable<lock_guard> always(asio::awaitable<std::optional<lock_guard>> attempt) {
+asio::awaitable<lock_guard> require_guard(asio::awaitable<std::optional<lock_guard>> attempt) {
     std::optional<lock_guard> guard = co_await std::move(attempt);
     if (!guard)
         throw error(

@@ -20,7 +20,7 @@ namespace zkasio::lock_detail {
 void refuse_owner(const acquire_options& how, const std::string& path, std::string_view why);
 
 /// Waits until the lease covers the granted claim. False: the claim was lost before, and the session lives: start over.
-asio::awaitable<bool> covered(std::shared_ptr<lock_claim> claim);
+asio::awaitable<bool> wait_until_covered(std::shared_ptr<lock_claim> claim);
 
 /// The guard of the claim; empty for null. @param zk is kept open by the guard.
 std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim, const client& zk);
@@ -31,9 +31,10 @@ std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim, const clie
 [[noreturn]] void rethrow_as_acquire(const std::string& path);
 
 /// Runs the attempt. Its errors pass through rethrow_as_acquire().
-asio::awaitable<std::optional<lock_guard>> named(asio::awaitable<std::optional<lock_guard>> attempt, std::string path);
+asio::awaitable<std::optional<lock_guard>> errors_as_acquire(asio::awaitable<std::optional<lock_guard>> attempt,
+                                                             std::string path);
 
 /// The guard of an attempt that never ends without one.
-asio::awaitable<lock_guard> always(asio::awaitable<std::optional<lock_guard>> attempt);
+asio::awaitable<lock_guard> require_guard(asio::awaitable<std::optional<lock_guard>> attempt);
 
 }  // namespace zkasio::lock_detail

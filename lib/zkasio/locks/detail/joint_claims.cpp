@@ -125,7 +125,7 @@ asio::awaitable<joint_claims> contend_for_all(session on, std::vector<acquire_re
         co_return result;
     }
     result.token = first->czxid;
-    const auto lost = std::make_shared<loss_report>(toolbox(on).make_one_shot_event());
+    const auto lost = std::make_shared<first_loss>(toolbox(on).make_one_shot_event());
     std::vector<std::shared_ptr<queue_claim>> places;
     for (std::size_t i = 0; i < requests.size(); ++i) {
         acquire_request what = requests[i];

@@ -1,6 +1,6 @@
-#include <zkasio/locks/detail/timed.hpp>
+#include <zkasio/locks/detail/acquire_within.hpp>
 
-#include <zkasio/deadline.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 namespace zkasio::lock_detail {
