@@ -96,7 +96,7 @@ public:
     const char* what() const noexcept override { return text_->what.c_str(); }
     const std::string& operation() const noexcept { return text_->operation; }
     const std::string& path() const noexcept { return text_->path; }
-    /// The hint, as it was given to the constructor: what() has it in brackets.
+    /// The constructor's hint, which what() shows in brackets.
     const std::string& hint() const noexcept { return text_->hint; }
 
     /// True when a write had been sent and its answer was not seen (connection lost, or the caller cancelled the wait):

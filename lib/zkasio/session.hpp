@@ -63,7 +63,7 @@ public:
     /// The client's strand.
     asio::any_io_executor get_executor() const;
 
-    /// The same session, for the requests of a wait: an outage that the session survives does not end the wait. A
+    /// This session, for the requests of a wait: an outage that the session survives does not end the wait. A
     /// request that was not sent waits for a connection as long as the session lives, instead of
     /// client_options::connection_timeout. A request that only reads is repeated whenever it fails with
     /// condition::retryable, after the pauses of retry_policy::pause(). A write still fails with condition::retryable
@@ -85,8 +85,8 @@ private:
 /// As long as a hold exists, the session proves at short intervals, with a write of the whole ensemble, that the
 /// session lives and that the nodes exist (see docs/architecture.md, "The lease"). The nodes themselves are not
 /// touched. Move-only; a hold ends when destroyed. `held()` and `held_until()` may be called from any thread. The
-/// coroutines that a hold returns own what they need: they may be awaited after the hold is destroyed. A hold that was
-/// made without arguments, or moved from, counts as ended: errc::lock_released, loss_reason::released.
+/// coroutines that a hold returns may be awaited after the hold is destroyed. A hold that was made without arguments,
+/// or moved from, counts as ended: errc::lock_released, loss_reason::released.
 class ZKASIO_EXPORT session_hold {
 public:
     session_hold() noexcept = default;

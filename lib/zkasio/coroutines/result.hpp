@@ -22,7 +22,7 @@ struct result_failure {
         : what(std::move(e)), thrown(std::move(original)) {}
 
     error what;
-    std::exception_ptr thrown;  ///< null: throw `what`; else the exception to throw, with another one nested in it
+    std::exception_ptr thrown;  ///< null: `what` is thrown; else the original exception, which nests another one
 };
 
 /// In a `catch (...)`: the handled exception, if it is a zkasio::error or a cancellation. Rethrows any other exception.

@@ -53,7 +53,8 @@ asio::awaitable<T> end_within(Limit limit, asio::awaitable<T> operation) {
 /// asio::strand<asio::any_io_executor>, else on a strand over it.
 /// *Fails with* errc::timed_out if the cancellation at the limit has ended the operation, with the name and the path of
 /// the operation, and with error::outcome_unknown() if the operation was a write that may have been applied. With
-/// errc::invalid_argument for a negative `limit`, and the operation is not begun. Else with the operation's exception.
+/// errc::invalid_argument for a negative `limit`: the operation is not begun. With every other exception of the
+/// operation.
 /// *Cancellation*, of every type that the caller has enabled, is passed on to the operation. If the cancellation comes
 /// before the limit, this fails with asio::error::operation_aborted and not with errc::timed_out, even if the operation
 /// takes longer than the limit to end.

@@ -6,6 +6,7 @@
 #include <asio/this_coro.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace zkasio {
@@ -42,6 +43,7 @@ const std::vector<std::string>& lock_guard::paths() const noexcept {
 
 std::shared_ptr<lock_claim> lock_guard::give_up() noexcept {
     if (released_.exchange(true)) return nullptr;
+    assert(claim_ && "a guard without a claim counts as released");
     claim_->give_up();
     return claim_;
 }

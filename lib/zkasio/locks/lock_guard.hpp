@@ -29,9 +29,9 @@ namespace zkasio {
 /// must not outlive the execution context of its client.
 ///
 /// If a guard is lost while its session lives, its nodes are removed in the background without a call of release(). All
-/// waiting contenders then go on: those of other clients at once, those of this client when the bodies of run() and
-/// with_lock() under this guard have ended. So the lost guard may be kept, and `guard = co_await lock.acquire()` gets
-/// the lock again.
+/// waiting contenders then go on: contenders of other clients at once, contenders of this client when the bodies of
+/// run() and with_lock() under this guard have ended. So the lost guard may be kept, and
+/// `guard = co_await lock.acquire()` gets the lock again.
 ///
 /// Ownership is a lease. `held()` is false before another contender can get the lock, as far as a client can know; only
 /// token() and commit() are proof.

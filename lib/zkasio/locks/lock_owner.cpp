@@ -2,6 +2,7 @@
 
 #include <zkasio/recipe/toolbox.hpp>
 
+#include <cassert>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -45,6 +46,7 @@ public:
         {
             const std::lock_guard lock(all_->mutex);
             was_waited_for = --bodies_ == 0 && lost_;
+            assert(bodies_ >= 0);
         }
         if (was_waited_for) give_up();
     }
@@ -71,6 +73,7 @@ public:
             const std::lock_guard lock(all_->mutex);
             if (std::exchange(given_up_, true)) return;
             last_ = --all_->guards == 0;
+            assert(all_->guards >= 0);
         }
         if (!last_) return;
         all_->claim->give_up();
@@ -175,8 +178,8 @@ asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::take(std::shared_ptr<st
             co_await first->wait();
             first = nullptr;
         } catch (const error& e) {
-            if (e.code() != errc::client_closed)
-                throw error(e.code(), "acquire", path);  // else the acquiring client was closed
+            // errc::client_closed: the client of the coroutine that was acquiring is closed; this coroutine acquires.
+            if (e.code() != errc::client_closed) throw error(e.code(), "acquire", path);
         }
     }
     // From here on this coroutine acquires for the owner.

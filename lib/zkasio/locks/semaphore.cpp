@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 
 namespace zkasio {
 
@@ -80,6 +81,7 @@ public:
             changed_.emplace(fired_by(on_, watch_, told_));
             fresh_ = true;
         }
+        assert(watch_ && changed_ && told_ && "a limit that is up to date has a watch");
         co_return count_;
     }
 

@@ -35,10 +35,10 @@ template <class Result>
 asio::awaitable<Result> contend_as(client zk, acquire_request what, lock_owner owner) {
     const std::string key = zk.options().servers() + ' ' + what.spec->names.exclusive() + ' ' + what.spec->directory;
     const std::string& path = what.spec->directory;
-    std::function<asio::awaitable<claim_ptr>()> anew = [&] { return contend<claim_ptr>(zk, what); };
+    std::function<asio::awaitable<claim_ptr>()> acquire = [&] { return contend<claim_ptr>(zk, what); };
     if (what.when_contended == if_contended::give_up)
-        co_return as<Result>(zk, co_await owner.try_acquire(zk, key, path, what.kind, anew));
-    co_return as<Result>(zk, co_await owner.acquire(zk, key, path, what.kind, anew));
+        co_return as<Result>(zk, co_await owner.try_acquire(zk, key, path, what.kind, acquire));
+    co_return as<Result>(zk, co_await owner.acquire(zk, key, path, what.kind, acquire));
 }
 
 // Empty if the lock was moved from.

@@ -83,6 +83,7 @@ struct contender {
         if (leaving) leaving->failed = std::current_exception();
     }
     void tell_gone() const noexcept {
+        assert(!owns(now_) && "the owner's node is still needed");
         if (!leaving) return;
         leaving->over = true;
         leaving->work.reset();

@@ -6,6 +6,7 @@
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
+#include <cassert>
 #include <utility>
 
 namespace zkasio::lock_detail {
@@ -100,6 +101,7 @@ void lock_queue::node_created(const contender_ptr& c, const created& node) {
 void lock_queue::go_to(const contender_ptr& c, stage next) {
     const stage was = c->now();
     c->go_to(next);
+    assert(entering_ > 0 || !is_entering(was));
     entering_ += is_entering(next);
     entering_ -= is_entering(was);
     if (next == stage::waiting) {
@@ -149,6 +151,7 @@ void lock_queue::fail(const contender_ptr& c, std::exception_ptr why) {
 // Tells the contender's coroutine the outcome; once.
 void lock_queue::decide(const contender_ptr& c, acquire_outcome how, std::exception_ptr why) {
     if (c->outcome != acquire_outcome::undecided) return;
+    assert((how == acquire_outcome::granted) == (c->now() == stage::owner && !why));
     if (c->asked.observed) c->asked.observed->end();
     c->outcome = how;
     c->failed = std::move(why);
@@ -307,6 +310,7 @@ void lock_queue::session_over(std::error_code why) noexcept {
     unfinished_.clear();
     for (const contender_ptr& c : order_.clear()) fail(c, ended("acquire", directory()));
     for (const contender_ptr& c : creation_.take_waiting()) fail(c, ended("acquire", directory()));
+    assert(order_.empty() && try_acquires_.empty());
 }
 
 // Contenders and their queue keep each other alive.

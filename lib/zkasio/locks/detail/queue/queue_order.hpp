@@ -100,10 +100,7 @@ public:
     /// Whether all contenders ahead of this place are known.
     bool knows(const queue_key& p) const noexcept { return horizon_ && p.number <= *horizon_; }
     /// The owners of this session may have been granted the lock wrongly: only a new listing can tell.
-    void doubt_owners() {
-        discard_listings();
-        owners_doubted_ = !owners_.empty();
-    }
+    void doubt_owners();
     bool owners_doubted() const noexcept { return owners_doubted_; }
     /// The latest listing shows a departing contender ahead of all waiters: until the removal of its node is answered,
     /// another listing would tell no more.
@@ -158,6 +155,7 @@ private:
         std::uint64_t time;   // of leave()
         std::uint64_t since;  // as local::since
     };
+    void check_invariants() const noexcept;
     std::int64_t unwrap(std::int32_t sequence);
     void discard_remotes();
     bool present_since(std::uint64_t time) const;
