@@ -109,7 +109,7 @@ private:
         std::string lost;  // node of a lock lost before all were acquired; "": another contender has one
     };
     static asio::awaitable<taken> take_together(multi_mutex self, session on, bool wait);
-    static asio::awaitable<taken> take_one_by_one(multi_mutex self, session on, bool wait);
+    static asio::awaitable<taken> take_one_by_one(multi_mutex self, session on, bool wait, bool first_attempt);
     static asio::awaitable<std::optional<lock_guard>> take(multi_mutex self, acquire_options how, bool wait);
 
     multi_mutex_options options_;

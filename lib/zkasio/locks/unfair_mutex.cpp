@@ -201,7 +201,7 @@ public:
                 czxid = node.stat.czxid;
             } catch (const error& e) {
                 lost = e.outcome_unknown() && e.code() == condition::retryable;
-                again = e.code() == zk_errc::throttled;
+                again = !lost && e.code() == condition::retryable;
                 const bool taken = e.code() == zk_errc::node_exists;
                 if (!e.outcome_unknown()) uncertain_ = false;
                 if (!lost && !taken && !again) throw;

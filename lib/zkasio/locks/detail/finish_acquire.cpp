@@ -1,5 +1,8 @@
 #include <zkasio/locks/detail/finish_acquire.hpp>
 
+#include <zkasio/recipe/retry_until_certain.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+
 #include <asio/error.hpp>
 
 #include <utility>
@@ -21,6 +24,18 @@ asio::awaitable<bool> wait_until_covered(std::shared_ptr<lock_claim> claim) {
     if (!claim->on().over()) co_return false;
     const std::error_code why = co_await claim->on().ended();
     throw error(why, "acquire", claim->paths().front());
+}
+
+asio::awaitable<void> acquire_in_session(session on, std::string path,
+                                         std::function<asio::awaitable<void>()> acquire) {
+    std::function<asio::awaitable<void>()> attempt = [&]() -> asio::awaitable<void> {
+        if (on.over()) {
+            const std::error_code why = co_await on.ended();
+            throw error(why, "acquire", path);
+        }
+        co_await acquire();
+    };
+    co_await retry_until_certain(toolbox(on).make_back_off(), attempt);
 }
 
 std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim, const client& zk) {

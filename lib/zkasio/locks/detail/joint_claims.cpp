@@ -99,7 +99,7 @@ asio::awaitable<std::unique_ptr<joint_nodes>> create_all(session on, session wai
     } catch (const error& e) {
         if (!e.outcome_unknown()) nodes->settled();
         orphan = e.code() == zk_errc::no_node;
-        again = e.code() == zk_errc::throttled || (e.outcome_unknown() && e.code() == condition::retryable);
+        again = e.code() == condition::retryable;
         if (!orphan && !again) throw;
     }
     if (again) co_await pauses.pause();

@@ -61,7 +61,7 @@ void node_creation::answered(const contender_ptr& c) {
     }
     if (answer == create_answer::lost) return lost_.add(c, std::move(id));
     if (answer == create_answer::failed || has_given_up(c->now())) return after_detour(c, failed);
-    if (answer == create_answer::throttled) return after_pause(c);
+    if (answer == create_answer::refused_for_now) return after_pause(c);
     after_making_directory(c);
 }
 
