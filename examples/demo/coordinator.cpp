@@ -6,7 +6,7 @@
 #include "team.hpp"
 
 #include <zkasio/client.hpp>
-#include <zkasio/deadline.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 
 #include <asio/bind_cancellation_slot.hpp>
 #include <asio/cancellation_signal.hpp>

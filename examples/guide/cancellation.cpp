@@ -1,11 +1,11 @@
 // docs/cancellation.md: time limits, cancellation, bodies.
 #include "guide.hpp"
 
-#include <zkasio/as_result.hpp>
+#include <zkasio/coroutines/result.hpp>
+#include <zkasio/coroutines/task_scope.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
-#include <zkasio/task_scope.hpp>
-#include <zkasio/timeout.hpp>
 
 #include <asio/bind_cancellation_slot.hpp>
 #include <asio/co_spawn.hpp>

@@ -1,4 +1,5 @@
 // docs/operating.md: credentials and ACLs, numbers, and an ensemble that changes.
+#include "../span_observer.hpp"
 #include "guide.hpp"
 
 #include <zkasio/acl.hpp>
@@ -44,6 +45,14 @@ zkasio::client_options observed(std::string servers) {
         .observer(std::make_shared<slow_locks>());
 }
 // [/observe]
+
+// [spans]
+class printed_spans final : public spans::span_observer {
+    void finished(spans::span s) override {  // here: StartSpan(), SetAttribute(), End() of your tracer
+        std::cout << s.name << ": " << (s.end - s.start) / 1us << " us" << (s.failed ? ", failed\n" : "\n");
+    }
+};
+// [/spans]
 
 // [acl]
 zkasio::client_options with_credential(std::string servers, std::string password) {
@@ -118,7 +127,8 @@ asio::awaitable<void> in_coroutines(zkasio::client zk, zkasio::client stranger) 
 void guide_operating(std::string servers) {
     using namespace operating_page;
     asio::io_context io;
-    const zkasio::client zk(io, with_credential(servers, "secret")), stranger(io, observed(servers));
+    const zkasio::client zk(io, with_credential(servers, "secret").observer(std::make_shared<printed_spans>()));
+    const zkasio::client stranger(io, observed(servers));
     asio::co_spawn(io, follow_ensemble(zk, none_of_them), [](std::exception_ptr failed) {
         try {
             rethrow(failed);

@@ -3,10 +3,10 @@
 
 #include <zkasio/cache/children_cache.hpp>
 #include <zkasio/client.hpp>
+#include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
 #include <zkasio/membership/persistent_node.hpp>
-#include <zkasio/task_scope.hpp>
 
 #include <asio/awaitable.hpp>
 #include <asio/co_spawn.hpp>

@@ -1,7 +1,7 @@
 #include "announce.hpp"
 
-#include <zkasio/as_result.hpp>
 #include <zkasio/client_stats.hpp>
+#include <zkasio/coroutines/result.hpp>
 #include <zkasio/discovery/registry.hpp>
 
 #include <asio/steady_timer.hpp>

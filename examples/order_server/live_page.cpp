@@ -4,9 +4,9 @@
 #include "origins.hpp"
 #include "page_files.hpp"
 
-#include <zkasio/as_result.hpp>
 #include <zkasio/cache/tree_cache.hpp>
-#include <zkasio/timeout.hpp>
+#include <zkasio/coroutines/result.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 
 #include <asio/associated_executor.hpp>
 #include <asio/async_result.hpp>

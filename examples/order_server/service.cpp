@@ -5,10 +5,10 @@
 #include "live_page.hpp"
 #include "settlement.hpp"
 
-#include <zkasio/as_result.hpp>
 #include <zkasio/config/json.hpp>
+#include <zkasio/coroutines/result.hpp>
+#include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/log_record.hpp>
-#include <zkasio/task_scope.hpp>
 
 #include <asio/bind_executor.hpp>
 #include <asio/post.hpp>

@@ -1,7 +1,7 @@
 #include "any_change.hpp"
 
+#include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/error.hpp>
-#include <zkasio/task_scope.hpp>
 
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>

@@ -4,10 +4,10 @@
 #include "terminal.hpp"
 
 #include <zkasio/clock.hpp>
+#include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/create_options.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/task_scope.hpp>
 
 #include <asio/this_coro.hpp>
 

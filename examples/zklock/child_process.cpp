@@ -2,8 +2,8 @@
 
 #include "signals.hpp"
 
-#include <zkasio/as_result.hpp>
-#include <zkasio/timeout.hpp>
+#include <zkasio/coroutines/result.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 
 #include <asio/buffer.hpp>
 #include <asio/error.hpp>

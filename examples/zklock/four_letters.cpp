@@ -1,6 +1,6 @@
 #include "four_letters.hpp"
 
-#include <zkasio/timeout.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 
 #include <asio/buffer.hpp>
 #include <asio/connect.hpp>

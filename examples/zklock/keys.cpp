@@ -2,7 +2,7 @@
 
 #include "terminal.hpp"
 
-#include <zkasio/task_scope.hpp>
+#include <zkasio/coroutines/task_scope.hpp>
 
 #include <asio/error.hpp>
 #include <asio/redirect_error.hpp>

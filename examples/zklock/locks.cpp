@@ -6,9 +6,9 @@
 #include "node_text.hpp"
 #include "terminal.hpp"
 
+#include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/printable.hpp>
-#include <zkasio/task_scope.hpp>
 #include <zkasio/watch.hpp>
 
 #include <asio/this_coro.hpp>

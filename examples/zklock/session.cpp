@@ -4,10 +4,10 @@
 #include "exit_code.hpp"
 #include "terminal.hpp"
 
+#include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/log_record.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/task_scope.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>

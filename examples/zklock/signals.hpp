@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/asio_version.hpp>
-#include <zkasio/task_scope.hpp>
+#include <zkasio/coroutines/task_scope.hpp>
 
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>

@@ -8,7 +8,7 @@
 #include <zkasio/counters/counter_formats.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/printable.hpp>
-#include <zkasio/timeout.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 
 #include <string>
 

@@ -3,9 +3,9 @@
 #include "duration.hpp"
 #include "terminal.hpp"
 
-#include <zkasio/as_result.hpp>
 #include <zkasio/clock.hpp>
-#include <zkasio/task_scope.hpp>
+#include <zkasio/coroutines/result.hpp>
+#include <zkasio/coroutines/task_scope.hpp>
 
 #include <asio/buffer.hpp>
 #include <asio/posix/stream_descriptor.hpp>

@@ -8,7 +8,7 @@
 #include "terminal.hpp"
 
 #include <zkasio/error.hpp>
-#include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/locks/revocation.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/printable.hpp>
 

@@ -3,8 +3,8 @@
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client_options.hpp>
 #include <zkasio/client_stats.hpp>
+#include <zkasio/coroutines/kept_body.hpp>
 #include <zkasio/export.hpp>
-#include <zkasio/kept_body.hpp>
 #include <zkasio/operations.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/session_event.hpp>
@@ -94,11 +94,6 @@ public:
     /// process. Not to be used by two clients at a time.
     asio::awaitable<session_credentials> credentials() const;
 
-    /// For writers of recipes, who give the result to a lock_guard: while the result exists, the client does not close
-    /// by itself, as if there were one more copy of the client. close() ends everything nevertheless. Allocates
-    /// nothing. Null for a client that was moved from.
-    std::shared_ptr<const void> keep_open() const noexcept { return last_handle_; }
-
     session_events events() const;
 
     /// Authenticates this client with a credential, on this connection and on every later one. If the connection is
@@ -141,6 +136,12 @@ public:
     /// *Completes when* all of this is over.
     /// *Cancellation* ends the wait only.
     asio::awaitable<close_result> close() const;
+
+    // ------------------------------------------------------------------------------------ for writers of recipes
+
+    /// While the result exists, the client does not close by itself, as if there were one more copy of the client: for
+    /// a lock_guard. close() still ends everything. Allocates nothing. Null for a client that was moved from.
+    std::shared_ptr<const void> keep_open() const noexcept { return last_handle_; }
 
 private:
     friend struct detail::access;

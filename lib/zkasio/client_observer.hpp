@@ -37,7 +37,14 @@ enum class hand_over : std::uint8_t {
     local,   ///< another contender of the same session, in the turn in which this owner released the lock
     remote,  ///< another session
 };
-ZKASIO_EXPORT std::string_view to_string(hand_over h) noexcept;
+constexpr std::string_view to_string(hand_over h) noexcept {
+    switch (h) {
+        case hand_over::none: return "none";
+        case hand_over::local: return "local";
+        case hand_over::remote: return "remote";
+    }
+    return "unknown";
+}
 
 /// One contender's wait for a lock.
 struct lock_wait_report {
@@ -78,6 +85,9 @@ public:
 };
 
 /// Converts a time in a report to the time of day.
-ZKASIO_EXPORT std::chrono::system_clock::time_point to_system_time(boot_clock::time_point t) noexcept;
+inline std::chrono::system_clock::time_point to_system_time(boot_clock::time_point t) noexcept {
+    using std::chrono::system_clock;
+    return system_clock::now() + std::chrono::duration_cast<system_clock::duration>(t - boot_clock::now());
+}
 
 }  // namespace zkasio

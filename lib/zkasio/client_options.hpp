@@ -82,13 +82,13 @@ public:
 
     /// The timeout to ask for (10 s), at least 100 ms; servers may grant less or more, see `session::timeout()`.
     client_options& session_timeout(duration d) { session_timeout_ = d; return *this; }
-    /// The servers' tickTime, if it is known (0: it is not). With a tick, locks stand a slower link: a write renews a
-    /// lease to T - tick/2 - T/8 after its sending, instead of T - T/4 - T/8 (T: the session timeout; less a round trip
-    /// and T/64).
+    /// The servers' tickTime (default: 0, unknown). With a tick, locks stand a slower link: a write renews a lease to
+    /// T - tick/2 - T/8 after its sending, instead of T - T/4 - T/8 (T: the session timeout; less a round trip and
+    /// T/64).
     ///
     /// Without a tick, T is taken to be two ticks or more. Servers ensure this unless their `minSessionTimeout` is
-    /// lower: *with such servers the tick has to be given*, or a lock may be believed to be held for too long. The same
-    /// holds if observers are fed by a follower (`observerMasterPort`): give twice the tick there. The tick is checked
+    /// lower: *with such servers the tick has to be given*, or a lock may be believed to be held for too long. If
+    /// observers are fed by a follower (`observerMasterPort`), twice the tick has to be given. The tick is checked
     /// against the granted timeout, as far as possible: if T is below two ticks, this is logged, and leases are short;
     /// a tick that is too short for the least timeout of the servers is logged and not used.
     client_options& tick(duration d) { tick_ = d; return *this; }

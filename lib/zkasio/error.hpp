@@ -96,7 +96,7 @@ public:
     const char* what() const noexcept override { return text_->what.c_str(); }
     const std::string& operation() const noexcept { return text_->operation; }
     const std::string& path() const noexcept { return text_->path; }
-    /// The hint, as it was given to the constructor: what() has it in brackets.
+    /// The constructor's hint, which what() shows in brackets.
     const std::string& hint() const noexcept { return text_->hint; }
 
     /// True when a write had been sent and its answer was not seen (connection lost, or the caller cancelled the wait):
@@ -111,17 +111,18 @@ private:
     bool outcome_unknown_;
 };
 
+// ---------------------------------------------------------------------------------------- for writers of recipes
+
 /// Throws `e`. If the exception `body` is more than a cancellation, it is nested in `e` (std::nested_exception), where
 /// std::rethrow_if_nested() finds it. @param body null: the body has ended without an exception.
 [[noreturn]] ZKASIO_EXPORT void throw_with_body_failure(error e, std::exception_ptr body);
 
 /// In a catch block around a wait that knows neither the waiting operation nor its path: throws an error with the same
-/// code, with `operation` and `path`. For writers of recipes.
+/// code, with `operation` and `path`.
 [[noreturn]] ZKASIO_EXPORT void rethrow_as(std::string_view operation, std::string_view path);
 
 /// In a catch block of an operation on `path` that consists of several operations: throws the same error, with its hint
-/// and its outcome_unknown(), under the name of this operation. An error with another path is rethrown unchanged. For
-/// writers of recipes.
+/// and its outcome_unknown(), under the name of this operation. An error with another path is rethrown unchanged.
 [[noreturn]] ZKASIO_EXPORT void rethrow_step_as(std::string_view operation, std::string_view path);
 
 }  // namespace zkasio

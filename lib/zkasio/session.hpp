@@ -2,8 +2,8 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/clock.hpp>
+#include <zkasio/coroutines/kept_body.hpp>
 #include <zkasio/export.hpp>
-#include <zkasio/kept_body.hpp>
 #include <zkasio/loss_reason.hpp>
 #include <zkasio/operations.hpp>
 
@@ -27,13 +27,66 @@ struct access;
 struct hold;
 }
 
+class session_hold;
+
+/// One ZooKeeper session, from its opening to its end. Operations through this object run on this session or fail with
+/// errc::session_expired, even if the client has opened another session since. A session that was made without
+/// arguments, or moved from, is over(), and everything else fails with errc::invalid_argument.
+class ZKASIO_EXPORT session : public operations {
+public:
+    session() noexcept : operations(nullptr, nullptr) {}
+
+    std::int64_t id() const noexcept;
+    /// The session timeout, as granted by the servers.
+    std::chrono::milliseconds timeout() const noexcept;
+    /// True when the session has ended, as far as this client knows.
+    bool over() const noexcept;
+    /// The session is certain to live before this time. Only kept up to date while a session_hold exists.
+    boot_clock::time_point leased_until() const noexcept;
+
+    /// *Completes when* the session is over, with errc::session_expired, errc::client_closed, errc::forked or
+    /// zk_errc::auth_failed.
+    asio::awaitable<std::error_code> ended() const;
+
+    // ------------------------------------------------------------------------------------ for writers of recipes
+
+    /// A hold on a node. Throws errc::invalid_path and errc::too_large. @param path of a node that this session owns;
+    /// "": a hold on the session alone.
+    session_hold hold(std::string path) const;
+    /// A hold on several nodes, lost as soon as one of the nodes is lost. Without nodes: a hold on the session alone.
+    session_hold hold(std::vector<std::string> paths) const;
+    /// A hold of several holds of this session, at least one: over as soon as one of its parts is over, in the same
+    /// turn of the strand and for the same reason. Does not end its parts. Throws errc::invalid_argument for holds of
+    /// other sessions.
+    session_hold hold_all(const std::vector<std::reference_wrapper<const session_hold>>& parts) const;
+
+    /// The client's strand.
+    asio::any_io_executor get_executor() const;
+
+    /// This session, for the requests of a wait: an outage that the session survives does not end the wait. A
+    /// request that was not sent waits for a connection as long as the session lives, instead of
+    /// client_options::connection_timeout. A request that only reads is repeated whenever it fails with
+    /// condition::retryable, after the pauses of retry_policy::pause(). A write still fails with condition::retryable
+    /// (its outcome is unknown, or the server has too much to do), and so does a request of start_...(): see
+    /// retry_until_certain(). Before the first connection of the session, requests wait as those of any operation.
+    session patient() const;
+
+private:
+    friend struct detail::access;
+    session(std::shared_ptr<detail::core> core, std::shared_ptr<detail::session_record> record)
+        : operations(std::move(core), std::move(record)) {}
+    session_hold hold_nodes(std::span<std::string> paths) const;
+};
+
+// ---------------------------------------------------------------------------------------- for writers of recipes
+
 /// A hold on a session, and on nodes of it, from its creation to its end. Locks are made of holds.
 ///
 /// As long as a hold exists, the session proves at short intervals, with a write of the whole ensemble, that the
 /// session lives and that the nodes exist (see docs/architecture.md, "The lease"). The nodes themselves are not
 /// touched. Move-only; a hold ends when destroyed. `held()` and `held_until()` may be called from any thread. The
-/// coroutines that a hold returns own what they need: they may be awaited after the hold is destroyed. A hold that was
-/// made without arguments, or moved from, counts as ended: errc::lock_released, loss_reason::released.
+/// coroutines that a hold returns may be awaited after the hold is destroyed. A hold that was made without arguments,
+/// or moved from, counts as ended: errc::lock_released, loss_reason::released.
 class ZKASIO_EXPORT session_hold {
 public:
     session_hold() noexcept = default;
@@ -96,55 +149,6 @@ private:
 
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<detail::hold> hold_;
-};
-
-/// One ZooKeeper session, from its opening to its end. Operations through this object run on this session or fail with
-/// errc::session_expired, even if the client has opened another session since. A session that was made without
-/// arguments, or moved from, is over(), and everything else fails with errc::invalid_argument.
-class ZKASIO_EXPORT session : public operations {
-public:
-    session() noexcept : operations(nullptr, nullptr) {}
-
-    std::int64_t id() const noexcept;
-    /// The session timeout, as granted by the servers.
-    std::chrono::milliseconds timeout() const noexcept;
-    /// True when the session has ended, as far as this client knows.
-    bool over() const noexcept;
-    /// The session is certain to live before this time. Only kept up to date while a session_hold exists.
-    boot_clock::time_point leased_until() const noexcept;
-
-    /// *Completes when* the session is over, with errc::session_expired, errc::client_closed, errc::forked or
-    /// zk_errc::auth_failed.
-    asio::awaitable<std::error_code> ended() const;
-
-    /// A hold on a node. Throws errc::invalid_path and errc::too_large. @param path of a node that this session owns;
-    /// "": a hold on the session alone.
-    session_hold hold(std::string path) const;
-    /// A hold on several nodes, lost as soon as one of the nodes is lost. Without nodes: a hold on the session alone.
-    session_hold hold(std::vector<std::string> paths) const;
-    /// A hold of several holds of this session, at least one: over as soon as one of its parts is over, in the same
-    /// turn of the strand and for the same reason. Does not end its parts. Throws errc::invalid_argument for holds of
-    /// other sessions.
-    session_hold hold_all(const std::vector<std::reference_wrapper<const session_hold>>& parts) const;
-
-    // ------------------------------------------------------------------------------------ for writers of recipes
-
-    /// The client's strand.
-    asio::any_io_executor get_executor() const;
-
-    /// The same session, for the requests of a wait: an outage that the session survives does not end the wait. A
-    /// request that was not sent waits for a connection as long as the session lives, instead of
-    /// client_options::connection_timeout. A request that only reads is repeated whenever it fails with
-    /// condition::retryable, after the pauses of retry_policy::pause(). A write still fails with condition::retryable
-    /// (its outcome is unknown, or the server has too much to do), and so does a request of start_...(): see
-    /// retry_until_certain(). Before the first connection of the session, requests wait as those of any operation.
-    session patient() const;
-
-private:
-    friend struct detail::access;
-    session(std::shared_ptr<detail::core> core, std::shared_ptr<detail::session_record> record)
-        : operations(std::move(core), std::move(record)) {}
-    session_hold hold_nodes(std::span<std::string> paths) const;
 };
 
 }  // namespace zkasio

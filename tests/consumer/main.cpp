@@ -1,8 +1,7 @@
-#include <zkasio/as_result.hpp>
-#include <zkasio/deadline.hpp>
+#include <zkasio/coroutines/result.hpp>
+#include <zkasio/coroutines/task_scope.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/locks/mutex.hpp>
-#include <zkasio/task_scope.hpp>
-#include <zkasio/timeout.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>

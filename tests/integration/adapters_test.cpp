@@ -3,10 +3,10 @@
 #include "support/lock_directory.hpp"
 #include "support/test_client.hpp"
 
-#include <zkasio/as_result.hpp>
+#include <zkasio/coroutines/result.hpp>
+#include <zkasio/coroutines/task_scope.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/locks/mutex.hpp>
-#include <zkasio/task_scope.hpp>
-#include <zkasio/timeout.hpp>
 
 #include <utility>
 

@@ -2,8 +2,8 @@
 // were cancelled. Another client looks: what our own asks comes behind what we have sent in any case.
 #include "integration/kinds_of_lock.hpp"
 
-#include <zkasio/as_result.hpp>
-#include <zkasio/timeout.hpp>
+#include <zkasio/coroutines/result.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 
 #include <chrono>
 #include <string>

@@ -1,6 +1,7 @@
 #include "integration/election_steps.hpp"
 
 #include <zkasio/locks/directory_note.hpp>
+#include <zkasio/locks/revocation.hpp>
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 #include "support/lock_checks.hpp"
 #include "support/test_client.hpp"
 
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/recipe/node_follower.hpp>
-#include <zkasio/timeout.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>

@@ -3,8 +3,8 @@
 #include "support/lock_checks.hpp"
 #include "support/test_client.hpp"
 
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/membership/persistent_node.hpp>
-#include <zkasio/timeout.hpp>
 
 #include <atomic>
 

@@ -5,8 +5,8 @@
 #include <zkasio/cache/node_cache.hpp>
 #include <zkasio/cache/value_stream.hpp>
 #include <zkasio/config/config_value.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/membership/group.hpp>
-#include <zkasio/timeout.hpp>
 
 #include <optional>
 #include <string>

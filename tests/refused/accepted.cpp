@@ -1,5 +1,6 @@
 // What has to compile: see coroutine_safety.hpp.
-#include <zkasio/deadline.hpp>
+#include <zkasio/coroutines/task_scope.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
@@ -7,7 +8,6 @@
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>
-#include <zkasio/task_scope.hpp>
 
 #include <memory>
 #include <optional>

@@ -1,6 +1,7 @@
 // Each line that is marked so has to be refused by the compiler, with words that say what to do: g++ 12 would destroy
 // the closure twice.
-#include <zkasio/deadline.hpp>
+#include <zkasio/coroutines/task_scope.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
@@ -8,7 +9,6 @@
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>
-#include <zkasio/task_scope.hpp>
 
 #include <string>
 

@@ -3,9 +3,9 @@
 
 #include <zkasio/barriers/barrier.hpp>
 #include <zkasio/barriers/latch.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
-#include <zkasio/timeout.hpp>
 
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>

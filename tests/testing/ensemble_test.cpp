@@ -4,12 +4,12 @@
 #include "support/test_client.hpp"
 #include "support/texts.hpp"
 
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/operations.hpp>
 #include <zkasio/testing/detail/peer_network.hpp>
 #include <zkasio/testing/ensemble.hpp>
 #include <zkasio/testing/waits.hpp>
-#include <zkasio/timeout.hpp>
 
 #include <asio/bind_cancellation_slot.hpp>
 #include <asio/bind_executor.hpp>

@@ -6,6 +6,7 @@
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/locks/directory_note.hpp>
+#include <zkasio/locks/revocation.hpp>
 #include <zkasio/membership/partitioner.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>

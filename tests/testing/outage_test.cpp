@@ -29,6 +29,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -258,7 +259,8 @@ struct outcome {
 
 class outage_scene {
 public:
-    explicit outage_scene(std::uint64_t seed) : ensemble_(seed) {}
+    explicit outage_scene(std::uint64_t seed, suspension_policy held = suspension_policy::keep)
+        : ensemble_(seed), ours_(ensemble_.client(options().suspension(held))) {}
 
     outcome play(const wait& w, outages when, int throttled = 0) {
         ensemble_.run([&] { return played(w, when, throttled); }, 10h);
@@ -342,7 +344,7 @@ private:
     }
 
     fake_ensemble ensemble_;
-    const client ours_ = ensemble_.client(options()), theirs_ = ensemble_.client(options());
+    const client ours_, theirs_ = ensemble_.client(options());
     outcome result_;
     bool counting_ = false, down_ = false;
     int ups_ = 0;
@@ -351,13 +353,13 @@ private:
 
 enum class nodes { stay, may_be_deleted };
 
-void check_survives(const wait& w, nodes meanwhile) {
+void check_survives(const wait& w, nodes meanwhile, suspension_policy held = suspension_policy::keep) {
     INFO(w.name);
-    const outcome calm = outage_scene(1).play(w, {});
+    const outcome calm = outage_scene(1, held).play(w, {});
     REQUIRE(calm.said == "had");
     std::size_t failures = 0;
     const auto check = [&](outages when, std::uint64_t seed) {
-        const outcome is = outage_scene(seed).play(w, when);
+        const outcome is = outage_scene(seed, held).play(w, when);
         if (is.said == "had" && is.same_session) return;
         INFO("outages after " << when.first << " and " << when.second << " steps, seed " << seed
                               << (when.delete_nodes ? ", nodes are deleted" : ""));
@@ -379,6 +381,90 @@ void check_survives(const wait& w, nodes meanwhile) {
 
 TEST_CASE("an outage that the session survives does not end an acquire, at whichever step it begins", "[outage]") {
     for (const wait& w : waits_for_locks()) check_survives(w, nodes::may_be_deleted);
+}
+
+TEST_CASE("an outage that takes locks away does not end an acquire, at whichever step it begins", "[outage]") {
+    for (const wait& w : waits_for_locks()) check_survives(w, nodes::may_be_deleted, suspension_policy::lose);
+}
+
+namespace {
+
+// A lock whose acquire ends in an outage.
+struct cutting_lock {
+    asio::awaitable<lock_guard> acquire() const { return cut_after(inner, zk, ensemble); }
+    asio::awaitable<std::optional<lock_guard>> try_acquire() const { return inner.try_acquire(); }
+    const std::string& path() const { return inner.path(); }
+
+    static asio::awaitable<lock_guard> cut_after(mutex inner, client zk, fake_ensemble* ensemble) {
+        lock_guard guard = co_await inner.acquire();
+        ensemble->hold_down(zk);
+        asio::steady_timer timer(co_await asio::this_coro::executor);
+        while (zk.state() == session_state::connected) {
+            timer.expires_after(1ms);
+            co_await timer.async_wait(asio::use_awaitable);
+        }
+        co_return guard;
+    }
+
+    mutex inner;
+    client zk;
+    fake_ensemble* ensemble;
+};
+
+}  // namespace
+
+TEST_CASE("an outage that begins between two locks of a multi_mutex does not end its acquire", "[outage]") {
+    fake_ensemble ensemble;
+    const client zk =
+        ensemble.client(client_options("zk1").session_timeout(60s).connection_timeout(1s).retry(retry_policy::never()));
+    ensemble.run([&]() -> asio::awaitable<void> {
+        co_await zk.connected();
+        const std::int64_t session = ensemble.session_id(zk);
+        multi_mutex both(zk);
+        both.add(cutting_lock{mutex(zk, "/l/a"), zk, &ensemble}).add(mutex(zk, "/l/b"));
+        running one(ensemble.get_executor(), take_and_give_back(std::make_shared<const multi_mutex>(both)));
+        asio::steady_timer timer(ensemble.get_executor(), 20s);
+        co_await timer.async_wait(asio::use_awaitable);
+        CHECK_FALSE(one.ended());
+        ensemble.let_in(zk);
+        const std::exception_ptr failed = co_await one.end();
+        CHECK_FALSE(failed);
+        CHECK(ensemble.session_id(zk) == session);
+        co_await zk.idle();
+        CHECK(ensemble.children("/l/a").empty());
+        CHECK(ensemble.children("/l/b").empty());
+    });
+}
+
+// A server answers so when the session has gone on with another server.
+TEST_CASE("a server that refuses for a while because the session has moved does not end an acquire", "[outage]") {
+    for (const wait& w : waits_for_locks()) {
+        INFO(w.name);
+        fake_ensemble ensemble;
+        const client_options options = client_options("zk1").session_timeout(60s);
+        const client ours = ensemble.client(options), theirs = ensemble.client(options);
+        ensemble.run([&]() -> asio::awaitable<void> {
+            co_await ours.connected();
+            co_await theirs.connected();
+            ensemble.create("/count", std::string("\0\0\0\1", 4));
+            obstacle o{ensemble, theirs, std::nullopt, std::nullopt};
+            co_await w.block(o);
+            asio::steady_timer timer(ensemble.get_executor());
+            ensemble.refuse("/l", zk_errc::session_moved);
+            running one(ensemble.get_executor(), w.begin(ours));
+            timer.expires_after(5s);
+            co_await timer.async_wait(asio::use_awaitable);
+            ensemble.accept("/l");
+            timer.expires_after(5s);
+            co_await timer.async_wait(asio::use_awaitable);
+            if (!one.ended()) co_await w.unblock(o);
+            const std::exception_ptr failed = co_await one.end();
+            CHECK_FALSE(failed);
+            o.guard.reset();
+            co_await ours.idle();
+            co_await theirs.idle();
+        });
+    }
 }
 
 TEST_CASE("an outage that the session survives does not end any other wait, at whichever step it begins", "[outage]") {

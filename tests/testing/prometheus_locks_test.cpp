@@ -1,11 +1,11 @@
 // What a scrape, and what spans show of locks that are taken meanwhile.
 
+#include "../examples/span_observer.hpp"
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
 
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/prometheus/prometheus_collector.hpp>
-#include <zkasio/span_observer.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
 #include <chrono>
@@ -19,6 +19,7 @@
 #include <variant>
 #include <vector>
 
+using namespace spans;
 using namespace zkasio;
 using namespace zkasio::test;
 using testing::fake_ensemble;

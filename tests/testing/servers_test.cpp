@@ -4,12 +4,12 @@
 #include "support/test_client.hpp"
 #include "support/texts.hpp"
 
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/operations.hpp>
 #include <zkasio/testing/ensemble.hpp>
 #include <zkasio/testing/network.hpp>
 #include <zkasio/testing/proxy.hpp>
 #include <zkasio/testing/waits.hpp>
-#include <zkasio/timeout.hpp>
 
 #include <chrono>
 #include <functional>

@@ -2,10 +2,12 @@
 // the client, and the state could never change.
 
 #include "unit/membership/kept_node.hpp"
+#include "unit/support/fake_tree.hpp"
 
 #include <zkasio/cache/node_cache.hpp>
 #include <zkasio/config/config_value.hpp>
 #include <zkasio/discovery/provider.hpp>
+#include <zkasio/locks/mutex.hpp>
 #include <zkasio/membership/group_observer.hpp>
 #include <zkasio/membership/persistent_node.hpp>
 #include <zkasio/recipe/node_follower.hpp>
@@ -115,6 +117,75 @@ TEST_CASE("event loop: a loop around next() of a node_follower that has ended le
         co_await follower.close();
         auto next = [&] { return follower.next(std::nullopt); };
         const bool turns = co_await lets_others_run(next);
+        CHECK(turns);
+    };
+    r.run(body);
+}
+
+namespace {
+
+asio::awaitable<void> acquire_as(mutex lock, lock_owner owner, std::optional<lock_guard>& guard) {
+    acquire_options how;
+    how.owner(owner);
+    guard.emplace(co_await lock.acquire(how));
+}
+
+}  // namespace
+
+TEST_CASE("event loop: a loop around what a lock_owner answers at once lets others run", "[turns]") {
+    const std::string foreign = "/lock/_c_00000000-0000-4000-8000-000000000001-lock-0000000001";
+    rig r;
+    fake_tree tree;
+    tree.create_as(foreign, 77);
+    r.server.answer = [&](const request& q) { return tree(q); };
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await zk.connected();
+        const mutex lock(zk, "/lock");
+        const lock_owner me;
+        acquire_options mine;
+        mine.owner(me);
+        std::optional<lock_guard> guard;
+        running waiting(r.loop.executor(), acquire_as(lock, me, guard));
+        co_await r.server.until([&] { return r.server.watched(foreign); });
+        auto attempt = [&]() -> asio::awaitable<void> {
+            const std::optional<lock_guard> second = co_await lock.try_acquire(mine);
+            CHECK_FALSE(second);
+        };
+        const bool turns_of_refusals = co_await lets_others_run(attempt);
+        CHECK(turns_of_refusals);
+        tree(remove_request{foreign});
+        r.server.fire(node_event::removed, foreign);
+        const std::exception_ptr failed = co_await waiting.end();
+        REQUIRE_FALSE(failed);
+
+        auto again = [&]() -> asio::awaitable<void> {
+            lock_guard second = co_await lock.acquire(mine);
+            co_await second.release();
+        };
+        const bool turns_of_shares = co_await lets_others_run(again);
+        CHECK(turns_of_shares);
+        guard->claim()->hold().lose(loss_reason::node_deleted);
+        auto lost = [&]() -> asio::awaitable<void> {
+            const std::error_code c = co_await code_of(lock.acquire(mine));
+            CHECK(c == errc::lock_lost);
+        };
+        const bool turns_of_losses = co_await lets_others_run(lost);
+        CHECK(turns_of_losses);
+        co_await guard->release();
+    };
+    r.run(body);
+}
+
+TEST_CASE("event loop: a loop around an acquire that has no time to wait for a connection lets others run", "[turns]") {
+    rig r;
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const mutex lock(zk, "/lock");
+        auto attempt = [&]() -> asio::awaitable<void> {
+            const std::error_code c = co_await code_of(lock.try_acquire_for(0ms));
+            CHECK((!c || c == errc::not_connected));
+        };
+        REQUIRE(zk.state() == session_state::connecting);
+        const bool turns = co_await lets_others_run(attempt);
         CHECK(turns);
     };
     r.run(body);

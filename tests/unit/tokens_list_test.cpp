@@ -4,14 +4,15 @@
 #include "unit/support/rig.hpp"
 #include "unit/support/token_list.hpp"
 
-#include <zkasio/as_result.hpp>
 #include <zkasio/barriers/barrier.hpp>
 #include <zkasio/barriers/latch.hpp>
 #include <zkasio/cache/children_stream.hpp>
 #include <zkasio/cache/tree_cache.hpp>
 #include <zkasio/cache/value_stream.hpp>
 #include <zkasio/config/config_value.hpp>
-#include <zkasio/deadline.hpp>
+#include <zkasio/coroutines/result.hpp>
+#include <zkasio/coroutines/task_scope.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/counters/id_allocator.hpp>
 #include <zkasio/election/leader_election.hpp>
@@ -27,8 +28,6 @@
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>
-#include <zkasio/task_scope.hpp>
-#include <zkasio/timeout.hpp>
 
 #include <algorithm>
 #include <memory>

@@ -1,5 +1,6 @@
 #include <zkasio/barriers/latch.hpp>
 
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/ensure_created.hpp>
@@ -7,7 +8,6 @@
 #include <zkasio/recipe/node_follower.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
-#include <zkasio/timeout.hpp>
 
 #include <algorithm>
 #include <optional>

@@ -2,7 +2,7 @@
 
 #include <zkasio/cache/cache.hpp>
 #include <zkasio/cache/cache_options.hpp>
-#include <zkasio/coroutine_safety.hpp>
+#include <zkasio/coroutines/coroutine_safety.hpp>
 #include <zkasio/export.hpp>
 
 #include <cstddef>

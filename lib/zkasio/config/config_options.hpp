@@ -1,8 +1,8 @@
 #pragma once
 
-#include <zkasio/coroutine_safety.hpp>
+#include <zkasio/coroutines/coroutine_safety.hpp>
+#include <zkasio/coroutines/kept_body.hpp>
 #include <zkasio/create_options.hpp>
-#include <zkasio/kept_body.hpp>
 
 #include <functional>
 #include <memory>

@@ -6,7 +6,7 @@
 #include <zkasio/config/config_format.hpp>
 #include <zkasio/config/config_options.hpp>
 #include <zkasio/config/config_rules.hpp>
-#include <zkasio/coroutine_safety.hpp>
+#include <zkasio/coroutines/coroutine_safety.hpp>
 #include <zkasio/error.hpp>
 
 #include <asio/awaitable.hpp>

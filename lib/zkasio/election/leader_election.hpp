@@ -3,12 +3,12 @@
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
 #include <zkasio/clock.hpp>
+#include <zkasio/coroutines/kept_body.hpp>
 #include <zkasio/election/lead_options.hpp>
 #include <zkasio/election/leader_election_options.hpp>
 #include <zkasio/election/leader_observer.hpp>
 #include <zkasio/election/leadership.hpp>
 #include <zkasio/export.hpp>
-#include <zkasio/kept_body.hpp>
 #include <zkasio/locks/acquire_options.hpp>
 #include <zkasio/locks/contender_info.hpp>
 #include <zkasio/locks/mutex.hpp>

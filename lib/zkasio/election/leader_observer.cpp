@@ -1,12 +1,12 @@
 #include <zkasio/election/leader_observer.hpp>
 
 #include <zkasio/clock.hpp>
-#include <zkasio/deadline.hpp>
+#include <zkasio/coroutines/task_scope.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/election/detail/leader_reader.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/one_at_a_time.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/task_scope.hpp>
 
 #include <optional>
 #include <utility>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <zkasio/coroutine_safety.hpp>
+#include <zkasio/coroutines/coroutine_safety.hpp>
 #include <zkasio/locks/lock_owner.hpp>
 #include <zkasio/locks/queue_position.hpp>
 

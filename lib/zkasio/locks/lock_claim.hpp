@@ -16,17 +16,6 @@
 
 namespace zkasio {
 
-namespace lock_detail {
-/// The message of errc::would_deadlock when the work under a lock acquires the same lock.
-inline constexpr const char* holds_it_already =
-    "this is the work that holds it: pass a lock_owner on, or acquire on another executor if it does not wait for that";
-
-/// The reason for messages when held() is false. reason() ignores the clock: loss_reason::none means an ended lease.
-inline std::string_view why_not_held(loss_reason why) noexcept {
-    return to_string(why == loss_reason::none ? loss_reason::lease_ended : why);
-}
-}  // namespace lock_detail
-
 /// The implementation behind a lock_guard: each recipe has its own. For writers of recipes.
 ///
 /// If hold() is lost while its session lives, the claim gives its nodes back in the background, without waiting for
@@ -66,5 +55,16 @@ public:
     /// *Fails with* the servers' error when they refuse the removal.
     virtual asio::awaitable<void> gone() = 0;
 };
+
+namespace lock_detail {
+/// The message of errc::would_deadlock when the work under a lock acquires the same lock.
+inline constexpr const char* holds_it_already =
+    "this is the work that holds it: pass a lock_owner on, or acquire on another executor if it does not wait for that";
+
+/// The reason for messages when held() is false. reason() ignores the clock: loss_reason::none means an ended lease.
+inline std::string_view why_not_held(loss_reason why) noexcept {
+    return to_string(why == loss_reason::none ? loss_reason::lease_ended : why);
+}
+}  // namespace lock_detail
 
 }  // namespace zkasio

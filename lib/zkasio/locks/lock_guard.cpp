@@ -1,14 +1,12 @@
 #include <zkasio/locks/lock_guard.hpp>
 
-#include <zkasio/client.hpp>
-#include <zkasio/locks/detail/revocation.hpp>
-#include <zkasio/locks/directory_note.hpp>
-#include <zkasio/path.hpp>
+#include <zkasio/locks/detail/revocation_watch.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/this_coro.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace zkasio {
@@ -45,6 +43,7 @@ const std::vector<std::string>& lock_guard::paths() const noexcept {
 
 std::shared_ptr<lock_claim> lock_guard::give_up() noexcept {
     if (released_.exchange(true)) return nullptr;
+    assert(claim_ && "a guard without a claim counts as released");
     claim_->give_up();
     return claim_;
 }
@@ -163,86 +162,5 @@ asio::awaitable<void> lock_guard::run_body(std::function<asio::awaitable<void>()
 }
 
 asio::awaitable<void> lock_guard::revoke_requested() const { return until_revoked(claim_, is_released()); }
-
-namespace {
-
-// Adds the contender's line to the note of the directory, and removes the lines of contenders that have gone. False:
-// another client has written to the directory in between.
-asio::awaitable<bool> revoke_in_directory(client zk, std::string directory, std::string name) {
-    const node_data found = co_await zk.get(directory);
-    directory_note note = directory_note::parse_to_write(found.data, "revoke", directory);
-    const node_children there = co_await zk.children(directory);  // after get(): contenders in the note are older
-    const auto is_gone = [&](const std::string& contender) {
-        return std::find(there.names.begin(), there.names.end(), contender) == there.names.end();
-    };
-    if (is_gone(name) || note.revokes(name)) co_return true;
-    std::erase_if(note.revoked, is_gone);
-    note.revoked.push_back(std::move(name));
-    try {
-        co_await zk.set(directory, note.text(), found.stat.version);
-    } catch (const error& e) {
-        if (e.code() != zk_errc::bad_version) throw;
-        co_return false;
-    }
-    co_return true;
-}
-
-}  // namespace
-
-asio::awaitable<void> revoke(client zk, std::string path) {
-    std::error_code gone;
-    try {
-        if (!is_latch_node(path)) {
-            co_await zk.set(path, lock_detail::revoke_message);
-            co_return;
-        }
-        const std::string directory(parent_path(path)), name(node_name(path));
-        co_await zk.sync(directory);  // a server that lags behind may not know the contender yet
-        back_off pauses = toolbox(zk).make_back_off();
-        bool written = co_await revoke_in_directory(zk, directory, name);
-        while (!written) {
-            co_await pauses.pause();
-            written = co_await revoke_in_directory(zk, directory, name);
-        }
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-        gone = e.code();
-    }
-}
-
-asio::awaitable<void> lock_detail::run_with_lock(lock_body body, std::string path,
-                                                 asio::awaitable<lock_guard> acquiring, revocation_policy policy) {
-    if (!body) throw error(errc::invalid_argument, "with_lock", path, "the body is empty");
-    lock_guard guard = co_await std::move(acquiring);
-    std::function<asio::awaitable<void>()> bound = [&] { return body(guard); };
-    // If the body throws, the guard releases in the background.
-    if (!policy.grace()) {
-        co_await guard.run(std::move(bound));
-    } else {
-        const auto claim = guard.claim();
-        const lock_detail::revocation_watch watch(claim);
-        const one_shot_event stop = watch.stop_after(*policy.grace());
-        std::function<asio::awaitable<void>()> revocable = [&]() -> asio::awaitable<void> {
-            std::exception_ptr failed;
-            bool finished = false;
-            try {
-                finished = co_await stop.run_until(bound);
-            } catch (...) {
-                failed = std::current_exception();
-            }
-            if (!finished && (!failed || watch.stopped()))
-                throw_with_body_failure(error(errc::revoked, "with_lock", guard.path()), failed);
-            if (failed) std::rethrow_exception(failed);
-        };
-        co_await guard.run(std::move(revocable));
-    }
-    // The body has completed, and its result is worth more than the news of a cancellation: the release goes on in the
-    // background.
-    try {
-        co_await guard.release();
-    } catch (const std::system_error& e) {
-        if (e.code() != condition::cancelled) throw;
-    }
-}
 
 }  // namespace zkasio

@@ -2,16 +2,15 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/clock.hpp>
+#include <zkasio/coroutines/kept_body.hpp>
 #include <zkasio/export.hpp>
-#include <zkasio/kept_body.hpp>
+#include <zkasio/locks/fencing_token.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/transaction.hpp>
 
 #include <asio/awaitable.hpp>
 
 #include <atomic>
-#include <chrono>
-#include <compare>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,24 +21,6 @@
 
 namespace zkasio {
 
-class client;
-
-/// A number that rises with every grant of a lock, over the whole ensemble, for as long as the servers keep their data.
-/// An ensemble that was wiped, or restored from a backup, gives out numbers again that it has given out before. Send
-/// the token along with what the lock protects, and let the receiver refuse smaller tokens: then a holder that was
-/// paused and has lost the lock without noticing does no harm. The token is the czxid of the lock's node (of several
-/// nodes: the largest). A default-constructed token is 0, which is smaller than the token of any grant.
-class fencing_token {
-public:
-    fencing_token() noexcept = default;
-    explicit fencing_token(std::int64_t value) noexcept : value_(value) {}
-    std::int64_t value() const noexcept { return value_; }
-    friend auto operator<=>(const fencing_token&, const fencing_token&) = default;
-
-private:
-    std::int64_t value_ = 0;
-};
-
 /// A held lock of any kind. Move-only; the destructor releases the lock.
 ///
 /// *Lifetime*: until it is released, the guard keeps the client open, also when all copies of the client and the lock
@@ -48,9 +29,9 @@ private:
 /// must not outlive the execution context of its client.
 ///
 /// If a guard is lost while its session lives, its nodes are removed in the background without a call of release(). All
-/// waiting contenders then go on: those of other clients at once, those of this client when the bodies of run() and
-/// with_lock() under this guard have ended. So the lost guard may be kept, and `guard = co_await lock.acquire()` gets
-/// the lock again.
+/// waiting contenders then go on: contenders of other clients at once, contenders of this client when the bodies of
+/// run() and with_lock() under this guard have ended. So the lost guard may be kept, and
+/// `guard = co_await lock.acquire()` gets the lock again.
 ///
 /// Ownership is a lease. `held()` is false before another contender can get the lock, as far as a client can know; only
 /// token() and commit() are proof.
@@ -68,8 +49,6 @@ class ZKASIO_EXPORT lock_guard {
 public:
     /// An empty guard: as a released one, and with an empty path().
     lock_guard() noexcept : released_(true) {}
-    /// For writers of recipes. @param claim granted. @param open client::keep_open() of its client; may be null.
-    explicit lock_guard(std::shared_ptr<lock_claim> claim, std::shared_ptr<const void> open = nullptr);
     lock_guard(lock_guard&& other) noexcept;
     lock_guard& operator=(lock_guard&& other) noexcept;
     ~lock_guard() { give_up(); }
@@ -123,7 +102,10 @@ public:
     /// *Cancellation*: ends the wait; the release goes on.
     asio::awaitable<void> release();
 
-    /// For writers of recipes.
+    // ------------------------------------------------------------------------------------ for writers of recipes
+
+    /// @param claim granted. @param open client::keep_open() of its client; may be null.
+    explicit lock_guard(std::shared_ptr<lock_claim> claim, std::shared_ptr<const void> open = nullptr);
     const std::shared_ptr<lock_claim>& claim() const noexcept { return claim_; }
     /// As claim(), but the guard counts as released: from now on the caller gives the claim up and keeps the client
     /// open, see client::keep_open().
@@ -145,58 +127,12 @@ private:
     std::atomic<bool> released_{false};  // or moved from
 };
 
-/// Asks the holder of a lock to give the lock back, or a waiter to leave the queue, by writing "__REVOKE__" into the
-/// contender's node, as Curator's Revoker does. In an election with the names of Curator's LeaderLatch
-/// (name_scheme::curator_latch()), the leader or candidate is asked by a line in the data of the directory instead, see
-/// directory_note: after a write into a contender's node, a LeaderLatch behind that contender would never lead. The
-/// caller needs the permission to write the data that are written.
-/// *Fails with* errc::invalid_argument when the data of that directory belong to another program.
-/// @param path of the contender's node, see contenders(). A node that is gone is no error.
-ZKASIO_EXPORT asio::awaitable<void> revoke(client zk, std::string path);
-
-/// The reaction of with_lock() when the lock is asked back (see revoke()) while the body runs.
-class revocation_policy {
-public:
-    /// None. The body may look at lock_guard::revoke_requested().
-    static revocation_policy ignore() { return revocation_policy(std::nullopt); }
-    /// After this time, the body receives a terminal cancellation. When the body has ended by it, with_lock() throws
-    /// errc::revoked; an exception of the body is nested as when a lock is lost, see lock_guard::run().
-    static revocation_policy cancel_after(any_duration grace) { return revocation_policy(grace); }
-
-    const std::optional<std::chrono::nanoseconds>& grace() const noexcept { return grace_; }
-
-private:
-    explicit revocation_policy(std::optional<std::chrono::nanoseconds> grace) : grace_(grace) {}
-    std::optional<std::chrono::nanoseconds> grace_;
-};
-
-/// The body of with_lock().
-using lock_body = std::function<asio::awaitable<void>(lock_guard&)>;
+// ---------------------------------------------------------------------------------------- for writers of recipes
 
 namespace lock_detail {
 /// Implements lock_guard::commit(). @param operation for messages.
 ZKASIO_EXPORT asio::awaitable<std::vector<step_result>> commit_under(std::shared_ptr<lock_claim> claim, bool released,
                                                                      transaction steps, std::string operation);
-
-/// @param path of the lock, for messages.
-ZKASIO_EXPORT asio::awaitable<void> run_with_lock(lock_body body, std::string path,
-                                                  asio::awaitable<lock_guard> acquiring, revocation_policy policy);
-
-/// Implements the with_lock() members of the locks.
-template <class Body>
-asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock_of(std::string path,
-                                                                    asio::awaitable<lock_guard> acquiring, Body&& body,
-                                                                    revocation_policy policy) {
-    return detail::run_kept(std::forward<Body>(body), &run_with_lock, std::move(path), std::move(acquiring), policy);
-}
 }  // namespace lock_detail
-
-/// Acquires, runs `body(guard)`, a coroutine, and releases, as the with_lock() members of the locks do. See
-/// lockable::with_lock().
-template <class Body>
-asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(
-    asio::awaitable<lock_guard> acquiring, Body&& body, revocation_policy policy = revocation_policy::ignore()) {
-    return lock_detail::with_lock_of({}, std::move(acquiring), std::forward<Body>(body), policy);
-}
 
 }  // namespace zkasio

@@ -1,7 +1,10 @@
 #include <zkasio/locks/lock_owner.hpp>
 
 #include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/recipe/wait_as.hpp>
 
+#include <cassert>
+#include <exception>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -45,6 +48,7 @@ public:
         {
             const std::lock_guard lock(all_->mutex);
             was_waited_for = --bodies_ == 0 && lost_;
+            assert(bodies_ >= 0);
         }
         if (was_waited_for) give_up();
     }
@@ -71,6 +75,7 @@ public:
             const std::lock_guard lock(all_->mutex);
             if (std::exchange(given_up_, true)) return;
             last_ = --all_->guards == 0;
+            assert(all_->guards >= 0);
         }
         if (!last_) return;
         all_->claim->give_up();
@@ -161,22 +166,34 @@ asio::awaitable<std::shared_ptr<lock_claim>> lock_owner::take(std::shared_ptr<st
     const auto done = std::make_shared<const one_shot_event>(toolbox(zk).make_one_shot_event());
     std::shared_ptr<const one_shot_event> first;
     for (;;) {
+        std::shared_ptr<lock_claim> joined;
+        std::exception_ptr refused;
         {
             const std::lock_guard lock(self->mutex);
             state::slot& slot = self->slots[key];
-            if (auto joined = self->join(slot, kind)) co_return joined;
-            if (!slot.acquiring || slot.acquiring == first)
-                slot.acquiring = done;  // none acquires, or the acquiring client was closed
-            first = slot.acquiring;
+            try {
+                joined = self->join(slot, kind);
+            } catch (...) {
+                refused = std::current_exception();
+            }
+            if (!joined && !refused) {
+                if (!slot.acquiring || slot.acquiring == first)
+                    slot.acquiring = done;  // none acquires, or the acquiring client was closed
+                first = slot.acquiring;
+            }
         }
-        if (first == done) break;
-        if (when_acquiring == others::refuse) co_return nullptr;
+        if (!joined && !refused && first == done) break;
+        if (joined || refused || when_acquiring == others::refuse) {
+            co_await yield_turn();
+            if (refused) std::rethrow_exception(refused);
+            co_return joined;
+        }
         try {
             co_await first->wait();
             first = nullptr;
         } catch (const error& e) {
-            if (e.code() != errc::client_closed)
-                throw error(e.code(), "acquire", path);  // else the acquiring client was closed
+            // errc::client_closed: the client of the coroutine that was acquiring is closed; this coroutine acquires.
+            if (e.code() != errc::client_closed) throw error(e.code(), "acquire", path);
         }
     }
     // From here on this coroutine acquires for the owner.

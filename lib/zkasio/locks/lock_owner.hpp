@@ -2,7 +2,7 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
-#include <zkasio/coroutine_safety.hpp>
+#include <zkasio/coroutines/coroutine_safety.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/lock_kind.hpp>
 #include <zkasio/locks/lock_claim.hpp>
@@ -28,8 +28,10 @@ class ZKASIO_EXPORT lock_owner {
 public:
     lock_owner();
 
-    /// For writers of recipes: a share of this owner's claim on the lock `key`, or else of the result of `acquire()`;
-    /// shares are counted. Null when `acquire()` returns null. @param path of the lock, for messages.
+    // ------------------------------------------------------------------------------------ for writers of recipes
+
+    /// A share of this owner's claim on the lock `key`, or else of the result of `acquire()`; shares are counted. Null
+    /// when `acquire()` returns null. @param path of the lock, for messages.
     /// *Fails with* errc::would_deadlock for an exclusive lock when the owner shares it already; errc::lock_lost when
     /// the owner's lock has been lost and one of its guards was not released yet: a body under that guard must not go
     /// on under another grant as if the lock had never been lost.

@@ -1,7 +1,7 @@
 #include <zkasio/locks/lockable.hpp>
 
 #include <zkasio/locks/detail/finish_acquire.hpp>
-#include <zkasio/locks/detail/timed.hpp>
+#include <zkasio/locks/detail/acquire_within.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 namespace zkasio {
@@ -37,11 +37,11 @@ lock_attempt lockable::attempts_over_sessions(acquire_options how) const {
 }
 
 asio::awaitable<lock_guard> lockable::wait_for_lock(acquire_options how) const {
-    return always(attempts(std::move(how))(if_contended::wait));
+    return require_guard(attempts(std::move(how))(if_contended::wait));
 }
 
 asio::awaitable<lock_guard> lockable::acquire_over_sessions(acquire_options how) const {
-    return always(attempts_over_sessions(std::move(how))(if_contended::wait));
+    return require_guard(attempts_over_sessions(std::move(how))(if_contended::wait));
 }
 
 asio::awaitable<std::optional<lock_guard>> lockable::try_acquire(acquire_options how) const {

@@ -7,6 +7,7 @@
 #include <zkasio/locks/acquire_options.hpp>
 #include <zkasio/locks/if_contended.hpp>
 #include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/locks/with_lock.hpp>
 
 #include <asio/awaitable.hpp>
 
@@ -53,9 +54,9 @@ public:
 
     /// As acquire(), but returns nothing when the time is over. One limit covers everything, connecting included; if
     /// there was no connection at all until the limit, the call fails with errc::not_connected. With a duration of 0,
-    /// or a time that has passed when the call begins, there is one attempt: it has the lock if the lock is free, as
-    /// with try_acquire(), but waits neither for another contender nor for a connection, and fails with
-    /// errc::not_connected when there is none. The longest duration and the last time point that exist mean: no limit.
+    /// or a time that has passed when the call begins, there is one attempt, as with try_acquire(): the attempt waits
+    /// neither for another contender nor for a connection, and fails with errc::not_connected when there is none. The
+    /// longest duration and the last time point that exist mean: no limit.
     /// *Fails with* errc::invalid_argument for a negative duration.
     asio::awaitable<std::optional<lock_guard>> try_acquire_for(any_duration limit,
                                                                acquire_options how = acquire_options()) const;

@@ -187,7 +187,8 @@ asio::awaitable<multi_mutex::taken> multi_mutex::take_together(multi_mutex self,
     co_return result;
 }
 
-asio::awaitable<multi_mutex::taken> multi_mutex::take_one_by_one(multi_mutex self, session on, bool wait) {
+asio::awaitable<multi_mutex::taken> multi_mutex::take_one_by_one(multi_mutex self, session on, bool wait,
+                                                                 bool first_attempt) {
     std::vector<lock_guard> guards;  // released, last first, on every exit
     struct give_back {
         std::vector<lock_guard>& all;
@@ -204,10 +205,15 @@ asio::awaitable<multi_mutex::taken> multi_mutex::take_one_by_one(multi_mutex sel
             else
                 next = co_await m.lock->try_acquire(m.how);
         };
+        std::function<asio::awaitable<void>()> patiently = [&] {
+            return acquire_in_session(on, m.lock->path(), acquire);
+        };
+        const bool begins = guards.empty() && first_attempt;
+        std::function<asio::awaitable<void>()>& one = wait && !begins ? patiently : acquire;
         if (guards.empty())
-            co_await acquire();
+            co_await one();
         else
-            result.lost = co_await while_held(claims_of(guards), std::move(acquire));
+            result.lost = co_await while_held(claims_of(guards), std::move(one));
         if (!next || !result.lost.empty()) co_return result;
         guards.push_back(std::move(*next));
         if (!guards.back().claim())
@@ -228,13 +234,13 @@ asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, a
     refuse_owner(how, self.path(), "the owner of a lock is given to add()");
     if (self.members_.empty()) throw error(errc::invalid_argument, "multi_mutex", {}, "there are no locks in it");
     const session on = co_await toolbox(self.on()).current_session("acquire", self.path());
-    for (;;) {
+    for (bool first = true;; first = false) {
         asio::awaitable<taken> attempt =
-            self.together() ? take_together(self, on, wait) : take_one_by_one(self, on, wait);
+            self.together() ? take_together(self, on, wait) : take_one_by_one(self, on, wait, first);
         taken all = co_await std::move(attempt);
         if (!all.claims.empty()) {
             const std::shared_ptr<lock_claim> claim = multi_claim::of(std::move(all.claims), all.token);
-            const bool kept = co_await covered(claim);
+            const bool kept = co_await wait_until_covered(claim);
             if (kept) co_return to_guard(claim, self.on());
             all.lost = claim->hold().lost_path();
         }
@@ -249,7 +255,7 @@ asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, a
 
 lock_attempt multi_mutex::attempts(acquire_options how) const {
     return [self = *this, how = std::move(how)](if_contended when_contended) {
-        return named(take(self, how, when_contended == if_contended::wait), self.path());
+        return errors_as_acquire(take(self, how, when_contended == if_contended::wait), self.path());
     };
 }
 

@@ -24,8 +24,8 @@ class multi_mutex_options {
 public:
     multi_mutex_options() {}
     /// Queue for a lock only when the locks before it are held, also where all are mutexes. To be set, on every
-    /// multi_mutex of these locks, when a contender holds one of them while it waits for another that is later in the
-    /// order of paths: a multi_mutex with the option and one without may wait for each other for ever.
+    /// multi_mutex of these locks, when a contender holds one of the locks and waits for another one whose path is
+    /// later in the order: a multi_mutex with the option and one without may wait for each other for ever.
     multi_mutex_options& one_after_another() { one_by_one_ = true; return *this; }
     bool takes_one_after_another() const noexcept { return one_by_one_; }
 
@@ -109,7 +109,7 @@ private:
         std::string lost;  // node of a lock lost before all were acquired; "": another contender has one
     };
     static asio::awaitable<taken> take_together(multi_mutex self, session on, bool wait);
-    static asio::awaitable<taken> take_one_by_one(multi_mutex self, session on, bool wait);
+    static asio::awaitable<taken> take_one_by_one(multi_mutex self, session on, bool wait, bool first_attempt);
     static asio::awaitable<std::optional<lock_guard>> take(multi_mutex self, acquire_options how, bool wait);
 
     multi_mutex_options options_;

@@ -31,9 +31,11 @@ public:
     /// there are none.
     static name_scheme custom(std::string prefix, std::string exclusive, std::string shared = {});
 
-    /// For writers of recipes: the child that holds the mutex of this directory, that is, the first in sequence; ""
-    /// when there are none. Throws errc::foreign_child, naming the child, when a child is no contender for a mutex.
-    /// @param directory for the message.
+    // ------------------------------------------------------------------------------------ for writers of recipes
+
+    /// The child that holds the mutex of this directory, that is, the first in sequence; "" when there are none. Throws
+    /// errc::foreign_child, naming the child, when a child is no contender for a mutex. @param directory for the
+    /// message.
     std::string first_of(const std::vector<std::string>& children, const std::string& directory) const;
 
     const std::string& prefix() const noexcept { return prefix_; }

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 
 namespace zkasio {
 
@@ -81,6 +82,7 @@ public:
             changed_.emplace(fired_by(on_, watch_, told_));
             fresh_ = true;
         }
+        assert(watch_ && changed_ && told_ && "a limit that is up to date has a watch");
         co_return count_;
     }
 
@@ -109,30 +111,30 @@ private:
     bool fresh_ = false;
 };
 
-// Creates the nodes of `n` leases. Nothing when the directory is missing, the server has too much to do, or a create
+// Creates the nodes of `n` leases. Nothing when the directory is missing, the server refuses for a while, or a create
 // had no effect after its answer was lost: all nodes that were created are then removed.
 asio::awaitable<std::optional<permit_nodes>> create_permits(session on, std::string directory,
                                                             semaphore_options options, int n, back_off& pauses) {
     permit_nodes nodes;
     nodes.reserve(static_cast<std::size_t>(n));
     for (int i = 0; i < n; ++i) nodes.emplace_back(on, directory, permit_marker, options.data(), options.acl());
-    bool all = true, no_directory = false, throttled = false;
+    bool all = true, no_directory = false, refused = false;
     for (owned_node& node : nodes) {
         try {
             const bool exists = co_await node.created();
             all = all && exists;
         } catch (const error& e) {
-            if (e.code() != zk_errc::no_node && e.code() != zk_errc::throttled) throw;
-            (e.code() == zk_errc::no_node ? no_directory : throttled) = true;
+            if (e.code() != zk_errc::no_node && e.code() != condition::retryable) throw;
+            (e.code() == zk_errc::no_node ? no_directory : refused) = true;
         }
     }
-    if (throttled)
+    if (refused)
         co_await pauses.pause();
     else
         pauses.reset();
     if (no_directory) co_await make_directory(on, directory, options.acl());
     std::optional<permit_nodes> result;
-    if (all && !no_directory && !throttled) result.emplace(std::move(nodes));
+    if (all && !no_directory && !refused) result.emplace(std::move(nodes));
     co_return result;
 }
 
@@ -209,6 +211,7 @@ asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::s
     }
 }
 
+// @param on the session of an earlier attempt, if there was one; then the session of this one.
 asio::awaitable<std::optional<permit_nodes>> acquire_permits(client zk, std::string path, permits max,
                                                              semaphore_options options, int n,
                                                              if_contended when_contended, acquire_options how,
@@ -221,9 +224,16 @@ asio::awaitable<std::optional<permit_nodes>> acquire_permits(client zk, std::str
     const auto locks =
         std::make_shared<const lock_spec>(join_path(path, "locks"), lock_names(path), options.data(), options.acl());
     for (;;) {
-        acquire_request what(locks, lock_kind::exclusive, when_contended);
-        what.keeps_place = true;
-        const auto inner = co_await contend<std::shared_ptr<lock_claim>>(zk, std::move(what), how);
+        std::shared_ptr<lock_claim> inner;
+        std::function<asio::awaitable<void>()> take_turn = [&]() -> asio::awaitable<void> {
+            acquire_request what(locks, lock_kind::exclusive, when_contended);
+            what.keeps_place = true;
+            inner = co_await contend<std::shared_ptr<lock_claim>>(zk, std::move(what), how);
+        };
+        if (on && when_contended == if_contended::wait)
+            co_await acquire_in_session(*on, path, take_turn);
+        else
+            co_await take_turn();
         if (!inner) co_return std::nullopt;
         on.emplace(inner->on());
         // `inner` is released when it goes out of scope. Its loss admits no request too many: only the number of leases
@@ -237,8 +247,8 @@ asio::awaitable<std::optional<lock_guard>> acquire_guard(client zk, std::string 
                                                          semaphore_options options, int n, if_contended when_contended,
                                                          acquire_options how) {
     const boot_clock::time_point asked = boot_clock::now();
+    std::optional<session> on;
     for (;;) {
-        std::optional<session> on;
         std::optional<permit_nodes> nodes =
             co_await acquire_permits(zk, path, max, options, n, when_contended, how, on);
         if (!nodes) co_return std::nullopt;
@@ -251,7 +261,7 @@ asio::awaitable<std::optional<lock_guard>> acquire_guard(client zk, std::string 
         const std::shared_ptr<lock_claim> claim =
             std::make_shared<nodes_claim>(*on, std::move(paths), token, path, asked);
         for (owned_node& node : *nodes) node.keep();
-        const bool kept = co_await covered(claim);
+        const bool kept = co_await wait_until_covered(claim);
         if (kept) co_return to_guard(claim, zk);
     }
 }
@@ -260,8 +270,8 @@ asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string p
                                                         semaphore_options options, int n) {
     const acquire_options how;
     const boot_clock::time_point asked = boot_clock::now();
+    std::optional<session> on;
     for (;;) {
-        std::optional<session> on;
         std::optional<permit_nodes> nodes;
         try {
             nodes = co_await acquire_permits(zk, path, max, options, n, if_contended::wait, how, on);
@@ -277,7 +287,7 @@ asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string p
         }
         bool all = true;
         for (const lock_guard& guard : guards) {
-            const bool kept = co_await covered(guard.claim());
+            const bool kept = co_await wait_until_covered(guard.claim());
             all = all && kept;
         }
         if (all) co_return guards;
@@ -289,7 +299,8 @@ asio::awaitable<std::vector<lock_guard>> acquire_guards(client zk, std::string p
 lock_attempt permit_request::attempts(acquire_options how) const {
     return [zk = on(), path = path(), max = max_, options = options_, n = n_, how = std::move(how)](
                if_contended when_contended) {
-        return reported(named(acquire_guard(zk, path, max, options, n, when_contended, how), path), zk, path);
+        return reported(errors_as_acquire(acquire_guard(zk, path, max, options, n, when_contended, how), path), zk,
+                        path);
     };
 }
 

@@ -202,7 +202,7 @@ public:
                 czxid = node.stat.czxid;
             } catch (const error& e) {
                 lost = e.outcome_unknown() && e.code() == condition::retryable;
-                again = e.code() == zk_errc::throttled;
+                again = !lost && e.code() == condition::retryable;
                 const bool taken = e.code() == zk_errc::node_exists;
                 if (!e.outcome_unknown()) uncertain_ = false;
                 if (!lost && !taken && !again) throw;
@@ -281,7 +281,7 @@ asio::awaitable<std::optional<lock_guard>> take(client zk, std::string path, unf
     for (;;) {
         const std::shared_ptr<lock_claim> claim = co_await contend_for_node(on, path, options, when_contended);
         bool over = !claim;
-        if (!over) over = co_await covered(claim);
+        if (!over) over = co_await wait_until_covered(claim);
         if (over) co_return to_guard(claim, zk);
     }
 }
@@ -301,7 +301,7 @@ unfair_mutex::unfair_mutex(client zk, std::string path, unfair_mutex_options opt
 
 lock_attempt unfair_mutex::attempts(acquire_options how) const {
     return [zk = on(), path = path(), options = options_, how = std::move(how)](if_contended when_contended) {
-        return reported(named(take(zk, path, options, how, when_contended), path), zk, path);
+        return reported(errors_as_acquire(take(zk, path, options, how, when_contended), path), zk, path);
     };
 }
 

@@ -2,8 +2,8 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
+#include <zkasio/coroutines/kept_body.hpp>
 #include <zkasio/export.hpp>
-#include <zkasio/kept_body.hpp>
 #include <zkasio/membership/held_partition.hpp>
 #include <zkasio/membership/partitioner_options.hpp>
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <zkasio/asio_version.hpp>
+#include <zkasio/coroutines/kept_body.hpp>
 #include <zkasio/export.hpp>
-#include <zkasio/kept_body.hpp>
 
 #include <asio/awaitable.hpp>
 

@@ -2,8 +2,8 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/back_off.hpp>
+#include <zkasio/coroutines/kept_body.hpp>
 #include <zkasio/export.hpp>
-#include <zkasio/kept_body.hpp>
 
 #include <asio/awaitable.hpp>
 

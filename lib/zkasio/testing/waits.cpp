@@ -1,8 +1,8 @@
 #include <zkasio/testing/waits.hpp>
 
-#include <zkasio/as_result.hpp>
 #include <zkasio/clock.hpp>
-#include <zkasio/deadline.hpp>
+#include <zkasio/coroutines/result.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/operations.hpp>
 #include <zkasio/printable.hpp>

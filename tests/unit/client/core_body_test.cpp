@@ -3,7 +3,7 @@
 #include "unit/support/error_of.hpp"
 #include "unit/support/rig.hpp"
 
-#include <zkasio/deadline.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/use_awaitable.hpp>

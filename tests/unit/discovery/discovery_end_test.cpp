@@ -2,10 +2,10 @@
 #include "unit/support/error_of.hpp"
 #include "unit/support/rig.hpp"
 
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/discovery/detail/provider_state.hpp>
 #include <zkasio/discovery/provider.hpp>
 #include <zkasio/discovery/service_instance.hpp>
-#include <zkasio/timeout.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>

@@ -4,9 +4,9 @@
 #include "unit/support/rig.hpp"
 
 #include <zkasio/cache/children_cache.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/discovery/detail/provider_state.hpp>
 #include <zkasio/discovery/provider.hpp>
-#include <zkasio/timeout.hpp>
 
 #include <cstdint>
 #include <memory>

@@ -2,9 +2,9 @@
 #include "unit/locks/granted_lock.hpp"
 #include "unit/support/rig.hpp"
 
-#include <zkasio/deadline.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/locks/acquire_options.hpp>
-#include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/locks/with_lock.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 using namespace zkasio;

@@ -2,9 +2,8 @@
 #include "unit/support/rig.hpp"
 #include "unit/handles/task_scope_steps.hpp"
 
-#include <zkasio/as_result.hpp>
-#include <zkasio/deadline.hpp>
-#include <zkasio/timeout.hpp>
+#include <zkasio/coroutines/result.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 
 #include <asio/experimental/awaitable_operators.hpp>
 

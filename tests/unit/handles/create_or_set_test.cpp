@@ -2,7 +2,7 @@
 #include "unit/support/rig.hpp"
 #include "unit/handles/task_scope_steps.hpp"
 
-#include <zkasio/as_result.hpp>
+#include <zkasio/coroutines/result.hpp>
 
 #include <asio/thread_pool.hpp>
 

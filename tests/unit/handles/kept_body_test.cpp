@@ -4,8 +4,8 @@
 #include "unit/support/rig.hpp"
 #include "unit/handles/task_scope_steps.hpp"
 
-#include <zkasio/deadline.hpp>
-#include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/coroutines/timeout.hpp>
+#include <zkasio/locks/with_lock.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <memory>

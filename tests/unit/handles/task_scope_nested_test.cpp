@@ -3,8 +3,8 @@
 #include "unit/support/rig.hpp"
 #include "unit/handles/task_scope_steps.hpp"
 
-#include <zkasio/locks/lock_guard.hpp>
-#include <zkasio/timeout.hpp>
+#include <zkasio/coroutines/timeout.hpp>
+#include <zkasio/locks/with_lock.hpp>
 
 #include <asio/associated_cancellation_slot.hpp>
 #include <asio/associated_executor.hpp>

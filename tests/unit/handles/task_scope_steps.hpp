@@ -2,7 +2,7 @@
 
 #include "support/test_client.hpp"
 
-#include <zkasio/task_scope.hpp>
+#include <zkasio/coroutines/task_scope.hpp>
 
 #include <asio/post.hpp>
 #include <asio/redirect_error.hpp>

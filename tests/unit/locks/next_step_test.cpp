@@ -95,7 +95,8 @@ TEST_CASE("queue: what the end of the predecessor proves (G20, G21, G22)", "[que
 TEST_CASE("queue: what the answer to a create means", "[queue]") {
     CHECK(answer_of_create(failure(zk_errc::connection_loss, true)) == create_answer::lost);
     CHECK(answer_of_create(failure(zk_errc::no_node)) == create_answer::no_directory);
-    CHECK(answer_of_create(failure(zk_errc::throttled)) == create_answer::throttled);
+    CHECK(answer_of_create(failure(zk_errc::throttled)) == create_answer::refused_for_now);
+    CHECK(answer_of_create(failure(zk_errc::session_moved)) == create_answer::refused_for_now);
     CHECK(answer_of_create(failure(zk_errc::no_auth)) == create_answer::failed);
     CHECK(answer_of_create(failure(errc::session_expired, true)) == create_answer::failed);
 }

@@ -25,7 +25,7 @@ TEST_CASE("queue order: what is doubted for a newcomer is what was listed before
     const auto late = o.begin_listing();
     o.enter(reader(4), somebody(), asked);
     SECTION("not what comes later") {
-        o.forget_before(asked);
+        o.discard_listings_before(asked);
         o.listed({reader(3), reader(4)}, early);
         CHECK(o.next().what == verdict::unknown);
         o.listed({reader(3), reader(4)}, late);
@@ -33,7 +33,7 @@ TEST_CASE("queue order: what is doubted for a newcomer is what was listed before
     }
     SECTION("nor what has come already") {
         o.listed({reader(3), reader(4)}, late);
-        o.forget_before(asked);
+        o.discard_listings_before(asked);
         CHECK(o.next().what == verdict::granted);
     }
 }

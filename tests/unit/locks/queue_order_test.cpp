@@ -56,7 +56,7 @@ TEST_CASE("queue order: a listing from before a reason to doubt it tells nothing
     queue_order o(mutex_names);
     o.enter(lock(3), somebody());
     const auto early = o.begin_listing();
-    o.forget();
+    o.discard_listings();
     CHECK(o.listed({lock(3)}, early).missing.empty());
     CHECK(o.next().what == verdict::unknown);
     list(o, {lock(3)});
@@ -171,7 +171,7 @@ TEST_CASE("queue order: the nearest of several remote ones, and whether it is th
     REQUIRE(s.what == verdict::remote);
     CHECK(*s.blocker == lock(2));
     CHECK(s.last);
-    o.forget();
+    o.discard_listings();
     CHECK(o.next().what == verdict::unknown);
 }
 

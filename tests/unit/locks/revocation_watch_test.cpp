@@ -1,7 +1,7 @@
 #include "unit/locks/plain_claim.hpp"
 #include "unit/support/rig.hpp"
 
-#include <zkasio/locks/detail/revocation.hpp>
+#include <zkasio/locks/detail/revocation_watch.hpp>
 
 #include <memory>
 #include <optional>

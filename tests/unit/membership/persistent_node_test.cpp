@@ -3,8 +3,8 @@
 #include "unit/membership/kept_node.hpp"
 #include "unit/support/rig.hpp"
 
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/membership/persistent_node.hpp>
-#include <zkasio/timeout.hpp>
 
 #include <cstdint>
 #include <optional>

@@ -1,9 +1,9 @@
 #include "unit/support/rig.hpp"
 
 #include <zkasio/clock.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
-#include <zkasio/timeout.hpp>
 
 #include <chrono>
 #include <limits>

@@ -1,8 +1,7 @@
 #include "unit/support/error_of.hpp"
 #include "unit/handles/task_scope_steps.hpp"
 
-#include <zkasio/as_result.hpp>
-#include <zkasio/result.hpp>
+#include <zkasio/coroutines/result.hpp>
 
 #include <asio/detached.hpp>
 #include <asio/use_future.hpp>

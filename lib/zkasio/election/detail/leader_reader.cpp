@@ -1,9 +1,9 @@
 #include <zkasio/election/detail/leader_reader.hpp>
 
+#include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/locks/directory_note.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/if_exists.hpp>
-#include <zkasio/task_scope.hpp>
 
 #include <optional>
 #include <utility>

@@ -2,14 +2,47 @@
 
 #include <zkasio/lock_kind.hpp>
 #include <zkasio/locks/detail/lock_spec.hpp>
-#include <zkasio/locks/detail/loss_report.hpp>
-#include <zkasio/locks/detail/queue/observation.hpp>
 #include <zkasio/locks/if_contended.hpp>
+#include <zkasio/locks/queue_position.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
 
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace zkasio::lock_detail {
+
+/// The user's position_observer of one acquire, and the position that it was told last.
+struct observation {
+    explicit observation(position_observer f) : tell(std::move(f)) {}
+    /// The acquire has ended: objects that `tell` refers to may be gone. From any thread; waits while `tell` runs on
+    /// another one.
+    void end() {
+        const std::lock_guard lock(telling);
+        over = true;
+    }
+    position_observer tell;
+    std::optional<queue_position> told{};
+    // Held while `tell` runs: an acquire that is cancelled on another thread does not end before `tell` has returned.
+    // Recursive, since `tell` may cancel its own acquire.
+    std::recursive_mutex telling;
+    bool over = false;  // guarded by `telling`
+};
+
+/// The first loss among several locks that are only useful together, see contend_for_all().
+struct first_loss {
+    explicit first_loss(one_shot_event h) : happened(std::move(h)) {}
+    /// On the strand. Only the first call has an effect.
+    void tell(const std::string& node) {
+        if (!path.empty()) return;
+        path = node;
+        happened.fire();
+    }
+    one_shot_event happened;
+    std::string path;  // of the first lost lock's node; written once, on the strand, before `happened` is fired
+};
 
 /// The request of a contender: the lock, and how to acquire it.
 struct acquire_request {
@@ -23,7 +56,7 @@ struct acquire_request {
     std::shared_ptr<observation> observed;
     /// Set if the lock is one of several that are only useful together. Every loss is reported here. If an operator
     /// deletes a waiter's node, the waiter is refused (acquire_outcome::displaced) instead of queueing again.
-    std::shared_ptr<loss_report> lost;
+    std::shared_ptr<first_loss> lost;
     /// Only the place in the queue is wanted, not a lease: the place is given back when its node is deleted or when the
     /// claim is given up, and not when the connection or the lease is lost.
     bool keeps_place = false;

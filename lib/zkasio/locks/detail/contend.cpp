@@ -35,10 +35,10 @@ template <class Result>
 asio::awaitable<Result> contend_as(client zk, acquire_request what, lock_owner owner) {
     const std::string key = zk.options().servers() + ' ' + what.spec->names.exclusive() + ' ' + what.spec->directory;
     const std::string& path = what.spec->directory;
-    std::function<asio::awaitable<claim_ptr>()> anew = [&] { return contend<claim_ptr>(zk, what); };
+    std::function<asio::awaitable<claim_ptr>()> acquire = [&] { return contend<claim_ptr>(zk, what); };
     if (what.when_contended == if_contended::give_up)
-        co_return as<Result>(zk, co_await owner.try_acquire(zk, key, path, what.kind, anew));
-    co_return as<Result>(zk, co_await owner.acquire(zk, key, path, what.kind, anew));
+        co_return as<Result>(zk, co_await owner.try_acquire(zk, key, path, what.kind, acquire));
+    co_return as<Result>(zk, co_await owner.acquire(zk, key, path, what.kind, acquire));
 }
 
 // Empty if the lock was moved from.
@@ -46,12 +46,12 @@ std::string directory_of(const acquire_request& what) { return what.spec ? what.
 
 // A waiting acquire keeps the frame of contend(). Code that runs only before or after the wait has its own functions.
 
-std::shared_ptr<queue_claim> place_now(const client& zk, const acquire_request& what,
+std::shared_ptr<queue_claim> place_now(const client& zk, const acquire_request& what, const queue_claim* lost,
                                        const asio::any_io_executor& from) {
     acquire_request asked = what;
     if (asked.observed)
         asked.observed = std::make_shared<observation>(what.observed->tell);  // an earlier attempt's has ended
-    return std::make_shared<queue_claim>(zk.session_now(), std::move(asked), from);
+    return std::make_shared<queue_claim>(lost ? lost->on() : zk.session_now(), std::move(asked), from);
 }
 
 asio::awaitable<void> connected(const client& zk, const acquire_request& what) {
@@ -59,10 +59,13 @@ asio::awaitable<void> connected(const client& zk, const acquire_request& what) {
 }
 
 // The frame of take_place() has to be small, too: Asio gives its memory to the next coroutine, which may wait long.
-asio::awaitable<std::shared_ptr<queue_claim>> take_place(const client& zk, const acquire_request& what) {
-    if (zk.state() != session_state::connected) co_await connected(zk, what);
+// @param lost the claim of an earlier attempt; null: this is the first. A later attempt stays in the same session, and
+// needs no connection to begin: the create waits for one as long as the session lives.
+asio::awaitable<std::shared_ptr<queue_claim>> take_place(const client& zk, const acquire_request& what,
+                                                         const queue_claim* lost) {
+    if (!lost && zk.state() != session_state::connected) co_await connected(zk, what);
     const asio::any_io_executor from = co_await asio::this_coro::executor;
-    co_return place_now(zk, what, from);
+    co_return place_now(zk, what, lost, from);
 }
 
 template <class Result>
@@ -74,16 +77,18 @@ Result outcome(const client& zk, const std::shared_ptr<queue_claim>& claim) {
 
 template <class Result>
 asio::awaitable<Result> contend(client zk, acquire_request what) {
+    std::shared_ptr<queue_claim> claim;
     for (;;) {
-        const std::shared_ptr<queue_claim> claim = co_await take_place(zk, what);
+        claim = co_await take_place(zk, what, claim.get());
         try {
             co_await claim->decided();
         } catch (...) {
             rethrow_as("acquire", what.spec->directory);
         }
         bool over = !claim->granted() || claim->hold().held();
-        if (!over) over = co_await covered(claim);
+        if (!over) over = co_await wait_until_covered(claim);
         if (over) co_return outcome<Result>(zk, claim);
+        claim->give_up();
     }
 }
 

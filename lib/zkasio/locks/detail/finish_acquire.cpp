@@ -1,5 +1,8 @@
 #include <zkasio/locks/detail/finish_acquire.hpp>
 
+#include <zkasio/recipe/retry_until_certain.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+
 #include <asio/error.hpp>
 
 #include <utility>
@@ -10,7 +13,7 @@ void refuse_owner(const acquire_options& how, const std::string& path, std::stri
     if (how.owner()) throw error(errc::invalid_argument, "acquire", path, why);
 }
 
-asio::awaitable<bool> covered(std::shared_ptr<lock_claim> claim) {
+asio::awaitable<bool> wait_until_covered(std::shared_ptr<lock_claim> claim) {
     if (claim->hold().held()) co_return true;
     try {
         co_await claim->hold().confirmed();
@@ -21,6 +24,18 @@ asio::awaitable<bool> covered(std::shared_ptr<lock_claim> claim) {
     if (!claim->on().over()) co_return false;
     const std::error_code why = co_await claim->on().ended();
     throw error(why, "acquire", claim->paths().front());
+}
+
+asio::awaitable<void> acquire_in_session(session on, std::string path,
+                                         std::function<asio::awaitable<void>()> acquire) {
+    std::function<asio::awaitable<void>()> attempt = [&]() -> asio::awaitable<void> {
+        if (on.over()) {
+            const std::error_code why = co_await on.ended();
+            throw error(why, "acquire", path);
+        }
+        co_await acquire();
+    };
+    co_await retry_until_certain(toolbox(on).make_back_off(), attempt);
 }
 
 std::optional<lock_guard> to_guard(std::shared_ptr<lock_claim> claim, const client& zk) {
@@ -43,7 +58,8 @@ void rethrow_as_acquire(const std::string& path) {
     }
 }
 
-asio::awaitable<std::optional<lock_guard>> named(asio::awaitable<std::optional<lock_guard>> attempt, std::string path) {
+asio::awaitable<std::optional<lock_guard>> errors_as_acquire(asio::awaitable<std::optional<lock_guard>> attempt,
+                                                             std::string path) {
     try {
         co_return co_await std::move(attempt);
     } catch (...) {
@@ -51,7 +67,7 @@ asio::awaitable<std::optional<lock_guard>> named(asio::awaitable<std::optional<l
     }
 }
 
-asio::awaitable<lock_guard> always(asio::awaitable<std::optional<lock_guard>> attempt) {
+asio::awaitable<lock_guard> require_guard(asio::awaitable<std::optional<lock_guard>> attempt) {
     std::optional<lock_guard> guard = co_await std::move(attempt);
     if (!guard)
         throw error(

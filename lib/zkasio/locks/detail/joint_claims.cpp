@@ -99,7 +99,7 @@ asio::awaitable<std::unique_ptr<joint_nodes>> create_all(session on, session wai
     } catch (const error& e) {
         if (!e.outcome_unknown()) nodes->settled();
         orphan = e.code() == zk_errc::no_node;
-        again = e.code() == zk_errc::throttled || (e.outcome_unknown() && e.code() == condition::retryable);
+        again = e.code() == condition::retryable;
         if (!orphan && !again) throw;
     }
     if (again) co_await pauses.pause();
@@ -125,7 +125,7 @@ asio::awaitable<joint_claims> contend_for_all(session on, std::vector<acquire_re
         co_return result;
     }
     result.token = first->czxid;
-    const auto lost = std::make_shared<loss_report>(toolbox(on).make_one_shot_event());
+    const auto lost = std::make_shared<first_loss>(toolbox(on).make_one_shot_event());
     std::vector<std::shared_ptr<queue_claim>> places;
     for (std::size_t i = 0; i < requests.size(); ++i) {
         acquire_request what = requests[i];

@@ -7,6 +7,7 @@
 
 #include <asio/dispatch.hpp>
 
+#include <cassert>
 #include <utility>
 
 namespace zkasio::lock_detail {
@@ -86,6 +87,7 @@ void local_mutex::claim::release() noexcept {
         asio::dispatch(on_.get_executor(), [s = state_] {
             const auto of = std::move(s->of);
             auto& waiting = of->queue_;
+            assert(of && !waiting.empty());
             waiting.erase(s->at);
             if (!waiting.empty()) waiting.front()->tell({});
         });

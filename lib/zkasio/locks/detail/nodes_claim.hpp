@@ -14,8 +14,7 @@ namespace zkasio::lock_detail {
 /// The name of a semaphore permit's node, in front of the sequence number.
 inline constexpr const char* permit_marker = "lease-";
 
-/// A claim that consists only of nodes, those of permits. The nodes are removed when the claim is given up or lost,
-/// whichever is first.
+/// A claim that consists only of the nodes of permits. The nodes are removed as soon as the claim is given up or lost.
 class nodes_claim final : public lock_claim {
 public:
     /// @param paths of nodes that this session owns; at least one. The claim removes these nodes in the end.

@@ -27,7 +27,7 @@ queue_claim::queue_claim(session on, acquire_request what, asio::any_io_executor
     : queue_claim(std::move(on), std::move(what)) {
     asio::dispatch(on_.get_executor(), [on = on_, who = who_, from = std::move(from), path = std::move(path), czxid] {
         who->where = lock_queue::of(on, who->asked.spec);
-        who->where->adopt(who, path, czxid, from);
+        who->where->enter_with_node(who, path, czxid, from);
     });
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <forward_list>
 #include <iterator>
@@ -32,7 +33,11 @@ public:
             }
     }
     /// Whether an announced body has not ended.
-    bool any() noexcept { return announced_.fetch_add(0, std::memory_order_acq_rel) != ended_; }
+    bool any() noexcept {
+        const std::uint32_t running = announced_.fetch_add(0, std::memory_order_acq_rel) - ended_;
+        assert(running <= 0x7fff'ffff && "a body has ended that was not announced");
+        return running != 0;
+    }
     /// Whether a body runs on `e`, or work on `e` was begun by a body: the strand of a body is over the executor on
     /// which the body was begun.
     bool on(const asio::any_io_executor& e) const noexcept {

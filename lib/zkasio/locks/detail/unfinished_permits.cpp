@@ -5,6 +5,7 @@
 
 #include <asio/dispatch.hpp>
 
+#include <cassert>
 #include <optional>
 
 namespace zkasio::lock_detail {
@@ -15,6 +16,7 @@ std::shared_ptr<unfinished_permits> unfinished_permits::of(const session& on, co
 }
 
 void unfinished_permits::subtract(std::size_t n) {
+    assert(n <= count_);
     count_ -= n;
     std::exchange(fewer_, toolbox(on_).make_one_shot_event()).fire();
 }

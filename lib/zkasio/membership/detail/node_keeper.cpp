@@ -1,6 +1,6 @@
 #include <zkasio/membership/detail/node_keeper.hpp>
 
-#include <zkasio/deadline.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>

@@ -1,6 +1,6 @@
 #include <zkasio/membership/detail/partition_work.hpp>
 
-#include <zkasio/deadline.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/membership/group.hpp>

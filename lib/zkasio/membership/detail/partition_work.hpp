@@ -1,11 +1,11 @@
 #pragma once
 
 #include <zkasio/asio_version.hpp>
+#include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/membership/detail/member_history.hpp>
 #include <zkasio/membership/detail/partition_table.hpp>
 #include <zkasio/membership/group_observer.hpp>
 #include <zkasio/recipe/one_shot_event.hpp>
-#include <zkasio/task_scope.hpp>
 
 #include <asio/awaitable.hpp>
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <zkasio/locks/detail/acquire_outcome.hpp>
 #include <zkasio/locks/detail/acquire_request.hpp>
 #include <zkasio/locks/detail/queue/contender_stage.hpp>
 #include <zkasio/locks/detail/queue/queue_key.hpp>
@@ -20,6 +19,15 @@
 #include <vector>
 
 namespace zkasio::lock_detail {
+
+/// The outcome of an acquire.
+enum class acquire_outcome : std::uint8_t {
+    undecided,
+    granted,
+    refused,    ///< the lock was not free and the acquire was not to wait; or the acquire was given up
+    displaced,  ///< the node of a waiting contender was deleted, see acquire_request::lost
+    failed,     ///< with contender::failed
+};
 
 class lock_queue;
 struct contender;
@@ -75,6 +83,7 @@ struct contender {
         if (leaving) leaving->failed = std::current_exception();
     }
     void tell_gone() const noexcept {
+        assert(!owns(now_) && "the owner's node is still needed");
         if (!leaving) return;
         leaving->over = true;
         leaving->work.reset();

@@ -6,6 +6,7 @@
 #include <zkasio/recipe/fresh_copy_of.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
+#include <cassert>
 #include <utility>
 
 namespace zkasio::lock_detail {
@@ -40,8 +41,8 @@ void lock_queue::enter(const contender_ptr& c, const asio::any_io_executor& from
     tools_.run_in_background(join_readers(shared_from_this(), c));
 }
 
-void lock_queue::adopt(const contender_ptr& c, const std::string& path, std::int64_t czxid,
-                       const asio::any_io_executor& from) {
+void lock_queue::enter_with_node(const contender_ptr& c, const std::string& path, std::int64_t czxid,
+                                 const asio::any_io_executor& from) {
     c->path = path;
     if (over_) return fail(c, ended("acquire", directory()));
     if (waits_for_itself(c->asked.kind, from)) {
@@ -52,7 +53,7 @@ void lock_queue::adopt(const contender_ptr& c, const std::string& path, std::int
     created node;
     node.path = path;
     node.stat.czxid = czxid;
-    entered(c, node);
+    node_created(c, node);
 }
 
 // Whether the work under this lock asks for the lock again: a body of an owner that excludes the newcomer runs on
@@ -67,7 +68,7 @@ contender_ptr lock_queue::reader_joined_by(lock_kind newcomer) const {
     return first && first->asked.kind == lock_kind::shared ? first : nullptr;
 }
 
-void lock_queue::entered(const contender_ptr& c, const created& node) {
+void lock_queue::node_created(const contender_ptr& c, const created& node) {
     c->path = node.path;
     c->czxid = node.stat.czxid;
     try {
@@ -89,7 +90,7 @@ void lock_queue::entered(const contender_ptr& c, const created& node) {
     // G32: a reader right behind readers of this session that hold the lock owns it without a listing. The order is a
     // proof only if the first reader's node is known to have been in this directory when the newcomer's was created.
     if (const contender_ptr reader = reader_joined_by(c->asked.kind))
-        if (!reader->hold.held() || !reader->hold.nodes_watched()) order_.forget_before(c->asked_at);
+        if (!reader->hold.held() || !reader->hold.nodes_watched()) order_.discard_listings_before(c->asked_at);
     reconsider();
 }
 
@@ -100,6 +101,7 @@ void lock_queue::entered(const contender_ptr& c, const created& node) {
 void lock_queue::go_to(const contender_ptr& c, stage next) {
     const stage was = c->now();
     c->go_to(next);
+    assert(entering_ > 0 || !is_entering(was));
     entering_ += is_entering(next);
     entering_ -= is_entering(was);
     if (next == stage::waiting) {
@@ -149,6 +151,7 @@ void lock_queue::fail(const contender_ptr& c, std::exception_ptr why) {
 // Tells the contender's coroutine the outcome; once.
 void lock_queue::decide(const contender_ptr& c, acquire_outcome how, std::exception_ptr why) {
     if (c->outcome != acquire_outcome::undecided) return;
+    assert((how == acquire_outcome::granted) == (c->now() == stage::owner && !why));
     if (c->asked.observed) c->asked.observed->end();
     c->outcome = how;
     c->failed = std::move(why);
@@ -290,7 +293,7 @@ void lock_queue::predecessor_gone(const std::string& name) {
     if (const contender_ptr head = order_.head()) {
         // G20: if the head's own node had been deleted before, the watch on the head's own node would have told.
         const bool own_node_proven = head->hold.held() && head->hold.nodes_watched();
-        if (needs_listing(order_.next().what, names().has_shared(), own_node_proven)) order_.forget();
+        if (needs_listing(order_.next().what, names().has_shared(), own_node_proven)) order_.discard_listings();
     }
     reconsider();
 }
@@ -307,6 +310,7 @@ void lock_queue::session_over(std::error_code why) noexcept {
     unfinished_.clear();
     for (const contender_ptr& c : order_.clear()) fail(c, ended("acquire", directory()));
     for (const contender_ptr& c : creation_.take_waiting()) fail(c, ended("acquire", directory()));
+    assert(order_.empty() && try_acquires_.empty());
 }
 
 // Contenders and their queue keep each other alive.

@@ -8,7 +8,7 @@
 #include <zkasio/locks/detail/queue/predecessor_watch.hpp>
 #include <zkasio/locks/detail/queue/queue_listing.hpp>
 #include <zkasio/locks/detail/queue/queue_order.hpp>
-#include <zkasio/locks/detail/shared_node.hpp>
+#include <zkasio/locks/detail/reader_node.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/session_local.hpp>
@@ -48,7 +48,8 @@ public:
     /// @param from the executor of the contender's coroutine.
     void enter(const contender_ptr& c, const asio::any_io_executor& from);
     /// Enters a contender that already has its node.
-    void adopt(const contender_ptr& c, const std::string& path, std::int64_t czxid, const asio::any_io_executor& from);
+    void enter_with_node(const contender_ptr& c, const std::string& path, std::int64_t czxid,
+                         const asio::any_io_executor& from);
     /// Ends this contender at any stage: a waiter's node is removed, an owner's lock is handed over or released. If an
     /// owner has already given back a lost lock, no contender waits for its bodies any longer.
     void leave(const contender_ptr& c);
@@ -74,7 +75,7 @@ public:
 
     void go_to(const contender_ptr& c, stage next);
     /// `c` has got a node, and takes its place. If `c` was given up before, the node is removed instead.
-    void entered(const contender_ptr& c, const created& node);
+    void node_created(const contender_ptr& c, const created& node);
     /// `c` gets no place in the queue, or loses the one that it has.
     void refuse(const contender_ptr& c, acquire_outcome how = acquire_outcome::refused,
                 std::exception_ptr why = nullptr);
@@ -141,8 +142,8 @@ private:
     static asio::awaitable<void> replace_writer(std::shared_ptr<lock_queue> self, contender_ptr from, contender_ptr to);
     void writer_replaced(const contender_ptr& from, const contender_ptr& to, created node);
     void not_replaced(const contender_ptr& from, const contender_ptr& to, const std::exception_ptr& failed);
-    asio::awaitable<std::optional<created>> create_node_at(contender_ptr c, std::string holder, beside_or_instead how);
-    void entered_as_owner(const contender_ptr& c, const created& node);
+    asio::awaitable<std::optional<created>> create_node_at(contender_ptr c, std::string holder, reader_node_role role);
+    void node_created_as_owner(const contender_ptr& c, const created& node);
     std::exception_ptr ended_while_held(std::string_view operation, const std::string& path) const;
 
     session on_;

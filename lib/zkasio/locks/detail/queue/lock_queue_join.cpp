@@ -23,7 +23,7 @@ asio::awaitable<void> lock_queue::join_readers(std::shared_ptr<lock_queue> self,
     }
     if (joined) co_return;
     if (self->over_) failed = self->ended("acquire", self->directory());
-    self->creation_.go_on(c, std::move(failed));
+    self->creation_.after_detour(c, std::move(failed));
 }
 
 asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
@@ -35,13 +35,13 @@ asio::awaitable<bool> lock_queue::try_to_join(contender_ptr c) {
         // not.
         if (waits_for_body(lock_kind::shared) || order_.any_owner_excludes(lock_kind::shared)) co_return false;
 
-        const auto node = co_await create_node_at(c, ordered.front().name, beside_or_instead::beside);
+        const auto node = co_await create_node_at(c, ordered.front().name, reader_node_role::joins);
         if (!node) continue;
         if (over_) co_return false;  // while the answer was on its way; the node is gone with the session
         c->path = node->path;
         c->at = order_.enter(node_name(c->path), c);
         order_.grant(c->at);
-        entered_as_owner(c, *node);
+        node_created_as_owner(c, *node);
         co_return true;
     }
     co_return false;
@@ -64,7 +64,7 @@ asio::awaitable<void> lock_queue::replace_writer(std::shared_ptr<lock_queue> sel
     std::exception_ptr failed;
     std::optional<created> node;
     try {
-        node = co_await self->create_node_at(to, std::string(node_name(from->path)), beside_or_instead::instead);
+        node = co_await self->create_node_at(to, std::string(node_name(from->path)), reader_node_role::replaces);
         if (!node) {  // G35
             self->lose_node(from);
             const auto why = to_string(loss_reason::node_deleted);
@@ -94,23 +94,23 @@ void lock_queue::writer_replaced(const contender_ptr& from, const contender_ptr&
     from->hold.end(true);
     from->tell_gone();
     to->at = order_.downgrade(from->at, node_name(to->path), to);
-    order_.forget();  // G33: only a listing tells whether the readers behind it still have their nodes
+    order_.discard_listings();  // G33: only a listing tells whether the readers behind it still have their nodes
     // The same place, the same token: a new token would be larger than those of the writers that wait behind the
     // reader.
     node.stat.czxid = from->czxid;
-    entered_as_owner(to, node);
+    node_created_as_owner(to, node);
 }
 
 // Creates a reader's node with the number of `holder`. Nothing: the holder's node is gone, or the new node already.
 asio::awaitable<std::optional<created>> lock_queue::create_node_at(contender_ptr c, std::string holder,
-                                                                   beside_or_instead how) {
+                                                                   reader_node_role role) {
     const std::string prefix = names().prefix(names().new_id(), lock_kind::shared);
     const std::string path = join_path(directory(), prefix + std::string(names().digits(holder)));
     expect_node(prefix);  // G17
     std::optional<created> node;
     std::exception_ptr failed;
     try {
-        node = co_await create_shared_node(on_, c->asked.spec, path, join_path(directory(), holder), how);
+        node = co_await create_reader_node(on_, c->asked.spec, path, join_path(directory(), holder), role);
     } catch (...) {
         failed = std::current_exception();
     }
@@ -121,7 +121,7 @@ asio::awaitable<std::optional<created>> lock_queue::create_node_at(contender_ptr
 }
 
 // `c` has got a node at the place of an owner, and with the node the lock.
-void lock_queue::entered_as_owner(const contender_ptr& c, const created& node) {
+void lock_queue::node_created_as_owner(const contender_ptr& c, const created& node) {
     c->czxid = node.stat.czxid;
     if (has_given_up(c->now())) {  // G37
         go_to(c, stage::left);

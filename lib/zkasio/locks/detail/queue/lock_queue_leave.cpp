@@ -66,14 +66,14 @@ void lock_queue::body_ended(const contender_ptr& c) {
 // G40: only a listing tells whether the nodes of the contenders that waited for the bodies were there all the time.
 void lock_queue::stop_waiting_for_bodies(const contender_ptr& c) {
     if (std::erase(unfinished_, c) == 0) return;
-    order_.forget();
+    order_.discard_listings();
     reconsider();
 }
 
 void lock_queue::release(const contender_ptr& c) {
     order_.leave(c->at);
     // G25: without its node the owner did not keep other clients out, and has nothing to hand over.
-    if (c->node_deleted || c->hold.reason() == loss_reason::node_deleted) order_.forget();
+    if (c->node_deleted || c->hold.reason() == loss_reason::node_deleted) order_.discard_listings();
     const std::vector<contender_ptr> successors = grant_to_successors();
     if (!successors.empty()) {
         contender::departure& departure = c->depart();
@@ -103,7 +103,7 @@ std::vector<contender_ptr> lock_queue::grant_to_successors() {
         if (order_.next().what != queue_order::verdict::granted || waits_for_body(head->asked.kind)) break;
         bytes += head->path.size();
         if (!successors.empty() && bytes > most_checked_bytes) {
-            order_.forget();  // G26: a listing decides on the others
+            order_.discard_listings();  // G26: a listing decides on the others
             break;
         }
         order_.grant(head->at);

@@ -101,7 +101,7 @@ void lost_creates::found(const lost& l, const created& node) {
     if (queue_.over()) return not_found(l, nullptr);
     queue_.stop_expecting_node(prefix_of(l));
     l.who->asked_at = queue_.order().hear_of_create();
-    queue_.entered(l.who, node);
+    queue_.node_created(l.who, node);
 }
 
 // There is no node; or, with `failed`, the existence of the node could not be determined.
@@ -110,7 +110,8 @@ void lost_creates::not_found(const lost& l, const std::exception_ptr& failed) {
     queue_.stop_expecting_node(prefix_of(l));
     if (failed && !queue_.over() && !c->path.empty()) queue_.tools().ensure_removed(c->path);  // G37
     c->path.clear();
-    queue_.creation().go_on(c, queue_.over() ? queue_.ended("acquire", queue_.directory()) : fresh_copy_of(failed));
+    queue_.creation().after_detour(
+        c, queue_.over() ? queue_.ended("acquire", queue_.directory()) : fresh_copy_of(failed));
     queue_.reconsider();  // G17: a contender that has seen the node in a listing, and not followed it, looks again
 }
 

@@ -10,7 +10,7 @@ namespace zkasio::lock_detail {
 
 /// The facts that the next step depends on.
 struct queue_situation {
-    std::optional<queue_order::step> head;  ///< what follows for the first waiting contender; empty: no contender waits
+    std::optional<queue_order::step> head;  ///< the verdict for the first waiting contender; empty: no contender waits
     bool has_readers = false;               ///< the lock is a shared_mutex
     bool try_acquires_wait = false;         ///< some waiting contenders were not to wait
     bool blocker_may_be_ours = false;       ///< the node in the way may turn out to be one of this session

@@ -37,7 +37,7 @@ void node_creation::begin(const contender_ptr& c) {
     if (alone) queue_.ask_for_listing();
 }
 
-void node_creation::go_on(const contender_ptr& c, std::exception_ptr failed) {
+void node_creation::after_detour(const contender_ptr& c, std::exception_ptr failed) {
     if (failed) return queue_.fail(c, std::move(failed));
     if (has_given_up(c->now())) return queue_.refuse(c);  // G39: the create is not sent again
     begin(c);
@@ -57,11 +57,11 @@ void node_creation::answered(const contender_ptr& c) {
     if (queue_.over()) return queue_.fail(c, queue_.ended("acquire", queue_.directory()));
     if (answer == create_answer::created) {
         pauses_.reset();
-        return queue_.entered(c, node);
+        return queue_.node_created(c, node);
     }
     if (answer == create_answer::lost) return lost_.add(c, std::move(id));
-    if (answer == create_answer::failed || has_given_up(c->now())) return go_on(c, failed);
-    if (answer == create_answer::throttled) return after_pause(c);
+    if (answer == create_answer::failed || has_given_up(c->now())) return after_detour(c, failed);
+    if (answer == create_answer::refused_for_now) return after_pause(c);
     after_making_directory(c);
 }
 
@@ -72,13 +72,13 @@ void node_creation::after_pause(const contender_ptr& c) {
     pauses_.then(queue_.on().get_executor(), [this, weak = queue_.weak_from_this()] {
         const auto alive = weak.lock();
         if (!alive) return;
-        for (const contender_ptr& waiting : std::exchange(throttled_, {})) go_on(waiting);
+        for (const contender_ptr& waiting : std::exchange(throttled_, {})) after_detour(waiting);
     });
 }
 
 void node_creation::after_making_directory(const contender_ptr& c) {
     queue_.go_to(c, stage::waiting_for_directory);
-    queue_.order().forget();  // G6: without a directory there is no queue
+    queue_.order().discard_listings();  // G6: without a directory there is no queue
     without_directory_.push_back(c);
     if (!std::exchange(making_directory_, true))
         queue_.tools().run_in_background(make_directory_for_all(queue_.shared_from_this(), c->asked.spec));
@@ -93,7 +93,7 @@ asio::awaitable<void> node_creation::make_directory_for_all(std::shared_ptr<lock
         failed = std::current_exception();
     }
     making_directory_ = false;
-    for (const contender_ptr& c : std::exchange(without_directory_, {})) go_on(c, fresh_copy_of(failed));
+    for (const contender_ptr& c : std::exchange(without_directory_, {})) after_detour(c, fresh_copy_of(failed));
 }
 
 std::vector<contender_ptr> node_creation::take_waiting() {

@@ -15,15 +15,15 @@ namespace zkasio::lock_detail {
 class lock_queue;
 
 /// Part of a lock_queue: creates a contender's node, with all detours (directory, pause, search). Ends in
-/// lock_queue::entered(), or in fail(). On the strand.
+/// lock_queue::node_created(), or in fail(). On the strand.
 class node_creation {
 public:
     explicit node_creation(lock_queue& queue);
     /// Sends a create: stage::creating.
     void begin(const contender_ptr& c);
     /// The end of each detour: begins again, unless the detour has `failed` or the contender was given up.
-    void go_on(const contender_ptr& c, std::exception_ptr failed = nullptr);
-    /// Removes and returns all contenders on a detour: go_on() will not be called for these contenders.
+    void after_detour(const contender_ptr& c, std::exception_ptr failed = nullptr);
+    /// Removes and returns all contenders on a detour: after_detour() will not be called for these contenders.
     std::vector<contender_ptr> take_waiting();
 
 private:

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <zkasio/locks/detail/queue/contender.hpp>
-#include <zkasio/locks/detail/queue/observation.hpp>
 #include <zkasio/locks/detail/queue/queue_key.hpp>
 #include <zkasio/locks/detail/queue/queue_order.hpp>
 

@@ -13,11 +13,11 @@ predecessor_watch::predecessor_watch(lock_queue& queue) : queue_(queue), pauses_
 void predecessor_watch::follow(const std::string& name) {
     if (name_ == name) return;
     stop();
-    name_ = name;
     const std::uint64_t round = ++round_;
     // A get() leaves no watch behind on a node that is gone; exists() would (CURATOR-107).
     const std::string path = join_path(queue_.directory(), name);
     request_ = std::make_shared<pending_watched_data>(queue_.tools().start_get_and_watch(path));
+    name_ = name;  // not if start_get_and_watch() throws
     const std::weak_ptr<pending_watched_data> asked = request_;
     request_->then([this, weak = queue_.weak_from_this(), asked, round] {
         const auto alive = weak.lock();

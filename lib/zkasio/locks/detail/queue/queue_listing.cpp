@@ -3,16 +3,16 @@
 #include <zkasio/locks/detail/queue/lock_queue.hpp>
 
 #include <exception>
-#include <utility>
 
 namespace zkasio::lock_detail {
 
 queue_listing::queue_listing(lock_queue& queue) : queue_(queue), pauses_(queue.tools().make_back_off()) {}
 
 void queue_listing::ask() {
-    if (std::exchange(under_way_, true)) return;
+    if (under_way_) return;
     const std::uint64_t number = queue_.order().begin_listing();
     const pending_children listing = queue_.tools().start_children(queue_.directory());
+    under_way_ = true;  // not if start_children() throws
     listing.then([this, alive = queue_.shared_from_this(), listing, number] { answered(listing, number); });
 }
 

@@ -1,6 +1,7 @@
 #include <zkasio/locks/detail/queue/queue_order.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -47,6 +48,15 @@ private:
 };
 
 }  // namespace
+
+// At the end of every public member that changes something.
+void queue_order::check_invariants() const noexcept {
+    assert(departing_.size() == departed_at_.size());
+    assert(exclusive_waiting_ <= waiting_.size() && exclusive_owners_ <= owners_.size());
+    assert((horizon_ || remotes_.empty()) && "a remote contender is only known from a listing, which has a horizon");
+    assert((!owners_doubted_ || !owners_.empty()) && "a doubt without owners asks for a listing that nobody needs");
+    assert(known_since_ <= time_ && first_listing_ <= time_ + 1);
+}
 
 std::int64_t queue_order::unwrap(std::int32_t sequence) {
     if (!base_) return *(base_ = sequence);
@@ -98,7 +108,7 @@ void queue_order::forget_departing(std::int64_t number, std::uint64_t asked) {
 // the node. A listing that was sent earlier tells of neither event, and need not show the node (G4).
 std::uint64_t queue_order::hear_of_create() {
     const std::uint64_t now = begin_create();
-    forget();
+    discard_listings();
     return now;
 }
 
@@ -106,13 +116,13 @@ queue_key queue_order::enter(std::string_view name, contender_ptr who, std::uint
     const queue_names::parsed parsed = names_->parse(name);
     // G5: without a node of this session in it, the directory may have been removed as an empty container and
     // re-created.
-    if (!present_since(asked)) drop();
+    if (!present_since(asked)) discard_remotes();
     // G14: if no contender of this session excludes the newcomer, the newcomer would be granted the lock at once. But
     // an operator may have deleted the new node while its predecessor left.
-    if (!excludes(parsed.kind) && left_since(asked)) forget();
+    if (!excludes(parsed.kind) && left_since(asked)) discard_listings();
     const queue_key p{unwrap(parsed.sequence), parsed.kind, ++next_id_};
     if (numbers_begin_anew(p.number, asked)) {
-        forget();
+        discard_listings();
         forget_departing(p.number, asked);
     }
     erase_remote(p.number, name);  // G3: the node may have been listed before it was known as ours
@@ -120,6 +130,7 @@ queue_key queue_order::enter(std::string_view name, contender_ptr who, std::uint
     if (p.kind == lock_kind::exclusive) ++exclusive_waiting_;
     waiting_.emplace(p, local{std::move(who), name, std::min(asked, time_), 0});
     extend();
+    check_invariants();
     return p;
 }
 
@@ -129,14 +140,16 @@ void queue_order::leave(const queue_key& p) {
     if (!waited) node = owners_.extract(p);
     if (node.empty()) return;
     if (p.kind == lock_kind::exclusive) --(waited ? exclusive_waiting_ : exclusive_owners_);
+    if (owners_.empty()) owners_doubted_ = false;
     departing_.emplace(p, departure{node.mapped().name, ++time_, node.mapped().since});
     departed_at_.insert(time_);
     changed(p.number);
     // G11: other readers may have joined this reader at its number. G12: when a writer gives up, the readers behind the
     // writer would be granted the lock at once, without a proof that they still have their nodes.
-    if (p.kind == lock_kind::shared || (waited && names_->has_shared())) forget();
+    if (p.kind == lock_kind::shared || (waited && names_->has_shared())) discard_listings();
     // G13: a listing that is under way does not tell whether the waiters behind this place still have their nodes.
     if (!waiting_.empty() && p < waiting_.begin()->first) first_listing_ = time_ + 1;
+    check_invariants();
 }
 
 void queue_order::departed(const queue_key& p) {
@@ -144,12 +157,13 @@ void queue_order::departed(const queue_key& p) {
     if (node.empty()) return;
     departed_at_.erase(node.mapped().time);
     departing_shown_ = false;
+    check_invariants();
 }
 
 void queue_order::node_deleted(const queue_key& p) {
     leave(p);
     departed(p);
-    forget();  // G9: the whole directory may have been deleted with the node
+    discard_listings();  // G9: the whole directory may have been deleted with the node
 }
 
 void queue_order::grant(const queue_key& p) {
@@ -161,6 +175,7 @@ void queue_order::grant(const queue_key& p) {
     }
     node.mapped().granted = time_;
     owners_.insert(std::move(node));
+    check_invariants();
 }
 
 queue_key queue_order::downgrade(const queue_key& p, std::string_view name, contender_ptr who) {
@@ -174,6 +189,7 @@ queue_key queue_order::downgrade(const queue_key& p, std::string_view name, cont
     node.mapped().since = time_;
     owners_.insert(std::move(node));
     changed(p.number);
+    check_invariants();
     return shared;
 }
 
@@ -203,7 +219,7 @@ std::vector<contender_ptr> queue_order::clear() {
     departed_at_.clear();
     departing_shown_ = owners_doubted_ = false;
     exclusive_owners_ = exclusive_waiting_ = 0;
-    forget();
+    discard_listings();
     return all;
 }
 
@@ -270,7 +286,8 @@ queue_order::findings queue_order::listed(const std::vector<std::string>& names,
     if (std::exchange(owners_doubted_, false)) found.overtaken = overtaken(number_of_listing);  // G27
     // G15: the departing node's removal had to be sent again. This listing does not tell whether the contenders behind
     // that node will still have their nodes when the removal is carried out.
-    if (departing_ahead) drop();
+    if (departing_ahead) discard_remotes();
+    check_invariants();
     return found;
 }
 
@@ -279,6 +296,7 @@ void queue_order::removed(const std::string& name) {
     const std::int64_t number = unwrap(sequence);
     erase_remote(number, name);
     changed(number);
+    check_invariants();
 }
 
 void queue_order::erase_remote(std::int64_t number, std::string_view name) {
@@ -291,17 +309,24 @@ void queue_order::erase_remote(std::int64_t number, std::string_view name) {
         }
 }
 
-void queue_order::forget() {
-    drop();
+void queue_order::discard_listings() {
+    discard_remotes();
     first_listing_ = time_ + 1;  // G10: also what a listing that is under way will tell of remote contenders
+    check_invariants();
 }
 
-void queue_order::forget_before(std::uint64_t time) {
-    if (known_since_ <= time) drop();
+void queue_order::doubt_owners() {
+    discard_listings();
+    owners_doubted_ = !owners_.empty();
+}
+
+void queue_order::discard_listings_before(std::uint64_t time) {
+    if (known_since_ <= time) discard_remotes();
     first_listing_ = std::max(first_listing_, time + 1);
+    check_invariants();
 }
 
-void queue_order::drop() {
+void queue_order::discard_remotes() {
     remotes_.clear();
     horizon_.reset();
     changed(everywhere);

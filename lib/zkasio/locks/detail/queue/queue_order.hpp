@@ -37,7 +37,7 @@ public:
     /// A create is about to be sent. Returns its time, for enter().
     std::uint64_t begin_create() noexcept { return ++time_; }
     /// A create was carried out at an unknown earlier time. Discards the knowledge of the remote contenders, as
-    /// forget() does. Returns the time for enter().
+    /// discard_listings() does. Returns the time for enter().
     std::uint64_t hear_of_create();
     /// A node of this session was created. `name` has to stay valid until departed(). Throws as queue_names::parse().
     /// @param asked when its create was sent, at the earliest.
@@ -94,16 +94,13 @@ public:
     /// The node of a remote contender is gone.
     void removed(const std::string& name);
     /// Discards the knowledge of the remote contenders, also that from listings that were sent before this call.
-    void forget();
-    /// As forget(), but only for knowledge from listings that were sent before `time`, see begin_create().
-    void forget_before(std::uint64_t time);
+    void discard_listings();
+    /// As discard_listings(), but only for knowledge from listings that were sent before `time`, see begin_create().
+    void discard_listings_before(std::uint64_t time);
     /// Whether all contenders ahead of this place are known.
     bool knows(const queue_key& p) const noexcept { return horizon_ && p.number <= *horizon_; }
     /// The owners of this session may have been granted the lock wrongly: only a new listing can tell.
-    void doubt_owners() {
-        forget();
-        owners_doubted_ = !owners_.empty();
-    }
+    void doubt_owners();
     bool owners_doubted() const noexcept { return owners_doubted_; }
     /// The latest listing shows a departing contender ahead of all waiters: until the removal of its node is answered,
     /// another listing would tell no more.
@@ -158,8 +155,9 @@ private:
         std::uint64_t time;   // of leave()
         std::uint64_t since;  // as local::since
     };
+    void check_invariants() const noexcept;
     std::int64_t unwrap(std::int32_t sequence);
-    void drop();
+    void discard_remotes();
     bool present_since(std::uint64_t time) const;
     bool left_since(std::uint64_t time) const;
     bool numbers_begin_anew(std::int64_t number, std::uint64_t asked) const;

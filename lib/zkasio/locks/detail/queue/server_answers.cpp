@@ -5,7 +5,7 @@ namespace zkasio::lock_detail {
 create_answer answer_of_create(const error& e) noexcept {
     if (e.outcome_unknown() && e.code() == condition::retryable) return create_answer::lost;
     if (e.code() == zk_errc::no_node) return create_answer::no_directory;
-    if (e.code() == zk_errc::throttled) return create_answer::throttled;
+    if (e.code() == condition::retryable) return create_answer::refused_for_now;
     return create_answer::failed;
 }
 

@@ -9,7 +9,7 @@ enum class create_answer {
     created,
     lost,  ///< there may be a node
     no_directory,
-    throttled,  ///< there is no node, and the server asks for a pause
+    refused_for_now,  ///< there is no node: sent again after a pause
     failed,
 };
 create_answer answer_of_create(const error& e) noexcept;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/asio_version.hpp>
-#include <zkasio/coroutine_safety.hpp>
+#include <zkasio/coroutines/coroutine_safety.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/export.hpp>
 
@@ -61,8 +61,8 @@ public:
     task_scope& operator=(const task_scope&) = delete;
 
     /// Starts `task`, which runs at once until it suspends for the first time, as with co_spawn(). If the scope has
-    /// been cancelled, the task is not started: it is destroyed, and the result is false. May be called by tasks, also
-    /// when the body has ended.
+    /// been cancelled, the task is destroyed without being started, and the result is false. May be called by tasks,
+    /// also when the body has ended.
     /// *Fails with* errc::invalid_argument for an awaitable that was moved from.
     /// *Lifetime*: the body's own objects end with the body, which may be before the tasks end. An object that a task
     /// refers to has to be outside of with_task_scope(), passed by value, or captured by the body's closure, which
@@ -135,8 +135,8 @@ auto start_scope(Body&& body) {
 /// which the body or a task ends after the scope was cancelled is no such exception; without cancellation, it is one.
 /// *Cancellation*: cancels the scope. If the cancellation has ended the body or a task, or kept a task from being
 /// started, this fails with asio::error::operation_aborted. If all have completed in spite of it, this completes with
-/// what the body returns. After task_scope::cancel(), a body that was ended by that call counts as completed if it
-/// returns void; else, this fails with operation_aborted.
+/// what the body returns. A body that task_scope::cancel() has ended counts as completed if the body returns void;
+/// otherwise this fails with operation_aborted.
 /// *Lifetime*: a `body` with a name is not copied, and has to live until this completes; any other body is moved from,
 /// see also zkasio::moved().
 template <class Body>

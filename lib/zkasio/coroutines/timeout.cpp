@@ -1,7 +1,7 @@
 // The cancellation of a coroutine at a point in time: timeout() and run_with_deadline().
-#include <zkasio/timeout.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 
-#include <zkasio/deadline.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/detail/base/run_cancellable.hpp>
 
 #include <asio/error.hpp>

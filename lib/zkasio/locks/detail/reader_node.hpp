@@ -10,15 +10,15 @@
 
 namespace zkasio::lock_detail {
 
-enum class beside_or_instead {
-    beside,   ///< both nodes stand at the same place
-    instead,  ///< the new node replaces the old one
+enum class reader_node_role {
+    joins,     ///< both nodes stand at the same place
+    replaces,  ///< the new node replaces the holder's
 };
 
 /// Creates a reader's node, `path`, in one transaction with a check that the node `holder` exists, whose contender
 /// holds the lock and has the same sequence number. Repeats the transaction until its outcome is certain. Nothing: the
 /// holder's node is gone, or the new node is gone already.
-asio::awaitable<std::optional<created>> create_shared_node(session on, lock_spec_ptr as, std::string path,
-                                                           std::string holder, beside_or_instead how);
+asio::awaitable<std::optional<created>> create_reader_node(session on, lock_spec_ptr as, std::string path,
+                                                           std::string holder, reader_node_role role);
 
 }  // namespace zkasio::lock_detail

@@ -7,8 +7,8 @@
 /// How g++ 12 mistreats temporaries in an expression with a `co_await`.
 ///
 /// Debian 12's g++ 12.2 runs the destructor of some temporaries twice (GCC bug 99576 and its relatives):
-///   - a lambda that is written in the expression and has a capture with a destructor, whatever the lambda is passed
-///     to: also within `std::function<...>(...)` or another call;
+///   - a lambda that is written in the expression and has a capture with a destructor, also as the argument of
+///     `std::function<...>(...)` or of another call;
 ///   - an aggregate that is made in the expression: `co_await f(thing{a, b})`;
 ///   - a list in braces of objects with a destructor: `co_await zk.set_acl(path, {acl_entry(...)})`,
 ///     `for (auto& x : {a, b}) co_await ...`; such a list often does not even compile ("array used as initializer").

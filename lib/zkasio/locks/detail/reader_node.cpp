@@ -1,4 +1,4 @@
-#include <zkasio/locks/detail/shared_node.hpp>
+#include <zkasio/locks/detail/reader_node.hpp>
 
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -8,13 +8,13 @@
 namespace zkasio::lock_detail {
 namespace {
 
-transaction steps_of(const lock_spec& as, const std::string& path, const std::string& holder, beside_or_instead how) {
+transaction steps_of(const lock_spec& as, const std::string& path, const std::string& holder, reader_node_role role) {
     create_options options = as.node;
     options.mode(create_mode::ephemeral);
     transaction steps;
     steps.check(holder);
     steps.create(path, bytes(as.data), options);
-    if (how == beside_or_instead::instead) steps.remove(holder);
+    if (role == reader_node_role::replaces) steps.remove(holder);
     return steps;
 }
 
@@ -29,9 +29,9 @@ asio::awaitable<std::optional<node_stat>> find(session on, std::string directory
 
 }  // namespace
 
-asio::awaitable<std::optional<created>> create_shared_node(session on, lock_spec_ptr as, std::string path,
-                                                           std::string holder, beside_or_instead how) {
-    const transaction steps = steps_of(*as, path, holder, how);
+asio::awaitable<std::optional<created>> create_reader_node(session on, lock_spec_ptr as, std::string path,
+                                                           std::string holder, reader_node_role role) {
+    const transaction steps = steps_of(*as, path, holder, role);
     back_off pauses = toolbox(on).make_back_off();
     for (;;) {
         std::error_code failed;

@@ -2,6 +2,7 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/clock.hpp>
+#include <zkasio/coroutines/kept_body.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/export.hpp>
 
@@ -21,6 +22,8 @@ inline boot_clock::time_point end_of(boot_clock::time_point limit) noexcept { re
 ZKASIO_EXPORT boot_clock::time_point end_of(std::chrono::nanoseconds limit);
 ZKASIO_EXPORT asio::awaitable<void> run_with_timeout(boot_clock::time_point end,
                                                      std::function<asio::awaitable<void>()> body);
+ZKASIO_EXPORT asio::awaitable<bool> run_until_deadline(std::function<asio::awaitable<void>()> body,
+                                                       boot_clock::time_point deadline);
 
 template <class Limit, class T>
 asio::awaitable<T> end_within(Limit limit, asio::awaitable<T> operation) {
@@ -50,7 +53,8 @@ asio::awaitable<T> end_within(Limit limit, asio::awaitable<T> operation) {
 /// asio::strand<asio::any_io_executor>, else on a strand over it.
 /// *Fails with* errc::timed_out if the cancellation at the limit has ended the operation, with the name and the path of
 /// the operation, and with error::outcome_unknown() if the operation was a write that may have been applied. With
-/// errc::invalid_argument for a negative `limit`, and the operation is not begun. Else with the operation's exception.
+/// errc::invalid_argument for a negative `limit`: the operation is not begun. With every other exception of the
+/// operation.
 /// *Cancellation*, of every type that the caller has enabled, is passed on to the operation. If the cancellation comes
 /// before the limit, this fails with asio::error::operation_aborted and not with errc::timed_out, even if the operation
 /// takes longer than the limit to end.
@@ -66,6 +70,19 @@ asio::awaitable<T> timeout(any_duration limit, asio::awaitable<T> operation) {
 template <class T>
 asio::awaitable<T> timeout(boot_clock::time_point limit, asio::awaitable<T> operation) {
     return detail::end_within(limit, std::move(operation));
+}
+
+/// Runs `body()`, a coroutine, on a strand over the caller's executor, and cancels the body (terminally) at `deadline`.
+/// Time for which the machine is suspended while the body runs does not count: the body is cancelled that much later.
+/// *Completes when* the body has ended: with true if the body ended of its own accord, with false if the deadline ended
+/// the body. If the body returns a value: with a std::optional of the value, which is empty in the second case.
+/// *Fails with* every exception of the body, except the cancellation by the deadline.
+/// *Cancellation*, of every type that the caller has enabled, reaches the body, too.
+/// *Lifetime* of the body: see kept_body.hpp.
+template <class Body>
+asio::awaitable<detail::unless_stopped<detail::body_value<Body>>> run_with_deadline(boot_clock::time_point deadline,
+                                                                                    Body&& body) {
+    return detail::run_kept(std::forward<Body>(body), &detail::run_until_deadline, deadline);
 }
 
 }  // namespace zkasio

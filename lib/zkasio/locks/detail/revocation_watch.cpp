@@ -1,4 +1,4 @@
-#include <zkasio/locks/detail/revocation.hpp>
+#include <zkasio/locks/detail/revocation_watch.hpp>
 
 #include <zkasio/locks/directory_note.hpp>
 #include <zkasio/path.hpp>

@@ -1,7 +1,8 @@
-#include <zkasio/locks/detail/timed.hpp>
+#include <zkasio/locks/detail/acquire_within.hpp>
 
-#include <zkasio/deadline.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/recipe/wait_as.hpp>
 
 namespace zkasio::lock_detail {
 
@@ -15,9 +16,11 @@ asio::awaitable<std::optional<lock_guard>> acquire_within(client zk, std::string
     if (limit.negative()) throw error(errc::invalid_argument, operation, path, "a time limit is not negative");
     if (limit.end() <= boot_clock::now()) {
         const session_state now = zk.state();
-        if (now == session_state::connecting || now == session_state::suspended)
+        if (now == session_state::connecting || now == session_state::suspended) {
+            co_await yield_turn();
             throw error(errc::not_connected, operation, path,
                         "there is no connection to " + zk.options().servers() + ", and no time to wait for one");
+        }
         const lock_attempt& now_or_never = single ? single : attempt;
         co_return co_await now_or_never(if_contended::give_up);
     }

@@ -1,4 +1,4 @@
-#include <zkasio/task_scope.hpp>
+#include <zkasio/coroutines/task_scope.hpp>
 
 #include <zkasio/detail/base/cancellation.hpp>
 #include <zkasio/detail/base/run_cancellable.hpp>
@@ -140,7 +140,7 @@ struct discarding_executor {
     bool operator==(const discarding_executor&) const noexcept = default;
 };
 
-// The completion handler that co_spawn takes along. It does nothing: run_task() itself tells the scope when it ends.
+// The completion handler that co_spawn takes along. Does nothing, since run_task() itself tells the scope of its end.
 struct task_handler {
     using cancellation_slot_type = asio::cancellation_slot;
     using executor_type = discarding_executor;

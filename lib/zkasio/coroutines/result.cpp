@@ -1,4 +1,4 @@
-#include <zkasio/result.hpp>
+#include <zkasio/coroutines/result.hpp>
 
 #include <system_error>
 

@@ -1,11 +1,12 @@
+#include "../examples/span_observer.hpp"
 #include "support/catch.hpp"
 
 #include <zkasio/error.hpp>
-#include <zkasio/span_observer.hpp>
 
 #include <string>
 #include <vector>
 
+using namespace spans;
 using namespace zkasio;
 using namespace std::chrono_literals;
 

@@ -1,0 +1,59 @@
+#include <zkasio/locks/revocation.hpp>
+
+#include <zkasio/client.hpp>
+#include <zkasio/locks/detail/revocation_watch.hpp>
+#include <zkasio/locks/directory_note.hpp>
+#include <zkasio/path.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace zkasio {
+namespace {
+
+// Adds the contender's line to the note of the directory, and removes the lines of contenders that have gone. False:
+// another client has written to the directory in between.
+asio::awaitable<bool> revoke_in_directory(client zk, std::string directory, std::string name) {
+    const node_data found = co_await zk.get(directory);
+    directory_note note = directory_note::parse_to_write(found.data, "revoke", directory);
+    const node_children there = co_await zk.children(directory);  // after get(): contenders in the note are older
+    const auto is_gone = [&](const std::string& contender) {
+        return std::find(there.names.begin(), there.names.end(), contender) == there.names.end();
+    };
+    if (is_gone(name) || note.revokes(name)) co_return true;
+    std::erase_if(note.revoked, is_gone);
+    note.revoked.push_back(std::move(name));
+    try {
+        co_await zk.set(directory, note.text(), found.stat.version);
+    } catch (const error& e) {
+        if (e.code() != zk_errc::bad_version) throw;
+        co_return false;
+    }
+    co_return true;
+}
+
+}  // namespace
+
+asio::awaitable<void> revoke(client zk, std::string path) {
+    std::error_code gone;
+    try {
+        if (!is_latch_node(path)) {
+            co_await zk.set(path, lock_detail::revoke_message);
+            co_return;
+        }
+        const std::string directory(parent_path(path)), name(node_name(path));
+        co_await zk.sync(directory);  // a server that lags behind may not know the contender yet
+        back_off pauses = toolbox(zk).make_back_off();
+        bool written = co_await revoke_in_directory(zk, directory, name);
+        while (!written) {
+            co_await pauses.pause();
+            written = co_await revoke_in_directory(zk, directory, name);
+        }
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
+        gone = e.code();
+    }
+}
+
+}  // namespace zkasio
