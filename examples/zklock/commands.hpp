@@ -29,6 +29,7 @@ asio::awaitable<int> show_tree(session s, node_options o);
 
 asio::awaitable<int> use_barrier(session s, barrier_options o);
 asio::awaitable<int> use_counter(session s, counter_options o);
+asio::awaitable<int> use_queue(session s, queue_options o);
 
 asio::awaitable<int> examine(session s, doctor_options o, connection_options c);
 asio::awaitable<int> bench(session s, bench_options o, connection_options c);

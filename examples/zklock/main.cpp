@@ -33,6 +33,7 @@ zklock::task task_of(const zklock::options& o) {
         case verb::tree: return [&o](session s) { return show_tree(s, o.node); };
         case verb::barrier: return [&o](session s) { return use_barrier(s, o.barrier); };
         case verb::counter: return [&o](session s) { return use_counter(s, o.counter); };
+        case verb::queue: return [&o](session s) { return use_queue(s, o.queue); };
         case verb::doctor: return [&o](session s) { return examine(s, o.doctor, o.connection); };
         case verb::bench: return [&o](session s) { return bench(s, o.bench, o.connection); };
     }
@@ -49,7 +50,8 @@ int main(int argc, char** argv) {
     try {
         set_colours(o->colours);
         const bool commands = o->what == verb::run || o->what == verb::elect;
-        const bool keeps_nodes = commands || o->what == verb::bench || o->what == verb::counter;
+        const bool keeps_nodes = commands || o->what == verb::bench || o->what == verb::counter ||
+                                 o->what == verb::queue;
         std::unique_ptr<zklock::watchdog> killer;  // a fork: before there is a client
         if (commands && o->run.loss != zklock::on_loss::warn) killer = std::make_unique<zklock::watchdog>();
         return run_session(o->connection, task_of(*o), keeps_nodes, killer.get());

@@ -259,6 +259,31 @@ void add_structures(CLI::App& app, options& o) {
         one->add_flag("--kazoo", c.kazoo, "the number as text, as Python's kazoo (without it: as Curator, 8 bytes)");
 }
 
+void add_queue(CLI::App& app, options& o) {
+    queue_options& q = o.queue;
+    CLI::App& queue = add_verb(app, o, verb::queue, "queue", "a work queue: what waits, and what has failed",
+                               "  zklock queue ls /jobs\n"
+                               "  zklock queue put --priority 10 /jobs 'resize 4711'\n"
+                               "  zklock queue dead /jobs\n"
+                               "  zklock queue revive --all /jobs\n");
+    queue.require_subcommand(1);
+    const auto act = [&q](queue_action a) { return [&q, a] { q.action = a; }; };
+    CLI::App& ls = add_action(queue, "ls", q.path, act(queue_action::ls), "how many items wait, and in which state");
+    CLI::App& put = add_action(queue, "put", q.path, act(queue_action::put), "put an item, once");
+    auto* const value = put.add_option("ITEM", q.value, "what to put")->type_name("");
+    put.add_option("-f,--file", q.file, "put what is in this file; \"-\" is the standard input")->excludes(value);
+    put.add_option("--priority", q.priority, "lower numbers are handed out first")
+        ->check(CLI::Range(0, 999))->type_name("N")->default_str("100");
+    duration_option(put, "--delay", q.delay, "hand it out this much later");
+    CLI::App& dead = add_action(queue, "dead", q.path, act(queue_action::dead), "items that failed too often");
+    CLI::App& revive = add_action(queue, "revive", q.path, act(queue_action::revive), "let dead items wait again");
+    auto* const which = revive.add_option_group("which", "Which ones:");
+    which->require_option(1);
+    which->add_option("NAME", q.names, "as `zklock queue dead` shows them")->type_name("");
+    which->add_flag("--all", q.all, "all that are dead");
+    for (CLI::App* const one : {&ls, &dead}) one->add_flag("--json", q.json, "for programs");
+}
+
 void add_checks(CLI::App& app, options& o) {
     CLI::App& doctor = add_verb(app, o, verb::doctor, "doctor", "what may be wrong with an ensemble and a path",
                                 "  zklock doctor /locks\n");
@@ -416,6 +441,7 @@ std::optional<options> parse_options(int argc, char** argv, int& exit_code) {
     add_reads(app, o);
     add_writes(app, o);
     add_structures(app, o);
+    add_queue(app, o);
     add_checks(app, o);
     std::vector<std::string> arguments(argv + 1, argv + argc);
     exit_code = exit_code::usage;

@@ -70,6 +70,19 @@ struct counter_options {
     bool kazoo = false;
 };
 
+enum class queue_action { ls, put, dead, revive };
+
+struct queue_options {
+    std::string path;
+    queue_action action = queue_action::ls;
+    std::optional<std::string> value;
+    std::string file;  ///< take the item from there; "-" is the standard input
+    int priority = 100;
+    std::chrono::milliseconds delay{0};
+    std::vector<std::string> names;  ///< revive: these
+    bool all = false, json = false;
+};
+
 struct doctor_options {
     std::string path = "/";
     bool json = false;
@@ -85,7 +98,7 @@ struct bench_options {
 
 enum class verb {
     run, elect, locks, break_lock, revoke, get, set, create, rm, ls, stat, acl, watch, tree, barrier, counter,
-    doctor, bench
+    queue, doctor, bench
 };
 
 struct options {
@@ -97,6 +110,7 @@ struct options {
     node_options node;
     barrier_options barrier;
     counter_options counter;
+    queue_options queue;
     doctor_options doctor;
     bench_options bench;
 };

@@ -26,7 +26,7 @@ _zklock_command() {
 _zklock() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb='' action='' path='' i servers=()
     local common='--connect --session-timeout --connect-timeout --auth-file --color --verbose --help --version'
-    local verbs='run elect locks break revoke get set create rm ls stat acl watch tree barrier counter doctor bench'
+    local verbs='run elect locks break revoke get set create rm ls stat acl watch tree barrier counter queue doctor bench'
     local supervision='--on-loss --on-revoke --grace --acl --data --command'
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; i++)); do
@@ -39,7 +39,7 @@ _zklock() {
             *)
                 if [ -z "$verb" ]; then
                     verb=${COMP_WORDS[i]}
-                elif [[ -z $action && ($verb == barrier || $verb == counter) ]]; then
+                elif [[ -z $action && $verb == @(barrier|counter|queue) ]]; then
                     action=${COMP_WORDS[i]}
                 elif [ -z "$path" ]; then
                     path=${COMP_WORDS[i]}
@@ -68,8 +68,12 @@ _zklock() {
         _zklock_command "$COMP_CWORD"
         return
     fi
-    if [[ -z $action && ($verb == barrier || $verb == counter) ]]; then
-        [ "$verb" = barrier ] && verbs='set remove wait' || verbs='get add'
+    if [[ -z $action && $verb == @(barrier|counter|queue) ]]; then
+        case $verb in
+            barrier) verbs='set remove wait' ;;
+            counter) verbs='get add' ;;
+            queue) verbs='ls put dead revive' ;;
+        esac
         mapfile -t COMPREPLY < <(compgen -W "$verbs $common" -- "$cur")
         return
     fi
@@ -94,6 +98,7 @@ _zklock() {
         acl) own='--set' ;;
         barrier) [ "$action" != wait ] || own='--wait' ;;
         counter) own='--kazoo' ;;
+        queue) own='--json --file --priority --delay --all' ;;
         doctor) own='--json --stuck' ;;
         bench) own='--clients --duration --json' ;;
     esac

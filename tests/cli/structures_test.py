@@ -1,4 +1,6 @@
-"""zklock's barriers and counters."""
+"""zklock's barriers, counters and queues."""
+
+import json
 
 import support
 
@@ -46,6 +48,34 @@ class Counters(support.CliTest):
         self.assertNotEqual(status, 0)
         self.assertIn(number, err)
         self.assertEqual(self.zklock("get", number)[1], "text")
+
+
+class Queues(support.CliTest):
+    def test_items(self):
+        jobs = self.path + "/jobs"
+        self.assertEqual(self.zklock("queue", "put", jobs, "one")[::2], (0, ""))
+        self.assertEqual(self.zklock("queue", "put", "--priority", "5", "-f", "-", jobs, text="first")[0], 0)
+        self.assertEqual(self.zklock("queue", "put", "--delay", "1h", jobs, "much later")[0], 0)
+        self.assertIn("2 waiting, 0 claimed, 1 later, 0 dead", self.zklock("queue", "ls", jobs)[1])
+        state = json.loads(self.zklock("queue", "ls", "--json", jobs)[1])
+        self.assertEqual((state["waiting"], state["later"]), (2, 1))
+        names = self.zklock("ls", jobs + "/entries")[1].split()
+        self.assertEqual(sorted(names)[0][:10], "entry-005-")
+
+    def test_dead_items(self):
+        jobs = self.path + "/jobs"
+        self.zklock("queue", "put", jobs, "works")
+        self.assertEqual(self.zklock("queue", "dead", jobs), (0, "", ""))
+        self.assertEqual(json.loads(self.zklock("queue", "dead", "--json", jobs)[1]), [])
+        self.assertEqual(self.zklock("queue", "revive", "--all", jobs)[0], 0)
+        status, _, err = self.zklock("queue", "revive", jobs, "entry-100-0000000009")
+        self.assertEqual(status, 1)
+        self.assertIn("no dead item", err)
+
+    def test_words_that_are_wrong(self):
+        for arguments in ((), ("drop", "/a"), ("put", "/a"), ("put", "--priority", "1000", "/a", "x"),
+                          ("revive", "/a"), ("ls",)):
+            self.assertEqual(self.zklock("queue", *arguments)[0], 120, arguments)
 
 
 if __name__ == "__main__":
