@@ -1,4 +1,4 @@
-// zkasio's election, tree cache, counter and ids as their users write them, driven by lines: recipe_peers/README.md.
+// zkasio's election, tree cache, counter, ids and queue as their users write them, driven by lines: recipe_peers/README.md.
 
 #include "meter.hpp"
 
@@ -6,7 +6,10 @@
 #include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/counters/id_allocator.hpp>
 #include <zkasio/election/leader_election.hpp>
+#include <zkasio/queues/work_queue.hpp>
 
+#include <asio/bind_cancellation_slot.hpp>
+#include <asio/cancellation_signal.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
@@ -20,6 +23,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -70,7 +74,9 @@ public:
             buffer.erase(0, n);
             std::string command, path;
             double x = 0, y = 0, z = 0;
-            words >> command >> path >> x >> y >> z;
+            words >> command;
+            if (command == "fill" || command == "consume") words >> kind_;
+            words >> path >> x >> y >> z;
             if (command == "elect") asio::co_spawn(io_, elect(path), give_up);
             else if (command == "resign") co_await resign();
             else if (command == "cache") co_await read_tree(path);
@@ -79,6 +85,9 @@ public:
             else if (command == "until") co_await until_all_see(path);
             else if (command == "add") co_await add(path, static_cast<int>(x), static_cast<int>(y));
             else if (command == "ids") co_await take_ids(path, static_cast<int>(x), static_cast<int>(y));
+            else if (command == "fill") co_await fill(path, static_cast<int>(x));
+            else if (command == "consume") consume(path, static_cast<int>(x));
+            else if (command == "stop") stop();
             else if (command == "write") co_await write(path, static_cast<int>(x), y, z);
         }
     }
@@ -207,8 +216,43 @@ private:
         say("taken", took);
     }
 
+    awaitable<void> fill(std::string path, int n) {
+        const zkasio::work_queue queue(zk_, std::move(path));
+        const double began = now();
+        std::vector<std::string> some;
+        for (int i = 0; i < n; ++i) some.push_back(std::to_string(i));
+        co_await queue.put_all(std::move(some));
+        say("filled", now() - began);
+    }
+    void consume(const std::string& path, int consumers) {
+        consumed_.clear();
+        for (int i = 0; i < consumers; ++i)
+            asio::co_spawn(io_, kind_ == "take" ? take(zkasio::work_queue(zk_, path)) : work(zkasio::work_queue(zk_, path)),
+                           asio::bind_cancellation_slot(consumers_.emplace_back().slot(), [](std::exception_ptr) {}));
+    }
+    awaitable<void> take(zkasio::work_queue queue) {
+        for (;;) {
+            std::string item = co_await queue.take();
+            consumed_ += " " + item;
+        }
+    }
+    awaitable<void> work(zkasio::work_queue queue) {
+        for (;;) {
+            const zkasio::delivery job = co_await queue.receive();
+            consumed_ += " " + job.item();
+            co_await job.done();
+        }
+    }
+    void stop() {
+        std::printf("consumed%s\n", consumed_.c_str());
+        std::fflush(stdout);
+        for (asio::cancellation_signal& s : consumers_) s.emit(asio::cancellation_type::terminal);
+    }
+
     asio::io_context& io_;
     zkasio::client zk_;
+    std::string kind_, consumed_;
+    std::deque<asio::cancellation_signal> consumers_;
     zkasio::leadership leader_;
     std::optional<zkasio::tree_cache> cache_;
     std::vector<std::string> seen_;
