@@ -20,6 +20,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 
 #ifdef ZKASIO_TEST_COUNTS_NEW
 
@@ -38,7 +39,7 @@ bool refused(long n, F f) {
         f();
     } catch (const std::bad_alloc&) {
     }
-    return news_until_refusal.exchange(-1) < 0;
+    return std::exchange(news_until_refusal, -1) < 0;
 }
 
 // Asio keeps the memory of handlers that have run: with so many that wait, the next one needs more.

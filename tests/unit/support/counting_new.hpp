@@ -11,7 +11,7 @@ namespace zkasio::test {
 
 extern std::atomic<long> news, deletes;
 extern std::atomic<bool> no_memory;  // whoever asks for some is refused
-extern std::atomic<long> news_until_refusal;  // one is refused, after so many; negative: none
+extern thread_local long news_until_refusal;  // this thread is refused one, after so many; negative: none
 
 }  // namespace zkasio::test
 
