@@ -164,3 +164,52 @@ TEST_CASE("watch registry: an event overtakes a removal", "[watch_registry]") {
     CHECK_FALSE(r.removed("/a", watch_kind::data, false));  // there is nothing left to remove
     CHECK(r.size() == 0);
 }
+
+TEST_CASE("watch registry: a watch that is kept while a feed reads", "[watch_registry]") {
+    watch_registry r;
+    const auto user = set(r, "/a");
+    r.feed_reads();
+    CHECK(r.leave(*user));
+    CHECK_FALSE(r.confirm_removal("/a", watch_kind::data, true));
+    CHECK(r.size() == 0);
+    SECTION("is looked at again with the answer, once") {
+        r.feed_reads();
+        CHECK_FALSE(r.feed_answered("/b", watch_kind::data));
+        CHECK(r.feed_answered("/a", watch_kind::data));
+        CHECK_FALSE(r.feed_answered("/a", watch_kind::data));
+    }
+    SECTION("is a standing one when no feed reads any more") {
+        CHECK_FALSE(r.feed_answered("/b", watch_kind::data));
+        CHECK_FALSE(r.feed_answered("/a", watch_kind::data));
+    }
+    SECTION("is not set again on the next connection, on which that read is not answered") {
+        CHECK(r.end_connection() == std::vector<std::pair<std::string, watch_kind>>{{"/a", watch_kind::data}});
+        CHECK_FALSE(r.left_by_feed("/a", watch_kind::data, true));
+        CHECK_FALSE(r.feed_answered("/a", watch_kind::data));
+    }
+    SECTION("is set again on the next connection if a user has asked for it since") {
+        const auto again = set(r, "/a");
+        CHECK(r.end_connection().empty());
+        CHECK(r.leave(*again));
+    }
+    SECTION("ends with the session") {
+        CHECK(r.clear().empty());
+        CHECK(r.end_connection().empty());
+    }
+}
+
+TEST_CASE("watch registry: a watch that a feed has left", "[watch_registry]") {
+    watch_registry r;
+    SECTION("is removed") {
+        CHECK(r.left_by_feed("/a", watch_kind::data, false));
+        CHECK(r.confirm_removal("/a", watch_kind::data, false));
+        CHECK_FALSE(r.removed("/a", watch_kind::data, true));
+    }
+    SECTION("is kept for another feed") { CHECK_FALSE(r.left_by_feed("/a", watch_kind::data, true)); }
+    SECTION("is kept for a user") {
+        const auto user = set(r, "/a");
+        CHECK_FALSE(r.left_by_feed("/a", watch_kind::data, false));
+        r.fire(node_event::removed, "/a");
+    }
+    CHECK(r.size() == 0);
+}

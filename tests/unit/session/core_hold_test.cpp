@@ -41,6 +41,22 @@ TEST_CASE("core: without answers the lease ends, and with it every hold", "[core
     r.run(body);
 }
 
+TEST_CASE("core: a hold that begins when the lease is over waits for the next lease", "[core][hold]") {
+    rig r;
+    r.server.session_timeout = 200ms;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session s = co_await zk.current_session();
+        const session_hold old = s.hold("/old");
+        co_await old.confirmed();
+        while (boot_clock::now() < s.leased_until()) {  // no turn of the strand in between
+        }
+        const session_hold young = s.hold("/young");
+        CHECK(old.reason() == loss_reason::lease_ended);
+        co_await young.confirmed();
+    };
+    r.run(body);
+}
+
 TEST_CASE("core: reads do not extend the lease", "[core][hold]") {
     rig r;
     r.server.session_timeout = 300ms;

@@ -23,12 +23,7 @@ void background_tasks::run(asio::awaitable<void> task, std::shared_ptr<void> kee
             ended();
         });
     };
-    try {
-        asio::co_spawn(strand_, std::move(task), asio::bind_cancellation_slot(me->slot(), std::move(done)));
-    } catch (...) {  // no memory: the task has not begun, and closing must not wait for its end
-        tasks_.erase(me);
-        throw;
-    }
+    asio::co_spawn(strand_, std::move(task), asio::bind_cancellation_slot(me->slot(), std::move(done)));
 }
 
 void background_tasks::cancel() {

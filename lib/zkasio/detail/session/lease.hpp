@@ -69,8 +69,6 @@ private:
     /// are late.
     duration report_interval() const noexcept { return half_tick_ + timeout_ / 64; }
 
-    void check() const noexcept;
-
     duration timeout_, half_tick_;
     time_point end_{};
     time_point last_write_{};
