@@ -11,7 +11,7 @@
 namespace zkasio::test {
 
 extern std::atomic<long> news, deletes;
-extern std::atomic<bool> no_memory;  // whoever asks for some is refused
+extern std::atomic<bool> no_memory;     // whoever asks for some is refused
 extern std::atomic<long> refused_from;  // of `news`: this request for memory and all later ones are refused
 
 // Calls `f` with memory for so many requests. False: one more was refused, whatever `f` has thrown.
