@@ -11,8 +11,7 @@ namespace zkasio {
 
 using namespace cache_detail;
 
-cache::cache(const client& zk, std::string path, tree_scope scope, common_options options)
-    : path_(std::move(path)) {
+cache::cache(const client& zk, std::string path, tree_scope scope, common_options options) : path_(std::move(path)) {
     const auto refuse = [this](errc code, std::string_view why) { throw error(code, "cache", path_, why); };
     if (const std::string problem = path_problem(path_); !problem.empty()) refuse(errc::invalid_path, problem);
     if (options.remembered_changes == 0) refuse(errc::invalid_argument, "it has to remember a change at least");
