@@ -103,12 +103,17 @@ asio::awaitable<std::int64_t> add_to(state_ptr s, std::int64_t delta) {
 asio::awaitable<bool> set_number_on(session on, spec_ptr what, std::int64_t expected, std::int64_t desired) {
     const receipts with = receipts_of(on, *what);
     back_off pauses = toolbox(on).make_back_off();
-    for (bool conflict = false;; conflict = true) {
-        if (conflict) co_await pauses.pause();
-        const numbered now = co_await read_number(on, what, conflict, "compare_and_set");
-        if (now.number != expected) co_return false;
-        const bool written = co_await write_number(with, what, now, desired, "compare_and_set");
-        if (written) co_return true;
+    bool behind_sync = false;  // the server may lag behind other clients' writes
+    for (;;) {
+        const numbered now = co_await read_number(on, what, behind_sync, "compare_and_set");
+        if (now.number == expected) {
+            const bool written = co_await write_number(with, what, now, desired, "compare_and_set");
+            if (written) co_return true;
+            co_await pauses.pause();
+        } else if (behind_sync) {
+            co_return false;
+        }
+        behind_sync = true;
     }
 }
 
