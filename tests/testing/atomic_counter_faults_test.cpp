@@ -347,4 +347,31 @@ TEST_CASE("atomic_counter: sessions that expire, servers that are busy, an opera
     }
 }
 
+TEST_CASE("atomic_counter: a counter that is made again, with receipts elsewhere, after many others in one session") {
+    for (int others = 0; others < 24; ++others) {
+        INFO(others << " others");
+        fake_ensemble e;
+        const client zk = e.client(calm());
+        auto body = [&]() -> asio::awaitable<void> {
+            for (int i = 0; i <= others; ++i) {
+                const atomic_counter c(zk, i ? "/other" + std::to_string(i) : "/n", text().receipts("/old"));
+                co_await c.add(1);
+            }
+            const atomic_counter c(zk, "/n", text().receipts("/new")), same(zk, "/n", text().receipts("/new"));
+            co_await c.add(1);
+            const std::size_t before = e.requests(zk);
+            const auto one = [](atomic_counter to) -> asio::awaitable<void> { co_await to.add(1); };
+            running first(e.get_executor(), one(c)), second(e.get_executor(), one(same)),
+                third(e.get_executor(), one(c));
+            co_await first.end();
+            co_await second.end();
+            co_await third.end();
+            CHECK(e.data("/n") == "5");
+            CHECK(e.requests(zk) - before == 2);  // the first addition, and the other two together
+            co_await zk.close();
+        };
+        e.run(body);
+    }
+}
+
 }  // namespace atomic_counter_faults_tests
