@@ -175,8 +175,27 @@ TEST_CASE("receipts: an operator removes a receipt while its session expires, an
     }
 }
 
-TEST_CASE(
-    "receipts: with missing_parents::fail, a receipt that is gone is told, and the next transaction has another") {
+TEST_CASE("receipts: each ACL has receipts of its own") {
+    scene s;
+    s.run([&](session on) -> asio::awaitable<void> {
+        const acl mine = acl_of(acl_entry(permission::read | permission::write, anyone()));
+        const receipts open(on, "/r"), closed(on, "/r", mine);
+        for (int i = 0; i < 2; ++i)
+            for (const receipts* with : {&open, &closed}) {
+                const outcome o = co_await put(*with, "a");
+                CHECK(o.done);
+            }
+        std::size_t mine_found = 0;
+        CHECK(s.e.children("/r").size() == 2);
+        for (const std::string& name : s.e.children("/r")) {
+            const operations::acl_and_stat found = co_await s.zk.get_acl("/r/" + name);
+            mine_found += found.acl == mine;
+        }
+        CHECK(mine_found == 1);
+    });
+}
+
+TEST_CASE("receipts: with missing_parents::fail, a receipt that is gone is told, and replaced in the next call") {
     scene s;
     s.run([&](session on) -> asio::awaitable<void> {
         const receipts with(on, "/r", open_acl(), missing_parents::fail);

@@ -8,6 +8,7 @@
 
 #include <asio/dispatch.hpp>
 
+#include <system_error>
 #include <utility>
 
 namespace zkasio {
@@ -126,6 +127,8 @@ asio::awaitable<bool> set_number(state_ptr s, std::int64_t expected, std::int64_
             co_return co_await set_number_on(on.patient(), what, expected, desired);
         } catch (const error& e) {
             if (!is_for_next_session(e)) throw;
+        } catch (const std::system_error& e) {  // of a pause that was cancelled
+            throw error(e.code(), "compare_and_set", what->path);
         }
     }
 }
