@@ -101,6 +101,27 @@ TEST_CASE("atomic_counter: an addition is not refused because of a number that a
     e.run(body);
 }
 
+TEST_CASE("atomic_counter: a refusal is behind a sync, also on a server that lags behind") {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        INFO("seed " << seed);
+        fake_ensemble e(seed);
+        e.lag();
+        const client zk = e.client(calm()), other = e.client(calm());
+        auto body = [&]() -> asio::awaitable<void> {
+            const atomic_counter ours(zk, "/n"), theirs(other, "/n");
+            co_await ours.add(most);
+            for (int i = 0; i < 4; ++i) {
+                co_await theirs.add(-1);
+                const outcome o = co_await outcome_of(ours.add(1));
+                CHECK(o.number == most);
+            }
+            co_await zk.close();
+            co_await other.close();
+        };
+        e.run(body);
+    }
+}
+
 TEST_CASE("atomic_counter: a node that was re-created, and written as often as before, is not overwritten") {
     fake_ensemble e;
     const client zk = e.client(calm()), other = e.client(calm());

@@ -1,8 +1,6 @@
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
 
-#include <zkasio/barriers/barrier.hpp>
-#include <zkasio/barriers/latch.hpp>
 #include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
@@ -220,24 +218,6 @@ TEST_CASE("atomic_counter: a format that throws fails the additions of one write
         broken = false;
         const outcome again = co_await add(c, 1);
         CHECK(again.number == 2);
-        co_await zk.close();
-    };
-    e.run(body);
-}
-
-TEST_CASE("barrier and latch: a wait ends with the only session of a client that opens no other") {
-    fake_ensemble e;
-    e.create("/gate");
-    const client zk = e.client(calm().renewal(session_renewal::none));
-    auto body = [&]() -> asio::awaitable<void> {
-        co_await zk.connected();
-        running gate(e.get_executor(), barrier(zk, "/gate").wait());
-        running counts(e.get_executor(), latch(zk, "/latch", 2).wait());
-        for (int i = 0; i < 50; ++i) co_await asio::post(e.get_executor(), asio::use_awaitable);
-        e.expire(zk);
-        const std::error_code first = co_await gate.code(), second = co_await counts.code();
-        CHECK(first == errc::session_expired);
-        CHECK(second == errc::session_expired);
         co_await zk.close();
     };
     e.run(body);

@@ -133,6 +133,68 @@ TEST_CASE("atomic_counter: initialize() with a lost answer says so, and a second
     e.run(body);
 }
 
+TEST_CASE("compare_and_set: the receipt of one call serves the next") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        const atomic_counter c(zk, "/n", text());
+        co_await c.compare_and_set(0, 1);
+        co_await zk.idle();
+        const std::size_t before = e.requests(zk);
+        const bool set = co_await c.compare_and_set(1, 2);
+        CHECK(set);
+        co_await zk.idle();
+        CHECK(e.requests(zk) - before == 2);  // a read and a write
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("atomic_counter: an addition that is cancelled at any step tells whether it may be made") {
+    const auto play = [](const char* lost, std::size_t at) {
+        INFO("cancelled at step " << at << ", lost \"" << lost << "\"");
+        fake_ensemble e;
+        const client zk = e.client(calm());
+        std::size_t steps = 0;
+        auto body = [&]() -> asio::awaitable<void> {
+            co_await zk.connected();
+            const atomic_counter c(zk, "/n", text());
+            if (*lost) e.lose_answer(zk, lost);
+            std::error_code code;
+            bool unknown = false;
+            const auto one = [&]() -> asio::awaitable<void> {
+                try {
+                    co_await c.add(1);
+                } catch (const error& x) {
+                    code = x.code();
+                    unknown = x.outcome_unknown();
+                }
+            };
+            running r(e.get_executor(), one());
+            e.on_step([&](std::string_view) {
+                if (steps++ == at) asio::post(e.context(), [&] { r.cancel(); });
+            });
+            const std::exception_ptr raw = co_await r.end();
+            const std::size_t taken = steps;
+            CHECK_FALSE(raw);
+            co_await zk.idle();
+            e.on_step(nullptr);
+            steps = taken;
+            const bool made = e.data("/n") == "1";
+            if (code) CHECK(code == condition::cancelled);
+            CHECK(made == (!code || unknown));
+            co_await zk.close();
+        };
+        e.run(body);
+        return steps;
+    };
+    for (const char* lost : {"", "multi", "create"}) {
+        const std::size_t steps = play(lost, 1000);
+        REQUIRE(steps >= 6);
+        for (std::size_t at = 0; at <= steps; ++at) play(lost, at);
+    }
+}
+
 TEST_CASE("compare_and_set: cancelled, expired or closed at any step, it tells whether it may have been made") {
     enum class event {
         cancel,

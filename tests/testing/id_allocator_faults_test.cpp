@@ -146,6 +146,23 @@ TEST_CASE("id_allocator: a re-created node is written once at most, with its blo
     e.run(body);
 }
 
+TEST_CASE("id_allocator: the next block is there before the last id was taken") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        const id_allocator ids(zk, "/ids", id_options().block(8));
+        co_await ids.next();
+        for (std::uint64_t i = 1; i < 40; ++i) {
+            co_await zk.idle();
+            CHECK(ids.try_next() == i);
+        }
+        co_await zk.idle();
+        CHECK(e.stat("/ids")->version == 6);  // of 40 ids, 5 blocks; one ahead
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
 TEST_CASE("next_number: over cuts and lost answers no number comes twice, and numbers rise") {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         INFO("seed " << seed);
