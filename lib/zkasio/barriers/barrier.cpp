@@ -7,6 +7,7 @@
 #include <zkasio/recipe/wait_as.hpp>
 
 #include <optional>
+#include <system_error>
 #include <utility>
 
 namespace zkasio {
@@ -19,17 +20,24 @@ asio::awaitable<bool> close_gate(client zk, std::string path, acl entries) {
     how.acl(std::move(entries)).parents(missing_parents::create_persistent);
     const std::string mine = new_protection_id();
     back_off pauses = toolbox(on).make_back_off();
-    for (bool lost = false;; lost = true) {
-        std::optional<node_data> there;
-        try {
-            const std::optional<created> made = co_await on.create_unless_exists(path, mine, how);
-            if (made || !lost) co_return made.has_value();
-            there = co_await on.get(path);
-        } catch (const error& e) {
-            if (e.code() != condition::retryable && e.code() != zk_errc::no_node) rethrow_step_as("set", path);
+    bool maybe_closed = false;  // by an attempt whose answer was lost
+    try {
+        for (;; co_await pauses.pause()) {
+            std::optional<node_data> there;
+            try {
+                const std::optional<created> made = co_await on.create_unless_exists(path, mine, how);
+                if (made || !maybe_closed) co_return made.has_value();
+                there = co_await on.get(path);
+            } catch (const error& e) {
+                maybe_closed = maybe_closed || e.outcome_unknown();
+                if (e.code() != condition::retryable && e.code() != zk_errc::no_node) throw;
+            }
+            if (there) co_return there->data == mine;
         }
-        if (there) co_return there->data == mine;
-        co_await pauses.pause();
+    } catch (const error& e) {
+        throw error(e.code(), "set", e.path(), e.hint(), maybe_closed);
+    } catch (const std::system_error& e) {  // of a pause that was cancelled
+        throw error(e.code(), "set", path, {}, maybe_closed);
     }
 }
 
@@ -52,6 +60,7 @@ asio::awaitable<bool> is_closed(client zk, std::string path) {
 }
 
 asio::awaitable<void> until_open(client zk, std::string path) {
+    if (path.empty()) throw error(errc::invalid_argument, "wait", path, "this barrier was moved from");
     const node_follower node(zk, path, node_read::data);
     std::optional<node_mark> known;
     do {

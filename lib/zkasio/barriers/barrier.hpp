@@ -38,10 +38,11 @@ public:
 
     /// Closes the barrier. The node's parents are created when they are missing.
     /// *Completes with* true if this call has closed the barrier, false if it was closed; also when answers are lost:
-    /// the node's data tell which call has created it.
+    /// the node's data tell which call has created it. If an answer is lost and the barrier is opened before the
+    /// request is repeated, this call closes the barrier a second time.
     /// *Fails with* the errors of operations::create(). A call with error::outcome_unknown() may have closed the
     /// barrier.
-    /// *Cancellation*: the barrier may have been closed.
+    /// *Cancellation*: see error::outcome_unknown().
     asio::awaitable<bool> set() const;
 
     /// Opens the barrier, and wakes all who wait.

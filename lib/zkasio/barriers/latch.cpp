@@ -26,44 +26,60 @@ create_options persistent_with(const acl& entries) {
     return how;
 }
 
-// How many reports are missing. If none is, ensures that the waiting clients are told.
-asio::awaitable<std::size_t> count(session on, std::string path, std::size_t wanted, acl entries) {
+struct reports {
+    std::size_t missing = 0;
+    bool done_exists = false;
+};
+
+asio::awaitable<reports> count(session on, std::string path, std::size_t wanted) {
     const std::vector<std::string> found = co_await children_if_any(on, path);
-    const bool told = std::find(found.begin(), found.end(), done) != found.end();
-    if (told) co_return 0;
-    if (found.size() < wanted) co_return wanted - found.size();
+    reports r;
+    r.done_exists = std::find(found.begin(), found.end(), done) != found.end();
+    if (!r.done_exists && found.size() < wanted) r.missing = wanted - found.size();
+    co_return r;
+}
+
+// If no report is missing, ensures that the waiting clients are told.
+asio::awaitable<std::size_t> count_and_tell(session on, std::string path, std::size_t wanted, acl entries) {
+    const reports now = co_await count(on, path, wanted);
+    if (now.missing > 0 || now.done_exists) co_return now.missing;
     const create_options how = persistent_with(entries);
     co_await ensure_created(on, join_path(path, std::string(done)), bytes(), how);
     co_return 0;
 }
 
 asio::awaitable<std::size_t> report(client zk, std::string path, std::string id, std::size_t wanted, acl entries) {
-    if (id.empty() || id == done || id.find('/') != std::string::npos)
+    const std::string node = join_path(path, id);
+    if (id.empty() || id == done || id.find('/') != std::string::npos || !path_problem(node).empty())
         throw error(errc::invalid_argument, "count_down", path, "an id is a node's name other than \"done\"");
     const session now = co_await toolbox(zk).current_session("count_down", path);
     const session on = now.patient();
     // A lost answer does not matter: the name of the node says all.
     const create_options how = persistent_with(entries);
-    co_await ensure_created(on, join_path(path, id), bytes(), how);
-    co_return co_await count(on, path, wanted, std::move(entries));
+    co_await ensure_created(on, node, bytes(), how);
+    co_return co_await count_and_tell(on, path, wanted, std::move(entries));
 }
 
-asio::awaitable<std::size_t> missing_reports(client zk, std::string path, std::size_t wanted, acl entries) {
+asio::awaitable<std::size_t> missing_reports(client zk, std::string path, std::size_t wanted) {
     const session now = co_await toolbox(zk).current_session("remaining", path);
-    co_return co_await count(now.patient(), path, wanted, std::move(entries));
+    const reports found = co_await count(now.patient(), path, wanted);
+    co_return found.missing;
 }
 
 asio::awaitable<void> until_none_missing(client zk, std::string path, std::size_t wanted, acl entries) {
-    const node_follower node(zk, join_path(path, std::string(done)), node_read::data);
+    const std::string watched = join_path(path, std::string(done));
+    const node_follower node(zk, watched, node_read::data);
     std::optional<node_mark> known;
     for (;;) {
         std::chrono::milliseconds pause(1000);
         try {
             const session now = co_await toolbox(zk).current_session("wait", path);
             pause = now.timeout();
-            const std::size_t missing = co_await count(now.patient(), path, wanted, entries);
+            const std::size_t missing = co_await count_and_tell(now.patient(), path, wanted, entries);
             if (missing == 0) break;
         } catch (const error& e) {
+            // No report is missing, and the others who wait count as well.
+            if (e.code() == zk_errc::no_auth && e.path() == watched) break;
             if (e.code() != condition::retryable && e.code() != errc::session_expired) throw;
         }
         try {
@@ -89,7 +105,7 @@ latch::latch(client zk, std::string path, std::size_t count, barrier_options opt
 asio::awaitable<std::size_t> latch::count_down(std::string id) const {
     return report(zk_, path_, std::move(id), count_, options_.acl());
 }
-asio::awaitable<std::size_t> latch::remaining() const { return missing_reports(zk_, path_, count_, options_.acl()); }
+asio::awaitable<std::size_t> latch::remaining() const { return missing_reports(zk_, path_, count_); }
 asio::awaitable<void> latch::wait() const { return until_none_missing(zk_, path_, count_, options_.acl()); }
 
 }  // namespace zkasio

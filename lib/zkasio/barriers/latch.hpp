@@ -30,14 +30,18 @@ public:
 
     /// Reports the thing `id`: a node's name, other than "done".
     /// *Completes with* the number of reports that are missing.
-    /// *Fails with* errc::invalid_argument for another id; and as operations::create(). A second call is always safe.
+    /// *Fails with* errc::invalid_argument for another id; and as operations::create(). The report may have been made
+    /// then. A second call is always safe.
+    /// *Cancellation*: the report may be made.
     asio::awaitable<std::size_t> count_down(std::string id) const;
 
-    /// *Completes with* the number of reports that are missing.
+    /// *Completes with* the number of reports that are missing, as the server of this client knows it. Only reads.
     asio::awaitable<std::size_t> remaining() const;
 
-    /// *Completes when* no report is missing; over connections and sessions.
-    /// *Fails with*, *Cancellation*: as barrier::wait().
+    /// *Completes when* no report is missing; over connections and sessions. Creates `done` if the last writer has not,
+    /// and this client may.
+    /// *Fails with* zk_errc::no_auth for a client that may not list the reports; else as barrier::wait().
+    /// *Cancellation*: ends the wait.
     asio::awaitable<void> wait() const;
 
     const std::string& path() const noexcept { return path_; }

@@ -10,6 +10,7 @@
 #include <asio/dispatch.hpp>
 
 #include <optional>
+#include <system_error>
 #include <utility>
 
 namespace zkasio {
@@ -100,12 +101,17 @@ asio::awaitable<std::int64_t> add_to(state_ptr s, std::int64_t delta) {
 asio::awaitable<bool> set_number_on(session on, spec_ptr what, std::int64_t expected, std::int64_t desired) {
     const receipts with = receipts_of(on, *what);
     back_off pauses = toolbox(on).make_back_off();
-    for (bool conflict = false;; conflict = true) {
-        if (conflict) co_await pauses.pause();
-        const numbered now = co_await read_number(on, what, conflict, "compare_and_set");
-        if (now.number != expected) co_return false;
-        const bool written = co_await write_number(with, what, now, desired, "compare_and_set");
-        if (written) co_return true;
+    bool behind_sync = false;  // the server may lag behind other clients' writes
+    for (;;) {
+        const numbered now = co_await read_number(on, what, behind_sync, "compare_and_set");
+        if (now.number == expected) {
+            const bool written = co_await write_number(with, what, now, desired, "compare_and_set");
+            if (written) co_return true;
+            co_await pauses.pause();
+        } else if (behind_sync) {
+            co_return false;
+        }
+        behind_sync = true;
     }
 }
 
@@ -118,6 +124,8 @@ asio::awaitable<bool> set_number(state_ptr s, std::int64_t expected, std::int64_
             co_return co_await set_number_on(on.patient(), what, expected, desired);
         } catch (const error& e) {
             if (!is_for_next_session(e)) throw;
+        } catch (const std::system_error& e) {  // of a pause that was cancelled
+            throw error(e.code(), "compare_and_set", what->path);
         }
     }
 }

@@ -21,6 +21,7 @@ namespace counter_detail {
 struct counter_state;
 }
 
+/// The same for all counters of one path: the additions of a session are written as the first of its counters says.
 class ZKASIO_EXPORT counter_options {
 public:
     counter_options() {}
@@ -71,10 +72,14 @@ private:
 /// counter_options::promote_to().
 ///
 /// A node that does not exist counts as 0, and is created, with its parents, by the first write. If an operator deletes
-/// the node, the counter begins again at 0. Versions begin again with it: if the node is deleted, re-created and
-/// written as often as before between a client's read and its write, that write overwrites the new number. After 2^32 -
-/// 1 writes the version is -1, which no write can name as its condition: additions then fail with
-/// std::errc::result_out_of_range until the node is written once by hand.
+/// the node, the counter begins again at 0. Versions begin again with it, and a write names only the version that it
+/// expects. Receipts below the node go with the node, so a client notices the new node at its next write. With
+/// counter_options::receipts(), or if the node goes between the read and the first write of a session, a new node that
+/// was written as often as the old one is taken for the old one: that write overwrites the new number.
+///
+/// After 2^32 - 1 writes the version is -1, unless the servers leave this version out (ZOOKEEPER-4743). No write can
+/// name -1 as its condition: additions then fail with std::errc::result_out_of_range until the node is written once by
+/// hand.
 ///
 /// May be used from any executor. Copies name the same counter. The awaitables of the members may be awaited when the
 /// counter is gone. A moved-from counter fails with errc::invalid_argument.
@@ -89,14 +94,16 @@ public:
 
     /// *Completes with* the number after this addition. An outage that the session survives ends nothing; an addition
     /// that no server has been asked for when its session ends is made in the next session.
-    /// *Fails with* std::errc::result_out_of_range if the sum has more than 64 bits: nothing is written for this
+    /// *Fails with* errc::not_connected when there is no connection at first, for client_options::connection_timeout.
+    /// std::errc::result_out_of_range if the sum has more than 64 bits: nothing is written for this
     /// addition. errc::invalid_argument for data that the format does not read: nothing is written.
     /// errc::session_expired and others with error::outcome_unknown() if the session ends while a write is under way.
     /// *Cancellation*: an addition that waits for its turn is not made; else see error::outcome_unknown().
     asio::awaitable<std::int64_t> add(std::int64_t delta) const;
 
     /// Writes `desired` if the number is `expected`.
-    /// *Completes with* whether it was. *Fails with*, and *Cancellation*: as add().
+    /// *Completes with* whether it was; false behind a sync(), as the server of this client may lag behind.
+    /// *Fails with*, and *Cancellation*: as add().
     asio::awaitable<bool> compare_and_set(std::int64_t expected, std::int64_t desired) const;
 
     /// Creates the node with this number, unless there is a node.

@@ -84,6 +84,7 @@ struct allocator_state {
     std::uint64_t failures = 0;         // of fetches
     std::exception_ptr failure;         // the last one
     std::optional<std::int64_t> czxid;  // of the node, once its data have been checked
+    bool recreated = false;             // then nothing more is written: the new node may have blocks of another size
     change_event change;
 };
 
@@ -108,24 +109,30 @@ asio::awaitable<std::int64_t> check_node(allocator_ptr s, session on) {
     co_return found.stat.czxid;
 }
 
+[[noreturn]] void throw_recreated(const std::string& path) {
+    throw error(zk_errc::data_inconsistency, "next", path,
+                "the node was deleted and re-created: its blocks begin again, and with them ids that were given out");
+}
+
 asio::awaitable<allocator_state::block> next_block(allocator_ptr s) {
     const session now = co_await toolbox(s->zk).current_session("next", s->path);
     const session on = now.patient();
     std::optional<std::int64_t> czxid;
+    bool recreated = false;
     {
         const std::lock_guard lock(s->mutex);
         czxid = s->czxid;
+        recreated = s->recreated;
     }
+    if (recreated) throw_recreated(s->path);
     if (!czxid) czxid = co_await check_node(s, on);
     const node_stat counted = co_await count_up(on, s->path, s->text, "next");
-    if (counted.czxid != *czxid)
-        throw error(
-            zk_errc::data_inconsistency, "next", s->path,
-            "the node was deleted and re-created: its blocks begin again, and with them ids that were given out");
     {
         const std::lock_guard lock(s->mutex);
         s->czxid = czxid;
+        s->recreated = counted.czxid != *czxid;
     }
+    if (counted.czxid != *czxid) throw_recreated(s->path);
     allocator_state::block b{};
     b.next = (static_cast<std::uint64_t>(counted.version) - 1) * s->options.block();
     b.end = b.next + s->options.block();

@@ -60,7 +60,7 @@ public:
     /// *Completes with* the next id; most often without a request, and at once.
     /// *Fails with* errc::invalid_argument if the node is no id_allocator's, or has blocks of another size;
     /// std::errc::result_out_of_range when there are no more blocks; zk_errc::data_inconsistency if the node was
-    /// re-created; and as operations::set().
+    /// re-created, from then on always: make another allocator; and as operations::set().
     /// *Cancellation*: ends the wait; a block that arrives serves the next call.
     asio::awaitable<std::uint64_t> next() const;
 

@@ -16,7 +16,8 @@ namespace zkasio {
 /// certain. For writers of recipes.
 /// *Completes when* the node has been created, by this call or before.
 /// *Fails with* the errors of operations::create_unless_exists() that are not condition::retryable.
-/// *Cancellation*: the node may be created.
+/// error::outcome_unknown() tells whether one of the attempts may have created the node.
+/// *Cancellation*: see error::outcome_unknown().
 /// @param on patient, see session::patient().
 ZKASIO_EXPORT asio::awaitable<void> ensure_created(session on, std::string path, bytes data = bytes(),
                                                    create_options how = create_options());

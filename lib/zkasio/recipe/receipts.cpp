@@ -2,6 +2,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/detail/receipt_rules.hpp>
 #include <zkasio/recipe/ensure_created.hpp>
 #include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -15,6 +16,9 @@
 #include <utility>
 
 namespace zkasio {
+
+using namespace detail;
+
 namespace {
 
 struct receipt {
@@ -92,7 +96,7 @@ struct receipts::state {
 namespace {
 
 // The receipt of one transaction. Of a receipt whose transaction may still be applied, or whose node is gone, no other
-// transaction makes use.
+// transaction makes use (R3).
 class receipt_in_use {
 public:
     receipt_in_use(std::shared_ptr<idle_receipts> from, std::string directory, acl entries,
@@ -109,7 +113,7 @@ public:
     receipt_in_use(const receipt_in_use&) = delete;
     receipt_in_use& operator=(const receipt_in_use&) = delete;
     ~receipt_in_use() {
-        if (certain_)
+        if (certain_ && can_serve_again(receipt_.version))
             from_->give_back(std::move(receipt_));
         else
             from_->remove(receipt_);
@@ -169,21 +173,12 @@ void stamp(committed& c, const node_stat& of) {
     c.at = std::chrono::system_clock::time_point(std::chrono::milliseconds(of.mtime));
 }
 
-enum class outcome {
-    applied,
-    not_applied,
-    unknown,  // another client has written or removed the receipt
-};
-
-// Tells by the receipt whether its transaction was applied.
-asio::awaitable<outcome> find_out(session on, const receipt& r, committed& done) {
+asio::awaitable<receipt_says> find_out(session on, const receipt& r, committed& done) {
     co_await on.sync(r.path);
     const std::optional<node_data> now = co_await if_exists(on.get(r.path));
-    if (!now) co_return outcome::unknown;
-    if (now->stat.version == r.version) co_return outcome::not_applied;
-    if (now->stat.version != r.version + 1 || now->data != r.next_data()) co_return outcome::unknown;
-    stamp(done, now->stat);
-    co_return outcome::applied;
+    const receipt_says answer = read_receipt(now, r.version, r.next_data());
+    if (answer == receipt_says::applied) stamp(done, now->stat);
+    co_return answer;
 }
 
 }  // namespace
@@ -210,9 +205,9 @@ asio::awaitable<committed> receipts::applied(std::shared_ptr<state> s, transacti
     receipt_in_use receipt(s->idle, s->directory, s->entries, s->when_missing);
     back_off pauses = toolbox(on).make_back_off();
     committed done;
-    bool lost = false;  // an answer: an earlier attempt may have been applied
+    bool maybe_applied = false;
     try {
-        for (;;) {
+        for (;; co_await pauses.pause()) {
             co_await receipt.made(on);
             transaction all = steps;
             all.set(receipt->path, bytes(receipt->next_data()), receipt->version);
@@ -229,39 +224,33 @@ asio::awaitable<committed> receipts::applied(std::shared_ptr<state> s, transacti
                 receipt.was_applied();
                 co_return done;
             }
-            if (failed->code() == condition::retryable) {
-                lost = lost || failed->outcome_unknown();
-                co_await pauses.pause();
-                continue;
-            }
-            if (failed->outcome_unknown() || failed->code() == condition::session_ended) throw error(*failed);
-            const bool receipt_is_gone = failed->path() == receipt->path &&
-                                         (failed->code() == zk_errc::no_node || failed->code() == zk_errc::bad_version);
-            if (lost) {
-                const outcome earlier = co_await find_out(on, *receipt, done);
-                if (earlier == outcome::applied) {
+            maybe_applied = maybe_applied || failed->outcome_unknown();
+            after_failure next = next_after(*failed, receipt->path, maybe_applied);
+            if (next == after_failure::find_out) {
+                const receipt_says earlier = co_await find_out(on, *receipt, done);
+                if (earlier == receipt_says::applied) {
                     done.answer_lost = true;
                     done.results = known_results(steps);
                     receipt.was_applied();
                     co_return done;
                 }
-                if (earlier == outcome::unknown || receipt_is_gone)
+                if (earlier == receipt_says::nothing || names_lost_receipt(*failed, receipt->path))
                     throw error(zk_errc::connection_loss, operation, failed->path(),
                                 "its receipt " + receipt->path + " was taken away, or written by another client");
-                lost = false;
+                maybe_applied = false;
+                next = next_after(*failed, receipt->path, maybe_applied);
             }
-            if (!receipt_is_gone) {
-                receipt.was_refused();
-                throw error(*failed);
-            }
-            receipt.replace();
-            co_await pauses.pause();
+            if (next == after_failure::refused) receipt.was_refused();
+            const bool replace = next == after_failure::no_receipt && s->when_missing != missing_parents::fail;
+            if (next != after_failure::repeat && !replace) throw error(*failed);
+            if (replace) receipt.replace();
         }
     } catch (const error& e) {
-        if (lost && !e.outcome_unknown()) throw error(e.code(), e.operation(), e.path(), e.hint(), true);
-        throw;
+        // Another request of this call, such as the create of the receipt, says nothing about the steps.
+        if (e.outcome_unknown() == maybe_applied) throw;
+        throw error(e.code(), e.operation(), e.path(), e.hint(), maybe_applied);
     } catch (const std::system_error& e) {  // of a pause that was cancelled
-        throw error(e.code(), operation, s->directory, {}, lost);
+        throw error(e.code(), operation, s->directory, {}, maybe_applied);
     }
 }
 

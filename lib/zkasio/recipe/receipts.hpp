@@ -39,8 +39,9 @@ struct committed {
 class ZKASIO_EXPORT receipts {
 public:
     /// @param entries the ACL of the receipts: a client that may write or remove a receipt can make the outcome of a
-    /// lost answer unknown. @param when_missing how `directory` is created when it is missing; with
-    /// missing_parents::fail, apply() fails with zk_errc::no_node and the path of a receipt.
+    /// lost answer unknown. @param when_missing how `directory` is created when it is missing. With
+    /// missing_parents::fail, apply() fails with zk_errc::no_node and the path of a receipt, also if a receipt that
+    /// was there before is gone: the directory may have been re-created. Else a receipt that is gone is replaced.
     /// Throws errc::invalid_path, and errc::invalid_argument for a session that was moved from.
     receipts(session on, std::string directory, acl entries = open_acl(),
              missing_parents when_missing = missing_parents::create_container);

@@ -85,17 +85,14 @@ std::shared_ptr<session_local> toolbox::local(const std::string& key,
     there(on_.core_, "local");
     if (!on_.session_) throw error(errc::invalid_argument, "local", {}, "a client has no session of its own");
     auto& locals = on_.session_->locals;
-    if (const auto it = locals.find(key); it != locals.end()) {
-        auto found = it->second.lock();
-        if (!found) it->second = found = make();
-        return found;
-    }
+    if (const auto it = locals.find(key); it != locals.end())
+        if (auto found = it->second.lock()) return found;
     if (locals.size() > 2 * on_.session_->locals_swept + 16) {
         std::erase_if(locals, [](const auto& p) { return p.second.expired(); });
         on_.session_->locals_swept = locals.size();
     }
-    auto made = make();
-    locals.emplace(key, made);
+    auto made = make();  // may call local() for another key, which changes `locals`
+    locals.insert_or_assign(key, made);
     return made;
 }
 

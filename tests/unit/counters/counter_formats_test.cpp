@@ -1,9 +1,12 @@
 #include "support/catch.hpp"
 
 #include <zkasio/counters/counter_formats.hpp>
+#include <zkasio/counters/detail/number_node.hpp>
 #include <zkasio/counters/detail/sum.hpp>
 
+#include <cstdint>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -45,4 +48,12 @@ TEST_CASE("counters: a sum that 64 bits do not hold is none") {
     CHECK(sum_of(-1, least + 1) == least);
     CHECK_FALSE(sum_of(-1, least));
     CHECK(sum_of(most, least) == -1);
+}
+
+TEST_CASE("counters: the version after a write, unless servers differ about it") {
+    using limits = std::numeric_limits<std::int32_t>;
+    CHECK(counter_detail::version_after(0) == 1);
+    CHECK(counter_detail::version_after(limits::max()) == limits::min());
+    CHECK(counter_detail::version_after(-3) == -2);
+    CHECK(counter_detail::version_after(-2) == std::nullopt);
 }

@@ -6,7 +6,7 @@
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
-#include <limits>
+#include <algorithm>
 #include <utility>
 
 namespace zkasio::counter_detail {
@@ -53,58 +53,81 @@ asio::awaitable<void> adder::write(additions round) {
     for (const addition_ptr& a : round) a->fail(failed);
 }
 
-// Succeeded additions, and those that were refused, leave the round.
+// Additions whose outcome was told leave the round.
 asio::awaitable<void> adder::write_until_certain(additions& round) {
-    const std::string& lock = what_->options.promote_to();
+    const counter_options& how = what_->options;
     back_off pauses = toolbox(on_).make_back_off();
     std::optional<lock_guard> turn;
-    for (int tries = 1; !round.empty(); ++tries) {
-        const bool written = co_await try_write(round);
-        if (written) co_return;
-        if (turn || lock.empty() || tries < what_->options.optimistic_tries()) {
-            co_await pauses.pause();
-        } else {
-            const mutex queue(zk_, lock);
-            lock_guard guard = co_await queue.acquire();
+    for (int conflicts = 0; !round.empty(); ++conflicts) {
+        if (!turn && !how.promote_to().empty() && conflicts >= how.optimistic_tries()) {
+            lock_guard guard = co_await take_turn();
             turn.emplace(std::move(guard));
+        } else if (conflicts > 0) {
+            co_await pauses.pause();
         }
+        co_await try_write(round);
     }
 }
 
-asio::awaitable<bool> adder::try_write(additions& round) {
-    if (!last_) last_ = co_await read_number(on_, what_, conflict_, "add");
-    const std::vector<std::int64_t> sums = add_up(round);
-    if (sums.empty()) co_return true;
-    const numbered before = *std::exchange(last_, std::nullopt);  // not known any longer if the write fails
-    const bool written = co_await write_number(receipts_, what_, before, sums.back(), "add");
-    conflict_ = !written;
-    if (!written) co_return false;
-    numbered now;
-    now.number = sums.back();
-    now.version = static_cast<std::int32_t>(static_cast<std::uint32_t>(before.version) + 1);
-    last_ = now;
-    for (std::size_t i = 0; i < sums.size(); ++i) round[i]->succeed(sums[i]);
-    round.clear();
-    co_return true;
+asio::awaitable<lock_guard> adder::take_turn() const {
+    const mutex queue(zk_, what_->options.promote_to());
+    try {
+        lock_guard guard = co_await queue.acquire();
+        co_return guard;
+    } catch (...) {
+        rethrow_as_not_written();
+    }
 }
 
-// The number after each addition, in order. An addition that 64 bits do not hold fails and leaves the round.
-std::vector<std::int64_t> adder::add_up(additions& round) const {
-    std::vector<std::int64_t> sums;
-    std::int64_t number = last_->number;
-    std::erase_if(round, [&](const addition_ptr& a) {
-        const std::optional<std::int64_t> sum = sum_of(number, a->delta());
-        if (sum) {
-            number = *sum;
-            sums.push_back(number);
-            return false;
+// A conflict with another client's write leaves the round as it is.
+asio::awaitable<void> adder::try_write(additions& round) {
+    if (!last_) last_ = co_await read_number(on_, what_, conflict_, "add");
+    std::vector<sum> sums = add_up(round);
+    if (all_refused(sums)) {
+        // No write will find out whether the number that leaves no room is still the newest.
+        last_ = co_await read_number(on_, what_, true, "add");
+        sums = add_up(round);
+    }
+    if (!all_refused(sums)) {
+        const numbered before = *std::exchange(last_, std::nullopt);  // not known any longer if the write fails
+        numbered now = before;
+        for (const sum& s : sums)
+            if (!s.refused) now.number = s.number;
+        const bool written = co_await write_number(receipts_, what_, before, now.number, "add");
+        conflict_ = !written;
+        if (!written) co_return;
+        if (const std::optional<std::int32_t> version = version_after(before.version)) {
+            now.version = *version;
+            last_ = now;
         }
-        a->fail(std::make_exception_ptr(
-            error(std::make_error_code(std::errc::result_out_of_range), "add", what_->path,
-                  std::to_string(number) + " + " + std::to_string(a->delta()) + " has more than 64 bits")));
-        return true;
-    });
+    }
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        if (sums[i].refused)
+            round[i]->fail(sums[i].refused);
+        else
+            round[i]->succeed(sums[i].number);
+    }
+    round.clear();
+}
+
+std::vector<adder::sum> adder::add_up(const additions& round) const {
+    std::vector<sum> sums;
+    std::int64_t number = last_->number;
+    for (const addition_ptr& a : round) {
+        sum& s = sums.emplace_back();
+        const std::optional<std::int64_t> next = sum_of(number, a->delta());
+        if (next)
+            s.number = number = *next;
+        else
+            s.refused = std::make_exception_ptr(
+                error(std::make_error_code(std::errc::result_out_of_range), "add", what_->path,
+                      std::to_string(number) + " + " + std::to_string(a->delta()) + " has more than 64 bits"));
+    }
     return sums;
+}
+
+bool adder::all_refused(const std::vector<sum>& sums) noexcept {
+    return std::all_of(sums.begin(), sums.end(), [](const sum& s) { return s.refused != nullptr; });
 }
 
 }  // namespace zkasio::counter_detail

@@ -2,6 +2,7 @@
 
 #include <zkasio/counters/detail/failure.hpp>
 #include <zkasio/counters/detail/number_node.hpp>
+#include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/session_local.hpp>
 
@@ -82,8 +83,15 @@ private:
     static asio::awaitable<void> write_all(std::shared_ptr<adder> self);
     asio::awaitable<void> write(additions round);
     asio::awaitable<void> write_until_certain(additions& round);
-    asio::awaitable<bool> try_write(additions& round);
-    std::vector<std::int64_t> add_up(additions& round) const;
+    asio::awaitable<lock_guard> take_turn() const;
+    asio::awaitable<void> try_write(additions& round);
+    /// After an addition: the number, or why the addition is refused.
+    struct sum {
+        std::int64_t number = 0;
+        std::exception_ptr refused;
+    };
+    std::vector<sum> add_up(const additions& round) const;
+    static bool all_refused(const std::vector<sum>& sums) noexcept;
     additions take_waiting();
 
     const client zk_;

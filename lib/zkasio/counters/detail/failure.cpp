@@ -17,4 +17,13 @@ void rethrow_to_caller(const std::exception_ptr& why, std::string_view operation
     }
 }
 
+void rethrow_as_not_written() {
+    try {
+        throw;
+    } catch (const error& e) {
+        if (!e.outcome_unknown()) throw;
+        throw error(e.code(), e.operation(), e.path(), e.hint());
+    }
+}
+
 }  // namespace zkasio::counter_detail

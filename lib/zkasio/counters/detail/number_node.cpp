@@ -1,5 +1,6 @@
 #include <zkasio/counters/detail/number_node.hpp>
 
+#include <zkasio/counters/detail/failure.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -43,7 +44,7 @@ asio::awaitable<numbered> read_number(session on, spec_ptr what, bool behind_syn
             const std::optional<created> made = co_await on.create_unless_exists(what->path, zero, how);
             created_now = made.has_value();
         } catch (const error& e) {
-            if (e.code() != condition::retryable) throw;
+            if (e.code() != condition::retryable) rethrow_as_not_written();
         }
         if (created_now) co_return numbered();
         behind_sync = true;  // another client has created the node, or the answer was lost

@@ -3,11 +3,13 @@
 #include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/session.hpp>
+#include <zkasio/types.hpp>
 
 #include <asio/awaitable.hpp>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace zkasio::counter_detail {
@@ -24,6 +26,13 @@ struct numbered {
     std::int64_t number = 0;
     std::int32_t version = 0;
 };
+
+/// The version of a node after a write; nothing: ZooKeeper writes -1 or, since ZOOKEEPER-4743, leaves -1 out.
+constexpr std::optional<std::int32_t> version_after(std::int32_t version) noexcept {
+    const auto next = static_cast<std::int32_t>(static_cast<std::uint32_t>(version) + 1);
+    if (next == any_version) return std::nullopt;
+    return next;
+}
 
 /// The number that `data` says. Throws errc::invalid_argument.
 std::int64_t number_in(const counter_spec& what, const std::string& data, const std::string& operation);
