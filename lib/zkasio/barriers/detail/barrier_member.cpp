@@ -1,0 +1,275 @@
+#include <zkasio/barriers/detail/barrier_member.hpp>
+
+#include <zkasio/barriers/detail/double_barrier_step.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/path.hpp>
+#include <zkasio/recipe/ensure_created.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/recipe/wait_as.hpp>
+
+#include <asio/dispatch.hpp>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace zkasio::barrier_detail {
+namespace {
+
+// Without the directory, there are no children.
+asio::awaitable<barrier_children> children_of(session on, std::string directory) {
+    node_children found;
+    try {
+        found = co_await on.children(std::move(directory));
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
+    }
+    co_return barrier_children(std::move(found.names));
+}
+
+asio::awaitable<std::vector<std::int64_t>> ages_of_others(session on, std::string directory, const enter_view& seen) {
+    std::vector<std::int64_t> ages;
+    for (const std::string& member : seen.children.members) {
+        if (member == seen.own) continue;
+        const std::optional<node_stat> there = co_await on.exists(join_path(directory, member));
+        if (there) ages.push_back(there->czxid);
+    }
+    co_return ages;
+}
+
+// Removes this very node. Another client may remove it at the same time and then begin a round with a new one: its own
+// write before the removal tells which node the removal is about. The outcome may be unknown.
+asio::awaitable<void> remove_left_over(session on, std::string ready, std::int64_t czxid) {
+    try {
+        const node_data there = co_await on.get(ready);
+        if (there.stat.czxid != czxid) co_return;
+        const node_stat marked = co_await on.set(ready, there.data, there.stat.version);
+        if (marked.czxid == czxid) co_await on.remove(ready, marked.version);
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node && e.code() != zk_errc::bad_version && e.code() != condition::retryable) throw;
+    }
+}
+
+asio::awaitable<void> until_reconnected(session_events events) {
+    for (bool cut = false;;) {
+        const session_event next = co_await events.next();
+        if (next.state == session_state::connected && cut) co_return;
+        cut = next.state != session_state::connected;
+    }
+}
+
+// What wakes a member that waits.
+class alarm {
+public:
+    explicit alarm(const session& on) : on_(on), rings_(toolbox(on).make_one_shot_event()) {}
+
+    void set_on(watch changes) {
+        const auto kept = std::make_shared<const watch>(std::move(changes));
+        watches_.push_back(kept);
+        asio::dispatch(on_.get_executor(), [kept, created = created_, rings = rings_] {
+            kept->then([created, rings](std::error_code failed, node_change what) {
+                if (!failed && what == node_change::created) created->store(true);
+                rings.fire();
+            });
+        });
+    }
+    /// *Completes when* a watch has fired, when there is another connection, or when the session is over.
+    asio::awaitable<void> rung(session_events events) {
+        std::function<asio::awaitable<void>()> wait = [events] { return until_reconnected(events); };
+        co_await rings_.run_until(std::move(wait));
+    }
+    /// Whether a watch has told that a node was created.
+    bool told_of_create() const noexcept { return created_->load(); }
+
+private:
+    const session& on_;
+    const one_shot_event rings_;
+    std::vector<std::shared_ptr<const watch>> watches_;
+    const std::shared_ptr<std::atomic<bool>> created_ = std::make_shared<std::atomic<bool>>(false);
+};
+
+}  // namespace
+
+barrier_member::barrier_member(session on, barrier_spec spec)
+    : session_(std::move(on)),
+      on_(session_.patient()),
+      spec_(std::move(spec)),
+      name_(new_protection_id()),
+      own_(join_path(spec_.path, name_)),
+      ready_(join_path(spec_.path, std::string(ready_name))),
+      left_(toolbox(session_).make_one_shot_event()) {}
+
+// ------------------------------------------------------------------------------------------------------------ enter
+
+asio::awaitable<void> barrier_member::create_own() {
+    create_options how;
+    how.mode(create_mode::ephemeral).acl(spec_.entries).parents(missing_parents::create_container);
+    co_await ensure_created(on_, own_, bytes(spec_.data), how);
+}
+
+// False: an operator has removed the directory with all members.
+asio::awaitable<bool> barrier_member::create_ready() {
+    create_options how;
+    how.acl(spec_.entries);
+    try {
+        co_await ensure_created(on_, ready_, bytes(), how);
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
+        co_return false;
+    }
+    co_return true;
+}
+
+asio::awaitable<void> barrier_member::until_ready(session_events events) {
+    back_off pauses = toolbox(on_).make_back_off();
+    enter_view seen;
+    seen.own = name_;
+    for (enter_step step = enter_step::create_own;;) {
+        if (step == enter_step::create_own) {
+            seen.ready_was_created = false;
+            co_await create_own();
+        }
+        // In this order, see enter_view. The own node is watched, too: an operator may remove it.
+        alarm wakes(on_);
+        watched<std::optional<node_stat>> own = co_await on_.exists_and_watch(own_);
+        watched<std::optional<node_stat>> ready = co_await on_.exists_and_watch(ready_);
+        seen.born = own.value ? std::optional(own.value->czxid) : std::nullopt;
+        seen.ready_since = ready.value ? std::optional(ready.value->czxid) : std::nullopt;
+        seen.children = co_await children_of(on_, spec_.path);
+        seen.others.reset();
+        step = next_enter_step(seen, spec_.members, spec_.exactly);
+        if (step == enter_step::read_others) {
+            seen.others = co_await ages_of_others(on_, spec_.path, seen);
+            step = next_enter_step(seen, spec_.members, spec_.exactly);
+        }
+        if (step == enter_step::pass) co_return;
+        if (step == enter_step::refuse)
+            throw error(errc::too_many_members, "enter", spec_.path,
+                        std::to_string(spec_.members) + " are there without this one");
+        if (step == enter_step::create_ready) {
+            const bool created = co_await create_ready();
+            if (created) co_return;
+        }
+        if (step == enter_step::wait) {
+            wakes.set_on(std::move(own.changes));
+            wakes.set_on(std::move(ready.changes));
+            co_await wakes.rung(events);
+            seen.ready_was_created = seen.ready_was_created || wakes.told_of_create();
+            continue;
+        }
+        if (step == enter_step::remove_left_over) co_await remove_left_over(on_, ready_, *seen.ready_since);
+        co_await pauses.pause();
+    }
+}
+
+asio::awaitable<bool> barrier_member::passed(session_events events) {
+    co_await until_ready(std::move(events));
+    hold_ = session_.hold(own_);
+    asio::dispatch(session_.get_executor(), [self = shared_from_this()] { self->hold_.watch_nodes(); });
+    try {
+        co_await hold_.confirmed();
+    } catch (const error& e) {
+        if (e.code() != errc::lock_lost || session_.over()) throw;
+        co_return false;
+    }
+    co_return true;
+}
+
+void barrier_member::begin_to_withdraw(std::shared_ptr<barrier_member> self) noexcept {
+    try {
+        toolbox(self->on_).run_in_background(withdraw(self));
+    } catch (...) {
+        // Out of memory: the node goes with the session.
+    }
+}
+
+asio::awaitable<void> barrier_member::withdraw(std::shared_ptr<barrier_member> self) {
+    try {
+        const barrier_children now = co_await children_of(self->on_, self->spec_.path);
+        const leave_step step = next_leave_step(now, self->name_, {});
+        co_await self->remove_own(step.first == leave_step::removal::own_and_ready);
+    } catch (const error& e) {
+        if (e.code() != condition::session_ended) throw;
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------------ leave
+
+// The outcome is certain afterwards: if the answer to the transaction was lost, the own node tells whether it was
+// applied.
+asio::awaitable<void> barrier_member::remove_own(bool with_ready) {
+    back_off pauses = toolbox(on_).make_back_off();
+    while (with_ready) {
+        std::error_code failed;
+        transaction both;
+        both.remove(own_).remove(ready_);
+        try {
+            co_await on_.multi(std::move(both));
+            co_return;
+        } catch (const error& e) {
+            if (e.code() != zk_errc::no_node && e.code() != condition::retryable) throw;
+            if (e.code() == zk_errc::no_node && e.path() == own_) co_return;
+            with_ready = e.code() != zk_errc::no_node;
+            failed = e.code();
+        }
+        if (with_ready) co_await pauses.pause();
+    }
+    const pending_removal removal = toolbox(on_).ensure_removed(own_);
+    co_await removal.result();
+}
+
+asio::awaitable<void> barrier_member::leave() {
+    using removal = leave_step::removal;
+    std::optional<std::vector<std::string>> inside;
+    for (;;) {
+        const barrier_children now = co_await children_of(on_, spec_.path);
+        if (!inside) inside = now.members;
+        const leave_step step = next_leave_step(now, name_, *inside);
+        if (step.first == removal::own || step.first == removal::own_and_ready)
+            co_await remove_own(step.first == removal::own_and_ready);
+        if (step.first == removal::left_over_ready) {
+            const std::optional<node_stat> there = co_await on_.exists(ready_);
+            if (there) co_await remove_left_over(on_, ready_, there->czxid);
+        }
+        if (step.then_wait_for.empty()) co_return;
+        const auto member = co_await on_.exists_and_watch(join_path(spec_.path, step.then_wait_for));
+        if (member.value) co_await member.changes.changed();
+    }
+}
+
+asio::awaitable<void> barrier_member::leave_in_background(std::shared_ptr<barrier_member> self) {
+    std::optional<error> refused;
+    try {
+        co_await self->leave();
+    } catch (const error& e) {
+        self->failed_ = std::current_exception();
+        refused.emplace(e);
+    } catch (...) {
+        self->failed_ = std::current_exception();
+    }
+    self->left_.fire();
+    if (refused && refused->code() != condition::session_ended) throw error(*refused);  // so that it is logged
+}
+
+void barrier_member::begin_to_leave(std::shared_ptr<barrier_member> self) noexcept {
+    if (self->leaving_.exchange(true)) return;
+    self->hold_.end();
+    try {
+        toolbox(self->on_).run_in_background(leave_in_background(self));
+    } catch (...) {
+        // Out of memory: the node goes with the session.
+    }
+}
+
+asio::awaitable<void> barrier_member::until_left(std::shared_ptr<barrier_member> self) {
+    co_await wait_as(self->left_, "leave", self->spec_.path);
+    if (!self->failed_) co_return;
+    try {
+        std::rethrow_exception(self->failed_);
+    } catch (const error& e) {
+        if (e.code() == condition::session_ended) throw error(e.code(), "leave", self->spec_.path, e.hint());
+        throw;
+    }
+}
+
+}  // namespace zkasio::barrier_detail

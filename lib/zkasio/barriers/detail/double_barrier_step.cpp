@@ -1,0 +1,75 @@
+#include <zkasio/barriers/detail/double_barrier_step.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace zkasio::barrier_detail {
+
+barrier_children::barrier_children(std::vector<std::string> names) : members(std::move(names)) {
+    ready = std::erase(members, ready_name) > 0;
+    std::sort(members.begin(), members.end());
+}
+
+bool barrier_children::has(std::string_view member) const noexcept {
+    return std::binary_search(members.begin(), members.end(), member);
+}
+
+namespace {
+
+std::size_t count_older(const std::vector<std::int64_t>& nodes, std::int64_t than) {
+    return static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), [&](auto node) { return node < than; }));
+}
+
+// uuid4().hex
+bool is_of_kazoo(const std::string& member) noexcept {
+    return member.size() == 32 && member.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+}  // namespace
+
+enter_step next_enter_step(const enter_view& seen, std::size_t members, bool exactly) {
+    if (!seen.born || !seen.children.has(seen.own)) return enter_step::create_own;
+    const std::size_t count = seen.children.members.size();
+    if (exactly && count > members) {
+        if (!seen.others) return enter_step::read_others;
+        if (count_older(*seen.others, *seen.born) >= members) return enter_step::refuse;
+    }
+    if (seen.ready_was_created || (seen.ready_since && *seen.ready_since > *seen.born)) return enter_step::pass;  // B1
+    if (seen.ready_since && seen.children.ready) {                                                                // B2
+        if (!seen.others) return enter_step::read_others;
+        return count_older(*seen.others, *seen.ready_since) > 0 ? enter_step::pass : enter_step::remove_left_over;
+    }
+    if (seen.children.ready) return enter_step::pass;                                // created since it was looked for
+    return count >= members ? enter_step::create_ready : enter_step::wait;  // B3
+}
+
+leave_step next_leave_step(const barrier_children& now, const std::string& own,
+                           const std::vector<std::string>& inside) {
+    using removal = leave_step::removal;
+    std::vector<std::string> others;
+    std::copy_if(now.members.begin(), now.members.end(), std::back_inserter(others), [&](const std::string& member) {
+        return member != own && std::find(inside.begin(), inside.end(), member) != inside.end();
+    });
+    const bool in = now.has(own), last = now.members.size() == (in ? 1u : 0u);
+    leave_step step;
+    if (others.empty()) {
+        if (in) step.first = last ? removal::own_and_ready : removal::own;  // B4
+        if (!in && last && now.ready) step.first = removal::left_over_ready;
+        return step;
+    }
+    if (!in) {
+        step.then_wait_for = others.front();
+    } else if (own < others.front()) {
+        step.then_wait_for = others.back();  // B5
+    } else {
+        const bool only_kazoo = std::all_of(now.members.begin(), now.members.end(), [&](const std::string& member) {
+            return member == own || is_of_kazoo(member);
+        });
+        step.first = only_kazoo && now.ready ? removal::own_and_ready : removal::own;  // B6
+        step.then_wait_for = others.front();
+    }
+    return step;
+}
+
+}  // namespace zkasio::barrier_detail

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// The decisions of a member of a double barrier. Pure: nothing here sends a request.
+///
+/// A round of a double barrier begins when its members create `<path>/ready` and ends with its last member. Rules:
+///
+///   B1  A node `ready` that is younger than the member's own node proves that enough members stood at the same time,
+///       this one among them or about to be. So does the server's report that `ready` was created. The member passes,
+///       even if `ready` is gone again: kazoo's members remove it as soon as the first of them leaves.
+///   B2  A `ready` that is older than the own node belongs to a round that others have begun. The member joins that
+///       round while one of its members is there, that is, one whose node is older than `ready`. If there is none, all
+///       of them have been killed: `ready` is left over, and removed.
+///   B3  Without `ready`, the members are counted, in a listing that was asked for after the own node was created. Of
+///       all members, the one that was created last sees all the others in its listing. So one of them creates `ready`.
+///   B4  `ready` is removed together with the node of the last member, in one transaction. So no member that has not
+///       passed yet misses it, and no member of the next round finds it.
+///   B5  Of the members that leave, the lowest keeps its node until it is the last; the others remove theirs first. All
+///       libraries agree on this, or at least wait for the lowest.
+///   B6  If only members of kazoo stay behind, `ready` goes with the own node: the lowest member of kazoo waits for the
+///       highest child of the directory to go, and counts `ready` as one.
+namespace zkasio::barrier_detail {
+
+inline constexpr std::string_view ready_name = "ready";
+
+/// The children of the directory.
+struct barrier_children {
+    barrier_children() = default;
+    explicit barrier_children(std::vector<std::string> names);
+    bool has(std::string_view member) const noexcept;
+
+    std::vector<std::string> members;  ///< sorted; all children but `ready`
+    bool ready = false;
+};
+
+/// All that a member has seen since it began to enter.
+struct enter_view {
+    std::string own;                   ///< its name
+    std::optional<std::int64_t> born;  ///< czxid of its node; nothing: there is none
+    std::optional<std::int64_t> ready_since;  ///< czxid of `ready`, read after `born`; nothing: there was none
+    bool ready_was_created = false;           ///< a watch has told so that was set when the own node existed
+    barrier_children children;                ///< listed after `ready_since` was read
+    /// czxids of the other members that were there after the listing; nothing: not read.
+    std::optional<std::vector<std::int64_t>> others;
+};
+
+enum class enter_step {
+    create_own,
+    read_others,  ///< enter_view::others is needed
+    pass,
+    create_ready,         ///< and pass
+    remove_left_over,     ///< `ready`, if it still is the one of enter_view::ready_since; then look again
+    wait,
+    refuse,               ///< there are enough members without this one
+};
+
+/// @param members how many begin a round. @param exactly no more than these may be inside.
+enter_step next_enter_step(const enter_view& seen, std::size_t members, bool exactly);
+
+struct leave_step {
+    enum class removal { nothing, own, own_and_ready, left_over_ready };
+    removal first = removal::nothing;
+    std::string then_wait_for;  ///< a member; "": the member has left
+};
+
+/// @param own the name of the leaving member. @param inside who was there when the member began to leave: only for them
+/// it waits.
+leave_step next_leave_step(const barrier_children& now, const std::string& own, const std::vector<std::string>& inside);
+
+}  // namespace zkasio::barrier_detail
