@@ -36,14 +36,13 @@ client_options calm() { return client_options("fake").session_timeout(20s).conne
 
 slots_options quiet(any_duration d) { return slots_options().quiet(d); }
 
-asio::awaitable<void> turns(fake_ensemble& e, int n = 50) {
-    for (int i = 0; i < n; ++i) co_await asio::post(e.get_executor(), asio::use_awaitable);
-}
-
 asio::awaitable<void> pause(fake_ensemble& e, std::chrono::nanoseconds time) {
     asio::steady_timer timer(e.get_executor(), time);
     co_await timer.async_wait(asio::use_awaitable);
 }
+
+// So many steps of the servers.
+asio::awaitable<void> turns(fake_ensemble& e, int n = 50) { return pause(e, n * 100us); }
 
 // An acquire() that runs, and its guard.
 class taking {
@@ -579,7 +578,9 @@ TEST_CASE("slots: what is refused", "[slots]") {
     CHECK(slots_options().quiet(1ns).quiet() == 1ms);
     auto body = [&]() -> asio::awaitable<void> {
         const slots ours(zk, path, 1);
-        const std::string owned = co_await message_of(ours.acquire(acquire_options().owner(lock_owner())));
+        acquire_options as_owner;
+        as_owner.owner(lock_owner());
+        const std::string owned = co_await message_of(ours.acquire(as_owner));
         CHECK(owned == "acquire " + path +
                            ": invalid argument (no lock_owner can hold numbers: each guard has one of its own)");
         lock_guard guard = co_await ours.acquire();

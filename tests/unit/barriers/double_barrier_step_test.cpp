@@ -2,6 +2,8 @@
 
 #include <zkasio/barriers/detail/double_barrier_step.hpp>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,13 @@ enter_view sees(names children) {
     seen.born = 20;
     seen.children = barrier_children(std::move(children));
     return seen;
+}
+
+// The other members, by the czxids of their nodes.
+std::vector<other_member> born_at(std::vector<std::int64_t> all) {
+    std::vector<other_member> others;
+    for (const std::int64_t born : all) others.push_back({"m" + std::to_string(born), born, false});
+    return others;
 }
 
 enter_step of_two(const enter_view& seen) { return next_enter_step(seen, 2, false); }
@@ -78,9 +87,10 @@ TEST_CASE("double_barrier: an older ready is that of a round, or left over", "[b
     enter_view seen = sees({"a", "b", "c", "ready"});
     seen.ready_since = 10;
     CHECK(of_two(seen) == enter_step::read_others);
-    seen.others = {9, 30};
-    CHECK(of_two(seen) == enter_step::pass);
-    seen.others = {11, 30};  // these wait as well
+    seen.others = born_at({30, 9});
+    CHECK(of_two(seen) == enter_step::join);
+    CHECK(member_of_round(seen) == "m9");
+    seen.others = born_at({11, 30});  // these wait as well
     CHECK(of_two(seen) == enter_step::remove_left_over);
     seen.others.emplace();
     CHECK(of_two(seen) == enter_step::remove_left_over);
@@ -95,21 +105,38 @@ TEST_CASE("double_barrier: exactly() refuses by age", "[barrier]") {
     CHECK(of_exactly_two(seen) == enter_step::create_ready);
     seen.children = barrier_children({"a", "b", "c"});
     CHECK(of_exactly_two(seen) == enter_step::read_others);
-    seen.others = {1, 2};
+    seen.others = born_at({1, 2});
     CHECK(of_exactly_two(seen) == enter_step::refuse);
-    seen.others = {1, 30};
+    seen.others = born_at({1, 30});
     CHECK(of_exactly_two(seen) == enter_step::create_ready);
-    seen.others = {1};  // the other has left
+    seen.others = born_at({1});  // the other has left
     CHECK(of_exactly_two(seen) == enter_step::create_ready);
-    seen.others = {1, 2};
+    seen.others = born_at({1, 2});
     seen.ready_since = 21;
     seen.ready_was_created = true;
     CHECK(of_exactly_two(seen) == enter_step::refuse);
     CHECK(of_two(seen) == enter_step::pass);
     enter_view late = sees({"a", "b", "ready"});
     late.ready_since = 10;
-    late.others = {9};
-    CHECK(of_exactly_two(late) == enter_step::pass);
+    late.others = born_at({9});
+    CHECK(of_exactly_two(late) == enter_step::join);
+}
+
+TEST_CASE("double_barrier: members that have joined a round keep it alive, and are of it", "[barrier]") {
+    enter_view seen = sees({"a", "b", "ready"});
+    seen.ready_since = 10;
+    seen.others = born_at({11});
+    CHECK(of_two(seen) == enter_step::remove_left_over);
+    seen.others->front().joined = true;
+    CHECK(of_two(seen) == enter_step::join);
+    seen.joined = true;
+    seen.others.reset();
+    CHECK(of_two(seen) == enter_step::pass);
+
+    std::vector<other_member> others = born_at({9, 11, 12});
+    others.back().joined = true;
+    CHECK(members_inside(others, 10) == names{"m9", "m12"});
+    CHECK(members_inside(others, std::nullopt) == names{"m9", "m11", "m12"});
 }
 
 TEST_CASE("double_barrier: the lowest waits for the highest, the others for the lowest", "[barrier]") {

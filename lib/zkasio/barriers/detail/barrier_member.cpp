@@ -4,6 +4,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/ensure_created.hpp>
+#include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
@@ -27,24 +28,46 @@ asio::awaitable<barrier_children> children_of(session on, std::string directory)
     co_return barrier_children(std::move(found.names));
 }
 
-asio::awaitable<std::vector<std::int64_t>> ages_of_others(session on, std::string directory, const enter_view& seen) {
-    std::vector<std::int64_t> ages;
-    for (const std::string& member : seen.children.members) {
-        if (member == seen.own) continue;
-        const std::optional<node_stat> there = co_await on.exists(join_path(directory, member));
-        if (there) ages.push_back(there->czxid);
-    }
-    co_return ages;
+// Of these members without `own`, those that are still there. One flight.
+asio::awaitable<std::vector<other_member>> read_others(session on, std::string directory, std::string own,
+                                                       std::vector<std::string> members) {
+    std::erase(members, own);
+    std::vector<other_member> there;
+    auto read = [&]() -> asio::awaitable<void> {
+        there.clear();
+        std::vector<pending_data> asked;
+        for (const std::string& member : members) asked.push_back(toolbox(on).start_exists(join_path(directory, member)));
+        for (std::size_t i = 0; i < members.size(); ++i) {
+            try {
+                const node_data found = co_await asked[i].result();
+                other_member& member = there.emplace_back();
+                member.name = members[i];
+                member.born = found.stat.czxid;
+                member.joined = found.stat.version > 0;
+            } catch (const error& e) {
+                if (e.code() != zk_errc::no_node) throw;
+            }
+        }
+    };
+    co_await retry_until_certain(toolbox(on).make_back_off(), read);
+    co_return there;
 }
 
-// Removes this very node. Another client may remove it at the same time and then begin a round with a new one: its own
-// write before the removal tells which node the removal is about. The outcome may be unknown.
-asio::awaitable<void> remove_left_over(session on, std::string ready, std::int64_t czxid) {
+// Removes this very `ready`, unless one of the others has joined its round since they were read. Another client may
+// remove it at the same time and then begin a round with a new one: a write before the removal tells which node the
+// removal is about. The outcome may be unknown.
+asio::awaitable<void> remove_left_over(session on, std::string directory, std::int64_t czxid,
+                                       std::vector<other_member> others) {
+    const std::string ready = join_path(directory, std::string(ready_name));
     try {
         const node_data there = co_await on.get(ready);
         if (there.stat.czxid != czxid) co_return;
         const node_stat marked = co_await on.set(ready, there.data, there.stat.version);
-        if (marked.czxid == czxid) co_await on.remove(ready, marked.version);
+        if (marked.czxid != czxid) co_return;
+        transaction steps;
+        for (const other_member& other : others) steps.check(join_path(directory, other.name), 0);
+        steps.remove(ready, marked.version);
+        co_await on.multi(std::move(steps));
     } catch (const error& e) {
         if (e.code() != zk_errc::no_node && e.code() != zk_errc::bad_version && e.code() != condition::retryable) throw;
     }
@@ -78,8 +101,8 @@ public:
         std::function<asio::awaitable<void>()> wait = [events] { return until_reconnected(events); };
         co_await rings_.run_until(std::move(wait));
     }
-    /// Whether a watch has told that a node was created.
-    bool told_of_create() const noexcept { return created_->load(); }
+    /// Whether a watch has told that a node was created. Written on the strand.
+    std::shared_ptr<const std::atomic<bool>> created() const noexcept { return created_; }
 
 private:
     const session& on_;
@@ -101,10 +124,48 @@ barrier_member::barrier_member(session on, barrier_spec spec)
 
 // ------------------------------------------------------------------------------------------------------------ enter
 
-asio::awaitable<void> barrier_member::create_own() {
+// The directory, as a container.
+asio::awaitable<void> barrier_member::create_directory() {
     create_options how;
-    how.mode(create_mode::ephemeral).acl(spec_.entries).parents(missing_parents::create_container);
+    how.mode(create_mode::container).acl(spec_.entries).parents(missing_parents::create_container);
+    co_await ensure_created(on_, spec_.path, bytes(), how);
+}
+
+// `ready` is watched before the node is created: members of kazoo, whose last one this is, may begin, end and remove
+// `ready` before this member has looked again. True: the watch tells that `ready` was created later than the node. An
+// event that had arrived when the create was answered does not.
+asio::awaitable<bool> barrier_member::create_own() {
+    create_options how;
+    how.mode(create_mode::ephemeral).acl(spec_.entries);
+    alarm before(on_);
+    watched<std::optional<node_stat>> ready = co_await on_.exists_and_watch(ready_);
+    before.set_on(std::move(ready.changes));
+    for (;;) {
+        const auto told_too_early = std::make_shared<bool>(false);  // written before `answered` is fired
+        const auto creating = std::make_shared<std::optional<pending_create>>();
+        const one_shot_event answered = toolbox(on_).make_one_shot_event();
+        asio::dispatch(on_.get_executor(), [=, told = before.created(), on = on_, path = own_, data = spec_.data] {
+            creating->emplace(toolbox(on).start_create(path, data, how));
+            (*creating)->then([=] {
+                *told_too_early = told->load();
+                answered.fire();
+            });
+        });
+        co_await wait_as(answered, "enter", spec_.path);
+        bool lost = false;
+        try {
+            (*creating)->get();
+            co_return !*told_too_early && before.created()->load();
+        } catch (const error& e) {
+            lost = e.code() == condition::retryable;
+            if (!lost && e.code() != zk_errc::no_node) throw;
+        }
+        if (lost) break;
+        co_await create_directory();
+    }
+    how.parents(missing_parents::create_container);
     co_await ensure_created(on_, own_, bytes(spec_.data), how);
+    co_return false;
 }
 
 // False: an operator has removed the directory with all members.
@@ -120,26 +181,42 @@ asio::awaitable<bool> barrier_member::create_ready() {
     co_return true;
 }
 
+// False: the other member is gone, or `ready`, or the outcome is unknown. Then the own node tells, see
+// enter_view::joined.
+asio::awaitable<bool> barrier_member::join(std::string other) {
+    transaction steps;
+    steps.check(join_path(spec_.path, std::move(other))).check(ready_).set(own_, bytes(spec_.data));
+    try {
+        co_await on_.multi(std::move(steps));
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node && e.code() != condition::retryable) throw;
+        co_return false;
+    }
+    co_return true;
+}
+
 asio::awaitable<void> barrier_member::until_ready(session_events events) {
     back_off pauses = toolbox(on_).make_back_off();
     enter_view seen;
     seen.own = name_;
+    bool tried_to_join = false;
     for (enter_step step = enter_step::create_own;;) {
         if (step == enter_step::create_own) {
-            seen.ready_was_created = false;
-            co_await create_own();
+            tried_to_join = false;
+            seen.ready_was_created = co_await create_own();
         }
         // In this order, see enter_view. The own node is watched, too: an operator may remove it.
         alarm wakes(on_);
         watched<std::optional<node_stat>> own = co_await on_.exists_and_watch(own_);
         watched<std::optional<node_stat>> ready = co_await on_.exists_and_watch(ready_);
         seen.born = own.value ? std::optional(own.value->czxid) : std::nullopt;
+        seen.joined = tried_to_join && own.value && own.value->version > 0;
         seen.ready_since = ready.value ? std::optional(ready.value->czxid) : std::nullopt;
         seen.children = co_await children_of(on_, spec_.path);
         seen.others.reset();
         step = next_enter_step(seen, spec_.members, spec_.exactly);
         if (step == enter_step::read_others) {
-            seen.others = co_await ages_of_others(on_, spec_.path, seen);
+            seen.others = co_await read_others(on_, spec_.path, name_, seen.children.members);
             step = next_enter_step(seen, spec_.members, spec_.exactly);
         }
         if (step == enter_step::pass) co_return;
@@ -150,20 +227,27 @@ asio::awaitable<void> barrier_member::until_ready(session_events events) {
             const bool created = co_await create_ready();
             if (created) co_return;
         }
+        if (step == enter_step::join) {
+            tried_to_join = true;
+            const bool joined = co_await join(member_of_round(seen));
+            if (joined) co_return;
+        }
         if (step == enter_step::wait) {
             wakes.set_on(std::move(own.changes));
             wakes.set_on(std::move(ready.changes));
             co_await wakes.rung(events);
-            seen.ready_was_created = seen.ready_was_created || wakes.told_of_create();
+            seen.ready_was_created = seen.ready_was_created || wakes.created()->load();
             continue;
         }
-        if (step == enter_step::remove_left_over) co_await remove_left_over(on_, ready_, *seen.ready_since);
+        if (step == enter_step::remove_left_over) co_await remove_left_over(on_, spec_.path, *seen.ready_since, *seen.others);
         co_await pauses.pause();
     }
 }
 
 asio::awaitable<bool> barrier_member::passed(session_events events) {
     co_await until_ready(std::move(events));
+    const std::optional<node_stat> ready = co_await on_.exists(ready_);
+    if (ready) round_ = ready->czxid;
     hold_ = session_.hold(own_);
     asio::dispatch(session_.get_executor(), [self = shared_from_this()] { self->hold_.watch_nodes(); });
     try {
@@ -185,9 +269,14 @@ void barrier_member::begin_to_withdraw(std::shared_ptr<barrier_member> self) noe
 
 asio::awaitable<void> barrier_member::withdraw(std::shared_ptr<barrier_member> self) {
     try {
-        const barrier_children now = co_await children_of(self->on_, self->spec_.path);
-        const leave_step step = next_leave_step(now, self->name_, {});
+        const barrier_children before = co_await children_of(self->on_, self->spec_.path);
+        const leave_step step = next_leave_step(before, self->name_, {});
         co_await self->remove_own(step.first == leave_step::removal::own_and_ready);
+        if (!before.ready) co_return;
+        // The last member may have left meanwhile, and `ready` to this one.
+        co_await self->sync();
+        const barrier_children after = co_await children_of(self->on_, self->spec_.path);
+        if (after.members.empty() && after.ready) co_await self->remove_ready();
     } catch (const error& e) {
         if (e.code() != condition::session_ended) throw;
     }
@@ -218,19 +307,36 @@ asio::awaitable<void> barrier_member::remove_own(bool with_ready) {
     co_await removal.result();
 }
 
+// A server that lags behind may not know of all members.
+asio::awaitable<void> barrier_member::sync() {
+    auto request = [&]() -> asio::awaitable<void> { co_await on_.sync(spec_.path); };
+    co_await retry_until_certain(toolbox(on_).make_back_off(), request);
+}
+
+// Without members, `ready` is left over.
+asio::awaitable<void> barrier_member::remove_ready() {
+    const std::optional<node_stat> there = co_await on_.exists(ready_);
+    std::vector<other_member> none;
+    if (there) co_await remove_left_over(on_, spec_.path, there->czxid, std::move(none));
+}
+
+asio::awaitable<std::vector<std::string>> barrier_member::who_is_inside() {
+    co_await sync();
+    const std::optional<node_stat> ready = co_await on_.exists(ready_);
+    const barrier_children now = co_await children_of(on_, spec_.path);
+    const std::vector<other_member> others = co_await read_others(on_, spec_.path, name_, now.members);
+    co_return members_inside(others, ready ? std::optional(ready->czxid) : round_);
+}
+
 asio::awaitable<void> barrier_member::leave() {
     using removal = leave_step::removal;
-    std::optional<std::vector<std::string>> inside;
+    const std::vector<std::string> inside = co_await who_is_inside();
     for (;;) {
         const barrier_children now = co_await children_of(on_, spec_.path);
-        if (!inside) inside = now.members;
-        const leave_step step = next_leave_step(now, name_, *inside);
+        const leave_step step = next_leave_step(now, name_, inside);
         if (step.first == removal::own || step.first == removal::own_and_ready)
             co_await remove_own(step.first == removal::own_and_ready);
-        if (step.first == removal::left_over_ready) {
-            const std::optional<node_stat> there = co_await on_.exists(ready_);
-            if (there) co_await remove_left_over(on_, ready_, there->czxid);
-        }
+        if (step.first == removal::left_over_ready) co_await remove_ready();
         if (step.then_wait_for.empty()) co_return;
         const auto member = co_await on_.exists_and_watch(join_path(spec_.path, step.then_wait_for));
         if (member.value) co_await member.changes.changed();

@@ -10,8 +10,11 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace zkasio::barrier_detail {
 
@@ -50,18 +53,24 @@ public:
     const std::string& barrier_path() const noexcept { return spec_.path; }
 
 private:
-    asio::awaitable<void> create_own();
+    asio::awaitable<void> create_directory();
+    asio::awaitable<bool> create_own();
     asio::awaitable<bool> create_ready();
+    asio::awaitable<bool> join(std::string other);
     asio::awaitable<void> until_ready(session_events events);
     static asio::awaitable<void> withdraw(std::shared_ptr<barrier_member> self);
     static asio::awaitable<void> leave_in_background(std::shared_ptr<barrier_member> self);
+    asio::awaitable<std::vector<std::string>> who_is_inside();
+    asio::awaitable<void> sync();
+    asio::awaitable<void> remove_ready();
     asio::awaitable<void> leave();
     asio::awaitable<void> remove_own(bool with_ready);
 
     const session session_, on_;  // the latter is patient
     const barrier_spec spec_;
     const std::string name_, own_, ready_;
-    session_hold hold_;  // once the member has passed
+    std::optional<std::int64_t> round_;  // czxid of `ready` when the member had passed, if it was still there
+    session_hold hold_;                  // once the member has passed
     std::atomic<bool> leaving_{false};
     const one_shot_event left_;
     std::exception_ptr failed_;  // written before `left_` is fired

@@ -17,8 +17,13 @@ bool barrier_children::has(std::string_view member) const noexcept {
 
 namespace {
 
-std::size_t count_older(const std::vector<std::int64_t>& nodes, std::int64_t than) {
-    return static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), [&](auto node) { return node < than; }));
+std::size_t count_older(const std::vector<other_member>& members, std::int64_t than) {
+    return static_cast<std::size_t>(
+        std::count_if(members.begin(), members.end(), [&](const other_member& m) { return m.born < than; }));
+}
+
+bool is_of_round(const other_member& member, std::int64_t ready_since) noexcept {
+    return member.joined || member.born < ready_since;
 }
 
 // uuid4().hex
@@ -35,13 +40,28 @@ enter_step next_enter_step(const enter_view& seen, std::size_t members, bool exa
         if (!seen.others) return enter_step::read_others;
         if (count_older(*seen.others, *seen.born) >= members) return enter_step::refuse;
     }
+    if (seen.joined) return enter_step::pass;
     if (seen.ready_was_created || (seen.ready_since && *seen.ready_since > *seen.born)) return enter_step::pass;  // B1
     if (seen.ready_since && seen.children.ready) {                                                                // B2
         if (!seen.others) return enter_step::read_others;
-        return count_older(*seen.others, *seen.ready_since) > 0 ? enter_step::pass : enter_step::remove_left_over;
+        return member_of_round(seen).empty() ? enter_step::remove_left_over : enter_step::join;
     }
     if (seen.children.ready) return enter_step::pass;                                // created since it was looked for
     return count >= members ? enter_step::create_ready : enter_step::wait;  // B3
+}
+
+std::string member_of_round(const enter_view& seen) {
+    for (const other_member& member : *seen.others)
+        if (is_of_round(member, *seen.ready_since)) return member.name;
+    return {};
+}
+
+std::vector<std::string> members_inside(const std::vector<other_member>& others,
+                                        std::optional<std::int64_t> ready_since) {
+    std::vector<std::string> inside;
+    for (const other_member& member : others)
+        if (!ready_since || is_of_round(member, *ready_since)) inside.push_back(member.name);
+    return inside;
 }
 
 leave_step next_leave_step(const barrier_children& now, const std::string& own,
