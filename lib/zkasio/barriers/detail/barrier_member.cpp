@@ -269,14 +269,8 @@ void barrier_member::begin_to_withdraw(std::shared_ptr<barrier_member> self) noe
 
 asio::awaitable<void> barrier_member::withdraw(std::shared_ptr<barrier_member> self) {
     try {
-        const barrier_children before = co_await children_of(self->on_, self->spec_.path);
-        const leave_step step = next_leave_step(before, self->name_, {});
-        co_await self->remove_own(step.first == leave_step::removal::own_and_ready);
-        if (!before.ready) co_return;
-        // The last member may have left meanwhile, and `ready` to this one.
-        co_await self->sync();
-        const barrier_children after = co_await children_of(self->on_, self->spec_.path);
-        if (after.members.empty() && after.ready) co_await self->remove_ready();
+        co_await self->remove_own(false);
+        co_await self->leave_no_ready();
     } catch (const error& e) {
         if (e.code() != condition::session_ended) throw;
     }
@@ -313,11 +307,14 @@ asio::awaitable<void> barrier_member::sync() {
     co_await retry_until_certain(toolbox(on_).make_back_off(), request);
 }
 
-// Without members, `ready` is left over.
-asio::awaitable<void> barrier_member::remove_ready() {
-    const std::optional<node_stat> there = co_await on_.exists(ready_);
+// After the removal of the own node: if there is no other member, `ready` is left over. Each member whose node goes
+// without `ready` looks for it afterwards: so the last of them finds it.
+asio::awaitable<void> barrier_member::leave_no_ready() {
+    co_await sync();
+    const std::optional<node_stat> ready = co_await on_.exists(ready_);
+    const barrier_children now = co_await children_of(on_, spec_.path);
     std::vector<other_member> none;
-    if (there) co_await remove_left_over(on_, spec_.path, there->czxid, std::move(none));
+    if (ready && now.members.empty()) co_await remove_left_over(on_, spec_.path, ready->czxid, std::move(none));
 }
 
 asio::awaitable<std::vector<std::string>> barrier_member::who_is_inside() {
@@ -336,8 +333,10 @@ asio::awaitable<void> barrier_member::leave() {
         const leave_step step = next_leave_step(now, name_, inside);
         if (step.first == removal::own || step.first == removal::own_and_ready)
             co_await remove_own(step.first == removal::own_and_ready);
-        if (step.first == removal::left_over_ready) co_await remove_ready();
-        if (step.then_wait_for.empty()) co_return;
+        if (step.then_wait_for.empty()) {
+            if (step.first != removal::own_and_ready) co_await leave_no_ready();
+            co_return;
+        }
         const auto member = co_await on_.exists_and_watch(join_path(spec_.path, step.then_wait_for));
         if (member.value) co_await member.changes.changed();
     }

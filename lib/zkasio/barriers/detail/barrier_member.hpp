@@ -62,7 +62,7 @@ private:
     static asio::awaitable<void> leave_in_background(std::shared_ptr<barrier_member> self);
     asio::awaitable<std::vector<std::string>> who_is_inside();
     asio::awaitable<void> sync();
-    asio::awaitable<void> remove_ready();
+    asio::awaitable<void> leave_no_ready();
     asio::awaitable<void> leave();
     asio::awaitable<void> remove_own(bool with_ready);
 

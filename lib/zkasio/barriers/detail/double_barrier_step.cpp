@@ -71,11 +71,10 @@ leave_step next_leave_step(const barrier_children& now, const std::string& own,
     std::copy_if(now.members.begin(), now.members.end(), std::back_inserter(others), [&](const std::string& member) {
         return member != own && std::find(inside.begin(), inside.end(), member) != inside.end();
     });
-    const bool in = now.has(own), last = now.members.size() == (in ? 1u : 0u);
+    const bool in = now.has(own);
     leave_step step;
     if (others.empty()) {
-        if (in) step.first = last ? removal::own_and_ready : removal::own;  // B4
-        if (!in && last && now.ready) step.first = removal::left_over_ready;
+        if (in) step.first = now.ready && now.members.size() == 1 ? removal::own_and_ready : removal::own;  // B4
         return step;
     }
     if (!in) {

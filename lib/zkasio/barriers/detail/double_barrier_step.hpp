@@ -22,7 +22,8 @@
 ///   B3  Without `ready`, the members are counted, in a listing that was asked for after the own node was created. Of
 ///       all members, the one that was created last sees all the others in its listing. So one of them creates `ready`.
 ///   B4  `ready` is removed together with the node of the last member, in one transaction. So no member that has not
-///       passed yet misses it, and no member of the next round finds it.
+///       passed yet misses it, and no member of the next round finds it. A member that has seen no `ready`, or another
+///       member, does not remove it: both may be of a round that has begun since.
 ///   B5  Of the members that leave, the lowest keeps its node until it is the last; the others remove theirs first. All
 ///       libraries agree on this, or at least wait for the lowest. A member waits for those of its round, see B2, and
 ///       not for one that has come for the next round, which may need this member's process.
@@ -78,7 +79,7 @@ enter_step next_enter_step(const enter_view& seen, std::size_t members, bool exa
 std::string member_of_round(const enter_view& seen);
 
 struct leave_step {
-    enum class removal { nothing, own, own_and_ready, left_over_ready };
+    enum class removal { nothing, own, own_and_ready };
     removal first = removal::nothing;
     std::string then_wait_for;  ///< a member; "": the member has left
 };
