@@ -55,22 +55,24 @@ asio::awaitable<std::vector<other_member>> read_others(session on, std::string d
 
 // Removes this very `ready`, unless one of the others has joined its round since they were read. Another client may
 // remove it at the same time and then begin a round with a new one: a write before the removal tells which node the
-// removal is about. The outcome may be unknown.
-asio::awaitable<void> remove_left_over(session on, std::string directory, std::int64_t czxid,
+// removal is about. False: the outcome is unknown.
+asio::awaitable<bool> remove_left_over(session on, std::string directory, std::int64_t czxid,
                                        std::vector<other_member> others) {
     const std::string ready = join_path(directory, std::string(ready_name));
     try {
         const node_data there = co_await on.get(ready);
-        if (there.stat.czxid != czxid) co_return;
+        if (there.stat.czxid != czxid) co_return true;
         const node_stat marked = co_await on.set(ready, there.data, there.stat.version);
-        if (marked.czxid != czxid) co_return;
+        if (marked.czxid != czxid) co_return true;
         transaction steps;
         for (const other_member& other : others) steps.check(join_path(directory, other.name), 0);
         steps.remove(ready, marked.version);
         co_await on.multi(std::move(steps));
     } catch (const error& e) {
-        if (e.code() != zk_errc::no_node && e.code() != zk_errc::bad_version && e.code() != condition::retryable) throw;
+        if (e.code() == condition::retryable) co_return false;
+        if (e.code() != zk_errc::no_node && e.code() != zk_errc::bad_version) throw;
     }
+    co_return true;
 }
 
 asio::awaitable<void> until_reconnected(session_events events) {
@@ -310,11 +312,17 @@ asio::awaitable<void> barrier_member::sync() {
 // After the removal of the own node: if there is no other member, `ready` is left over. Each member whose node goes
 // without `ready` looks for it afterwards: so the last of them finds it.
 asio::awaitable<void> barrier_member::leave_no_ready() {
-    co_await sync();
-    const std::optional<node_stat> ready = co_await on_.exists(ready_);
-    const barrier_children now = co_await children_of(on_, spec_.path);
-    std::vector<other_member> none;
-    if (ready && now.members.empty()) co_await remove_left_over(on_, spec_.path, ready->czxid, std::move(none));
+    back_off pauses = toolbox(on_).make_back_off();
+    for (;;) {
+        co_await sync();
+        const std::optional<node_stat> ready = co_await on_.exists(ready_);
+        const barrier_children now = co_await children_of(on_, spec_.path);
+        if (!ready || !now.members.empty()) co_return;
+        std::vector<other_member> none;
+        const bool certain = co_await remove_left_over(on_, spec_.path, ready->czxid, std::move(none));
+        if (certain) co_return;
+        co_await pauses.pause();
+    }
 }
 
 asio::awaitable<std::vector<std::string>> barrier_member::who_is_inside() {
