@@ -73,28 +73,24 @@ asio::awaitable<std::int64_t> create_node(session on, slot_spec spec, std::uint3
 asio::awaitable<claim_ptr> try_slot(session on, slot_spec spec, slot_offer offer, std::shared_ptr<local_right> right,
                                     boot_clock::time_point asked) {
     const session waits = on.patient();
-    slot_node node;
-    fixed_node_attempt attempt(waits, spec.node_of(offer.number), right);
-    std::function<asio::awaitable<std::int64_t>()> create = [&]() -> asio::awaitable<std::int64_t> {
-        if (spec.quiet == std::chrono::milliseconds(0)) co_return co_await create_node(waits, spec, offer.number);
-        node = co_await create_with_record(waits, spec, offer);
-        co_return node.czxid;
+    const std::string path = spec.node_of(offer.number);
+    const bool rests = spec.quiet > std::chrono::milliseconds(0);
+    const auto remove = [waits, spec, path, rests, number = offer.number](std::int64_t czxid) {
+        return rests ? remove_with_record(waits, spec, number, czxid) : remove_fixed_node(waits, path, czxid);
+    };
+    fixed_node_attempt attempt(waits, path, right, remove);
+    std::function<asio::awaitable<std::int64_t>()> create = [&] {
+        return rests ? create_with_record(waits, spec, offer) : create_node(waits, spec, offer.number);
     };
     const std::optional<std::int64_t> czxid = co_await attempt.created(std::move(create));
     if (!czxid) co_return nullptr;
-    node.czxid = *czxid;
     fixed_node_claim::grant granted;
     granted.lock = spec.path;
-    granted.node = spec.node_of(offer.number);
-    granted.czxid = node.czxid;
+    granted.node = path;
+    granted.czxid = *czxid;
     granted.slot = offer.number;
     granted.asked = asked;
-    if (spec.quiet == std::chrono::milliseconds(0))
-        granted.remove = [waits, path = granted.node, node] { return remove_fixed_node(waits, path, node.czxid); };
-    else
-        granted.remove = [waits, spec, number = offer.number, node] {
-            return remove_with_record(waits, spec, number, node);
-        };
+    granted.remove = [remove, czxid] { return remove(*czxid); };
     co_return std::make_shared<fixed_node_claim>(on, std::move(granted), std::move(right));
 }
 

@@ -58,7 +58,8 @@ asio::awaitable<std::shared_ptr<lock_claim>> contend_for_node(session on, std::s
     const session waits = on.patient();
     auto back_off = options.first_back_off();
     for (;;) {
-        fixed_node_attempt attempt(waits, path, local);
+        const auto remove = [waits, path](std::int64_t czxid) { return remove_fixed_node(waits, path, czxid); };
+        fixed_node_attempt attempt(waits, path, local, remove);
         std::function<asio::awaitable<std::int64_t>()> create = [&] { return create_node(waits, path, options); };
         const auto czxid = co_await attempt.created(std::move(create));
         if (czxid) {
@@ -66,7 +67,7 @@ asio::awaitable<std::shared_ptr<lock_claim>> contend_for_node(session on, std::s
             granted.lock = granted.node = path;
             granted.czxid = *czxid;
             granted.asked = asked;
-            granted.remove = [waits, path, czxid] { return remove_fixed_node(waits, path, *czxid); };
+            granted.remove = [remove, czxid] { return remove(*czxid); };
             co_return std::make_shared<fixed_node_claim>(on, std::move(granted), local);
         }
         if (when_contended == if_contended::give_up) co_return nullptr;

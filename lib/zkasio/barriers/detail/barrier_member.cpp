@@ -119,12 +119,17 @@ barrier_member::barrier_member(session on, barrier_spec spec)
     : session_(std::move(on)),
       on_(session_.patient()),
       spec_(std::move(spec)),
-      name_(new_protection_id()),
-      own_(join_path(spec_.path, name_)),
       ready_(join_path(spec_.path, std::string(ready_name))),
       left_(toolbox(session_).make_one_shot_event()) {}
 
 // ------------------------------------------------------------------------------------------------------------ enter
+
+// Each node has a name of its own, also after an operator has removed the one before: other members know by the name for
+// whom they wait.
+void barrier_member::take_name() {
+    name_ = new_protection_id();
+    own_ = join_path(spec_.path, name_);
+}
 
 // The directory, as a container.
 asio::awaitable<void> barrier_member::create_directory() {
@@ -200,11 +205,12 @@ asio::awaitable<bool> barrier_member::join(std::string other) {
 asio::awaitable<void> barrier_member::until_ready(session_events events) {
     back_off pauses = toolbox(on_).make_back_off();
     enter_view seen;
-    seen.own = name_;
     bool tried_to_join = false;
     for (enter_step step = enter_step::create_own;;) {
         if (step == enter_step::create_own) {
             tried_to_join = false;
+            take_name();
+            seen.own = name_;
             seen.ready_was_created = co_await create_own();
         }
         // In this order, see enter_view. The own node is watched, too: an operator may remove it.
@@ -271,6 +277,7 @@ void barrier_member::begin_to_withdraw(std::shared_ptr<barrier_member> self) noe
 
 asio::awaitable<void> barrier_member::withdraw(std::shared_ptr<barrier_member> self) {
     try {
+        if (self->own_.empty()) co_return;
         co_await self->remove_own(false);
         co_await self->leave_no_ready();
     } catch (const error& e) {
@@ -329,7 +336,9 @@ asio::awaitable<std::vector<std::string>> barrier_member::who_is_inside() {
     co_await sync();
     const std::optional<node_stat> ready = co_await on_.exists(ready_);
     const barrier_children now = co_await children_of(on_, spec_.path);
-    const std::vector<other_member> others = co_await read_others(on_, spec_.path, name_, now.members);
+    std::vector<other_member> others;
+    // A member whose node an operator has removed waits for nobody who may have come since.
+    if (now.has(name_) || ready || round_) others = co_await read_others(on_, spec_.path, name_, now.members);
     co_return members_inside(others, ready ? std::optional(ready->czxid) : round_);
 }
 

@@ -53,6 +53,7 @@ public:
     const std::string& barrier_path() const noexcept { return spec_.path; }
 
 private:
+    void take_name();
     asio::awaitable<void> create_directory();
     asio::awaitable<bool> create_own();
     asio::awaitable<bool> create_ready();
@@ -68,7 +69,8 @@ private:
 
     const session session_, on_;  // the latter is patient
     const barrier_spec spec_;
-    const std::string name_, own_, ready_;
+    const std::string ready_;
+    std::string name_, own_;             // of the node, once its create has been asked for
     std::optional<std::int64_t> round_;  // czxid of `ready` when the member had passed, if it was still there
     session_hold hold_;                  // once the member has passed
     std::atomic<bool> leaving_{false};

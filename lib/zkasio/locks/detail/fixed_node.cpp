@@ -34,13 +34,14 @@ asio::awaitable<void> remove_fixed_node(session on, std::string path, std::int64
     }
 }
 
-fixed_node_attempt::fixed_node_attempt(session on, std::string path, std::shared_ptr<const void> sole_right)
-    : on_(std::move(on)), path_(std::move(path)), sole_right_(std::move(sole_right)) {}
+fixed_node_attempt::fixed_node_attempt(session on, std::string path, std::shared_ptr<const void> sole_right,
+                                       std::function<asio::awaitable<void>(std::int64_t)> remove)
+    : on_(std::move(on)), path_(std::move(path)), sole_right_(std::move(sole_right)), remove_(std::move(remove)) {}
 
 fixed_node_attempt::~fixed_node_attempt() {
     if (!uncertain_) return;
     try {
-        toolbox(on_).run_in_background(clean_up(on_, path_, sole_right_));
+        toolbox(on_).run_in_background(clean_up(on_, path_, sole_right_, remove_));
     } catch (...) {
         // Out of memory: the node goes with the session.
     }
@@ -75,9 +76,10 @@ asio::awaitable<std::optional<std::int64_t>> fixed_node_attempt::created(
 }
 
 asio::awaitable<void> fixed_node_attempt::clean_up(session on, std::string path,
-                                                   [[maybe_unused]] std::shared_ptr<const void> sole_right) {
+                                                   [[maybe_unused]] std::shared_ptr<const void> sole_right,
+                                                   std::function<asio::awaitable<void>(std::int64_t)> remove) {
     const std::optional<node_stat> there = co_await find_fixed_node(on, path);
-    if (there && there->ephemeral_owner == on.id()) co_await remove_fixed_node(on, path, there->czxid);
+    if (there && there->ephemeral_owner == on.id()) co_await remove(there->czxid);
 }
 
 }  // namespace zkasio::lock_detail

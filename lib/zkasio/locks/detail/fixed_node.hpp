@@ -26,7 +26,9 @@ class fixed_node_attempt {
 public:
     /// @param sole_right as long as it is kept, no other attempt of this session may be made; nor while this session
     /// has the node. So a node of this session is ours.
-    fixed_node_attempt(session on, std::string path, std::shared_ptr<const void> sole_right);
+    /// @param remove removes the node with this czxid, see remove_fixed_node().
+    fixed_node_attempt(session on, std::string path, std::shared_ptr<const void> sole_right,
+                       std::function<asio::awaitable<void>(std::int64_t)> remove);
     fixed_node_attempt(const fixed_node_attempt&) = delete;
     fixed_node_attempt& operator=(const fixed_node_attempt&) = delete;
     ~fixed_node_attempt();
@@ -37,11 +39,13 @@ public:
     asio::awaitable<std::optional<std::int64_t>> created(std::function<asio::awaitable<std::int64_t>()> create);
 
 private:
-    static asio::awaitable<void> clean_up(session on, std::string path, std::shared_ptr<const void> sole_right);
+    static asio::awaitable<void> clean_up(session on, std::string path, std::shared_ptr<const void> sole_right,
+                                          std::function<asio::awaitable<void>(std::int64_t)> remove);
 
     const session on_;
     const std::string path_;
     const std::shared_ptr<const void> sole_right_;
+    const std::function<asio::awaitable<void>(std::int64_t)> remove_;
     bool uncertain_ = false;
 };
 

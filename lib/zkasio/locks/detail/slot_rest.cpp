@@ -102,47 +102,40 @@ asio::awaitable<slot_offers> rested_slots(session on, slot_spec spec, std::vecto
     co_return offers;
 }
 
-asio::awaitable<slot_node> create_with_record(session on, slot_spec spec, slot_offer offer) {
+asio::awaitable<std::int64_t> create_with_record(session on, slot_spec spec, slot_offer offer) {
     const std::string record = spec.record_of(offer.number);
     transaction steps;
     steps.create(spec.node_of(offer.number), spec.data, ephemeral_with(spec.entries));
     if (!offer.record) steps.create(record, bytes(), persistent_record(spec.entries));
     steps.set(record, held, offer.record.value_or(0));
     const std::vector<step_result> results = co_await on.multi(std::move(steps));
-    const node_stat& changed = *results.back().new_stat;
-    slot_node node;
-    node.czxid = changed.mzxid;  // of the transaction
-    node.record = changed.version;
-    co_return node;
+    co_return results.back().new_stat->mzxid;  // of the transaction
 }
 
-asio::awaitable<void> remove_with_record(session on, slot_spec spec, std::uint32_t number, slot_node node) {
+asio::awaitable<void> remove_with_record(session on, slot_spec spec, std::uint32_t number, std::int64_t czxid) {
     const std::string path = spec.node_of(number), record = spec.record_of(number);
     back_off pauses = toolbox(on).make_back_off();
-    for (bool sure = node.record.has_value();; co_await pauses.pause()) {
-        if (!sure) {
-            // In this order: while the node is ours, no other client changes the record.
-            const std::optional<node_data> now = co_await read_record(on, record);
-            const std::optional<node_stat> there = co_await find_fixed_node(on, path);
-            if (!there || there->czxid != node.czxid) co_return;
-            node.record = now ? std::optional(now->stat.version) : std::nullopt;
-        }
+    for (;;) {
+        // In this order: while the node is ours, no other client changes the record.
+        const std::optional<node_data> now = co_await read_record(on, record);
+        const std::optional<node_stat> there = co_await find_fixed_node(on, path);
+        if (!there || there->czxid != czxid) co_return;
         transaction steps;
         steps.remove(path);
-        if (node.record)
-            steps.set(record, rests, *node.record);
+        if (now)
+            steps.set(record, rests, now->stat.version);
         else
             steps.create(record, rests, persistent_record(spec.entries));
         try {
             co_await on.multi(std::move(steps));
             co_return;
         } catch (const error& e) {
-            if (e.code() == zk_errc::no_node && e.path() == path) co_return;
-            const bool other_record = e.code() == zk_errc::no_node || e.code() == zk_errc::bad_version ||
-                                      e.code() == zk_errc::node_exists;
-            if (!other_record && e.code() != condition::retryable) throw;
-            if (other_record) sure = false;  // an operator has removed or written it, or the node is not ours any more
+            // An operator has removed or written the record, or the node.
+            const bool other = e.code() == zk_errc::no_node || e.code() == zk_errc::bad_version ||
+                               e.code() == zk_errc::node_exists;
+            if (!other && e.code() != condition::retryable) throw;
         }
+        co_await pauses.pause();
     }
 }
 

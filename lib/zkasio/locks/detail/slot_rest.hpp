@@ -19,8 +19,8 @@
 ///
 ///   Q1  A number is acquired together with the change of its record from "rests" to "held", by version: nobody else
 ///       has acquired it since the record was read.
-///   Q2  A number is given back together with the change of its record to "rests", by the version of Q1: it is still
-///       ours, and its rest begins with the end of its node.
+///   Q2  A number is given back together with the change of its record to "rests", by the version that the record had
+///       while the node was certain to be ours: the rest begins with the end of the node.
 ///   Q3  A record "held" without a node of the number is that of a session that has ended. Its rest begins with a
 ///       transaction that creates and removes that node, which fails if the number is held after all.
 ///   Q4  The time of the servers is the mtime of a write, so that it compares with the mtime of a record.
@@ -53,19 +53,13 @@ struct slot_offers {
 /// @param on patient, as in all functions here.
 asio::awaitable<slot_offers> rested_slots(session on, slot_spec spec, std::vector<free_slot> free);
 
-/// The node of a number, and the version of its record where that is known.
-struct slot_node {
-    std::int64_t czxid = 0;
-    std::optional<std::int32_t> record;
-};
-
-/// Creates the node of the number.
+/// Creates the node of the number, and returns its czxid.
 /// *Fails with* zk_errc::node_exists, also when there is a record of which the offer does not know;
 /// zk_errc::bad_version and zk_errc::no_node when the record is another one, or there is no directory.
-asio::awaitable<slot_node> create_with_record(session on, slot_spec spec, slot_offer offer);
+asio::awaitable<std::int64_t> create_with_record(session on, slot_spec spec, slot_offer offer);
 
 /// Removes the node and begins the rest of its number, unless the node is another client's by now. Repeated until that
 /// is certain.
-asio::awaitable<void> remove_with_record(session on, slot_spec spec, std::uint32_t number, slot_node node);
+asio::awaitable<void> remove_with_record(session on, slot_spec spec, std::uint32_t number, std::int64_t czxid);
 
 }  // namespace zkasio::lock_detail
