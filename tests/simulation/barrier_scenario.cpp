@@ -35,8 +35,8 @@ void barrier_checker::committed(const sim_txn& txn) {
     }
     const sim_node* const round = ensemble_.tree().find(ready);
     const bool enough = standing_.size() >= members_;
-    const bool others_are_in = round && std::any_of(standing_.begin(), standing_.end(),
-                                                    [](const auto& m) { return m.second.in_a_round; });
+    const bool others_are_in =
+        round && std::any_of(standing_.begin(), standing_.end(), [](const auto& m) { return m.second.in_a_round; });
     for (auto& [path, m] : standing_) {
         m.in_a_round = m.in_a_round || enough || others_are_in;
         if (m.in_a_round) passed_.insert(path);
@@ -63,7 +63,8 @@ void barrier_checker::left(const std::string& node, const std::set<std::string>&
 
 void barrier_checker::check() const {
     if (!exactly_) return;
-    const auto inside = std::count_if(standing_.begin(), standing_.end(), [](const auto& m) { return m.second.inside; });
+    const auto inside =
+        std::count_if(standing_.begin(), standing_.end(), [](const auto& m) { return m.second.inside; });
     if (static_cast<std::size_t>(inside) > members_) throw violation("too many are inside");
 }
 
@@ -197,7 +198,8 @@ void barrier_scenario::run_at_random(const faults& f) {
     if (f.drops || f.expiries || f.operator_deletes || f.containers) s_.spawn(trouble(f));
     s_.run();
     // Nothing happens any more: those that are left wait for members that do not come, and for nobody else.
-    if (working_ > 0 && checker_.standing().size() >= shape_.members) throw violation("enough members wait, and nobody passes");
+    if (working_ > 0 && checker_.standing().size() >= shape_.members)
+        throw violation("enough members wait, and nobody passes");
     if (working_ > entering_.size()) throw violation("somebody cannot leave");
     finishing_ = true;
     while (!entering_.empty()) {

@@ -210,8 +210,10 @@ void play_beside(std::size_t ours, std::size_t theirs, bool high_names, std::uin
     for (std::size_t i = 0; i < ours + theirs; ++i) clients.push_back(e.client(calm()));
     const std::size_t length = std::is_same_v<Peer, kazoo> ? 32 : 36;
     std::uint64_t random = seed * 7919;
-    const auto draw = [&](std::size_t below) { return (random = random * 6364136223846793005u + 1442695040888963407u,
-                                                       static_cast<std::size_t>(random >> 33) % below); };
+    const auto draw = [&](std::size_t below) {
+        return (random = random * 6364136223846793005u + 1442695040888963407u,
+                static_cast<std::size_t>(random >> 33) % below);
+    };
     auto body = [&]() -> asio::awaitable<void> {
         for (int n = 0; n < 3; ++n) {
             round r;
@@ -225,7 +227,8 @@ void play_beside(std::size_t ours, std::size_t theirs, bool high_names, std::uin
                 all.emplace_back(e.get_executor(), play(e, r, *peers.back(), draw(300), draw(100)));
             }
             for (std::size_t i = 0; i < ours; ++i)
-                all.emplace_back(e.get_executor(), play(e, r, clients[i], draw(300), draw(100), with_cuts ? draw(150) : 0));
+                all.emplace_back(e.get_executor(),
+                                 play(e, r, clients[i], draw(300), draw(100), with_cuts ? draw(150) : 0));
             // Who is cut off while a member of kazoo creates and removes `ready` cannot know that it was there.
             if (with_cuts && !std::is_same_v<Peer, kazoo>)
                 for (int i = 0; i < 3; ++i) {

@@ -1,5 +1,5 @@
-// Members of a double_barrier over a fake_ensemble: cuts at every step, lost answers, expiries, cancellations, operators,
-// members that are killed, late or too many, and members of other libraries.
+// Members of a double_barrier over a fake_ensemble: cuts at every step, lost answers, expiries, cancellations,
+// operators, members that are killed, late or too many, and members of other libraries.
 
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
@@ -458,7 +458,12 @@ TEST_CASE("double_barrier: an operator may delete the node of a member that wait
 
 TEST_CASE("double_barrier: an operator may delete ready, a member's node or everything while members are inside",
           "[barrier]") {
-    enum class what { ready, lowest, highest, everything };
+    enum class what {
+        ready,
+        lowest,
+        highest,
+        everything
+    };
     for (const what victim : {what::ready, what::lowest, what::highest, what::everything}) {
         for (const bool while_leaving : {false, true}) {
             INFO(static_cast<int>(victim) << (while_leaving ? " while one leaves" : ""));
@@ -584,7 +589,8 @@ TEST_CASE("double_barrier: exactly() refuses who is too many, and that leaves no
     }
 }
 
-TEST_CASE("double_barrier: who is cut off while ready comes passes, whatever has happened to ready since", "[barrier]") {
+TEST_CASE("double_barrier: who is cut off while ready comes passes, whatever has happened to ready since",
+          "[barrier]") {
     // Curator's leaves ready until all are gone; kazoo's members remove it when the first of them leaves.
     for (const bool ready_stays : {true, false}) {
         fake_ensemble e;

@@ -244,7 +244,8 @@ TEST_CASE("slots: an acquire that is cancelled at any step leaves nothing", "[sl
                 auto body = [&]() -> asio::awaitable<void> {
                     co_await one.connected();
                     co_await two.connected();
-                    const slots ours(one, path, 2, quiet(rests ? 1s : 0s)), theirs(two, path, 2, quiet(rests ? 1s : 0s));
+                    const slots ours(one, path, 2, quiet(rests ? 1s : 0s)),
+                        theirs(two, path, 2, quiet(rests ? 1s : 0s));
                     {
                         lock_guard zero = co_await theirs.acquire();
                         co_await zero.release();
@@ -371,7 +372,8 @@ TEST_CASE("slots: an operator who deletes a held node frees the number; its old 
             if (seed % 2) e.lag();
             const client one = e.client(calm()), two = e.client(calm());
             auto body = [&]() -> asio::awaitable<void> {
-                const slots ours(one, path, 1, quiet(rests ? 100ms : 0s)), theirs(two, path, 1, quiet(rests ? 100ms : 0s));
+                const slots ours(one, path, 1, quiet(rests ? 100ms : 0s)),
+                    theirs(two, path, 1, quiet(rests ? 100ms : 0s));
                 lock_guard deleted = co_await ours.acquire();
                 taking waits(e, theirs);
                 co_await turns(e, static_cast<int>(seed) * 10);
@@ -581,8 +583,8 @@ TEST_CASE("slots: what is refused", "[slots]") {
         acquire_options as_owner;
         as_owner.owner(lock_owner());
         const std::string owned = co_await message_of(ours.acquire(as_owner));
-        CHECK(owned == "acquire " + path +
-                           ": invalid argument (no lock_owner can hold numbers: each guard has one of its own)");
+        CHECK(owned ==
+              "acquire " + path + ": invalid argument (no lock_owner can hold numbers: each guard has one of its own)");
         lock_guard guard = co_await ours.acquire();
         const std::error_code committed = co_await code_of(guard.commit(transaction()));
         CHECK(committed == errc::invalid_argument);

@@ -89,7 +89,8 @@ std::error_code refusal_of(const client& zk, const std::string& path, Args... ar
 
 std::vector<std::error_code> refusals(const client& zk, const std::string& path) {
     return {refusal_of<mutex>(zk, path), refusal_of<shared_mutex>(zk, path), refusal_of<unfair_mutex>(zk, path),
-            refusal_of<slots>(zk, path, 1u), refusal_of<semaphore>(zk, path, permits::fixed(1)), refusal_of<leader_election>(zk, path)};
+            refusal_of<slots>(zk, path, 1u), refusal_of<semaphore>(zk, path, permits::fixed(1)),
+            refusal_of<leader_election>(zk, path)};
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ namespace {
 // A member that has not passed yet: withdraws when destroyed.
 class entering_member {
 public:
-    entering_member(const session& on, const barrier_spec& spec) : member_(std::make_shared<barrier_member>(on, spec)) {}
+    entering_member(const session& on, const barrier_spec& spec)
+        : member_(std::make_shared<barrier_member>(on, spec)) {}
     entering_member(const entering_member&) = delete;
     entering_member& operator=(const entering_member&) = delete;
     ~entering_member() {

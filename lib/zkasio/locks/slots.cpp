@@ -37,7 +37,10 @@ struct slot_listing {
     watch changes;  // of the names; empty if not asked for
 };
 
-enum class look { once, and_watch };
+enum class look {
+    once,
+    and_watch
+};
 
 asio::awaitable<slot_listing> list_slots(session on, std::string path, look how) {
     slot_listing seen;

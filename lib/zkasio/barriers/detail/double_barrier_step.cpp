@@ -46,7 +46,7 @@ enter_step next_enter_step(const enter_view& seen, std::size_t members, bool exa
         if (!seen.others) return enter_step::read_others;
         return member_of_round(seen).empty() ? enter_step::remove_left_over : enter_step::join;
     }
-    if (seen.children.ready) return enter_step::pass;                                // created since it was looked for
+    if (seen.children.ready) return enter_step::pass;                       // created since it was looked for
     return count >= members ? enter_step::create_ready : enter_step::wait;  // B3
 }
 

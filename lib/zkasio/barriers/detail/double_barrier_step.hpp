@@ -15,10 +15,11 @@
 ///       this one among them or about to be. So does the server's report that `ready` was created. The member passes,
 ///       even if `ready` is gone again: kazoo's members remove it as soon as the first of them leaves.
 ///   B2  A `ready` that is older than the own node belongs to a round that others have begun. The member joins that
-///       round while one of its members is there: one whose node is older than `ready`, or one that has joined. If there
-///       is none, all of them have been killed: `ready` is left over, and removed. To join is a write to the own node,
-///       in one transaction with a check of the other member. So of two members that come after the end of the round,
-///       neither takes the other for a member of it; and a round goes on while its processes are restarted one by one.
+///       round while one of its members is there: one whose node is older than `ready`, or one that has joined. If
+///       there is none, all of them have been killed: `ready` is left over, and removed. To join is a write to the own
+///       node, in one transaction with a check of the other member. So of two members that come after the end of the
+///       round, neither takes the other for a member of it; and a round goes on while its processes are restarted one
+///       by one.
 ///   B3  Without `ready`, the members are counted, in a listing that was asked for after the own node was created. Of
 ///       all members, the one that was created last sees all the others in its listing. So one of them creates `ready`.
 ///   B4  `ready` is removed together with the node of the last member, in one transaction. So no member that has not
@@ -52,9 +53,9 @@ struct other_member {
 
 /// All that a member has seen since it began to enter.
 struct enter_view {
-    std::string own;                   ///< its name
-    std::optional<std::int64_t> born;  ///< czxid of its node; nothing: there is none
-    bool joined = false;               ///< an attempt to join has written the node
+    std::string own;                          ///< its name
+    std::optional<std::int64_t> born;         ///< czxid of its node; nothing: there is none
+    bool joined = false;                      ///< an attempt to join has written the node
     std::optional<std::int64_t> ready_since;  ///< czxid of `ready`, read after `born`; nothing: there was none
     bool ready_was_created = false;           ///< a watch has told so that was set when the own node existed
     barrier_children children;                ///< listed after `ready_since` was read
@@ -66,11 +67,11 @@ enum class enter_step {
     create_own,
     read_others,  ///< enter_view::others is needed
     pass,
-    join,                 ///< if member_of_round() is still there, and pass
-    create_ready,         ///< and pass
-    remove_left_over,     ///< `ready`, if it still is the one of enter_view::ready_since; then look again
+    join,              ///< if member_of_round() is still there, and pass
+    create_ready,      ///< and pass
+    remove_left_over,  ///< `ready`, if it still is the one of enter_view::ready_since; then look again
     wait,
-    refuse,               ///< there are enough members without this one
+    refuse,  ///< there are enough members without this one
 };
 
 /// @param members how many begin a round. @param exactly no more than these may be inside.
@@ -79,7 +80,11 @@ enter_step next_enter_step(const enter_view& seen, std::size_t members, bool exa
 std::string member_of_round(const enter_view& seen);
 
 struct leave_step {
-    enum class removal { nothing, own, own_and_ready };
+    enum class removal {
+        nothing,
+        own,
+        own_and_ready
+    };
     removal first = removal::nothing;
     std::string then_wait_for;  ///< a member; "": the member has left
 };

@@ -131,8 +131,8 @@ asio::awaitable<void> remove_with_record(session on, slot_spec spec, std::uint32
             co_return;
         } catch (const error& e) {
             // An operator has removed or written the record, or the node.
-            const bool other = e.code() == zk_errc::no_node || e.code() == zk_errc::bad_version ||
-                               e.code() == zk_errc::node_exists;
+            const bool other =
+                e.code() == zk_errc::no_node || e.code() == zk_errc::bad_version || e.code() == zk_errc::node_exists;
             if (!other && e.code() != condition::retryable) throw;
         }
         co_await pauses.pause();
