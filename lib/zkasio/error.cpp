@@ -71,6 +71,7 @@ class zkasio_category_impl final : public std::error_category {
             case errc::revoked: return "asked back, and the work under it cancelled";
             case errc::forked: return "made before fork(), so it belongs to the parent process";
             case errc::timed_out: return "timed out";
+            case errc::too_many_members: return "there are as many members as may be";
         }
         return "zkasio error " + std::to_string(value);
     }

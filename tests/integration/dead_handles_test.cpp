@@ -2,6 +2,7 @@
 #include "support/test_client.hpp"
 
 #include <zkasio/barriers/barrier.hpp>
+#include <zkasio/barriers/double_barrier.hpp>
 #include <zkasio/barriers/latch.hpp>
 #include <zkasio/cache/children_stream.hpp>
 #include <zkasio/cache/tree_cache.hpp>
@@ -146,6 +147,14 @@ TEST_CASE("what counters and barriers return may be awaited when they are gone")
         co_await when_dead("barrier.hpp is_set", gate, [](barrier& b) { return b.is_set(); });
         co_await when_dead("barrier.hpp remove", gate, [](barrier& b) { return b.remove(); });
         co_await when_dead("barrier.hpp wait", gate, [](barrier& b) { return b.wait(); });
+        const double_barrier alone(zk, dir + "/double", 1);
+        co_await when_dead("double_barrier.hpp enter", alone, [](double_barrier& b) { return b.enter(); });
+        auto inside = [](barrier_entry&) -> asio::awaitable<void> { co_return; };
+        co_await when_dead("double_barrier.hpp run", alone, [&](double_barrier& b) { return b.run(inside); });
+        barrier_entry entry = co_await alone.enter();
+        co_await when_dead("barrier_entry.hpp leave", std::move(entry), [](barrier_entry& e) { return e.leave(); });
+        barrier_entry other = co_await alone.enter();
+        co_await when_dead("barrier_entry.hpp lost", std::move(other), [](barrier_entry& e) { return e.lost(); });
         const latch one(zk, dir + "/latch", 1);
         co_await when_dead("latch.hpp remaining", one, [](latch& l) { return l.remaining(); });
         co_await when_dead("latch.hpp count_down", one, [](latch& l) { return l.count_down("a"); });

@@ -6,6 +6,7 @@
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/locks/slots.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
 
 #include <memory>
@@ -59,6 +60,7 @@ inline std::vector<any_lock> one_of_each(const client& zk, const std::string& di
     all.push_back(boxed(shared_ptrs));
     all.push_back(boxed(mutex(zk, dir + "/mutex")));
     all.push_back(boxed(unfair_mutex(zk, dir + "/flag")));
+    all.push_back(boxed(slots(zk, dir + "/slots", 1)));
     all.push_back(boxed(own_kind(zk, dir + "/own")));
     all.push_back(boxed(rw));
     all.push_back(boxed(read.as(lock_kind::exclusive)));

@@ -7,6 +7,7 @@
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/locks/slots.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -87,6 +88,10 @@ std::vector<kind_of_lock> kinds_of_lock() {
     all.push_back(
         same("all permits", [](client zk) { return boxed(semaphore(zk, "/locks/a", permits::fixed(3)).request(3)); }));
     all.push_back(same("unfair_mutex", [](client zk) { return boxed(unfair_mutex(zk, "/locks/a")); }));
+    all.push_back(same("slots", [](client zk) { return boxed(slots(zk, "/locks/a", 1)); }));
+    all.push_back(same("slots that rest", [](client zk) {
+        return boxed(slots(zk, "/locks/a", 1, slots_options().quiet(1ms)));
+    }));
     all.push_back(same("multi_mutex together", [](client zk) { return joint(zk, multi_mutex_options()); }));
     all.push_back(
         same("multi_mutex one by one", [](client zk) { return joint(zk, multi_mutex_options().one_after_another()); }));

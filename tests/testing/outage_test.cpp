@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
 
+#include <zkasio/barriers/double_barrier.hpp>
 #include <zkasio/cache/children_cache.hpp>
 #include <zkasio/cache/children_stream.hpp>
 #include <zkasio/cache/node_cache.hpp>
@@ -16,6 +17,7 @@
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/locks/slots.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/persistent_node.hpp>
@@ -23,6 +25,7 @@
 #include <zkasio/testing/waits.hpp>
 
 #include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
@@ -96,6 +99,8 @@ std::vector<wait> waits_for_locks() {
         return one(semaphore(zk, "/l/s", permits::counted_by("/count")).request(1));
     };
     const make_lock an_unfair_one = [](client zk) { return one(unfair_mutex(zk, "/l/u")); };
+    const make_lock the_slot = [](client zk) { return one(slots(zk, "/l/n", 1)); };
+    const make_lock quiet_slot = [](client zk) { return one(slots(zk, "/l/n", 1, slots_options().quiet(1s))); };
     const make_lock a_and_b = [](client zk) {
         multi_mutex all(zk);
         all.add(mutex(zk, "/l/a")).add(mutex(zk, "/l/b"));
@@ -115,6 +120,8 @@ std::vector<wait> waits_for_locks() {
             for_lock("semaphore", permits_of_two, permits_of_two),
             for_lock("semaphore, counted by a node", counted_permit, counted_permit),
             for_lock("unfair_mutex", an_unfair_one, an_unfair_one),
+            for_lock("slots", the_slot, the_slot),
+            for_lock("slots that rest", quiet_slot, quiet_slot),
             for_lock("multi_mutex", a_and_b, a_and_b),
             for_lock("multi_mutex, one after another", only_b, a_then_b)};
 }
@@ -157,6 +164,18 @@ asio::awaitable<void> observe_leaders(client zk) {
         const leader_view seen = co_await observer.next();
         if (seen.leader) co_return;
     }
+}
+
+// ---------------------------------------------------------------------------------------------------- barriers
+
+double_barrier of_two(client zk) { return {std::move(zk), "/l/b", 2}; }
+asio::awaitable<void> enter_and_leave(client zk) {
+    barrier_entry entry = co_await of_two(zk).enter();
+    co_await entry.leave();
+}
+asio::awaitable<void> pass_through(obstacle& o) {
+    asio::co_spawn(o.ensemble.get_executor(), enter_and_leave(o.theirs), asio::detached);
+    co_return;
 }
 
 // --------------------------------------------------------------------------------------- what others have written
@@ -231,6 +250,7 @@ std::vector<wait> other_waits() {
             {"campaign()", &have_led, &campaign, &resign},
             {"lead()", &have_led, &lead, &resign},
             {"leader_observer", &nothing, &observe_leaders, &have_led},
+            {"double_barrier", &nothing, &enter_and_leave, &pass_through},
             {"value_stream", &nothing, &follow_value, &write_it},
             {"children_stream", &nothing, &follow_children, &write_it},
             {"config_value", &nothing, &follow_config, &write_it},

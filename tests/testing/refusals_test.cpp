@@ -3,6 +3,7 @@
 
 #include "support/catch.hpp"
 
+#include <zkasio/barriers/double_barrier.hpp>
 #include <zkasio/cache/children_stream.hpp>
 #include <zkasio/cache/tree_cache.hpp>
 #include <zkasio/cache/value_stream.hpp>
@@ -14,6 +15,7 @@
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/locks/slots.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
@@ -211,6 +213,10 @@ std::vector<subject> subjects() {
     all.push_back(locked("a mutex", [](const client& zk) { return mutex(zk, "/locks"); }));
     all.push_back(locked("a shared_mutex", [](const client& zk) { return shared_mutex(zk, "/locks"); }));
     all.push_back(locked("an unfair_mutex", [](const client& zk) { return unfair_mutex(zk, "/a/lock"); }));
+    all.push_back(locked("slots", [](const client& zk) { return slots(zk, "/locks", 1); }));
+    all.push_back(locked("slots that rest", [](const client& zk) {
+        return slots(zk, "/locks", 1, slots_options().quiet(std::chrono::milliseconds(1)));
+    }));
     all.push_back(
         locked("a semaphore", [](const client& zk) { return semaphore(zk, "/locks", permits::fixed(1)).request(); }));
     all.push_back(locked("a multi_mutex", [](const client& zk) {
@@ -226,6 +232,18 @@ std::vector<subject> subjects() {
                        s.begin([&s]() -> asio::awaitable<void> {
                            const leader_observer observer(s.zk, "/election");
                            for (;;) co_await observer.next();
+                       });
+                   },
+                   no_step});
+    all.push_back({"members of a double_barrier", no_step,
+                   [](refusing_servers& s) {
+                       s.begin([&s]() -> asio::awaitable<void> {
+                           barrier_entry entry = co_await double_barrier(s.zk, "/round", 2).enter();
+                           co_await entry.leave();
+                       });
+                       s.begin([&s]() -> asio::awaitable<void> {
+                           barrier_entry entry = co_await double_barrier(s.zk, "/round", 2).enter();
+                           co_await entry.leave();
                        });
                    },
                    no_step});

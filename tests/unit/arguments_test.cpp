@@ -7,6 +7,7 @@
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/locks/slots.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>
@@ -49,6 +50,7 @@ TEST_CASE("what is wrong with the arguments of an operation is told through the 
         co_await refuses("try_acquire_for", shared_mutex(zk, "/rw").try_acquire_for(lock_kind::shared, -1ns));
         co_await refuses("try_acquire_for", semaphore(zk, "/s", permits::fixed(2)).try_acquire_for(-1ns));
         co_await refuses("try_acquire_for", unfair_mutex(zk, "/u").try_acquire_for(-1ns));
+        co_await refuses("try_acquire_for", slots(zk, "/n", 2).try_acquire_for(-1ns));
         co_await refuses("try_acquire_for", multi_mutex(zk).add(mutex(zk, "/m")).try_acquire_for(-1ns));
         co_await refuses("acquire", semaphore(zk, "/s", permits::fixed(2)).acquire(3));
         co_await refuses("acquire", semaphore(zk, "/s", permits::counted_by("/count")).acquire(10'001));
@@ -87,7 +89,8 @@ std::error_code refusal_of(const client& zk, const std::string& path, Args... ar
 
 std::vector<std::error_code> refusals(const client& zk, const std::string& path) {
     return {refusal_of<mutex>(zk, path), refusal_of<shared_mutex>(zk, path), refusal_of<unfair_mutex>(zk, path),
-            refusal_of<semaphore>(zk, path, permits::fixed(1)), refusal_of<leader_election>(zk, path)};
+            refusal_of<slots>(zk, path, 1u), refusal_of<semaphore>(zk, path, permits::fixed(1)),
+            refusal_of<leader_election>(zk, path)};
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
 #include <zkasio/locks/shared_mutex.hpp>
+#include <zkasio/locks/slots.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
@@ -249,6 +250,10 @@ TEST_CASE("locks that were moved from refuse everything", "[moved]") {
         const unfair_mutex u2 = std::move(u);
         co_await refuses("acquire", u.acquire());
         co_await refuses("holder", u.holder());
+        slots n(zk, "/slots", 2);
+        const slots n2 = std::move(n);
+        co_await refuses("acquire", n.acquire());
+        co_await refuses("try_acquire", n.try_acquire());
         multi_mutex several(zk);
         several.add(m2).add(u2);
         const multi_mutex several2 = std::move(several);

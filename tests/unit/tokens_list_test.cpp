@@ -5,6 +5,7 @@
 #include "unit/support/token_list.hpp"
 
 #include <zkasio/barriers/barrier.hpp>
+#include <zkasio/barriers/double_barrier.hpp>
 #include <zkasio/barriers/latch.hpp>
 #include <zkasio/cache/children_stream.hpp>
 #include <zkasio/cache/tree_cache.hpp>
@@ -40,6 +41,7 @@ using namespace zkasio::test;
 namespace {
 
 asio::awaitable<void> guarded_work(lock_guard&) { co_return; }
+asio::awaitable<void> inside(barrier_entry&) { co_return; }
 asio::awaitable<void> leading_work(leadership&) { co_return; }
 int same_number(int n) { return n; }
 asio::awaitable<void> partition_work_of(held_partition&) { co_return; }
@@ -103,6 +105,10 @@ void list_counters(token_list& all) {
     all.compiles<barrier>("barrier.hpp remove", [](auto& b) { return b.remove(); });
     all.compiles<barrier>("barrier.hpp is_set", [](auto& b) { return b.is_set(); });
     all.compiles<barrier>("barrier.hpp wait", [](auto& b) { return b.wait(); });
+    all.compiles<double_barrier>("double_barrier.hpp enter", [](auto& b) { return b.enter(); });
+    all.compiles<double_barrier>("double_barrier.hpp run", [](auto& b) { return b.run(inside); });
+    all.compiles<barrier_entry>("barrier_entry.hpp lost", [](auto& e) { return e.lost(); });
+    all.compiles<barrier_entry>("barrier_entry.hpp leave", [](auto& e) { return e.leave(); });
     all.compiles<latch>("latch.hpp count_down", [](auto& l) { return l.count_down("a"); });
     all.compiles<latch>("latch.hpp remaining", [](auto& l) { return l.remaining(); });
     all.compiles<latch>("latch.hpp wait", [](auto& l) { return l.wait(); });

@@ -36,6 +36,9 @@ public:
     /// The sequence number of the node, see lock_guard::sequence(); nothing where the recipe has none.
     virtual std::optional<std::int32_t> sequence() const noexcept { return std::nullopt; }
 
+    /// See lock_guard::slot(); nothing where the recipe has none.
+    virtual std::optional<std::uint32_t> slot() const noexcept { return std::nullopt; }
+
     /// Whether the existence of the nodes proves ownership, so that lock_guard::commit() may rely on it.
     virtual bool proves() const noexcept { return true; }
 

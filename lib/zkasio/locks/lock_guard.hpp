@@ -64,6 +64,9 @@ public:
     /// around: to compare grants, use token().
     std::optional<std::int32_t> sequence() const noexcept { return claim_ ? claim_->sequence() : std::nullopt; }
 
+    /// The number that this guard stands for. Nothing for all locks but `slots`, and for an empty guard.
+    std::optional<std::uint32_t> slot() const noexcept { return claim_ ? claim_->slot() : std::nullopt; }
+
     bool held() const noexcept { return !is_released() && claim_->hold().held(); }
     boot_clock::time_point held_until() const noexcept {
         return is_released() ? boot_clock::time_point() : claim_->hold().held_until();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <zkasio/locks/detail/local_right.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/session_local.hpp>
 
@@ -16,13 +17,13 @@ namespace zkasio::lock_detail {
 class local_mutex final : public session_local {
 public:
     /// Waits for the mutex from its construction on, then owns it; released when destroyed.
-    class claim {
+    class claim final : public local_right {
     public:
         /// @param from the executor of the acquiring coroutine.
         claim(session on, std::string path, asio::any_io_executor from);
         claim(const claim&) = delete;
         claim& operator=(const claim&) = delete;
-        ~claim() { release(); }
+        ~claim() override { release(); }
 
         /// *Completes when* the claim owns the mutex.
         /// *Fails with* errc::session_expired or errc::client_closed, and with errc::would_deadlock if the wait would
@@ -32,11 +33,10 @@ public:
         /// has left.
         asio::awaitable<bool> uncontended();
         /// Announces release(): until then, uncontended() of a new claim ignores this one.
-        void about_to_release() noexcept;
-        void release() noexcept;
-        /// See lock_claim.
-        void body_begins(asio::any_io_executor executor);
-        void body_ends(asio::any_io_executor executor) noexcept;
+        void about_to_release() noexcept override;
+        void release() noexcept override;
+        void body_begins(asio::any_io_executor executor) override;
+        void body_ends(asio::any_io_executor executor) noexcept override;
 
     private:
         friend class local_mutex;

@@ -1,0 +1,109 @@
+#include <zkasio/barriers/double_barrier.hpp>
+
+#include <zkasio/barriers/detail/barrier_member.hpp>
+#include <zkasio/error.hpp>
+#include <zkasio/path.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+
+#include <asio/error.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace zkasio {
+
+using barrier_detail::barrier_member;
+using barrier_detail::barrier_spec;
+
+namespace {
+
+// A member that has not passed yet: withdraws when destroyed.
+class entering_member {
+public:
+    entering_member(const session& on, const barrier_spec& spec)
+        : member_(std::make_shared<barrier_member>(on, spec)) {}
+    entering_member(const entering_member&) = delete;
+    entering_member& operator=(const entering_member&) = delete;
+    ~entering_member() {
+        if (member_) barrier_member::begin_to_withdraw(std::move(member_));
+    }
+    barrier_member* operator->() const noexcept { return member_.get(); }
+    std::shared_ptr<barrier_member> take() noexcept { return std::move(member_); }
+
+private:
+    std::shared_ptr<barrier_member> member_;
+};
+
+// An enter() that has failed leaves nothing behind: which of its requests was under way does not matter.
+[[noreturn]] void rethrow_as_enter(const std::string& path) {
+    try {
+        throw;
+    } catch (const error& e) {
+        if (e.code() == condition::cancelled) throw error(asio::error::operation_aborted, "enter", path);
+        if (e.code() == condition::session_ended || e.code() == errc::not_connected)
+            throw error(e.code(), "enter", path, e.hint());
+        throw;
+    } catch (const std::system_error& e) {
+        if (e.code() != condition::cancelled) throw;
+        throw error(asio::error::operation_aborted, "enter", path);
+    }
+}
+
+barrier_spec spec_of(std::string path, std::size_t members, const double_barrier_options& options) {
+    barrier_spec spec;
+    spec.path = std::move(path);
+    spec.members = members;
+    spec.exactly = options.is_exact();
+    spec.data = options.data();
+    spec.entries = options.acl();
+    return spec;
+}
+
+}  // namespace
+
+double_barrier::double_barrier(client zk, std::string path, std::size_t members, double_barrier_options options)
+    : zk_(std::move(zk)), path_(std::move(path)), members_(members), options_(std::move(options)) {
+    std::string problem = path_problem(path_);
+    if (problem.empty() && path_ == "/") problem = "a double barrier needs a directory of its own";
+    if (!problem.empty()) throw error(errc::invalid_path, "double_barrier", path_, problem);
+    if (members == 0) throw error(errc::invalid_argument, "double_barrier", path_, "it takes at least one member");
+}
+
+asio::awaitable<barrier_entry> double_barrier::enter_as(double_barrier self) {
+    const std::string& path = self.path_;
+    try {
+        const session on = co_await toolbox(self.zk_).current_session("enter", path);
+        const session_events events = self.zk_.events();
+        const barrier_spec spec = spec_of(path, self.members_, self.options_);
+        for (;;) {
+            entering_member member(on, spec);
+            const bool inside = co_await member->passed(events);
+            if (inside) co_return barrier_entry(member.take(), self.zk_.keep_open());
+        }
+    } catch (...) {
+        rethrow_as_enter(path);
+    }
+}
+
+asio::awaitable<barrier_entry> double_barrier::enter() const { return enter_as(*this); }
+
+asio::awaitable<void> double_barrier::run_inside(std::function<asio::awaitable<void>(barrier_entry&)> body,
+                                                 double_barrier self) {
+    if (!body) throw error(errc::invalid_argument, "run", self.path_, "the body is empty");
+    barrier_entry entry = co_await enter_as(self);
+    const std::shared_ptr<barrier_member> member = entry.member_;
+    std::function<asio::awaitable<void>()> bound = [&] { return body(entry); };
+    std::exception_ptr failed;
+    try {
+        co_await member->hold().run(std::move(bound));
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    const loss_reason why = member->hold().reason();
+    if (why != loss_reason::none && why != loss_reason::released)
+        throw_with_body_failure(error(errc::lock_lost, "run", self.path_, to_string(why)), failed);
+    if (failed) std::rethrow_exception(failed);
+    if (entry.member_) co_await entry.leave();
+}
+
+}  // namespace zkasio

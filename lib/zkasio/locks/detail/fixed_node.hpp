@@ -1,0 +1,52 @@
+#pragma once
+
+#include <zkasio/session.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+/// Nodes whose name all contenders share: if an operator deletes such a node, or if the answer to a request is lost, an
+/// existing node of that name may be another client's.
+namespace zkasio::lock_detail {
+
+/// The node, as of all writes that were finished before the call.
+/// @param on patient, as in all functions here.
+asio::awaitable<std::optional<node_stat>> find_fixed_node(session on, std::string path);
+
+/// Removes the node with this czxid, and no other of the same name.
+asio::awaitable<void> remove_fixed_node(session on, std::string path, std::int64_t czxid);
+
+/// An attempt to create the node. If its outcome is unknown at the end, a node that turns out to be ours is removed.
+class fixed_node_attempt {
+public:
+    /// @param sole_right as long as it is kept, no other attempt of this session may be made; nor while this session
+    /// has the node. So a node of this session is ours.
+    /// @param remove removes the node with this czxid, see remove_fixed_node().
+    fixed_node_attempt(session on, std::string path, std::shared_ptr<const void> sole_right,
+                       std::function<asio::awaitable<void>(std::int64_t)> remove);
+    fixed_node_attempt(const fixed_node_attempt&) = delete;
+    fixed_node_attempt& operator=(const fixed_node_attempt&) = delete;
+    ~fixed_node_attempt();
+
+    /// Creates the node with `create()`, a coroutine that returns the czxid, and that may be run more than once.
+    /// *Completes with* the czxid; nothing when there is a node of another client.
+    /// *Fails with* the other errors of `create`, except those after which it is run again.
+    asio::awaitable<std::optional<std::int64_t>> created(std::function<asio::awaitable<std::int64_t>()> create);
+
+private:
+    static asio::awaitable<void> clean_up(session on, std::string path, std::shared_ptr<const void> sole_right,
+                                          std::function<asio::awaitable<void>(std::int64_t)> remove);
+
+    const session on_;
+    const std::string path_;
+    const std::shared_ptr<const void> sole_right_;
+    const std::function<asio::awaitable<void>(std::int64_t)> remove_;
+    bool uncertain_ = false;
+};
+
+}  // namespace zkasio::lock_detail

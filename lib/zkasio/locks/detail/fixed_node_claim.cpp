@@ -1,0 +1,124 @@
+#include <zkasio/locks/detail/fixed_node_claim.hpp>
+
+#include <zkasio/error.hpp>
+#include <zkasio/locks/detail/lock_reports.hpp>
+#include <zkasio/locks/detail/running_bodies.hpp>
+#include <zkasio/locks/detail/when_lost.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/recipe/wait_as.hpp>
+
+#include <asio/dispatch.hpp>
+
+#include <atomic>
+#include <exception>
+#include <utility>
+
+namespace zkasio::lock_detail {
+
+struct fixed_node_claim::state : std::enable_shared_from_this<state> {
+    state(session s, grant g, std::shared_ptr<local_right> r)
+        : on(std::move(s)),
+          granted(std::move(g)),
+          paths(1, granted.node),
+          hold(on.hold(paths)),
+          right(std::move(r)),
+          report(on, granted.lock, granted.czxid, granted.asked),
+          done(toolbox(on).make_one_shot_event()) {}
+
+    template <class F>
+    void on_strand(F f) noexcept {
+        try {
+            asio::dispatch(on.get_executor(), [self = shared_from_this(), f] { f(*self); });
+        } catch (...) {
+            // Out of memory: no other contender of this session gets the lock.
+        }
+    }
+    void let_next_try() noexcept {
+        if (!given_up && bodies.any()) return;
+        if (removing) right->about_to_release();
+        if (removed) right->release();
+    }
+    // Only the first call has an effect.
+    static void remove_node(const std::shared_ptr<state>& self) noexcept {
+        if (self->removing.exchange(true)) return;
+        self->report.end(self->hold.reason());
+        self->on_strand([](state& s) { s.let_next_try(); });
+        try {
+            toolbox(self->on).run_in_background(remove(self));
+        } catch (...) {
+            // Out of memory: the node goes with the session.
+        }
+    }
+    static asio::awaitable<void> remove(std::shared_ptr<state> self) {
+        std::optional<error> refused;
+        try {
+            co_await self->granted.remove();
+        } catch (const error& e) {
+            self->failed = std::current_exception();
+            refused = e;
+        } catch (...) {
+            self->failed = std::current_exception();
+        }
+        self->removed = true;
+        self->let_next_try();
+        self->done.fire();
+        if (refused && refused->code() != condition::session_ended) throw error(*refused);  // so that it is logged
+    }
+
+    session on;
+    grant granted;
+    std::vector<std::string> paths;
+    session_hold hold;
+    std::shared_ptr<local_right> right;
+    reported_hold report;
+    running_bodies bodies;
+    std::atomic<bool> removing{false};
+    one_shot_event done;
+    std::exception_ptr failed;               // written before `done` is fired
+    bool removed = false, given_up = false;  // strand
+};
+
+fixed_node_claim::fixed_node_claim(session on, grant granted, std::shared_ptr<local_right> right)
+    : state_(std::make_shared<state>(std::move(on), std::move(granted), std::move(right))) {
+    const std::shared_ptr<const session_hold> hold(state_, &state_->hold);
+    when_lost(state_->on, hold, [weak = std::weak_ptr<state>(state_)](loss_reason) {
+        if (const auto lost = weak.lock()) state::remove_node(lost);
+    });
+}
+
+const session_hold& fixed_node_claim::hold() const noexcept { return state_->hold; }
+const std::vector<std::string>& fixed_node_claim::paths() const noexcept { return state_->paths; }
+const session& fixed_node_claim::on() const noexcept { return state_->on; }
+std::int64_t fixed_node_claim::token() const noexcept { return state_->granted.czxid; }
+std::optional<std::uint32_t> fixed_node_claim::slot() const noexcept { return state_->granted.slot; }
+
+void fixed_node_claim::body_begins(asio::any_io_executor executor) {
+    state_->bodies.announce();
+    state_->right->body_begins(std::move(executor));
+}
+
+void fixed_node_claim::body_ends(asio::any_io_executor executor) noexcept {
+    state_->right->body_ends(executor);
+    state_->on_strand([executor](state& s) {
+        s.bodies.end(executor);
+        s.let_next_try();
+    });
+}
+
+void fixed_node_claim::give_up() noexcept {
+    if (std::exchange(given_up_, true)) return;
+    state_->hold.end();
+    state_->on_strand([](state& s) {
+        s.given_up = true;
+        s.let_next_try();
+    });
+    state::remove_node(state_);
+}
+
+asio::awaitable<void> fixed_node_claim::gone() {
+    const auto s = state_;
+    co_await wait_as(s->done, "release", s->paths.front());
+    if (s->failed) std::rethrow_exception(s->failed);
+}
+
+}  // namespace zkasio::lock_detail

@@ -1,0 +1,65 @@
+#include <zkasio/locks/detail/local_slots.hpp>
+
+#include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/recipe/wait_as.hpp>
+
+#include <asio/dispatch.hpp>
+
+#include <atomic>
+#include <utility>
+
+namespace zkasio::lock_detail {
+
+class local_slots::right final : public local_right {
+public:
+    right(std::shared_ptr<local_slots> of, std::uint32_t number) : of_(std::move(of)), number_(number) {}
+    right(const right&) = delete;
+    right& operator=(const right&) = delete;
+    ~right() override { release(); }
+
+    void release() noexcept override {
+        if (released_.exchange(true)) return;
+        std::unique_lock lock(of_->mutex_);
+        const auto it = of_->taken_.find(number_);
+        const bool wanted = it->second;
+        of_->taken_.erase(it);
+        if (wanted) of_->change_.notify_all(std::move(lock));
+    }
+
+private:
+    const std::shared_ptr<local_slots> of_;
+    const std::uint32_t number_;
+    std::atomic<bool> released_{false};
+};
+
+asio::awaitable<std::shared_ptr<local_slots>> local_slots::of(session on, std::string path) {
+    const auto found = std::make_shared<std::shared_ptr<local_slots>>();
+    const one_shot_event done = toolbox(on).make_one_shot_event();
+    asio::dispatch(on.get_executor(), [on, path, found, done] {
+        const auto make = [&] { return std::make_shared<local_slots>(on); };
+        *found = std::static_pointer_cast<local_slots>(toolbox(on).local("local slots " + path, make));
+        done.fire();
+    });
+    co_await wait_as(done, "acquire", path);
+    co_return std::move(*found);
+}
+
+std::shared_ptr<local_right> local_slots::take(std::uint32_t number) {
+    {
+        const std::lock_guard lock(mutex_);
+        const auto [it, free] = taken_.emplace(number, false);
+        if (!free) {
+            it->second = true;
+            return nullptr;
+        }
+    }
+    try {
+        return std::make_shared<right>(shared_from_this(), number);
+    } catch (...) {
+        const std::lock_guard lock(mutex_);
+        taken_.erase(number);
+        throw;
+    }
+}
+
+}  // namespace zkasio::lock_detail

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// The names of the nodes of `slots`. Pure.
+namespace zkasio::lock_detail {
+
+inline constexpr std::string_view slot_clock_name = "clock";
+
+/// The number that a node of this name stands for: without leading zeros, and below `n`. Nothing: it is no number.
+std::optional<std::uint32_t> slot_of(std::string_view name, std::uint32_t n) noexcept;
+std::string used_name(std::uint32_t slot);
+
+struct free_slot {
+    std::uint32_t number = 0;
+    bool used_before = false;  ///< has a node used_name()
+};
+/// The free numbers that may be given, the lowest first. @param children of the directory.
+/// @param rests numbers rest. Then the list ends with the first one that was never used: there is no need for others.
+std::vector<free_slot> free_slots(const std::vector<std::string>& children, std::uint32_t n, bool rests);
+
+}  // namespace zkasio::lock_detail

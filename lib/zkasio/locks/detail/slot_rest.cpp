@@ -1,0 +1,142 @@
+#include <zkasio/locks/detail/slot_rest.hpp>
+
+#include <zkasio/error.hpp>
+#include <zkasio/locks/detail/fixed_node.hpp>
+#include <zkasio/path.hpp>
+#include <zkasio/recipe/retry_until_certain.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace zkasio::lock_detail {
+
+std::string slot_spec::node_of(std::uint32_t number) const { return join_path(path, std::to_string(number)); }
+std::string slot_spec::record_of(std::uint32_t number) const { return join_path(path, used_name(number)); }
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr const char* held = "held";
+constexpr const char* rests = "rests";
+
+create_options ephemeral_with(const acl& entries) {
+    create_options how;
+    how.mode(create_mode::ephemeral).acl(entries);
+    return how;
+}
+
+create_options persistent_record(const acl& entries) {
+    create_options how;
+    how.acl(entries);
+    return how;
+}
+
+// Nothing: there is no such node.
+asio::awaitable<std::optional<node_data>> read_record(session on, std::string path) {
+    std::optional<node_data> found;
+    try {
+        found = co_await on.get(std::move(path));
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
+    }
+    co_return found;
+}
+
+asio::awaitable<milliseconds> servers_time(session on, slot_spec spec) {
+    const create_options how = persistent_record(spec.entries);
+    const std::string path = join_path(spec.path, std::string(slot_clock_name));
+    auto write = [&]() -> asio::awaitable<std::int64_t> {
+        const node_stat now = co_await on.create_or_set(path, bytes(), how);
+        co_return now.mtime;
+    };
+    const std::int64_t now = co_await retry_until_certain(toolbox(on).make_back_off(), write);
+    co_return milliseconds(now);
+}
+
+// False: the number is held after all, or another client has changed its record, or that is unknown.
+asio::awaitable<bool> begin_rest(session on, slot_spec spec, std::uint32_t number, std::int32_t record) {
+    transaction steps;
+    const std::string node = spec.node_of(number);
+    steps.create(node, bytes(), ephemeral_with(spec.entries)).remove(node);
+    steps.set(spec.record_of(number), rests, record);
+    try {
+        co_await on.multi(std::move(steps));
+    } catch (const error& e) {
+        if (e.code() != zk_errc::node_exists && e.code() != zk_errc::bad_version && e.code() != zk_errc::no_node &&
+            e.code() != condition::retryable)
+            throw;
+        co_return false;
+    }
+    co_return true;
+}
+
+}  // namespace
+
+asio::awaitable<slot_offers> rested_slots(session on, slot_spec spec, std::vector<free_slot> free) {
+    slot_offers offers;
+    const auto wait_for = [&](milliseconds time) { offers.next = std::min(offers.next.value_or(time), time); };
+    std::optional<milliseconds> now;
+    for (const free_slot& slot : free) {
+        slot_offer offer;
+        offer.number = slot.number;
+        std::optional<node_data> record;
+        if (slot.used_before) record = co_await read_record(on, spec.record_of(slot.number));
+        if (record && record->data == held) {
+            const bool begun = co_await begin_rest(on, spec, slot.number, record->stat.version);
+            wait_for(begun ? spec.quiet : milliseconds(0));
+            continue;
+        }
+        if (record) {
+            if (!now) now = co_await servers_time(on, spec);
+            const milliseconds left = milliseconds(record->stat.mtime) + spec.quiet - *now;
+            if (left > milliseconds(0)) {
+                wait_for(left);
+                continue;
+            }
+            offer.record = record->stat.version;
+        }
+        offers.now.push_back(offer);
+    }
+    co_return offers;
+}
+
+asio::awaitable<std::int64_t> create_with_record(session on, slot_spec spec, slot_offer offer) {
+    const std::string record = spec.record_of(offer.number);
+    transaction steps;
+    steps.create(spec.node_of(offer.number), spec.data, ephemeral_with(spec.entries));
+    if (!offer.record) steps.create(record, bytes(), persistent_record(spec.entries));
+    steps.set(record, held, offer.record.value_or(0));
+    const std::vector<step_result> results = co_await on.multi(std::move(steps));
+    co_return results.back().new_stat->mzxid;  // of the transaction
+}
+
+asio::awaitable<void> remove_with_record(session on, slot_spec spec, std::uint32_t number, std::int64_t czxid) {
+    const std::string path = spec.node_of(number), record = spec.record_of(number);
+    back_off pauses = toolbox(on).make_back_off();
+    for (;;) {
+        // In this order: while the node is ours, no other client changes the record.
+        const std::optional<node_data> now = co_await read_record(on, record);
+        const std::optional<node_stat> there = co_await find_fixed_node(on, path);
+        if (!there || there->czxid != czxid) co_return;
+        transaction steps;
+        steps.remove(path);
+        if (now)
+            steps.set(record, rests, now->stat.version);
+        else
+            steps.create(record, rests, persistent_record(spec.entries));
+        try {
+            co_await on.multi(std::move(steps));
+            co_return;
+        } catch (const error& e) {
+            // An operator has removed or written the record, or the node.
+            const bool other =
+                e.code() == zk_errc::no_node || e.code() == zk_errc::bad_version || e.code() == zk_errc::node_exists;
+            if (!other && e.code() != condition::retryable) throw;
+        }
+        co_await pauses.pause();
+    }
+}
+
+}  // namespace zkasio::lock_detail

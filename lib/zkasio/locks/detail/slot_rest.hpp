@@ -1,0 +1,65 @@
+#pragma once
+
+#include <zkasio/acl.hpp>
+#include <zkasio/bytes.hpp>
+#include <zkasio/locks/detail/slot_names.hpp>
+#include <zkasio/session.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// How numbers rest, see slots_options::quiet(). Each number that was ever held has a persistent node, its record. Its
+/// data say "held", or "rests" since the node's mtime. Every change of a record is part of a transaction that proves
+/// the state of the number:
+///
+///   Q1  A number is acquired together with the change of its record from "rests" to "held", by version: nobody else
+///       has acquired it since the record was read.
+///   Q2  A number is given back together with the change of its record to "rests", by the version that the record had
+///       while the node was certain to be ours: the rest begins with the end of the node.
+///   Q3  A record "held" without a node of the number is that of a session that has ended. Its rest begins with a
+///       transaction that creates and removes that node, which fails if the number is held after all.
+///   Q4  The time of the servers is the mtime of a write, so that it compares with the mtime of a record.
+namespace zkasio::lock_detail {
+
+struct slot_spec {
+    slot_spec() {}  // user-provided: see coroutine_safety.hpp
+    std::string path;
+    std::uint32_t n = 0;
+    std::string data;
+    acl entries;
+    std::chrono::milliseconds quiet{0};
+
+    std::string node_of(std::uint32_t number) const;
+    std::string record_of(std::uint32_t number) const;
+};
+
+/// A number that may be acquired now.
+struct slot_offer {
+    std::uint32_t number = 0;
+    std::optional<std::int32_t> record;  ///< version of its record; nothing: there is none
+};
+
+struct slot_offers {
+    std::vector<slot_offer> now;                    ///< the lowest first
+    std::optional<std::chrono::milliseconds> next;  ///< until then a number rests; 0: something has changed, look again
+};
+
+/// Which of the free numbers may be acquired. Begins the rest of those whose sessions have ended.
+/// @param on patient, as in all functions here.
+asio::awaitable<slot_offers> rested_slots(session on, slot_spec spec, std::vector<free_slot> free);
+
+/// Creates the node of the number, and returns its czxid.
+/// *Fails with* zk_errc::node_exists, also when there is a record of which the offer does not know;
+/// zk_errc::bad_version and zk_errc::no_node when the record is another one, or there is no directory.
+asio::awaitable<std::int64_t> create_with_record(session on, slot_spec spec, slot_offer offer);
+
+/// Removes the node and begins the rest of its number, unless the node is another client's by now. Repeated until that
+/// is certain.
+asio::awaitable<void> remove_with_record(session on, slot_spec spec, std::uint32_t number, std::int64_t czxid);
+
+}  // namespace zkasio::lock_detail

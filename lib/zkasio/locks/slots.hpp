@@ -1,0 +1,74 @@
+#pragma once
+
+#include <zkasio/asio_version.hpp>
+#include <zkasio/client.hpp>
+#include <zkasio/clock.hpp>
+#include <zkasio/export.hpp>
+#include <zkasio/locks/lock_options.hpp>
+#include <zkasio/locks/lockable.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace zkasio {
+
+class ZKASIO_EXPORT slots_options : public lock_options<slots_options> {
+public:
+    slots_options() {}
+    /// A number that was given back, or lost with its session, rests for this long (0) before it is given again: until
+    /// ids that were made of it cannot collide with new ones, or until peers have forgotten its last holder. The same
+    /// for all who name the path; all of them have to have it, or none. Throws errc::invalid_argument for a negative
+    /// duration.
+    ///
+    /// The servers' clock counts, so that the rest goes on while no client runs. It begins when its holder gives the
+    /// number back. After a session that has ended, it begins when another acquire finds the number free, at once if
+    /// one waits: the servers note no time by themselves. So a number rests too long rather than too short. If another
+    /// server becomes the leader, its clock counts from then on.
+    ///
+    /// Costs a persistent node for each number that was ever held, `<path>/used-<number>`, and one, `<path>/clock`,
+    /// whose writes tell the servers' time. An acquire reads the former of all free numbers below the first that was
+    /// never held.
+    slots_options& quiet(any_duration d);
+
+    std::chrono::milliseconds quiet() const noexcept { return quiet_; }
+
+private:
+    std::chrono::milliseconds quiet_{0};
+};
+
+/// The numbers 0 to n-1, each held by one guard at a time: worker ids of id generators, shards, ports. An acquire gets
+/// the lowest number that is free, lock_guard::slot(), and waits while all are held.
+///
+/// A held number is an ephemeral node, `<path>/<number>`. The number is a lease like a lock: free again when its holder
+/// ends, when its session expires, and when the guard is released. An id that is made of it has to be used only while
+/// the guard is held(), in with_lock() say; slots_options::quiet() keeps a distance between two holders. Other children
+/// of the directory, and numbers from n on, are ignored.
+///
+/// Not fair: whoever is the first to find a free number has it; a number that becomes free wakes all waiting processes.
+/// An acquire takes two round trips. commit() is refused, and a release first looks whose node it is, as those of an
+/// unfair_mutex. A guard that loses its number while its session lives gives it back, and, if a body runs under it,
+/// keeps it from other acquires of this client until the body has ended.
+///
+/// acquire() also fails with errc::invalid_argument for an owner(): each guard has a number of its own. No positions
+/// are told. Copies name the same slots.
+class ZKASIO_EXPORT slots final : public lockable {
+public:
+    static constexpr std::uint32_t most = 65'536;
+
+    /// @param path a directory of its own; created as a container when it is missing. @param n from 1 to `most`.
+    /// Throws errc::invalid_path and errc::invalid_argument.
+    slots(client zk, std::string path, std::uint32_t n, slots_options options = slots_options());
+
+    /// How many numbers there are.
+    std::uint32_t size() const noexcept { return n_; }
+
+protected:
+    lock_attempt attempts(acquire_options how) const override;
+
+private:
+    std::uint32_t n_;
+    slots_options options_;
+};
+
+}  // namespace zkasio

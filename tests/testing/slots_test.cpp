@@ -1,0 +1,596 @@
+// The numbers of slots over a fake_ensemble: cuts at every step, lost answers, expiries, cancellations, operators.
+
+#include "support/catch.hpp"
+#include "support/test_client.hpp"
+
+#include <zkasio/error.hpp>
+#include <zkasio/locks/slots.hpp>
+#include <zkasio/testing/fake_ensemble.hpp>
+
+#include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace slots_tests {
+
+using namespace zkasio;
+using namespace zkasio::test;
+using zkasio::testing::fake_ensemble;
+
+namespace {
+
+const std::string path = "/deep/ids";
+
+client_options calm() { return client_options("fake").session_timeout(20s).connection_timeout(1h); }
+
+slots_options quiet(any_duration d) { return slots_options().quiet(d); }
+
+asio::awaitable<void> pause(fake_ensemble& e, std::chrono::nanoseconds time) {
+    asio::steady_timer timer(e.get_executor(), time);
+    co_await timer.async_wait(asio::use_awaitable);
+}
+
+// So many steps of the servers.
+asio::awaitable<void> turns(fake_ensemble& e, int n = 50) { return pause(e, n * 100us); }
+
+// An acquire() that runs, and its guard.
+class taking {
+public:
+    taking(fake_ensemble& e, const slots& from, acquire_options how = acquire_options())
+        : guard_(std::make_shared<std::optional<lock_guard>>()),
+          task_(e.get_executor(), take(from, std::move(how), guard_)) {}
+
+    bool done() const { return guard_->has_value(); }
+    bool ended() const { return task_.ended(); }
+    lock_guard& guard() { return **guard_; }
+    void cancel() { task_.cancel(); }
+    asio::awaitable<std::error_code> code() const { return task_.code(); }
+
+private:
+    static asio::awaitable<void> take(slots from, acquire_options how, std::shared_ptr<std::optional<lock_guard>> to) {
+        lock_guard guard = co_await from.acquire(std::move(how));
+        to->emplace(std::move(guard));
+    }
+    std::shared_ptr<std::optional<lock_guard>> guard_;
+    running task_;
+};
+
+// The numbers that are held, without records.
+std::vector<std::string> held(const fake_ensemble& e) {
+    std::vector<std::string> all = e.children(path);
+    std::erase_if(all, [](const std::string& name) { return name.starts_with("used-") || name == "clock"; });
+    return all;
+}
+
+bool nothing_left(const fake_ensemble& e) { return held(e).empty() && e.watches() == 0; }
+
+// Who holds which number, and since when the others rest.
+class witness {
+public:
+    witness(fake_ensemble& e, std::chrono::nanoseconds quiet) : e_(e), quiet_(quiet) {}
+
+    void takes(std::uint32_t number) {
+        CHECK(holders_[number]++ == 0);
+        if (freed_.contains(number)) CHECK(e_.now() - freed_[number] >= quiet_);
+    }
+    void frees(std::uint32_t number) {
+        --holders_[number];
+        freed_[number] = e_.now();
+    }
+    asio::awaitable<void> work(slots from, int times) {
+        for (int i = 0; i < times; ++i) {
+            lock_guard guard = co_await from.acquire();
+            REQUIRE(guard.slot());
+            const std::uint32_t number = *guard.slot();
+            takes(number);
+            CHECK(guard.held());
+            CHECK(guard.path() == path + '/' + std::to_string(number));
+            co_await turns(e_, 3);
+            frees(number);
+            co_await guard.release();
+            ++done_;
+        }
+    }
+    int done() const { return done_; }
+
+private:
+    fake_ensemble& e_;
+    const std::chrono::nanoseconds quiet_;
+    std::map<std::uint32_t, int> holders_;
+    std::map<std::uint32_t, fake_ensemble::duration> freed_;
+    int done_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("slots: the lowest free number, and a wait while all are held", "[slots]") {
+    fake_ensemble e;
+    const client one = e.client(calm()), two = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        const slots ours(one, path, 3, slots_options().data("host-7")), theirs(two, path, 3);
+        CHECK(ours.size() == 3);
+        lock_guard a = co_await ours.acquire();
+        lock_guard b = co_await theirs.acquire();
+        lock_guard c = co_await ours.acquire();
+        CHECK(a.slot() == 0u);
+        CHECK(b.slot() == 1u);
+        CHECK(c.slot() == 2u);
+        CHECK_FALSE(a.sequence());
+        CHECK(c.token() > b.token());
+        CHECK(e.data(path + "/2") == "host-7");
+        CHECK(e.owns(two, path + "/1"));
+        auto none = co_await theirs.try_acquire();
+        CHECK_FALSE(none);
+        auto still_none = co_await ours.try_acquire_for(3s);
+        CHECK_FALSE(still_none);
+        taking first(e, theirs), second(e, ours);
+        co_await pause(e, 1min);
+        CHECK_FALSE(first.ended());
+        CHECK_FALSE(second.ended());
+        co_await b.release();
+        CHECK_FALSE(b.held());
+        co_await a.release();
+        co_await first.code();
+        co_await second.code();
+        REQUIRE(first.done());
+        REQUIRE(second.done());
+        std::set<std::uint32_t> numbers;
+        numbers.insert(*first.guard().slot());
+        numbers.insert(*second.guard().slot());
+        CHECK((numbers.contains(0) && numbers.contains(1)));
+        co_await first.guard().release();
+        co_await second.guard().release();
+        co_await c.release();
+        lock_guard again = co_await theirs.acquire();
+        CHECK(again.slot() == 0u);
+        again = lock_guard();
+        CHECK_FALSE(again.slot());
+        co_await two.idle();
+        CHECK(nothing_left(e));
+        CHECK(e.children(path).empty());
+        co_await one.close();
+        co_await two.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("slots: a cut at any step loses no number, and gives none twice", "[slots]") {
+    for (const bool rests : {false, true}) {
+        const std::chrono::milliseconds rest(rests ? 50 : 0);
+        const auto play = [&](std::size_t first, std::size_t second, std::uint64_t seed) {
+            INFO("cuts after " << first << " and " << second << " steps, seed " << seed << (rests ? ", quiet" : ""));
+            fake_ensemble e(seed);
+            if (seed % 2 == 0) e.lag();
+            const client one = e.client(calm()), two = e.client(calm());
+            witness all(e, rest);
+            std::size_t step = 0;
+            auto body = [&]() -> asio::awaitable<void> {
+                e.on_step([&](std::string_view) {
+                    if (step == first || step == first + second)
+                        asio::post(e.context(), [&, who = step == first] { e.cut(who ? one : two); });
+                    ++step;
+                });
+                const slots ours(one, path, 2, quiet(rest)), theirs(two, path, 2, quiet(rest));
+                std::vector<running> tasks;
+                tasks.emplace_back(e.get_executor(), all.work(ours, 2));
+                tasks.emplace_back(e.get_executor(), all.work(ours, 1));
+                tasks.emplace_back(e.get_executor(), all.work(theirs, 2));
+                for (running& task : tasks) {
+                    const std::exception_ptr failed = co_await task.end();
+                    CHECK_FALSE(failed);
+                }
+                e.on_step(nullptr);
+                CHECK(all.done() == 5);
+                CHECK(nothing_left(e));
+                co_await one.close();
+                co_await two.close();
+            };
+            e.run(body);
+            return step;
+        };
+        const std::size_t steps = play(100'000, 0, 1);
+        REQUIRE(steps > 20);
+        for (std::size_t first = 0; first < steps; ++first)
+            for (std::size_t second = 0; second < 6; second += 2) play(first, second, 1 + first % 4);
+    }
+}
+
+TEST_CASE("slots: a lost answer of any request", "[slots]") {
+    for (const bool rests : {false, true}) {
+        for (const char* request : {"create", "exists", "children", "multi", "remove", "get", "sync", "set"}) {
+            for (int times = 1; times <= 3; ++times) {
+                INFO(request << ", " << times << " times" << (rests ? ", quiet" : ""));
+                fake_ensemble e;
+                const client one = e.client(calm()), two = e.client(calm());
+                const std::chrono::milliseconds rest(rests ? 100 : 0);
+                witness all(e, rest);
+                auto body = [&]() -> asio::awaitable<void> {
+                    const slots ours(one, path, 1, quiet(rest)), theirs(two, path, 1, quiet(rest));
+                    for (int i = 0; i < times; ++i) e.lose_answer(one, request);
+                    running a(e.get_executor(), all.work(ours, 3)), b(e.get_executor(), all.work(theirs, 2));
+                    const std::exception_ptr of_a = co_await a.end(), of_b = co_await b.end();
+                    CHECK_FALSE(of_a);
+                    CHECK_FALSE(of_b);
+                    CHECK(all.done() == 5);
+                    CHECK(nothing_left(e));
+                    co_await one.close();
+                    co_await two.close();
+                };
+                e.run(body);
+            }
+        }
+    }
+}
+
+TEST_CASE("slots: an acquire that is cancelled at any step leaves nothing", "[slots]") {
+    for (const bool rests : {false, true}) {
+        for (const bool cut : {false, true}) {
+            std::size_t steps = 1000;
+            for (std::size_t at = 0; at < std::min<std::size_t>(steps, 60); ++at) {
+                INFO("cancelled after " << at << " steps" << (cut ? ", and cut" : "") << (rests ? ", quiet" : ""));
+                fake_ensemble e(1 + at % 5);
+                const client one = e.client(calm()), two = e.client(calm());
+                auto body = [&]() -> asio::awaitable<void> {
+                    co_await one.connected();
+                    co_await two.connected();
+                    const slots ours(one, path, 2, quiet(rests ? 1s : 0s)),
+                        theirs(two, path, 2, quiet(rests ? 1s : 0s));
+                    {
+                        lock_guard zero = co_await theirs.acquire();
+                        co_await zero.release();
+                        if (at % 2) {
+                            lock_guard other = co_await theirs.acquire();
+                            other = lock_guard();
+                        }
+                        co_await two.idle();
+                    }
+                    std::size_t step = 0;
+                    std::optional<taking> first;
+                    e.on_step([&](std::string_view) {
+                        if (step++ != at) return;
+                        asio::post(e.context(), [&] {
+                            if (cut) e.cut(one);
+                            first->cancel();
+                        });
+                    });
+                    first.emplace(e, ours);
+                    const std::error_code code = co_await first->code();
+                    steps = step;
+                    e.on_step(nullptr);
+                    if (first->done()) {
+                        first->guard() = lock_guard();
+                    } else {
+                        CHECK(code == asio::error::operation_aborted);
+                    }
+                    co_await one.idle();
+                    CHECK(nothing_left(e));
+                    co_await pause(e, 2s);
+                    const auto lowest = co_await theirs.try_acquire();
+                    REQUIRE(lowest);
+                    CHECK(lowest->slot() == 0u);
+                    const auto of_the_same_client = co_await ours.try_acquire();
+                    REQUIRE(of_the_same_client);
+                    CHECK(of_the_same_client->slot() == 1u);
+                    co_await one.close();
+                    co_await two.close();
+                };
+                e.run(body);
+            }
+        }
+    }
+}
+
+TEST_CASE("slots: a wait that is cancelled leaves nothing", "[slots]") {
+    fake_ensemble e;
+    const client one = e.client(calm()), two = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        const slots ours(one, path, 1), theirs(two, path, 1);
+        lock_guard guard = co_await ours.acquire();
+        taking remote(e, theirs), local(e, ours);
+        co_await turns(e, 200);
+        CHECK(e.watches() >= 1);
+        remote.cancel();
+        local.cancel();
+        const std::error_code r = co_await remote.code(), l = co_await local.code();
+        CHECK(r == asio::error::operation_aborted);
+        CHECK(l == asio::error::operation_aborted);
+        co_await one.idle();
+        co_await two.idle();
+        co_await guard.release();
+        co_await turns(e, 200);
+        CHECK(nothing_left(e));
+        co_await one.close();
+        co_await two.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("slots: many coroutines of one client share the numbers, and one watch", "[slots]") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    witness all(e, 0s);
+    auto body = [&]() -> asio::awaitable<void> {
+        std::vector<running> tasks;
+        for (int i = 0; i < 20; ++i) tasks.emplace_back(e.get_executor(), all.work(slots(zk, path, 4), 3));
+        for (running& task : tasks) {
+            const std::exception_ptr failed = co_await task.end();
+            CHECK_FALSE(failed);
+        }
+        CHECK(all.done() == 60);
+        CHECK(nothing_left(e));
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("slots: a number is free with the session of its holder, and a wait goes on over sessions if asked to",
+          "[slots]") {
+    fake_ensemble e;
+    const client one = e.client(calm()), two = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        const slots ours(one, path, 1), theirs(two, path, 1);
+        lock_guard guard = co_await ours.acquire();
+        taking impatient(e, theirs), patient(e, theirs, acquire_options().survive_expiry());
+        co_await turns(e, 200);
+        e.expire(two);
+        const std::error_code expired = co_await impatient.code();
+        CHECK(expired == errc::session_expired);
+        co_await pause(e, 1min);
+        CHECK_FALSE(patient.ended());
+        e.expire(one);
+        const loss_reason why = co_await guard.lost();
+        CHECK(why == loss_reason::session_expired);
+        co_await patient.code();
+        REQUIRE(patient.done());
+        CHECK(patient.guard().slot() == 0u);
+        CHECK(e.owns(two, path + "/0"));
+        co_await guard.release();
+        CHECK(patient.guard().held());
+        co_await one.close();
+        co_await two.close();
+    };
+    e.run(body);
+}
+
+TEST_CASE("slots: an operator who deletes a held node frees the number; its old holder leaves the next one alone",
+          "[slots]") {
+    for (const bool rests : {false, true}) {
+        for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+            INFO("seed " << seed << (rests ? ", quiet" : ""));
+            fake_ensemble e(seed);
+            if (seed % 2) e.lag();
+            const client one = e.client(calm()), two = e.client(calm());
+            auto body = [&]() -> asio::awaitable<void> {
+                const slots ours(one, path, 1, quiet(rests ? 100ms : 0s)),
+                    theirs(two, path, 1, quiet(rests ? 100ms : 0s));
+                lock_guard deleted = co_await ours.acquire();
+                taking waits(e, theirs);
+                co_await turns(e, static_cast<int>(seed) * 10);
+                e.remove(path + "/0");
+                co_await waits.code();
+                REQUIRE(waits.done());
+                co_await deleted.release();
+                CHECK(e.owns(two, path + "/0"));
+                CHECK(waits.guard().held());
+                co_await waits.guard().release();
+                CHECK(held(e).empty());
+                co_await one.close();
+                co_await two.close();
+            };
+            e.run(body);
+        }
+    }
+}
+
+TEST_CASE("slots: an operator may delete the directory, whoever holds or waits", "[slots]") {
+    for (const bool rests : {false, true}) {
+        fake_ensemble e;
+        const client one = e.client(calm()), two = e.client(calm());
+        auto body = [&]() -> asio::awaitable<void> {
+            const slots ours(one, path, 1, quiet(rests ? 1s : 0s)), theirs(two, path, 1, quiet(rests ? 1s : 0s));
+            lock_guard guard = co_await ours.acquire();
+            taking waits(e, theirs);
+            co_await turns(e, 200);
+            for (const std::string& name : e.children(path)) e.remove(path + '/' + name);
+            e.remove(path);
+            co_await waits.code();
+            REQUIRE(waits.done());
+            CHECK(waits.guard().slot() == 0u);
+            const loss_reason why = co_await guard.lost();
+            CHECK(why == loss_reason::node_deleted);
+            co_await guard.release();
+            CHECK(e.owns(two, path + "/0"));
+            co_await waits.guard().release();
+            CHECK(nothing_left(e));
+            co_await one.close();
+            co_await two.close();
+        };
+        e.run(body);
+    }
+}
+
+TEST_CASE("slots: other children are ignored, and so are numbers beyond the last", "[slots]") {
+    fake_ensemble e;
+    for (const char* name : {"1", "7", "00", "x", "used-zero"}) e.create(path + '/' + name);
+    const client zk = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        const slots few(zk, path, 3);
+        lock_guard zero = co_await few.acquire();
+        lock_guard two = co_await few.acquire();
+        CHECK(zero.slot() == 0u);
+        CHECK(two.slot() == 2u);
+        const auto none = co_await few.try_acquire();
+        CHECK_FALSE(none);
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
+// ------------------------------------------------------------------------------------------------------------- quiet
+
+TEST_CASE("slots: a number that was given back rests, by the servers' clock, while clients come and go", "[slots]") {
+    fake_ensemble e;
+    auto body = [&]() -> asio::awaitable<void> {
+        fake_ensemble::duration freed{};
+        {
+            const client first = e.client(calm());
+            lock_guard guard = co_await slots(first, path, 1, quiet(10min)).acquire();
+            co_await pause(e, 1h);
+            co_await guard.release();
+            freed = e.now();
+            co_await first.close();
+        }
+        co_await pause(e, 7min);
+        const client zk = e.client(calm());
+        const slots one(zk, path, 1, quiet(10min)), two(zk, path, 2, quiet(10min));
+        const auto none = co_await one.try_acquire();
+        CHECK_FALSE(none);
+        {
+            lock_guard next = co_await two.acquire();
+            CHECK(next.slot() == 1u);  // never held before
+        }
+        const auto too_short = co_await one.try_acquire_for(2min);
+        CHECK_FALSE(too_short);
+        lock_guard again = co_await one.acquire();
+        CHECK(e.now() - freed >= 10min);
+        CHECK(e.now() - freed < 10min + 1s);
+        co_await again.release();
+        CHECK(nothing_left(e));
+        co_await zk.close();
+    };
+    e.run(body, 100h);
+}
+
+TEST_CASE("slots: the number of a session that has ended rests from when it is found free", "[slots]") {
+    for (const bool waiting : {true, false}) {
+        fake_ensemble e;
+        const client one = e.client(calm()), two = e.client(calm());
+        auto body = [&]() -> asio::awaitable<void> {
+            const slots ours(one, path, 1, quiet(10min)), theirs(two, path, 1, quiet(10min));
+            lock_guard guard = co_await ours.acquire();
+            std::optional<taking> waits;
+            if (waiting) waits.emplace(e, theirs);
+            co_await turns(e, 200);
+            e.expire(one);
+            const fake_ensemble::duration freed = e.now();
+            co_await guard.lost();
+            guard = lock_guard();
+            if (!waiting) {
+                co_await pause(e, 5min);
+                waits.emplace(e, theirs);
+            }
+            co_await pause(e, 3min);
+            const auto none = co_await ours.try_acquire();  // does not begin the rest again
+            CHECK_FALSE(none);
+            co_await waits->code();
+            REQUIRE(waits->done());
+            const fake_ensemble::duration rested = e.now() - freed, least = waiting ? 10min : 15min;
+            CHECK(rested >= least);
+            CHECK(rested < least + 1s);
+            co_await one.close();
+            co_await two.close();
+        };
+        e.run(body, 100h);
+    }
+}
+
+TEST_CASE("slots: records that an operator has deleted or written do no harm", "[slots]") {
+    for (const char* how : {"deleted", "written"}) {
+        fake_ensemble e;
+        const client one = e.client(calm()), two = e.client(calm());
+        const auto change = [&] {
+            if (std::string_view(how) == "deleted")
+                e.remove(path + "/used-0");
+            else
+                e.set(path + "/used-0", "held");
+        };
+        auto body = [&]() -> asio::awaitable<void> {
+            const slots ours(one, path, 1, quiet(1min)), theirs(two, path, 1, quiet(1min));
+            lock_guard guard = co_await ours.acquire();
+            CHECK(e.data(path + "/used-0") == "held");
+            change();
+            co_await guard.release();
+            CHECK(held(e).empty());
+            CHECK(e.data(path + "/used-0") == "rests");
+            const auto none = co_await theirs.try_acquire();
+            CHECK_FALSE(none);
+            taking waits(e, theirs);
+            co_await pause(e, 30s);
+            change();
+            co_await waits.code();
+            REQUIRE(waits.done());
+            CHECK(waits.guard().held());
+            co_await one.close();
+            co_await two.close();
+        };
+        e.run(body);
+    }
+}
+
+TEST_CASE("slots: numbers rest at random, over cuts, expiries and lost answers", "[slots]") {
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+        INFO("seed " << seed);
+        fake_ensemble e(seed);
+        if (seed % 2) e.lag();
+        e.lose_connections(seed % 3 == 0 ? 2 : 0);
+        e.throttle(seed % 5 == 0 ? 10 : 0);
+        std::vector<client> clients;
+        for (int i = 0; i < 3; ++i) clients.push_back(e.client(calm()));
+        witness all(e, 300ms);
+        auto body = [&]() -> asio::awaitable<void> {
+            std::vector<running> tasks;
+            for (int i = 0; i < 6; ++i)
+                tasks.emplace_back(e.get_executor(),
+                                   all.work(slots(clients[static_cast<std::size_t>(i) % 3], path, 2, quiet(300ms)), 3));
+            for (running& task : tasks) {
+                const std::exception_ptr failed = co_await task.end();
+                CHECK_FALSE(failed);
+            }
+            CHECK(all.done() == 18);
+            e.lose_connections(0);
+            e.throttle(0);
+            for (const client& zk : clients) co_await zk.idle();
+            CHECK(nothing_left(e));
+            for (const client& zk : clients) co_await zk.close();
+        };
+        e.run(body);
+    }
+}
+
+TEST_CASE("slots: what is refused", "[slots]") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    CHECK_THROWS_AS(slots(zk, "no path", 1), error);
+    CHECK_THROWS_AS(slots(zk, "/", 1), error);
+    CHECK_THROWS_AS(slots(zk, path, 0), error);
+    CHECK_THROWS_AS(slots(zk, path, slots::most + 1), error);
+    CHECK_NOTHROW(slots(zk, path, slots::most));
+    CHECK_THROWS_AS(slots_options().quiet(-1ns), error);
+    CHECK(slots_options().quiet(1ns).quiet() == 1ms);
+    auto body = [&]() -> asio::awaitable<void> {
+        const slots ours(zk, path, 1);
+        acquire_options as_owner;
+        as_owner.owner(lock_owner());
+        const std::string owned = co_await message_of(ours.acquire(as_owner));
+        CHECK(owned ==
+              "acquire " + path + ": invalid argument (no lock_owner can hold numbers: each guard has one of its own)");
+        lock_guard guard = co_await ours.acquire();
+        const std::error_code committed = co_await code_of(guard.commit(transaction()));
+        CHECK(committed == errc::invalid_argument);
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
+}  // namespace slots_tests
