@@ -2,6 +2,7 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/clock.hpp>
+#include <zkasio/error.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/kept_body.hpp>
 #include <zkasio/locks/lock_claim.hpp>
@@ -17,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -174,6 +176,13 @@ private:
 using lock_body = std::function<asio::awaitable<void>(lock_guard&)>;
 
 namespace lock_detail {
+/// Throws errc::lock_lost or errc::lock_released if the lock is not held, and errc::invalid_argument for a lock whose
+/// nodes prove nothing: to be called before a transaction that checks the nodes of `claim`.
+/// @param operation for messages.
+ZKASIO_EXPORT void require_held(const std::shared_ptr<lock_claim>& claim, bool released, std::string_view operation);
+/// Throws errc::lock_lost if `e`, the failure of such a transaction, says that the lock is lost; held() is then false.
+ZKASIO_EXPORT void throw_if_lost(const std::shared_ptr<lock_claim>& claim, const error& e, std::string_view operation);
+
 /// Implements lock_guard::commit(). @param operation for messages.
 ZKASIO_EXPORT asio::awaitable<std::vector<step_result>> commit_under(std::shared_ptr<lock_claim> claim, bool released,
                                                                      transaction steps, std::string operation);

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <zkasio/session.hpp>
+#include <zkasio/transact/detail/unit_record.hpp>
+#include <zkasio/transact/unit.hpp>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace zkasio::transact_detail {
+
+/// Nodes whose missing parents have to be read as well, see unit_record::refusal::no_parent.
+using orphans = std::set<std::string>;
+
+/// The implementation of a unit.
+struct unit_state {
+    unit_state(session s, std::shared_ptr<const orphans> o) : on(std::move(s)), with_parents(std::move(o)) {}
+
+    const session on;  // patient
+    const std::shared_ptr<const orphans> with_parents;
+    unit_record record;
+    bool ended = false;         // the body has returned
+    bool session_over = false;  // a read has failed, because the session is over
+};
+
+}  // namespace zkasio::transact_detail
