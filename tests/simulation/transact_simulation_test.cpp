@@ -229,11 +229,12 @@ private:
         for (int n = 0; n < 40 && working_ > 0; ++n) {
             co_await s.pause(5 + s.pick(40));
             const int victim = static_cast<int>(s.pick(static_cast<std::size_t>(s.clients())));
-            const std::size_t what = s.pick(4);
+            const std::size_t what = s.pick(5);
             if (what == 0 && with_.drops) s.ensemble.drop_connection(victim);
             if (what == 1 && with_.expiries) s.ensemble.expire(victim);
             if (what == 2 && with_.operator_touches) touch(account(s.pick(busy_accounts_)));
             if (what == 3 && with_.operator_deletes) delete_receipt();
+            if (what == 4) s.ensemble.remove_empty_containers();
         }
     }
     void touch(const std::string& path) {

@@ -10,6 +10,7 @@
 #include <asio/post.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -54,6 +55,12 @@ asio::awaitable<outcome> try_transact(client zk, body_function body, transact_op
         o.code = e.code();
     }
     co_return o;
+}
+
+asio::awaitable<void> pause(std::chrono::milliseconds time) {
+    asio::steady_timer timer(co_await asio::this_coro::executor);
+    timer.expires_after(time);
+    co_await timer.async_wait(asio::use_awaitable);
 }
 
 int number_in(const seen& n) { return n ? std::stoi(n->data) : 0; }
@@ -212,6 +219,30 @@ TEST_CASE("transact: after a conflict the body runs again, and reads what is the
     });
 }
 
+TEST_CASE("transact: after a conflict, all that was read is asked for in one flight") {
+    with_ensemble([](fake_ensemble& e, client zk) -> asio::awaitable<void> {
+        e.create("/a", "1");
+        e.create("/b", "2");
+        std::vector<std::size_t> requests;
+        const auto body = [&](unit& u) -> asio::awaitable<std::string> {
+            co_await pause(10ms);
+            requests.push_back(e.requests(zk));
+            std::string text;
+            for (const char* path : {"/a", "/b", "/missing"}) {
+                const seen n = co_await u.get(path);
+                text += n ? n->data : "-";
+            }
+            requests.push_back(e.requests(zk));
+            if (requests.size() == 2) e.set("/a", "3");
+            co_return text;
+        };
+        const std::size_t before = e.requests(zk);
+        const outcome o = co_await try_transact(zk, body, transact_options());
+        CHECK(o.done == "32-");
+        CHECK(requests == std::vector<std::size_t>{before, before + 3, before + 8, before + 8});
+    });
+}
+
 TEST_CASE("transact: a body that only reads is told one moment's state") {
     with_ensemble([](fake_ensemble& e, client zk) -> asio::awaitable<void> {
         e.create("/a", "1");
@@ -330,7 +361,7 @@ TEST_CASE("transact: a write that is not possible is the caller's error, if what
         const body_function blind_set = failing([](unit& u) { u.set("/missing", "x"); });
         co_await check(blind_set, zk_errc::no_node, "transact /missing: no such node (step 2, set)");
         const body_function blind_create = failing([](unit& u) { u.create("/a", "x"); });
-        co_await check(blind_create, zk_errc::node_exists, "transact /a: node exists already (step 2, create)");
+        co_await check(blind_create, zk_errc::node_exists, "transact /a: node exists (step 2, create)");
         const body_function orphan = failing([](unit& u) { u.create("/no/parent", "x"); });
         co_await check(orphan, zk_errc::no_node, "transact /no/parent: no such node (step 2, create");
         const body_function not_empty = failing([](unit& u) { u.remove("/a"); });

@@ -9,6 +9,7 @@
 
 #include <exception>
 #include <limits>
+#include <system_error>
 
 namespace zkasio {
 
@@ -151,6 +152,7 @@ private:
     asio::awaitable<run_end> run_once(session on, std::optional<receipts> with) {
         if (claim_) require_held();
         const auto state = std::make_shared<unit_state>(on, orphans_);
+        for (const std::string& path : read_before_) state->read_ahead(path);
         run_end end;
         try {
             unit u(state);
@@ -159,6 +161,7 @@ private:
             end = body_failed(*state);
         }
         state->ended = true;
+        read_before_ = state->record.read_paths();
         if (end.what != run_end::kind::done) co_return end;
         try {
             co_await commit(*state, std::move(with));
@@ -222,13 +225,14 @@ private:
     const transact_options how_;
     const std::shared_ptr<lock_claim> claim_;
     const std::shared_ptr<orphans> orphans_;
-    std::optional<lock_guard> turn_;  // of promote_to()
+    std::vector<std::string> read_before_;  // by the last run of the body
+    std::optional<lock_guard> turn_;        // of promote_to()
     int conflicts_ = 0;
 };
 
 }  // namespace
 
-asio::awaitable<void> run(body_function body, client zk, transact_options how) {
+asio::awaitable<void> run_transact(body_function body, client zk, transact_options how) {
     if (!body) throw error(errc::invalid_argument, "transact", {}, "the body is empty");
     transacting t(body, std::move(zk), std::move(how));
     co_await t.run();

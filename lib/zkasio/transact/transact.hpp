@@ -49,14 +49,13 @@ private:
 };
 
 namespace transact_detail {
-ZKASIO_EXPORT asio::awaitable<void> run(std::function<asio::awaitable<void>(unit&)> body, client zk,
-                                        transact_options how);
+ZKASIO_EXPORT asio::awaitable<void> run_transact(std::function<asio::awaitable<void>(unit&)> body, client zk,
+                                                 transact_options how);
 }
 
 /// Reads and writes several nodes as if no other client did anything in between: runs `body(unit)`, a coroutine, and
-/// then applies all that it has written, if nothing that it has read has changed. Otherwise the body runs again, after
-/// a pause, and reads anew behind a sync(). So a body may run many times: it changes nothing but the unit, and
-/// begins with none of the values of an earlier run.
+/// then applies all that the body has written, in one transaction, if nothing that the body has read has changed. If
+/// something has changed, which is a conflict, the body runs again, after a pause and a sync().
 ///
 ///     const auto transfer = [&](zkasio::unit& u) -> asio::awaitable<void> {
 ///         const auto from = co_await u.get("/accounts/a");
@@ -66,43 +65,58 @@ ZKASIO_EXPORT asio::awaitable<void> run(std::function<asio::awaitable<void>(unit
 ///     };
 ///     co_await zkasio::transact(zk, transfer, zkasio::transact_options().receipts("/accounts-receipts"));
 ///
-/// *Completes when* a transaction was applied, with what the body has returned in that run. What was read and what was
-/// written is the state of the servers at one moment (serializable), also for a body that only reads. A body that
-/// neither reads nor writes costs no request.
+/// *What a body may do.* A body may run many times: it changes nothing but the unit, and acts on nothing that it has
+/// read. Within one run, the nodes may be of different moments, or from a server that lags behind; such a run ends in a
+/// conflict. So only what a body returns was true of all nodes at one moment: a body returns "sold out", and does not
+/// throw it.
 ///
-/// *Fails with* any exception of the body: nothing is written. The body may have read nodes of different moments, or
-/// from a server that lags behind: a body that finds something impossible should know that. Only what a body *returns*
-/// was true. So a body returns "sold out", and does not throw it.
-///   - The code of a write that the servers refuse although what was read still holds: zk_errc::no_node,
-///     zk_errc::node_exists, zk_errc::not_empty, zk_errc::no_auth; errc::too_large. Nothing was written.
-///   - With transact_options::under(), errc::lock_lost, see lock_guard::commit(): also if the session is over.
-///   - The code of the last conflict, after transact_options::tries(): zk_errc::bad_version, no_node, node_exists.
-///   - The errors of client::current_session().
+/// *Completes when* the transaction was applied, with what the last run has returned. All that this run has read and
+/// written is one state of the servers (serializable). This holds for a body that only reads, too. A body that neither
+/// reads nor writes costs no request.
 ///
-/// *When the answer to the transaction is lost*: with transact_options::receipts(), the receipt tells whether the
-/// transaction was applied. An outage that the session survives then ends nothing, and the transaction is applied
-/// exactly once. If the session ends before that is known, transact() fails with errc::session_expired, and
-/// error::outcome_unknown() is true. Without receipts, transact() fails with the error of the transaction and
-/// error::outcome_unknown(). In all other failures, nothing was written. A body that only reads is never uncertain.
+/// *Fails with*
 ///
-/// *On session loss*: a transaction that was not sent begins again in the next session, with another run of the body.
+///   - an exception of the body, at once;
+///   - the code of a write that the servers refuse although all that was read still holds: zk_errc::no_node,
+///     node_exists, not_empty, no_auth; errc::too_large, errc::invalid_argument;
+///   - the code of the last conflict, after transact_options::tries(): zk_errc::bad_version, no_node, node_exists;
+///   - errc::lock_lost, under a lock: see lock_guard::commit(). Also when the session is over;
+///   - the errors of client::current_session().
 ///
-/// *Cancellation* is passed on to the body. Nothing is written unless the transaction was sent: see
-/// error::outcome_unknown().
+/// In all these cases nothing was written, unless error::outcome_unknown() is true.
 ///
-/// *Limits.* The children of a node cannot be read: nothing in ZooKeeper checks a list of children in a transaction.
-/// A node that was read as missing and is not created costs a node that is created and removed at once: this needs the
-/// permission to do so, wakes watches of the parent's children, and fails below ephemeral nodes. A version does not
-/// tell a re-created node from the node before: if a node that was read is deleted, re-created and written as often as
-/// before, this is not noticed. The transaction with all its data is at most max_request_bytes long. After 2^31 - 1
-/// writes the version of a node is negative, which no condition can name: unit::get() then fails with
-/// std::errc::result_out_of_range.
+/// *When the answer to the transaction is lost*:
+///
+///   - With transact_options::receipts(), the transaction is applied exactly once: the receipt tells whether it was
+///     applied. An outage that the session survives ends nothing. If the session ends before that is known, transact()
+///     fails with errc::session_expired and error::outcome_unknown(); if an operator removes the receipt before that,
+///     with zk_errc::connection_loss and error::outcome_unknown().
+///   - Without receipts, transact() fails with the error of the transaction (zk_errc::connection_loss,
+///     errc::session_expired), and error::outcome_unknown() is true.
+///   - A body that only reads is never uncertain: its transaction is repeated.
+///
+/// *On session loss*: if the transaction was not sent, the body runs again, in the next session.
+///
+/// *Cancellation* is passed on to the body. If the transaction was sent, see error::outcome_unknown(); else nothing is
+/// written.
+///
+/// *Limits*:
+///
+///   - The children of a node cannot be read: no step of a transaction checks a list of children.
+///   - A node that was read as missing, and is not created, is created and removed again by the transaction. This needs
+///     the permission to create and delete there, wakes watches of the parent's children, and fails below an ephemeral
+///     node.
+///   - A version does not tell a re-created node from the node before: if a node is deleted, re-created and written as
+///     often as before between its read and the transaction, this is no conflict.
+///   - After 2^31 - 1 writes the version of a node is negative, which no condition can name: unit::get() then fails
+///     with std::errc::result_out_of_range.
+///   - The transaction is at most max_request_bytes long, with all its data.
 ///
 /// *Lifetime* of the body: see kept_body.hpp. The body runs on the executor of the caller.
 template <class Body>
 asio::awaitable<detail::body_value<Body, unit&>> transact(client zk, Body&& body,
                                                           transact_options how = transact_options()) {
-    return detail::run_kept(std::forward<Body>(body), &transact_detail::run, std::move(zk), std::move(how));
+    return detail::run_kept(std::forward<Body>(body), &transact_detail::run_transact, std::move(zk), std::move(how));
 }
 
 }  // namespace zkasio

@@ -2,10 +2,9 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/transact/detail/unit_state.hpp>
 
-#include <cstddef>
+#include <system_error>
 
 namespace zkasio {
 
@@ -35,7 +34,22 @@ seen_node missing_node(unit_state& u, const error& e) {
     throw error(e);
 }
 
+// The answer to a request that was sent ahead; nothing if there is none, or if its connection was lost.
+asio::awaitable<std::optional<seen_node>> fetch_ahead(unit_ptr u, std::string path) {
+    const auto sent = u->ahead.extract(path);
+    if (sent.empty()) co_return std::nullopt;
+    try {
+        node_data found = co_await sent.mapped().result();
+        co_return seen_node(std::move(found));
+    } catch (const error& e) {
+        if (e.code() != condition::retryable) co_return missing_node(*u, e);
+    }
+    co_return std::nullopt;
+}
+
 asio::awaitable<seen_node> fetch(unit_ptr u, std::string path) {
+    std::optional<seen_node> ahead = co_await fetch_ahead(u, path);
+    if (ahead) co_return std::move(*ahead);
     try {
         seen_node found = co_await u->on.get(path);
         co_return found;
@@ -54,44 +68,22 @@ asio::awaitable<void> note_missing_parents(unit_ptr u, std::string path) {
     }
 }
 
-asio::awaitable<seen_node> noted(unit_ptr u, std::string path, seen_node found) {
+asio::awaitable<seen_node> get_node(unit_ptr u, std::string path) {
+    running_unit(u, "get", path);
+    if (const seen_node* known = u->record.view(path)) co_return *known;
+    seen_node found = co_await fetch(u, path);
     if (!found && u->with_parents->contains(path)) co_await note_missing_parents(u, path);
     running_unit(u, "get", path);
     co_return u->record.note_read(path, std::move(found));
 }
 
-asio::awaitable<seen_node> get_node(unit_ptr u, std::string path) {
-    running_unit(u, "get", path);
-    if (const seen_node* known = u->record.view(path)) co_return *known;
-    seen_node found = co_await fetch(u, path);
-    co_return co_await noted(u, path, std::move(found));
-}
-
 asio::awaitable<std::vector<seen_node>> get_nodes(unit_ptr u, std::vector<std::string> paths) {
     running_unit(u, "get_all", {});
-    std::vector<std::optional<pending_data>> asked;
-    for (const std::string& path : paths) {
-        asked.emplace_back();
-        if (!u->record.view(path)) asked.back().emplace(toolbox(u->on).start_get(path));
-    }
-    for (const std::optional<pending_data>& one : asked)
-        if (one) co_await one->answered();
+    for (const std::string& path : paths) u->read_ahead(path);
     std::vector<seen_node> all;
-    for (std::size_t i = 0; i < paths.size(); ++i) {
-        bool again = !asked[i];
-        seen_node found;
-        try {
-            if (!again) found = asked[i]->get();
-        } catch (const error& e) {
-            again = e.code() == condition::retryable;
-            if (!again) found = missing_node(*u, e);
-        }
-        seen_node seen;
-        if (again)
-            seen = co_await get_node(u, paths[i]);
-        else
-            seen = co_await noted(u, paths[i], std::move(found));
-        all.push_back(std::move(seen));
+    for (const std::string& path : paths) {
+        seen_node found = co_await get_node(u, path);
+        all.push_back(std::move(found));
     }
     co_return all;
 }

@@ -167,7 +167,7 @@ TEST_CASE("unit_record: a write that contradicts what was seen leaves the condit
         r.note_read("/a", there("x", 1));
         r.create("/a", "y", {});
         r.set("/a", "the first contradiction counts");
-        CHECK(contradiction(r) == "create /a: node exists already (the body sees a node there)");
+        CHECK(contradiction(r) == "create /a: node exists (the body sees a node there)");
         CHECK(text_of(r) == "check /a 1");
         CHECK(meaning(r, zk_errc::bad_version, "/a") == unit_record::refusal::conflict);
     }
@@ -175,7 +175,7 @@ TEST_CASE("unit_record: a write that contradicts what was seen leaves the condit
         unit_record r;
         r.create("/a", "x", {});
         r.create("/a", "y", {});
-        CHECK(contradiction(r) == "create /a: node exists already (the body sees a node there)");
+        CHECK(contradiction(r) == "create /a: node exists (the body sees a node there)");
     }
     SECTION("a node without its parent") {
         unit_record r;
@@ -190,7 +190,7 @@ TEST_CASE("unit_record: a write that contradicts what was seen leaves the condit
         r.note_read("/a/b", missing);
         r.create("/a/b", "y", {});
         r.create("/a/b", "z", {});
-        CHECK(contradiction(r) == "create /a/b: node exists already (the body sees a node there)");
+        CHECK(contradiction(r) == "create /a/b: node exists (the body sees a node there)");
         CHECK(text_of(r) == "create /a/b, remove /a/b");
         CHECK(meaning(r, zk_errc::no_node, "/a/b") == unit_record::refusal::no_parent);
     }

@@ -100,6 +100,13 @@ bool unit_record::asserts_absence(const std::string& path, const node& n) const 
     return n.read && !*n.read && !is_condition_of_first_write(n) && !has_missing_ancestor(path);
 }
 
+std::vector<std::string> unit_record::read_paths() const {
+    std::vector<std::string> paths;
+    for (const auto& [path, n] : nodes_)
+        if (n.read) paths.push_back(path);
+    return paths;
+}
+
 transaction unit_record::steps() const {
     transaction all;
     for (const auto& [path, n] : nodes_) {

@@ -29,7 +29,8 @@ public:
     const seen_node* view(const std::string& path) const;
 
     /// Notes what a server has answered, unless the body has written or read the node while the answer was under way.
-    /// Returns what the body sees. Throws std::errc::result_out_of_range for a negative version, which no condition can name.
+    /// Returns what the body sees. Throws std::errc::result_out_of_range for a negative version, which no condition can
+    /// name.
     const seen_node& note_read(const std::string& path, seen_node found);
 
     /// A write that contradicts what the body has read or written is not recorded: see contradiction().
@@ -41,6 +42,7 @@ public:
     /// holds if they do.
     const std::optional<error>& contradiction() const noexcept { return contradiction_; }
 
+    std::vector<std::string> read_paths() const;
     bool has_writes() const noexcept { return !contradiction_ && !writes_.empty(); }
     transaction steps() const;
 

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <zkasio/recipe/pending.hpp>
+#include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/transact/detail/unit_record.hpp>
 #include <zkasio/transact/unit.hpp>
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -18,9 +21,15 @@ using orphans = std::set<std::string>;
 struct unit_state {
     unit_state(session s, std::shared_ptr<const orphans> o) : on(std::move(s)), with_parents(std::move(o)) {}
 
+    /// Sends the request for a node that is not known yet; unit::get() takes the answer.
+    void read_ahead(const std::string& path) {
+        if (!record.view(path) && !ahead.contains(path)) ahead.emplace(path, toolbox(on).start_get(path));
+    }
+
     const session on;  // patient
     const std::shared_ptr<const orphans> with_parents;
     unit_record record;
+    std::map<std::string, pending_data> ahead;
     bool ended = false;         // the body has returned
     bool session_over = false;  // a read has failed, because the session is over
 };
