@@ -40,9 +40,9 @@ asio::awaitable<std::optional<seen_node>> fetch_ahead(unit_ptr u, std::string pa
     if (sent.empty()) co_return std::nullopt;
     try {
         node_data found = co_await sent.mapped().result();
-        co_return seen_node(std::move(found));
+        co_return std::make_optional<seen_node>(std::move(found));
     } catch (const error& e) {
-        if (e.code() != condition::retryable) co_return missing_node(*u, e);
+        if (e.code() != condition::retryable) co_return std::make_optional(missing_node(*u, e));
     }
     co_return std::nullopt;
 }
