@@ -162,6 +162,10 @@ private:
         }
         state->ended = true;
         read_before_ = state->record.read_paths();
+        if (end.what == run_end::kind::done && state->session_over) {  // the body has gone on without an answer
+            end.what = run_end::kind::session_over;
+            end.failed = std::make_exception_ptr(*state->session_over);
+        }
         if (end.what != run_end::kind::done) co_return end;
         try {
             co_await commit(*state, std::move(with));

@@ -30,7 +30,7 @@ unit_record& record_for_write(const unit_ptr& state, const char* operation, cons
 // What a read has failed with: no_node is an answer, and the end of the session is remembered.
 seen_node missing_node(unit_state& u, const error& e) {
     if (e.code() == zk_errc::no_node) return std::nullopt;
-    if (e.code() == errc::session_expired) u.session_over = true;
+    if (e.code() == errc::session_expired) u.session_over = e;
     throw error(e);
 }
 

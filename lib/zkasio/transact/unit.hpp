@@ -33,7 +33,7 @@ public:
     /// client writes, creates or removes the node before the end, nothing is written, and the body runs again. Of a
     /// node that this run has written, the stat is that from before; of one that this run has created, it is empty.
     /// *Fails with* the errors of operations::get() but zk_errc::no_node. An outage that the session survives ends
-    /// nothing. If the session ends, the body should end with the error: the next session runs it again.
+    /// nothing. If the session ends, the body should end with the error. The next session runs it again.
     /// *Cancellation*: ends the wait only.
     asio::awaitable<std::optional<node_data>> get(std::string path) const;
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <zkasio/error.hpp>
 #include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session.hpp>
@@ -8,6 +9,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -30,8 +32,8 @@ struct unit_state {
     const std::shared_ptr<const orphans> with_parents;
     unit_record record;
     std::map<std::string, pending_data> ahead;
-    bool ended = false;         // the body has returned
-    bool session_over = false;  // a read has failed, because the session is over
+    bool ended = false;                 // the body has returned
+    std::optional<error> session_over;  // the failure of a read, because the session is over
 };
 
 }  // namespace zkasio::transact_detail
