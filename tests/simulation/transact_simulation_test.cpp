@@ -47,7 +47,7 @@ public:
             if (!c.path.starts_with(bank)) continue;
             if (c.what == sim_change::kind::removed) {
                 money_.erase(c.path);
-            } else {
+            } else if (!c.node.data.empty()) {  // an account that is missing is created and removed again
                 money_[c.path] = money_in(c.node.data);
                 if (txn.session != 0) transfers.insert(c.node.data.substr(c.node.data.find(' ') + 1));
             }

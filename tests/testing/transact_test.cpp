@@ -4,6 +4,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/unfair_mutex.hpp>
+#include <zkasio/recipe/receipts.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 #include <zkasio/transact/transact.hpp>
 
@@ -236,6 +237,7 @@ TEST_CASE("transact: after a conflict, all that was read is asked for in one fli
             if (requests.size() == 2) e.set("/a", "3");
             co_return text;
         };
+        co_await zk.sync();
         const std::size_t before = e.requests(zk);
         const outcome o = co_await try_transact(zk, body, transact_options());
         CHECK(o.done == "32-");
@@ -260,7 +262,7 @@ TEST_CASE("transact: a body that only reads is told one moment's state") {
         outcome o = co_await try_transact(zk, body);
         CHECK(o.done == "2");
         CHECK(runs == 2);
-        CHECK_FALSE(e.exists("/receipts/x"));
+        CHECK(e.children("/receipts").empty());
         CHECK(e.stat("/a")->version == 1);
         // Nothing is uncertain about it.
         for (int i = 0; i < 3; ++i) e.lose_answer(zk, "multi");
@@ -272,39 +274,43 @@ TEST_CASE("transact: a body that only reads is told one moment's state") {
 TEST_CASE("transact: a node that was read as missing has to be missing at the end") {
     with_ensemble([](fake_ensemble& e, client zk) -> asio::awaitable<void> {
         e.create("/dir");
-        int runs = 0;
-        std::string created_beside;
+        int runs = 0, beside_at = 0;
+        std::string beside;
         const auto body = [&](unit& u) -> asio::awaitable<std::string> {
             const seen one = co_await u.get("/dir/one");
             const seen deep = co_await u.get("/missing/deep/two");
-            if (++runs == 1 && !created_beside.empty()) e.create(created_beside, "theirs");
-            u.create("/result-" + std::to_string(runs), "");
+            if (++runs == beside_at) e.create(beside, "theirs");
+            u.create("/result", std::to_string(runs));
             co_return (one ? one->data : "none") + (deep ? deep->data : "none");
         };
         outcome o = co_await try_transact(zk, body);
         CHECK(o.done == "nonenone");
-        CHECK(runs == 2);  // the first one did not know that the parents are missing as well
-        CHECK(e.exists("/result-2"));
+        CHECK(e.data("/result") == "2");  // the first run did not know that the parents are missing as well
         CHECK_FALSE(e.exists("/missing"));
         CHECK_FALSE(e.exists("/dir/one"));
 
-        for (const std::string path : {"/dir/one", "/missing/deep/two", "/missing/deep", "/missing"}) {
-            INFO(path << " is created");
-            created_beside = path;
-            runs = 0;
-            e.remove("/result-2");
-            for (const char* old : {"/result-1", "/result-3"})
-                if (e.exists(old)) e.remove(old);
-            o = co_await try_transact(zk, body);
-            const std::string expected = path == "/dir/one"            ? "theirsnone"
-                                         : path == "/missing/deep/two" ? "nonetheirs"
-                                                                       : "nonenone";
-            CHECK(o.done == expected);
-            CHECK(runs >= 2);
-            CHECK_FALSE(e.exists("/result-1"));
-            if (!e.exists("/result-2")) e.create("/result-2");
+        struct disturbance {
+            const char* creates;
+            int at;
+            const char* expected;
+            const char* run;
+        };
+        for (const disturbance d :
+             {disturbance{"/dir/one", 1, "theirsnone", "3"}, disturbance{"/dir/one", 2, "theirsnone", "3"},
+              disturbance{"/missing/deep/two", 1, "nonetheirs", "2"},
+              disturbance{"/missing/deep/two", 2, "nonetheirs", "3"},
+              disturbance{"/missing/deep", 1, "nonenone", "1"},  // it may be there
+              disturbance{"/missing/deep", 2, "nonenone", "3"}, disturbance{"/missing", 2, "nonenone", "3"}}) {
+            INFO(d.creates << " is created during run " << d.at);
+            e.remove("/result");
             for (const char* p : {"/dir/one", "/missing/deep/two", "/missing/deep", "/missing"})
                 if (e.exists(p)) e.remove(p);
+            beside = d.creates;
+            beside_at = d.at;
+            runs = 0;
+            o = co_await try_transact(zk, body);
+            CHECK(o.done == d.expected);
+            CHECK(e.data("/result") == d.run);
         }
         // The body that makes the parents itself.
         const auto makes = [](unit& u) -> asio::awaitable<std::string> {
@@ -454,13 +460,15 @@ TEST_CASE("transact: a unit ends with its body") {
         const auto read_later = [&](unit u) -> asio::awaitable<void> { late_code = co_await code_of(u.get("/b")); };
         const auto body = [&](unit& u) -> asio::awaitable<std::string> {
             kept = u;
-            late.emplace(e.get_executor(), read_later(u));
             co_await u.get("/a");
+            late.emplace(e.get_executor(), read_later(u));
+            co_await asio::post(e.get_executor(), asio::use_awaitable);
             co_return "";
         };
         const outcome o = co_await try_transact(zk, body);
         CHECK(o.done);
         co_await late->end();
+        CHECK(late_code == errc::invalid_argument);
         std::error_code code = co_await code_of(kept->get("/a"));
         CHECK(code == errc::invalid_argument);
         const std::vector<std::string> paths{"/a"};
@@ -501,7 +509,9 @@ TEST_CASE("transact: servers that are busy are asked again, also without receipt
         e.create("/b", "0");
         e.throttle(30);
         for (int i = 1; i <= 20; ++i) {
-            const outcome o = co_await try_transact(zk, &move_one, i % 2 ? transact_options() : certain());
+            transact_options how;
+            if (i % 2 == 0) how = certain();
+            const outcome o = co_await try_transact(zk, &move_one, how);
             CHECK(o.done);
             CHECK(number_at(e, "/b") == i);
         }
@@ -910,24 +920,33 @@ TEST_CASE("transact: sequential nodes, and what several bodies put into a queue"
 }
 
 TEST_CASE("receipts: keep() holds them until the session ends, and not longer") {
-    {
-        fake_ensemble e;
-        const client zk = e.client(calm());
-        auto body = [&]() -> asio::awaitable<void> {
-            e.create("/a", "0");
-            co_await try_transact(zk, &move_one);
-            const std::vector<std::string> first = e.children("/receipts");
-            CHECK(first.size() == 1);
-            co_await zk.idle();
-            co_await try_transact(zk, &move_one);
-            CHECK(e.children("/receipts") == first);
-            e.expire(zk);
-            co_await try_transact(zk, &move_one);
-            CHECK(e.children("/receipts").size() == 1);
-            CHECK(e.children("/receipts") != first);
-        };
-        e.run(body);
-    }
+    fake_ensemble e;
+    const client zk = e.client(calm());  // not closed: its loop ends before it
+    auto body = [&]() -> asio::awaitable<void> {
+        e.create("/a", "0");
+        co_await try_transact(zk, &move_one);
+        const std::vector<std::string> first = e.children("/receipts");
+        CHECK(first.size() == 1);
+        co_await zk.idle();
+        co_await try_transact(zk, &move_one);
+        CHECK(e.children("/receipts") == first);
+        e.expire(zk);
+        co_await try_transact(zk, &move_one);
+        CHECK(e.children("/receipts").size() == 1);
+        CHECK(e.children("/receipts") != first);
+        // Of a session that is over, nobody would let go of them.
+        const session over = co_await zk.current_session();
+        e.expire(zk);
+        co_await over.ended();
+        const receipts late(over, "/receipts");
+        late.keep();
+        const std::error_code code = co_await code_of(late.apply(transaction()));
+        CHECK(code == errc::session_expired);
+        receipts gone(over, "/receipts");
+        const receipts moved = std::move(gone);
+        CHECK_THROWS_AS(gone.keep(), error);
+    };
+    e.run(body);
 }
 
 }  // namespace transact_tests
