@@ -26,7 +26,8 @@ public:
     /// share one. Throws errc::invalid_path.
     transact_options& receipts(std::string directory);
     /// Applies the transaction if, and only if, this lock is still held then, as lock_guard::commit() does; for a
-    /// leadership, give its guard(). The guard has to stay until transact() completes, which runs in its session. Throws errc::lock_released for a guard that was released or is empty.
+    /// leadership, give its guard(). The guard has to stay until transact() completes, which runs in its session.
+    /// Throws errc::lock_released for a guard that was released or is empty.
     transact_options& under(const lock_guard& guard);
     /// How many runs of the body may meet a conflict (no limit; with promote_to(), 3). After these, transact() fails
     /// with the code of the last conflict, or takes the mutex of promote_to(). Throws errc::invalid_argument for less
