@@ -18,8 +18,10 @@
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
+#include <zkasio/modify.hpp>
 #include <zkasio/recipe/node_follower.hpp>
 #include <zkasio/recipe/receipts.hpp>
+#include <zkasio/transact/transact.hpp>
 
 using namespace zkasio;
 using namespace zkasio::test;
@@ -128,6 +130,21 @@ TEST_CASE("what receipts return may be awaited when they are gone") {
     with_client(body);
 }
 
+TEST_CASE("what a unit returns may be awaited when the unit is gone, and transact() and modify() as well") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "dead-units");
+        const auto reads = [&](unit& u) -> asio::awaitable<void> {
+            const std::vector<std::string> both{dir, dir + "/missing"};
+            co_await when_dead("unit.hpp get", u, [&](unit& one) { return one.get(dir); });
+            co_await when_dead("unit.hpp get_all", u, [&](unit& one) { return one.get_all(both); });
+        };
+        co_await when_dead("transact.hpp transact", zk, [&](client& c) { return transact(c, reads); });
+        const auto change = [](std::optional<node_data>) { return std::optional<std::string>("x"); };
+        co_await when_dead("modify.hpp modify", zk, [&](client& c) { return modify(c, dir, change); });
+    };
+    with_client(body);
+}
+
 TEST_CASE("what counters and barriers return may be awaited when they are gone") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "dead-counters");
@@ -225,6 +242,8 @@ TEST_CASE("what configuration returns may be awaited when it is gone") {
         const config_format<int> format(text_length, as_text);
         co_await when_dead(
             "config_value.hpp ready", config(zk, path, format), [](config& c) { return c.ready(); }, closed);
+        co_await when_dead("config_value.hpp initialize", config(zk, path, format),
+                           [](config& c) { return c.initialize(3); });
         co_await when_dead("config_value.hpp set", config(zk, path, format), [](config& c) { return c.set(3); });
         co_await when_dead("config_value.hpp update", config(zk, path, format),
                            [](config& c) { return c.update(one_more); });

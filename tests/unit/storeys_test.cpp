@@ -58,7 +58,7 @@ bool may_see(const std::string& file, const std::string& included, const storey&
     if (!is_detail) return true;
     if (is_public_header(file)) return false;
     for (const char* recipe :
-         {"locks", "cache", "config", "election", "counters", "barriers", "membership", "discovery"})
+         {"locks", "cache", "config", "election", "counters", "barriers", "transact", "membership", "discovery"})
         if (here.room == recipe) return included.starts_with(here.room + "/detail/");
     return true;
 }

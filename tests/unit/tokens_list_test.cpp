@@ -24,14 +24,17 @@
 #include <zkasio/locks/unfair_mutex.hpp>
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
+#include <zkasio/modify.hpp>
 #include <zkasio/recipe/change_event.hpp>
 #include <zkasio/recipe/node_follower.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session_loop.hpp>
+#include <zkasio/transact/transact.hpp>
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +50,8 @@ int same_number(int n) { return n; }
 asio::awaitable<void> partition_work_of(held_partition&) { co_return; }
 asio::awaitable<void> within_session(session) { co_return; }
 asio::awaitable<void> within_scope(task_scope&) { co_return; }
+asio::awaitable<void> within_unit(unit&) { co_return; }
+std::optional<std::string> same_data(std::optional<node_data>) { return std::nullopt; }
 asio::awaitable<std::shared_ptr<lock_claim>> no_claim_at_all() { co_return nullptr; }
 
 void list_sessions(token_list& all) {
@@ -90,6 +95,7 @@ void list_caches(token_list& all) {
     all.compiles<node_follower>("node_follower.hpp close", [](auto& f) { return f.close(); });
     all.compiles<config_changes<int>>("config_value.hpp next", [](auto& c) { return c.next(); });
     all.compiles<config_value<int>>("config_value.hpp ready", [](auto& c) { return c.ready(); });
+    all.compiles<config_value<int>>("config_value.hpp initialize", [](auto& c) { return c.initialize(1); });
     all.compiles<config_value<int>>("config_value.hpp set", [](auto& c) { return c.set(1); });
     all.compiles<config_value<int>>("config_value.hpp update", [](auto& c) { return c.update(same_number); });
     all.compiles<config_value<int>>("config_value.hpp close", [](auto& c) { return c.close(); });
@@ -101,6 +107,8 @@ void list_counters(token_list& all) {
     all.compiles<atomic_counter>("atomic_counter.hpp compare_and_set", [](auto& c) { return c.compare_and_set(1, 2); });
     all.compiles<atomic_counter>("atomic_counter.hpp initialize", [](auto& c) { return c.initialize(1); });
     all.compiles<id_allocator>("id_allocator.hpp next", [](auto& i) { return i.next(); });
+    all.compiles<unit>("unit.hpp get", [](auto& u) { return u.get("/a"); });
+    all.compiles<unit>("unit.hpp get_all", [](auto& u) { return u.get_all({}); });
     all.compiles<barrier>("barrier.hpp set", [](auto& b) { return b.set(); });
     all.compiles<barrier>("barrier.hpp remove", [](auto& b) { return b.remove(); });
     all.compiles<barrier>("barrier.hpp is_set", [](auto& b) { return b.is_set(); });
@@ -137,6 +145,7 @@ void list_operations(token_list& all) {
     all.compiles<operations>("operations.hpp reconfigure", [](auto& o) { return o.reconfigure("", ""); });
     all.compiles<toolbox>("toolbox.hpp connected", [](auto& t) { return t.connected("", ""); });
     all.compiles<toolbox>("toolbox.hpp current_session", [](auto& t) { return t.current_session("", ""); });
+    all.compiles<toolbox>("toolbox.hpp own_session", [](auto& t) { return t.own_session("", ""); });
     all.compiles<toolbox>("toolbox.hpp multi_behind", [](auto& t) { return t.multi_behind({}, transaction(), ""); });
     all.compiles<toolbox>("toolbox.hpp find_protected", [](auto& t) { return t.find_protected("/a", ""); });
     all.compiles<toolbox>("toolbox.hpp find_all_protected", [](auto& t) { return t.find_all_protected("/a", {}); });
@@ -230,6 +239,8 @@ void list_free_functions(token_list& all) {
     all.compiles<client>("revoke", [](auto& c) { return revoke(c, "/a"); });
     all.compiles<mutex>("with_lock", [](auto& m) { return with_lock(m.acquire(), guarded_work); });
     all.compiles<client>("run_with_deadline", [](auto&) { return run_with_deadline({}, nothing); });
+    all.compiles<client>("modify", [](auto& c) { return modify(c, "/a", same_data); });
+    all.compiles<client>("transact", [](auto& c) { return transact(c, within_unit); });
     all.compiles<client>("with_task_scope", [](auto&) { return with_task_scope(within_scope); });
     all.compiles<client>("timeout", [](auto& c) { return timeout(1s, c.current_session()); });
     all.compiles<client>("as_result", [](auto& c) { return as_result(c.current_session()); });

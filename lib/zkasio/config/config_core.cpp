@@ -3,8 +3,8 @@
 #include <zkasio/config/detail/config_core.hpp>
 #include <zkasio/config/detail/failure_of.hpp>
 #include <zkasio/config/detail/state_after.hpp>
+#include <zkasio/modify.hpp>
 #include <zkasio/path.hpp>
-#include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
 #include <stdexcept>
@@ -116,25 +116,6 @@ asio::awaitable<std::optional<std::int32_t>> write_as(std::string operation, cor
     }
 }
 
-asio::awaitable<std::optional<node_data>> read(operations on, std::string path) {
-    try {
-        std::optional<node_data> found = co_await on.get(path);
-        co_return found;
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw failure_of("update", path, e);
-    }
-    co_return std::nullopt;
-}
-
-// The server that is read from may lag behind the server that has refused the write.
-asio::awaitable<void> sync_again(operations on, std::string path) {
-    try {
-        co_await on.sync(path);
-    } catch (const error& e) {
-        throw failure_of("update", path, e);
-    }
-}
-
 }  // namespace
 
 asio::awaitable<std::int32_t> set_config(core_ptr core, std::function<std::string()> print, std::int32_t version,
@@ -147,20 +128,33 @@ asio::awaitable<std::int32_t> set_config(core_ptr core, std::function<std::strin
     co_return *written;
 }
 
+asio::awaitable<bool> initialize_config(core_ptr core, std::function<std::string()> print, create_options how) {
+    std::string text = explained("initialize", present(core)->path(), print);
+    const std::optional<std::int32_t> written =
+        co_await write_as("initialize", core, std::move(text), no_node_version, how);
+    co_return written.has_value();
+}
+
 asio::awaitable<std::int32_t> update_config(
     core_ptr core, std::function<std::string(std::optional<std::string_view> text)> change, create_options how) {
-    back_off pauses = toolbox(present(core)->on()).make_back_off();
-    for (;;) {
-        const std::optional<node_data> before = co_await read(core->on(), core->path());
+    const std::string& path = present(core)->path();
+    bool refused = false;  // by `change`, whose exceptions are the caller's
+    auto changed = [&](std::optional<node_data> before) -> std::optional<std::string> {
         std::optional<std::string_view> text;
         if (before) text = before->data;
-        std::string changed = change(text);
-        const std::int32_t version = before ? before->stat.version : no_node_version;
-        const std::optional<std::int32_t> written =
-            co_await write_as("update", core, std::move(changed), version, how);
-        if (written) co_return *written;
-        co_await pauses.pause();
-        co_await sync_again(core->on(), core->path());
+        refused = true;
+        std::string next = change(text);
+        refused = false;
+        return next;
+    };
+    modify_options options;
+    options.create_with(how);
+    try {
+        const modified done = co_await modify(core->on(), path, changed, options);
+        co_return *done.version;
+    } catch (const error& e) {
+        if (refused) throw;
+        throw failure_of("update", path, e);
     }
 }
 

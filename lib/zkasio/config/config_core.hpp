@@ -58,6 +58,9 @@ ZKASIO_EXPORT asio::awaitable<void> close_config(core_ptr core);
 /// @param print returns the text to write; called once. An exception of `print` is told as the reason of a failure.
 ZKASIO_EXPORT asio::awaitable<std::int32_t> set_config(core_ptr core, std::function<std::string()> print,
                                                        std::int32_t version, create_options how);
+/// False: there is a node already.
+ZKASIO_EXPORT asio::awaitable<bool> initialize_config(core_ptr core, std::function<std::string()> print,
+                                                      create_options how);
 /// @param change gets the node's text, or nothing if there is no node; called for each attempt.
 ZKASIO_EXPORT asio::awaitable<std::int32_t> update_config(
     core_ptr core, std::function<std::string(std::optional<std::string_view> text)> change, create_options how);

@@ -39,7 +39,7 @@ public:
         }
         return *this;
     }
-    /// How set() and update() create the node when there is none (a persistent one, and its parents).
+    /// How initialize(), set() and update() create the node when there is none (a persistent one, and its parents).
     config_options& create_with(create_options how) { create_ = std::move(how); return *this; }
 
     const std::shared_ptr<const T>& default_value() const noexcept { return default_; }

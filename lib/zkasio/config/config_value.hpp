@@ -102,6 +102,15 @@ public:
 
     config_changes<T> changes() const { return config_changes<T>(config_detail::reader_of_config(core_)); }
 
+    /// Creates the node with this value, unless there is a node: its value stays, good or not. As the start() of
+    /// Curator's SharedValue.
+    /// *Completes with* whether this call has created the node.
+    /// *Fails with* errc::invalid_argument as set(), also if there is a node; and the errors of
+    /// operations::create_unless_exists(), see error::outcome_unknown(): a call that is repeated after a lost answer
+    /// may find its own node, and says false.
+    /// *Cancellation*: the node may have been created.
+    asio::awaitable<bool> initialize(T seed) const;
+
     /// Writes the value, and creates the node if there is none. value() shows the new value soon after, when the
     /// servers have told of the change. With a version: only if the node still has this version, see
     /// config_snapshot::version.
@@ -123,7 +132,7 @@ public:
     /// *Fails with* the exceptions of `change`; zk_errc::no_node if there is neither a node nor a default;
     /// errc::invalid_argument for a value of the node that cannot be read, even if an earlier one was good, or of which
     /// the format says that a part would be lost; and as set(). When the answer is lost, the write is not repeated:
-    /// error::outcome_unknown().
+    /// error::outcome_unknown(). std::errc::result_out_of_range as modify().
     /// *Cancellation*: as set().
     template <class Change>
     asio::awaitable<config_snapshot<T>> update(Change&& change) const {
@@ -187,6 +196,13 @@ asio::awaitable<std::int32_t> config_value<T>::set(T value, std::int32_t version
     std::function<std::string()> print = [rules = rules_, value = std::move(value)] { return rules->text(value); };
     return config_detail::set_config(core_, std::move(print), version,
                                      rules_ ? rules_->options.create_with() : create_options());
+}
+
+template <class T>
+asio::awaitable<bool> config_value<T>::initialize(T seed) const {
+    std::function<std::string()> print = [rules = rules_, seed = std::move(seed)] { return rules->text(seed); };
+    return config_detail::initialize_config(core_, std::move(print),
+                                            rules_ ? rules_->options.create_with() : create_options());
 }
 
 template <class T>

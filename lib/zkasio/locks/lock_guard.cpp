@@ -130,25 +130,32 @@ asio::awaitable<void> lock_guard::release() {
 
 asio::awaitable<loss_reason> lock_guard::lost() const { return until_lost(is_released() ? nullptr : claim_); }
 
-asio::awaitable<std::vector<step_result>> lock_detail::commit_under(claim_ptr claim, bool released, transaction steps,
-                                                                    std::string operation) {
+void lock_detail::require_held(const claim_ptr& claim, bool released, std::string_view operation) {
     if (released) refuse_released(operation, claim);
-    const std::vector<std::string>& ours = claim->paths();
     if (!claim->proves())
-        throw error(errc::invalid_argument, operation, ours.front(),
+        throw error(errc::invalid_argument, operation, claim->paths().front(),
                     "the node of this kind of lock may be somebody else's: use mutex");
     if (!claim->hold().held())
-        throw error(errc::lock_lost, operation, lost_path(claim), lock_detail::why_not_held(claim->hold().reason()));
+        throw error(errc::lock_lost, operation, lost_path(claim), why_not_held(claim->hold().reason()));
+}
+
+void lock_detail::throw_if_lost(const claim_ptr& claim, const error& e, std::string_view operation) {
+    const std::vector<std::string>& ours = claim->paths();
+    const bool node_gone = e.code() == zk_errc::no_node && std::find(ours.begin(), ours.end(), e.path()) != ours.end();
+    if (!node_gone && e.code() != errc::session_expired) return;
+    if (node_gone) claim->hold().lose(loss_reason::node_deleted, e.path());
+    throw error(errc::lock_lost, operation, e.path(),
+                to_string(node_gone ? loss_reason::node_deleted : loss_reason::session_expired), e.outcome_unknown());
+}
+
+asio::awaitable<std::vector<step_result>> lock_detail::commit_under(claim_ptr claim, bool released, transaction steps,
+                                                                    std::string operation) {
+    require_held(claim, released, operation);
     try {
-        co_return co_await toolbox(claim->on()).multi_behind(ours, std::move(steps), operation);
+        co_return co_await toolbox(claim->on()).multi_behind(claim->paths(), std::move(steps), operation);
     } catch (const error& e) {
-        const bool node_gone =
-            e.code() == zk_errc::no_node && std::find(ours.begin(), ours.end(), e.path()) != ours.end();
-        if (!node_gone && e.code() != errc::session_expired) throw;
-        if (node_gone) claim->hold().lose(loss_reason::node_deleted, e.path());
-        throw error(errc::lock_lost, operation, e.path(),
-                    to_string(node_gone ? loss_reason::node_deleted : loss_reason::session_expired),
-                    e.outcome_unknown());
+        throw_if_lost(claim, e, operation);
+        throw;
     }
 }
 

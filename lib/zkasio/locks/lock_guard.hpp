@@ -3,6 +3,7 @@
 #include <zkasio/asio_version.hpp>
 #include <zkasio/clock.hpp>
 #include <zkasio/coroutines/kept_body.hpp>
+#include <zkasio/error.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/locks/fencing_token.hpp>
 #include <zkasio/locks/lock_claim.hpp>
@@ -16,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -133,6 +135,13 @@ private:
 // ---------------------------------------------------------------------------------------- for writers of recipes
 
 namespace lock_detail {
+/// Throws errc::lock_lost or errc::lock_released if the lock is not held, and errc::invalid_argument for a lock whose
+/// nodes prove nothing: to be called before a transaction that checks the nodes of `claim`.
+/// @param operation for messages.
+ZKASIO_EXPORT void require_held(const std::shared_ptr<lock_claim>& claim, bool released, std::string_view operation);
+/// Throws errc::lock_lost if `e`, the failure of such a transaction, says that the lock is lost; held() is then false.
+ZKASIO_EXPORT void throw_if_lost(const std::shared_ptr<lock_claim>& claim, const error& e, std::string_view operation);
+
 /// Implements lock_guard::commit(). @param operation for messages.
 ZKASIO_EXPORT asio::awaitable<std::vector<step_result>> commit_under(std::shared_ptr<lock_claim> claim, bool released,
                                                                      transaction steps, std::string operation);

@@ -37,10 +37,12 @@ public:
     ~idle_receipts() override {
         for (const receipt& r : idle_) remove(r);
     }
-    void session_over(std::error_code) noexcept override {
-        const std::lock_guard lock(mutex_);
-        over_ = true;
-        idle_.clear();
+    void session_over(std::error_code) noexcept override { forget_all(); }
+    void loop_over() noexcept override { forget_all(); }
+
+    /// On the strand. Nothing would tell of the end of a session that is over already.
+    void keep(std::shared_ptr<idle_receipts> self) {
+        if (!on_.over()) self_ = std::move(self);
     }
 
     std::optional<receipt> take(const acl& entries) {
@@ -69,7 +71,15 @@ public:
     }
 
 private:
+    void forget_all() noexcept {
+        const std::shared_ptr<idle_receipts> kept = std::exchange(self_, nullptr);
+        const std::lock_guard lock(mutex_);
+        over_ = true;
+        idle_.clear();
+    }
+
     const session on_;
+    std::shared_ptr<idle_receipts> self_;  // strand: see receipts::keep()
     std::mutex mutex_;
     std::vector<receipt> idle_;
     bool over_ = false;
@@ -192,6 +202,11 @@ receipts::receipts(session on, std::string directory, acl entries, missing_paren
         s->idle = std::static_pointer_cast<idle_receipts>(toolbox(s->on).local("receipts " + s->directory, make));
         s->found.fire();
     });
+}
+
+void receipts::keep() const {
+    if (!state_) throw error(errc::invalid_argument, "keep", {}, "these receipts were moved from");
+    asio::dispatch(state_->on.get_executor(), [s = state_] { s->idle->keep(s->idle); });
 }
 
 asio::awaitable<committed> receipts::apply(transaction steps, std::string operation) const {

@@ -33,7 +33,7 @@ struct committed {
 /// sent again cannot be applied again, and the receipt tells whether the first attempt was. Costs one step of the
 /// transaction. A receipt serves one transaction at a time: there are as many of them as transactions were under way at
 /// the same time. All objects of a session that name a directory share its receipts; with the last such object, the
-/// receipts are removed in the background.
+/// receipts are removed in the background, unless keep() was called.
 ///
 /// On any threads. Copies share what they are made of. A moved-from object fails with errc::invalid_argument.
 class ZKASIO_EXPORT receipts {
@@ -53,6 +53,10 @@ public:
     /// applied; with zk_errc::connection_loss, the receipt was lost as well, to an operator.
     /// *Cancellation*: see error::outcome_unknown(). @param operation the name in messages.
     asio::awaitable<committed> apply(transaction steps, std::string operation = "apply") const;
+
+    /// Keeps the receipts of this directory until the session ends, for callers that make an object for one
+    /// transaction: without keep(), each of them would create a receipt, and remove it.
+    void keep() const;
 
 private:
     struct state;

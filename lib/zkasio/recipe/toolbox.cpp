@@ -71,6 +71,19 @@ asio::awaitable<session> toolbox::current_session(std::string operation, std::st
     return connected_session(on_.core_, std::move(operation), std::move(path));
 }
 
+namespace {
+
+asio::awaitable<session> pinned_session(core_ptr core, session_record_ptr record) {
+    co_return access::make<session>(std::move(core), std::move(record));
+}
+
+}  // namespace
+
+asio::awaitable<session> toolbox::own_session(std::string operation, std::string path) const {
+    if (on_.session_) return pinned_session(on_.core_, on_.session_);
+    return current_session(std::move(operation), std::move(path));
+}
+
 node_feed toolbox::feed(std::string root, const std::shared_ptr<node_feed_listener>& to) const {
     validate(exists_request{root}, there(on_.core_, "feed", root)->chroot_length(), "watch");
     auto state = std::make_shared<feed_state>();

@@ -89,6 +89,8 @@ public:
     /// Complete without suspending if there is a connection.
     asio::awaitable<void> connected(std::string operation, std::string path) const;
     asio::awaitable<session> current_session(std::string operation, std::string path) const;
+    /// The session that the operations run on: of toolbox(session) that one, over or not; else as current_session().
+    asio::awaitable<session> own_session(std::string operation, std::string path) const;
 
     /// A feed that tells `to` of changes of `root` and of all nodes below it that `to` watches, over all sessions of
     /// the client; see node_feed. If there is a connection already, `to` is told of it in a later turn. To be called on

@@ -1,0 +1,246 @@
+#include <zkasio/transact/transact.hpp>
+
+#include <zkasio/error.hpp>
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/path.hpp>
+#include <zkasio/recipe/receipts.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/transact/detail/unit_state.hpp>
+
+#include <exception>
+#include <limits>
+#include <system_error>
+
+namespace zkasio {
+
+transact_options& transact_options::receipts(std::string directory) {
+    if (const std::string problem = path_problem(directory); !problem.empty())
+        throw error(errc::invalid_path, "transact", directory, problem);
+    receipts_ = std::move(directory);
+    return *this;
+}
+
+transact_options& transact_options::under(const lock_guard& guard) {
+    if (!guard.claim() || guard.reason() == loss_reason::released)
+        throw error(errc::lock_released, "transact", guard.path());
+    claim_ = guard.claim();
+    return *this;
+}
+
+transact_options& transact_options::tries(int n) {
+    if (n < 1) throw error(errc::invalid_argument, "transact", {}, "there is at least one try");
+    tries_ = n;
+    return *this;
+}
+
+transact_options& transact_options::promote_to(std::string lock_path) {
+    if (const std::string problem = path_problem(lock_path); !problem.empty())
+        throw error(errc::invalid_path, "transact", lock_path, problem);
+    promote_to_ = std::move(lock_path);
+    return *this;
+}
+
+namespace transact_detail {
+namespace {
+
+using body_function = std::function<asio::awaitable<void>(unit&)>;
+
+// How a run of the body, with its transaction, has ended.
+struct run_end {
+    enum class kind {
+        done,
+        conflict,      // nothing was written: again
+        session_over,  // nothing was written: again in the next session
+        failed,
+    };
+    kind what = kind::done;
+    std::exception_ptr failed;  // unless done
+};
+
+run_end failed_now(run_end::kind what) { return {what, std::current_exception()}; }
+
+bool is_session_over(const error& e) { return e.code() == errc::session_expired && !e.outcome_unknown(); }
+
+// The failure of the body itself, or of one of its reads because the session is over.
+run_end body_failed(const unit_state& u) {
+    try {
+        throw;
+    } catch (const error& e) {
+        if (u.session_over && is_session_over(e)) return failed_now(run_end::kind::session_over);
+        return failed_now(run_end::kind::failed);
+    } catch (...) {
+        return failed_now(run_end::kind::failed);
+    }
+}
+
+// Applies the steps; again as long as they are certain not to have been applied, or change nothing.
+asio::awaitable<void> apply_plainly(session on, transaction steps, bool writes) {
+    back_off pauses = toolbox(on).make_back_off();
+    for (;;) {
+        try {
+            co_await toolbox(on).multi_behind({}, steps, "transact");
+            co_return;
+        } catch (const error& e) {
+            const bool unknown = writes && e.outcome_unknown();
+            if (unknown || e.code() != condition::retryable)
+                throw error(e.code(), e.operation(), e.path(), e.hint(), unknown);
+        }
+        co_await pauses.pause();
+    }
+}
+
+class transacting {
+public:
+    transacting(const body_function& body, client zk, transact_options how)
+        : body_(body),
+          zk_(std::move(zk)),
+          how_(std::move(how)),
+          claim_(how_.under()),
+          orphans_(std::make_shared<orphans>()) {}
+
+    asio::awaitable<void> run() {
+        for (;;) {
+            session on;
+            if (claim_)
+                on = claim_->on();
+            else
+                on = co_await toolbox(zk_).current_session("transact", {});
+            const run_end end = co_await run_in(on.patient());
+            if (end.what == run_end::kind::done) co_return;
+            if (claim_ && end.what == run_end::kind::session_over) throw_lock_lost(end);
+            if (end.what != run_end::kind::session_over) std::rethrow_exception(end.failed);
+            turn_.reset();
+        }
+    }
+
+private:
+    asio::awaitable<run_end> run_in(session on) {
+        std::optional<receipts> with;
+        if (!how_.receipts().empty()) {
+            with.emplace(on, how_.receipts());
+            with->keep();
+        }
+        back_off pauses = toolbox(on).make_back_off();
+        for (;;) {
+            run_end end = co_await run_once(on, with);
+            if (end.what != run_end::kind::conflict) co_return end;
+            const bool enough = ++conflicts_ >= tries();
+            if (enough && how_.promote_to().empty()) co_return end;
+            try {
+                if (enough && !turn_)
+                    co_await take_turn();
+                else
+                    co_await pauses.pause();
+                co_await on.sync();
+            } catch (const error& e) {
+                end = failed_now(is_session_over(e) ? run_end::kind::session_over : run_end::kind::failed);
+            }
+            if (end.what != run_end::kind::conflict) co_return end;
+        }
+    }
+
+    int tries() const noexcept {
+        return how_.tries().value_or(how_.promote_to().empty() ? std::numeric_limits<int>::max() : 3);
+    }
+
+    asio::awaitable<void> take_turn() {
+        const mutex queue(zk_, how_.promote_to());
+        lock_guard guard = co_await queue.acquire();
+        turn_.emplace(std::move(guard));
+    }
+
+    asio::awaitable<run_end> run_once(session on, std::optional<receipts> with) {
+        if (claim_) require_held();
+        const auto state = std::make_shared<unit_state>(on, orphans_);
+        for (const std::string& path : read_before_) state->read_ahead(path);
+        run_end end;
+        try {
+            unit u(state);
+            co_await body_(u);
+        } catch (...) {
+            end = body_failed(*state);
+        }
+        state->ended = true;
+        read_before_ = state->record.read_paths();
+        if (end.what == run_end::kind::done && state->session_over) {  // the body has gone on without an answer
+            end.what = run_end::kind::session_over;
+            end.failed = std::make_exception_ptr(*state->session_over);
+        }
+        if (end.what != run_end::kind::done) co_return end;
+        try {
+            co_await commit(*state, std::move(with));
+        } catch (const error& e) {
+            end = failed_now(meaning_of(*state, e));
+        }
+        const std::optional<error>& contradiction = state->record.contradiction();
+        if (end.what == run_end::kind::done && contradiction) {
+            end.what = run_end::kind::failed;
+            end.failed = std::make_exception_ptr(*contradiction);
+        }
+        co_return end;
+    }
+
+    asio::awaitable<void> commit(const unit_state& u, std::optional<receipts> with) {
+        const bool writes = u.record.has_writes();
+        transaction steps;
+        if (claim_) {
+            require_held();
+            for (const std::string& path : claim_->paths()) steps.check(path);
+        }
+        steps.append(u.record.steps());
+        if (steps.empty()) co_return;
+        try {
+            if (writes && with)
+                co_await with->apply(std::move(steps), "transact");
+            else
+                co_await apply_plainly(u.on, std::move(steps), writes);
+        } catch (const error& e) {
+            if (claim_) lock_detail::throw_if_lost(claim_, e, "transact");
+            throw;
+        }
+    }
+
+    run_end::kind meaning_of(const unit_state& u, const error& e) const {
+        if (e.outcome_unknown()) return run_end::kind::failed;
+        if (is_session_over(e)) return run_end::kind::session_over;
+        switch (u.record.meaning_of(e)) {
+            case unit_record::refusal::no_parent: orphans_->insert(e.path()); return run_end::kind::conflict;
+            case unit_record::refusal::conflict: return run_end::kind::conflict;
+            case unit_record::refusal::of_a_write: break;
+        }
+        return run_end::kind::failed;
+    }
+
+    void require_held() const {
+        lock_detail::require_held(claim_, claim_->hold().reason() == loss_reason::released, "transact");
+    }
+
+    [[noreturn]] void throw_lock_lost(const run_end& end) const {
+        try {
+            std::rethrow_exception(end.failed);
+        } catch (const error& e) {
+            lock_detail::throw_if_lost(claim_, e, "transact");
+            throw;
+        }
+    }
+
+    const body_function& body_;
+    const client zk_;
+    const transact_options how_;
+    const std::shared_ptr<lock_claim> claim_;
+    const std::shared_ptr<orphans> orphans_;
+    std::vector<std::string> read_before_;  // by the last run of the body
+    std::optional<lock_guard> turn_;        // of promote_to()
+    int conflicts_ = 0;
+};
+
+}  // namespace
+
+asio::awaitable<void> run_transact(body_function body, client zk, transact_options how) {
+    if (!body) throw error(errc::invalid_argument, "transact", {}, "the body is empty");
+    transacting t(body, std::move(zk), std::move(how));
+    co_await t.run();
+}
+
+}  // namespace transact_detail
+}  // namespace zkasio

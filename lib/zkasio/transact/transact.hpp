@@ -1,0 +1,123 @@
+#pragma once
+
+#include <zkasio/asio_version.hpp>
+#include <zkasio/client.hpp>
+#include <zkasio/export.hpp>
+#include <zkasio/kept_body.hpp>
+#include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/transact/unit.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace zkasio {
+
+/// How transact() behaves.
+class ZKASIO_EXPORT transact_options {
+public:
+    transact_options() {}
+    /// Finds out the outcome of a transaction whose answer is lost, by receipts in this directory, see receipts.hpp
+    /// (none). The directory is created when it is missing, and needs the permission to create nodes. All programs may
+    /// share one. Throws errc::invalid_path.
+    transact_options& receipts(std::string directory);
+    /// Applies the transaction if, and only if, this lock is still held then, as lock_guard::commit() does; for a
+    /// leadership, give its guard(). The guard has to stay until transact() completes, which runs in its session.
+    /// Throws errc::lock_released for a guard that was released or is empty.
+    transact_options& under(const lock_guard& guard);
+    /// How many runs of the body may meet a conflict (no limit; with promote_to(), 3). After these, transact() fails
+    /// with the code of the last conflict, or takes the mutex of promote_to(). Throws errc::invalid_argument for less
+    /// than one.
+    transact_options& tries(int n);
+    /// After tries(), transact() takes the mutex at this path (none), and goes on until it succeeds: of many writers
+    /// that are in each other's way, each has its turn. The body must not acquire this mutex. Throws
+    /// errc::invalid_path.
+    transact_options& promote_to(std::string lock_path);
+
+    const std::string& receipts() const noexcept { return receipts_; }
+    const std::shared_ptr<lock_claim>& under() const noexcept { return claim_; }
+    std::optional<int> tries() const noexcept { return tries_; }
+    const std::string& promote_to() const noexcept { return promote_to_; }
+
+private:
+    std::string receipts_, promote_to_;
+    std::shared_ptr<lock_claim> claim_;
+    std::optional<int> tries_;
+};
+
+namespace transact_detail {
+ZKASIO_EXPORT asio::awaitable<void> run_transact(std::function<asio::awaitable<void>(unit&)> body, client zk,
+                                                 transact_options how);
+}
+
+/// Reads and writes several nodes as if no other client did anything in between: runs `body(unit)`, a coroutine, and
+/// then applies all that the body has written, in one transaction, if nothing that the body has read has changed. If
+/// something has changed, which is a conflict, the body runs again, after a pause and a sync().
+///
+///     const auto transfer = [&](zkasio::unit& u) -> asio::awaitable<void> {
+///         const auto from = co_await u.get("/accounts/a");
+///         const auto to = co_await u.get("/accounts/b");
+///         u.set("/accounts/a", less(from, 10));
+///         u.set("/accounts/b", more(to, 10));
+///     };
+///     co_await zkasio::transact(zk, transfer, zkasio::transact_options().receipts("/accounts-receipts"));
+///
+/// *What a body may do.* A body may run many times: it changes nothing but the unit, and acts on nothing that it has
+/// read. Within one run, the nodes may be of different moments, or from a server that lags behind; such a run ends in a
+/// conflict. So only what a body returns was true of all nodes at one moment: a body returns "sold out", and does not
+/// throw it.
+///
+/// *Completes when* the transaction was applied, with what the last run has returned. All that this run has read and
+/// written is one state of the servers (serializable). This holds for a body that only reads, too. A body that neither
+/// reads nor writes costs no request.
+///
+/// *Fails with*
+///
+///   - an exception of the body, at once;
+///   - the code of a write that the servers refuse although all that was read still holds: zk_errc::no_node,
+///     node_exists, not_empty, no_auth; errc::too_large, errc::invalid_argument;
+///   - the code of the last conflict, after transact_options::tries(): zk_errc::bad_version, no_node, node_exists;
+///   - errc::lock_lost, under a lock: see lock_guard::commit(). Also when the session is over;
+///   - the errors of client::current_session().
+///
+/// In all these cases nothing was written, unless error::outcome_unknown() is true.
+///
+/// *When the answer to the transaction is lost*:
+///
+///   - With transact_options::receipts(), the transaction is applied exactly once: the receipt tells whether it was
+///     applied. An outage that the session survives ends nothing. If the session ends before that is known, transact()
+///     fails with errc::session_expired and error::outcome_unknown(); if an operator removes the receipt before that,
+///     with zk_errc::connection_loss and error::outcome_unknown().
+///   - Without receipts, transact() fails with the error of the transaction (zk_errc::connection_loss,
+///     errc::session_expired), and error::outcome_unknown() is true.
+///   - A body that only reads is never uncertain: its transaction is repeated.
+///
+/// *On session loss*: if the transaction was not sent, the body runs again, in the next session.
+///
+/// *Cancellation* is passed on to the body. If the transaction was sent, see error::outcome_unknown(); else nothing is
+/// written.
+///
+/// *Limits*:
+///
+///   - The children of a node cannot be read: no step of a transaction checks a list of children.
+///   - A node that was read as missing, and is not created, is created and removed again by the transaction. This needs
+///     the permission to create and delete there, wakes watches of the parent's children, and fails below an ephemeral
+///     node.
+///   - A version does not tell a re-created node from the node before: if a node is deleted, re-created and written as
+///     often as before between its read and the transaction, this is no conflict.
+///   - After 2^31 - 1 writes the version of a node is negative, which no condition can name: unit::get() then fails
+///     with std::errc::result_out_of_range.
+///   - The transaction is at most max_request_bytes long, with all its data.
+///
+/// *Lifetime* of the body: see kept_body.hpp. The body runs on the executor of the caller.
+template <class Body>
+asio::awaitable<detail::body_value<Body, unit&>> transact(client zk, Body&& body,
+                                                          transact_options how = transact_options()) {
+    return detail::run_kept(std::forward<Body>(body), &transact_detail::run_transact, std::move(zk), std::move(how));
+}
+
+}  // namespace zkasio

@@ -1,0 +1,205 @@
+#include "testing/transact_steps.hpp"
+
+#include <zkasio/locks/mutex.hpp>
+#include <zkasio/locks/unfair_mutex.hpp>
+
+#include <asio/post.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace transact_tests {
+
+// ------------------------------------------------------------------------------------------------- under a lock
+
+TEST_CASE("transact: under a lock it is applied only while the lock is held") {
+    with_ensemble([](fake_ensemble& e, client zk) -> asio::awaitable<void> {
+        e.create("/a", "0");
+        const mutex orders(zk, "/locks/orders");
+        for (const bool reads_only : {false, true}) {
+            lock_guard guard = co_await orders.acquire();
+            transact_options how = certain().under(guard);
+            int runs = 0;
+            std::function<void()> beside;
+            const auto body = [&](unit& u) -> asio::awaitable<std::string> {
+                ++runs;
+                std::string sum;
+                if (reads_only) {
+                    const seen a = co_await u.get("/a");
+                    sum = a ? a->data : "";
+                } else {
+                    sum = co_await move_one(u);
+                }
+                if (beside) std::exchange(beside, nullptr)();
+                co_return sum;
+            };
+            const int before = number_at(e, "/a");
+            outcome o = co_await try_transact(zk, body, how);
+            CHECK(o.done);
+            beside = [&] { e.set("/a", e.data("/a").value()); };  // an ordinary conflict
+            o = co_await try_transact(zk, body, how);
+            CHECK(o.done);
+            CHECK(runs == 3);
+            CHECK(number_at(e, "/a") == (reads_only ? before : before - 2));
+
+            const std::string node = guard.path();
+            beside = [&] { e.remove(node); };
+            runs = 0;
+            o = co_await try_transact(zk, body, how);
+            CHECK(o.code == errc::lock_lost);
+            CHECK_FALSE(o.unknown);
+            CHECK(o.what.find("transact " + node + ": ") == 0);
+            CHECK(runs == 1);
+            CHECK_FALSE(guard.held());
+            CHECK(guard.reason() == loss_reason::node_deleted);
+            CHECK(number_at(e, "/a") == (reads_only ? before : before - 2));
+            o = co_await try_transact(zk, body, how);  // not even begun
+            CHECK(o.code == errc::lock_lost);
+            CHECK(runs == 1);
+        }
+    });
+}
+
+TEST_CASE("transact: under a lock the end of the session is the loss of the lock") {
+    int lost = 0;
+    std::size_t steps = 0;
+    for (std::size_t at = 0; at <= steps; ++at) {
+        INFO("expires after " << at << " steps");
+        with_ensemble([&](fake_ensemble& e, client zk) -> asio::awaitable<void> {
+            e.create("/a", "0");
+            const mutex orders(zk, "/locks/orders");
+            const lock_guard guard = co_await orders.acquire();
+            co_await try_transact(zk, &move_one, certain().under(guard));
+            std::size_t step = 0;
+            e.on_step([&](std::string_view) {
+                if (step++ == at) asio::post(e.context(), [&] { e.expire(zk); });
+            });
+            const outcome o = co_await try_transact(zk, &move_one, certain().under(guard));
+            e.on_step(nullptr);
+            steps = std::max(steps, step);
+            const int moved = number_at(e, "/b");
+            CHECK(number_at(e, "/a") == -moved);
+            if (o.done) {
+                CHECK(moved == 2);
+            } else {
+                CHECK(o.code == errc::lock_lost);
+                if (!o.unknown) CHECK(moved == 1);
+                ++lost;
+            }
+        });
+    }
+    CHECK(lost > 0);
+}
+
+TEST_CASE("transact: guards that prove nothing, and options that make no sense, are refused") {
+    with_ensemble([](fake_ensemble& e, client zk) -> asio::awaitable<void> {
+        e.create("/a", "0");
+        CHECK_THROWS_AS(transact_options().receipts("no/slash"), error);
+        CHECK_THROWS_AS(transact_options().promote_to("no/slash"), error);
+        CHECK_THROWS_AS(transact_options().tries(0), error);
+        CHECK_THROWS_AS(transact_options().under(lock_guard()), error);
+        const mutex orders(zk, "/locks/orders");
+        lock_guard guard = co_await orders.acquire();
+        const transact_options how = transact_options().under(guard);
+        co_await guard.release();
+        CHECK_THROWS_AS(transact_options().under(guard), error);
+        outcome o = co_await try_transact(zk, &move_one, how);
+        CHECK(o.code == errc::lock_released);
+        const unfair_mutex flag(zk, "/locks/flag");
+        const lock_guard proves_nothing = co_await flag.acquire();
+        o = co_await try_transact(zk, &move_one, transact_options().under(proves_nothing));
+        CHECK(o.code == errc::invalid_argument);
+        CHECK(e.data("/a") == "0");
+    });
+}
+
+// --------------------------------------------------------------------------------------------------- many writers
+
+TEST_CASE("transact: tries() are bounded, and the last conflict is told") {
+    with_ensemble([](fake_ensemble& e, client zk) -> asio::awaitable<void> {
+        e.create("/a", "0");
+        int runs = 0;
+        const auto body = [&](unit& u) -> asio::awaitable<std::string> {
+            ++runs;
+            const std::string sum = co_await move_one(u);
+            e.set("/a", "0");
+            co_return sum;
+        };
+        const outcome o = co_await try_transact(zk, body, certain().tries(4));
+        CHECK(o.code == zk_errc::bad_version);
+        CHECK_FALSE(o.unknown);
+        CHECK(runs == 4);
+        CHECK_FALSE(e.exists("/b"));
+    });
+}
+
+TEST_CASE("transact: after its tries it takes the mutex, and gives the mutex back") {
+    with_ensemble([](fake_ensemble& e, client zk) -> asio::awaitable<void> {
+        e.create("/a", "0");
+        int runs = 0;
+        std::vector<std::size_t> queue;
+        const auto body = [&](unit& u) -> asio::awaitable<std::string> {
+            queue.push_back(e.children("/turns").size());
+            const std::string sum = co_await move_one(u);
+            if (++runs < 6) e.set("/a", "0");
+            co_return sum;
+        };
+        const outcome o = co_await try_transact(zk, body, certain().promote_to("/turns").tries(2));
+        CHECK(o.done);
+        CHECK(queue == std::vector<std::size_t>{0, 0, 1, 1, 1, 1});
+        co_await zk.idle();
+        CHECK(e.children("/turns").empty());
+    });
+}
+
+TEST_CASE("transact: writers of several clients that take turns, over cuts and expiries") {
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+        INFO("seed " << seed);
+        fake_ensemble e(seed);
+        e.create("/a", "0");
+        std::vector<client> clients;
+        for (int i = 0; i < 4; ++i) clients.push_back(e.client(calm()));
+        const auto expire_if_alive = [&](const client& zk) {
+            try {
+                e.expire(zk);
+            } catch (const error&) {
+            }
+        };
+        auto all = [&]() -> asio::awaitable<void> {
+            int done = 0, unknown = 0;
+            std::size_t step = 0;
+            e.on_step([&](std::string_view) {
+                if (++step % 40 == 0) e.cut(clients[step / 40 % 4]);
+                if (step % 230 == 0) expire_if_alive(clients[step / 230 % 4]);
+            });
+            const auto move_some = [&](client zk) -> asio::awaitable<void> {
+                const transact_options how = certain().promote_to("/turns").tries(1);
+                for (int i = 0; i < 5; ++i) {
+                    const outcome o = co_await try_transact(zk, &move_one, how);
+                    INFO(o.what);
+                    CHECK((o.done == "0" || o.unknown));
+                    done += o.done.has_value();
+                    unknown += o.unknown;
+                }
+            };
+            std::vector<running> tasks;
+            for (const client& zk : clients) tasks.emplace_back(e.get_executor(), move_some(zk));
+            for (running& r : tasks) co_await r.end();
+            e.on_step(nullptr);
+            const int moved = number_at(e, "/b");
+            CHECK(number_at(e, "/a") == -moved);
+            CHECK(moved >= done);
+            CHECK(moved <= done + unknown);
+            for (const client& zk : clients) co_await zk.close();
+        };
+        e.run(all);
+    }
+}
+
+}  // namespace transact_tests
