@@ -1,8 +1,8 @@
-#include <zkasio/counters/detail/failure.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 
 #include <zkasio/error.hpp>
 
-namespace zkasio::counter_detail {
+namespace zkasio {
 
 void rethrow_to_caller(const std::exception_ptr& why, std::string_view operation, std::string_view path) {
     try {
@@ -16,4 +16,4 @@ void rethrow_to_caller(const std::exception_ptr& why, std::string_view operation
     }
 }
 
-}  // namespace zkasio::counter_detail
+}  // namespace zkasio
