@@ -21,6 +21,15 @@ using namespace zkasio::test;
 using zkasio::testing::fake_ensemble;
 using texts = std::vector<std::string>;
 
+/// A list for a co_await expression: g++ 12 does not compile one in braces
+/// there.
+template <class... Texts>
+texts of(const Texts&... each) {
+    texts all;
+    (all.emplace_back(each), ...);
+    return all;
+}
+
 inline client_options calm() { return client_options("fake").session_timeout(20s).connection_timeout(1h); }
 
 /// What an operation has ended with.

@@ -45,11 +45,13 @@ TEST_CASE("work_queue: the nodes are those of kazoo's LockingQueue") {
     CHECK(s.ensemble.paths() == texts{"/q", "/q/entries", "/q/receipts", "/q/taken"});
 }
 
-TEST_CASE("work_queue: an item that is given back keeps its place, and counts its deliveries") {
+TEST_CASE(
+    "work_queue: an item that is given back keeps its place, and counts "
+    "its deliveries") {
     scene s;
     s.run([&]() -> asio::awaitable<void> {
         const work_queue q(s.zk, "/q");
-        co_await q.put_all({"a", "b"});
+        co_await q.put_all(of("a", "b"));
         for (int attempt = 1; attempt <= 3; ++attempt) {
             delivery d = co_await q.receive();
             CHECK(d.item() == "a");
@@ -71,7 +73,9 @@ TEST_CASE("work_queue: an item that is given back keeps its place, and counts it
     });
 }
 
-TEST_CASE("work_queue: a lost answer of any request neither loses nor doubles an item") {
+TEST_CASE(
+    "work_queue: a lost answer of any request neither loses nor doubles "
+    "an item") {
     for (const char* request : {"create", "multi", "get", "children", "sync"})
         for (int skipped = 0; skipped < 4; ++skipped) {
             INFO(request << " " << skipped);
@@ -143,13 +147,15 @@ TEST_CASE("work_queue: a cut at any step, or any two, neither loses nor doubles"
         for (std::size_t second = 0; second < 8; ++second) play(first, second, 1 + first % 3);
 }
 
-TEST_CASE("work_queue: one consumer gets the items by priority, and as they were put") {
+TEST_CASE(
+    "work_queue: one consumer gets the items by priority, and as they "
+    "were put") {
     scene s;
     s.run([&]() -> asio::awaitable<void> {
         const work_queue q(s.zk, "/q");
         const texts wanted = {"u1", "u2", "n1", "n2", "n3", "l1"};
         co_await q.put("l1", put_options().priority(200));
-        co_await q.put_all({"n1", "n2"});
+        co_await q.put_all(of("n1", "n2"));
         co_await q.put("u1", put_options().priority(0));
         co_await q.put("n3");
         co_await q.put("u2", put_options().priority(0));
@@ -165,7 +171,7 @@ TEST_CASE("work_queue: a more urgent item overtakes those that are known already
     const client other = s.ensemble.client(calm());
     s.run([&]() -> asio::awaitable<void> {
         const work_queue q(s.zk, "/q"), theirs(other, "/q");
-        co_await theirs.put_all({"a", "b", "c", "d"});
+        co_await theirs.put_all(of("a", "b", "c", "d"));
         const std::string first = co_await q.take();
         CHECK(first == "a");
         co_await theirs.put("urgent", put_options().priority(1));
@@ -175,7 +181,9 @@ TEST_CASE("work_queue: a more urgent item overtakes those that are known already
     });
 }
 
-TEST_CASE("work_queue: waiting consumers are served in the order of their calls, by one listing") {
+TEST_CASE(
+    "work_queue: waiting consumers are served in the order of their "
+    "calls, by one listing") {
     scene s;
     const client other = s.ensemble.client(calm());
     s.run([&]() -> asio::awaitable<void> {
@@ -197,7 +205,7 @@ TEST_CASE("work_queue: waiting consumers are served in the order of their calls,
         all[3]->cancel();
         const std::error_code cancelled = co_await all[3]->code();
         CHECK(cancelled == condition::cancelled);
-        co_await theirs.put_all({"a", "b", "c", "d", "e", "f", "g", "h"});
+        co_await theirs.put_all(of("a", "b", "c", "d", "e", "f", "g", "h"));
         for (auto& r : all) co_await r->end();
         CHECK(got == texts{"0a", "1b", "2c", "4d", "5e", "6f", "7g", "8h"});
         CHECK(s.ensemble.requests(s.zk) - before < 40);
@@ -226,7 +234,9 @@ TEST_CASE("work_queue: a long queue is listed a few times, not once per item") {
     });
 }
 
-TEST_CASE("work_queue: the end of a session gives its items to others, and tells the consumer") {
+TEST_CASE(
+    "work_queue: the end of a session gives its items to others, and "
+    "tells the consumer") {
     scene s;
     const client other = s.ensemble.client(calm());
     s.run([&]() -> asio::awaitable<void> {
@@ -257,7 +267,9 @@ TEST_CASE("work_queue: the end of a session gives its items to others, and tells
         const loss_reason why = co_await d.lost();
         CHECK(why == loss_reason::session_expired);
         const ended done = co_await end_of(d.done());
-        CHECK(done.said == "done /q/entries/entry-100-0000000000: the lock is lost (session expired)");
+        CHECK(done.said ==
+              "done /q/entries/entry-100-0000000000: the lock is lost "
+              "(session expired)");
         co_await second.done();
         co_await other.close();
     });
@@ -298,8 +310,10 @@ TEST_CASE("work_queue: an operator who removes a claim, an item or a directory")
         CHECK(s.ensemble.owns(other, "/q/taken/" + second.name()));
         s.ensemble.remove("/q/entries/" + second.name());
         const ended gone = co_await end_of(second.done());
-        CHECK(gone.said == "done /q/entries/entry-100-0000000000: the lock is lost (another client has removed the claim "
-                           "or the item)");
+        CHECK(gone.said ==
+              "done /q/entries/entry-100-0000000000: the lock is lost "
+              "(another client has removed the claim "
+              "or the item)");
         second = delivery();
         co_await other.idle();
         CHECK(s.ensemble.children("/q/taken").size() <= 1);
@@ -334,7 +348,9 @@ TEST_CASE("work_queue: a foreign child is named, and waits go on when it is gone
     });
 }
 
-TEST_CASE("work_queue: what is put at once is one transaction, and more of it several") {
+TEST_CASE(
+    "work_queue: what is put at once is one transaction, and more of it "
+    "several") {
     scene s;
     s.run([&]() -> asio::awaitable<void> {
         const work_queue q(s.zk, "/q");
@@ -342,13 +358,13 @@ TEST_CASE("work_queue: what is put at once is one transaction, and more of it se
         std::size_t multis = 0;
         s.ensemble.on_step(
             [&](std::string_view step) { multis += step.find("apply 0: multi") != std::string_view::npos; });
-        co_await q.put_all({"a", "b", "c"});
+        co_await q.put_all(of("a", "b", "c"));
         CHECK(multis == 1);
         const std::string large(400 * 1024, 'x');
-        co_await q.put_all({large, large, large});
+        co_await q.put_all(of(large, large, large));
         CHECK(multis == 3);
         CHECK(items(s.ensemble).size() == 6);
-        co_await q.put_all({});
+        co_await q.put_all(texts());
         CHECK(multis == 3);
         transaction order;
         order.create("/order-1");
@@ -366,7 +382,9 @@ TEST_CASE("work_queue: what is put at once is one transaction, and more of it se
     });
 }
 
-TEST_CASE("work_queue: an item of the largest size is handed out, and a larger one refused") {
+TEST_CASE(
+    "work_queue: an item of the largest size is handed out, and a larger "
+    "one refused") {
     scene s;
     s.run([&]() -> asio::awaitable<void> {
         const work_queue q(s.zk, "/q");
@@ -409,7 +427,9 @@ TEST_CASE("work_queue: done applies the effect with the removal, or neither") {
     });
 }
 
-TEST_CASE("work_queue: a cancellation at any step leaves no claim, no watch, and no item too few") {
+TEST_CASE(
+    "work_queue: a cancellation at any step leaves no claim, no watch, "
+    "and no item too few") {
     std::size_t steps = 1;
     for (std::size_t at = 0; at < steps; ++at) {
         INFO("cancelled after " << at << " steps");
@@ -442,7 +462,9 @@ TEST_CASE("work_queue: a cancellation at any step leaves no claim, no watch, and
     }
 }
 
-TEST_CASE("work_queue: the client's close ends a wait and a put at any step, under that name") {
+TEST_CASE(
+    "work_queue: the client's close ends a wait and a put at any step, "
+    "under that name") {
     std::size_t steps = 1;
     for (std::size_t at = 0; at < steps; ++at) {
         INFO("closed after " << at << " steps");

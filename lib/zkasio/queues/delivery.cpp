@@ -27,6 +27,16 @@ asio::awaitable<void> finish(item_claim_ptr claim, transaction also) {
     co_await item_claim::finish(std::move(claim), std::move(also), "done");
 }
 
+asio::awaitable<void> bury(item_claim_ptr claim, std::string reason) {
+    require(claim, "reject");
+    co_await item_claim::reject(std::move(claim), std::move(reason));
+}
+
+asio::awaitable<void> after_pause(std::chrono::milliseconds pause) {
+    if (pause < pause.zero()) throw error(errc::invalid_argument, "again", {}, "a pause is not negative");
+    co_return;
+}
+
 }  // namespace
 
 delivery::delivery(item_claim_ptr claim, std::shared_ptr<const void> open)
@@ -43,7 +53,7 @@ asio::awaitable<void> delivery::run_body(std::function<asio::awaitable<void>()> 
     require(claim, "run");
     if (!body) throw error(errc::invalid_argument, "run", claim->paths().front(), "the body is empty");
     if (claim->is_over()) throw error(errc::lock_released, "run", claim->paths().front());
-    const auto lost = [&] { 
+    const auto lost = [&] {
         const loss_reason why = claim->hold().reason();
         return why != loss_reason::none && why != loss_reason::released;
     };
@@ -63,5 +73,16 @@ asio::awaitable<void> delivery::run_body(std::function<asio::awaitable<void>()> 
 asio::awaitable<void> delivery::done(transaction also) const { return finish(claim_, std::move(also)); }
 
 asio::awaitable<void> delivery::again() { return guard_.release(); }
+
+asio::awaitable<void> delivery::again(std::chrono::milliseconds pause) {
+    if (pause == std::chrono::milliseconds::zero()) return again();
+    if (pause > pause.zero() && claim_) {
+        guard_.take_claim();
+        claim_->give_up_after(pause);
+    }
+    return after_pause(pause);
+}
+
+asio::awaitable<void> delivery::reject(std::string reason) const { return bury(claim_, std::move(reason)); }
 
 }  // namespace zkasio

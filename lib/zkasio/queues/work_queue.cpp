@@ -3,15 +3,17 @@
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/queues/detail/claimer.hpp>
+#include <zkasio/queues/detail/dead_items.hpp>
 #include <zkasio/queues/detail/delivery_access.hpp>
+#include <zkasio/queues/detail/directories.hpp>
 #include <zkasio/queues/detail/item_names.hpp>
-#include <zkasio/recipe/ensure_created.hpp>
+#include <zkasio/queues/detail/puts.hpp>
+#include <zkasio/queues/detail/queue_state.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
 #include <asio/dispatch.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <iterator>
@@ -23,23 +25,12 @@ using namespace queue_detail;
 
 namespace queue_detail {
 
-struct queue_state {
-    queue_state(client c, std::string path, work_queue_options options)
-        : zk(std::move(c)), what(std::make_shared<const queue_spec>(std::move(path), std::move(options))) {}
-
-    const client zk;
-    const spec_ptr what;
-    std::shared_ptr<claimer> kept;  // strand: of the newest session, with its receipts and what it knows of the items
-};
-
-namespace {
-
-using state_ptr = std::shared_ptr<queue_state>;
-
 const state_ptr& queue_of(const state_ptr& state, const char* operation) {
     if (!state) throw error(errc::invalid_argument, operation, {}, "this work_queue was moved from");
     return state;
 }
+
+namespace {
 
 // Nothing was written, and a later session may do it.
 bool is_for_next_session(const error& e) { return e.code() == errc::session_expired && !e.outcome_unknown(); }
@@ -50,13 +41,8 @@ std::shared_ptr<claimer> claimer_of(const state_ptr& s, const session& on) {
     return s->kept;
 }
 
-// ---------------------------------------------------------------------------------------------------------- putting
-
-asio::awaitable<void> create_directories(session on, spec_ptr what) {
-    const create_options how = what->of_directory();
-    co_await ensure_created(on, what->items, bytes(), how);
-    co_await ensure_created(on, what->claims, bytes(), how);
-}
+// ----------------------------------------------------------------------------------------------------------
+// putting
 
 asio::awaitable<void> create_queue(state_ptr s) {
     const spec_ptr what = queue_of(s, "create")->what;
@@ -64,37 +50,12 @@ asio::awaitable<void> create_queue(state_ptr s) {
     co_await create_directories(on.patient(), what);
 }
 
-void add_put(transaction& steps, const queue_spec& what, bytes item, const put_options& how) {
-    if (item.size() > what.largest_item())
-        throw error(errc::too_large, "put", what.path,
-                    "an item has at most " + std::to_string(what.largest_item()) + " bytes");
-    const std::string name = item_prefix(how.priority());
-    steps.create(what.item(name), std::move(item), what.of_mode(create_mode::persistent_sequential));
-}
-
-// Applies the puts once, in this session.
-asio::awaitable<void> put_on(session on, spec_ptr what, transaction puts) {
-    const receipts with(on, what->receipts, what->options.acl(), missing_parents::create_persistent);
-    back_off pauses = toolbox(on).make_back_off();
-    for (;;) {
-        try {
-            co_await with.apply(puts, "put");
-            co_return;
-        } catch (const error& e) {
-            const bool no_directory = e.code() == zk_errc::no_node && parent_path(e.path()) == what->items;
-            if (!no_directory || e.outcome_unknown()) throw;
-        }
-        co_await create_directories(on, what);
-        co_await pauses.pause();
-    }
-}
-
-asio::awaitable<void> put_in_some_session(state_ptr s, transaction puts) {
+asio::awaitable<void> put_in_some_session(state_ptr s, std::vector<bytes> items, put_options how) {
     for (;;) {
         const session on = co_await toolbox(s->zk).current_session("put", s->what->path);
         asio::dispatch(on.get_executor(), [s, on] { claimer_of(s, on); });
         try {
-            co_return co_await put_on(on.patient(), s->what, puts);
+            co_return co_await put_together(on.patient(), s->what, items, how);
         } catch (const error& e) {
             if (!is_for_next_session(e)) throw;
         }
@@ -103,24 +64,17 @@ asio::awaitable<void> put_in_some_session(state_ptr s, transaction puts) {
 
 asio::awaitable<void> put_items(state_ptr s, std::vector<bytes> items, put_options how) {
     const spec_ptr what = queue_of(s, "put")->what;
-    constexpr std::size_t most_puts = 1000;  // in one transaction
-    std::size_t put = 0;
-    while (put < items.size()) {
-        transaction puts;
-        std::size_t size = 0, next = put;
-        for (; next < items.size() && next - put < most_puts; ++next) {
-            const std::size_t more = items[next].size() + what->bytes_around_item();
-            if (next > put && size + more > what->largest_item()) break;
-            size += more;
-            add_put(puts, *what, std::move(items[next]), how);
-        }
+    for (std::size_t put = 0; put < items.size();) {
+        const std::size_t n = count_for_transaction(items, put, *what);
+        const auto first = items.begin() + static_cast<std::ptrdiff_t>(put);
+        std::vector<bytes> some(first, first + static_cast<std::ptrdiff_t>(n));
         try {
-            co_await put_in_some_session(s, std::move(puts));
+            co_await put_in_some_session(s, std::move(some), how);
         } catch (const error& e) {
             if (put == 0) throw;
             throw error(e.code(), e.operation(), e.path(), "after the first " + std::to_string(put) + " items", true);
         }
-        put = next;
+        put += n;
     }
 }
 
@@ -135,7 +89,8 @@ asio::awaitable<void> put_texts(state_ptr s, std::vector<std::string> texts, put
     return put_items(std::move(s), std::move(items), how);
 }
 
-// --------------------------------------------------------------------------------------------------------- consuming
+// ---------------------------------------------------------------------------------------------------------
+// consuming
 
 // Waits until the consumer, which has been given to a claimer, is served.
 asio::awaitable<item_claim_ptr> outcome_of(awaited_item_ptr mine, std::string operation, std::string path) {
@@ -152,7 +107,8 @@ asio::awaitable<void> covered(item_claim_ptr claim, std::string operation, std::
     }
 }
 
-// The claim of an item in some session; null: no item is free, and the consumer does not wait.
+// The claim of an item in some session; null: no item is free, and the consumer
+// does not wait.
 asio::awaitable<item_claim_ptr> next_claim(state_ptr s, when_empty how, std::string operation) {
     const std::string& path = s->what->path;
     for (;;) {
@@ -177,12 +133,6 @@ asio::awaitable<item_claim_ptr> next_claim(state_ptr s, when_empty how, std::str
     }
 }
 
-asio::awaitable<delivery> receive_item(state_ptr s) {
-    queue_of(s, "receive");
-    item_claim_ptr claim = co_await next_claim(s, when_empty::wait, "receive");
-    co_return delivery_access::make(std::move(claim), s->zk.keep_open());
-}
-
 asio::awaitable<std::optional<std::string>> take_item(state_ptr s, when_empty how) {
     queue_of(s, "take");
     for (;;) {
@@ -202,7 +152,39 @@ asio::awaitable<std::string> take_certainly(state_ptr s) {
     co_return std::move(*taken);
 }
 
+asio::awaitable<work_queue_info> count(state_ptr s) {
+    const spec_ptr what = queue_of(s, "info")->what;
+    const session on = co_await toolbox(s->zk).current_session("info", what->path);
+    co_return co_await count_items(on.patient(), what);
+}
+
+asio::awaitable<std::vector<dead_item>> all_dead(state_ptr s) {
+    const spec_ptr what = queue_of(s, "dead")->what;
+    const session on = co_await toolbox(s->zk).current_session("dead", what->path);
+    co_return co_await list_dead(on.patient(), what);
+}
+
+asio::awaitable<bool> revive_in_some_session(state_ptr s, std::string name) {
+    const spec_ptr what = queue_of(s, "revive")->what;
+    for (;;) {
+        const session on = co_await toolbox(s->zk).current_session("revive", what->path);
+        asio::dispatch(on.get_executor(), [s, on] { claimer_of(s, on); });
+        try {
+            co_return co_await revive_item(on.patient(), what, name);
+        } catch (const error& e) {
+            if (!is_for_next_session(e)) throw;
+        }
+    }
+}
+
 }  // namespace
+
+asio::awaitable<delivery> receive_item(state_ptr s) {
+    queue_of(s, "receive");
+    item_claim_ptr claim = co_await next_claim(s, when_empty::wait, "receive");
+    co_return delivery_access::make(std::move(claim), s->zk.keep_open());
+}
+
 }  // namespace queue_detail
 
 work_queue::work_queue(client zk, std::string path, work_queue_options options) {
@@ -218,7 +200,10 @@ asio::awaitable<void> work_queue::put_all(std::vector<std::string> items, put_op
     return put_texts(state_, std::move(items), how);
 }
 void work_queue::put_with(transaction& steps, bytes item, put_options how) const {
-    add_put(steps, *queue_of(state_, "put_with")->what, std::move(item), how);
+    const queue_spec& what = *queue_of(state_, "put_with")->what;
+    if (how.delay() != how.delay().zero())
+        throw error(errc::invalid_argument, "put_with", what.path, "only put() knows the servers' time for a delay");
+    add_put(steps, what, what.item(item_prefix(how.priority())), std::move(item));
 }
 asio::awaitable<void> work_queue::create() const { return create_queue(state_); }
 asio::awaitable<std::string> work_queue::take() const { return take_certainly(state_); }
@@ -226,6 +211,11 @@ asio::awaitable<std::optional<std::string>> work_queue::try_take() const {
     return take_item(state_, when_empty::give_up);
 }
 asio::awaitable<delivery> work_queue::receive() const { return receive_item(state_); }
+asio::awaitable<work_queue_info> work_queue::info() const { return count(state_); }
+asio::awaitable<std::vector<dead_item>> work_queue::dead() const { return all_dead(state_); }
+asio::awaitable<bool> work_queue::revive(std::string name) const {
+    return revive_in_some_session(state_, std::move(name));
+}
 const std::string& work_queue::path() const { return queue_of(state_, "path")->what->path; }
 
 }  // namespace zkasio

@@ -25,7 +25,10 @@ texts names(int n) {
 
 }  // namespace
 
-TEST_CASE("item list: the free items in order, and the listing serves until they are used up", "[work_queue]") {
+TEST_CASE(
+    "item list: the free items in order, and the listing serves until "
+    "they are used up",
+    "[work_queue]") {
     item_list l;
     CHECK(l.must_list(start));
     CHECK(l.empty());
@@ -45,7 +48,10 @@ TEST_CASE("item list: the free items in order, and the listing serves until they
     CHECK(l.must_list(start));
 }
 
-TEST_CASE("item list: a change is looked at soon, in a long list after a share of it, or a second", "[work_queue]") {
+TEST_CASE(
+    "item list: a change is looked at soon, in a long list after a share "
+    "of it, or a second",
+    "[work_queue]") {
     item_list l;
     l.list(names(160), {}, start);
     l.changed();

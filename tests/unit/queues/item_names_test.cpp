@@ -4,6 +4,8 @@
 #include <zkasio/queues/detail/item_names.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,20 +23,24 @@ TEST_CASE("queue items: names are those of kazoo's LockingQueue", "[work_queue]"
     CHECK(prefix_of("entry-100--000000012") == "entry-100-");
     CHECK(prefix_of("entry-100--2147483648") == "entry-100-");
     CHECK(prefix_of("entry-1000-0000000012") == "entry-1000-");
-    for (const char* name : {"", "entry-", "entry-100-", "entry-0000000012", "entry-10-0000000012", "item-100-0000000012",
-                             "entry-100-12", "entry-1x0-0000000012", "entry-100-00000000xx", "entry--0000000012"}) {
+    for (const char* name :
+         {"", "entry-", "entry-100-", "entry-0000000012", "entry-10-0000000012", "item-100-0000000012", "entry-100-12",
+          "entry-1x0-0000000012", "entry-100-00000000xx", "entry--0000000012"}) {
         INFO(name);
         CHECK(prefix_of(name).empty());
     }
 }
 
-TEST_CASE("queue items: by priority, then as they were put, also where numbers wrap around", "[work_queue]") {
+TEST_CASE(
+    "queue items: by priority, then as they were put, also where numbers "
+    "wrap around",
+    "[work_queue]") {
     const std::vector<std::string> right = {
-        "entry-005-0000000009",  "entry-100-2147483646",  "entry-100-2147483647", "entry-100--2147483648",
-        "entry-100--2147483647", "entry-100--000000001",  "entry-100-0000000000", "entry-101-2147483645",
+        "entry-005-0000000009",  "entry-100-2147483646", "entry-100-2147483647", "entry-100--2147483648",
+        "entry-100--2147483647", "entry-100--000000001", "entry-100-0000000000", "entry-101-2147483645",
     };
     std::vector<std::string> children = right;
-    children.erase(children.begin());       // its number is too far away from the others
+    children.erase(children.begin());  // its number is too far away from the others
     children.erase(children.begin() + 4, children.begin() + 6);
     const std::vector<std::string> expected = children;
     std::sort(children.begin(), children.end());
@@ -55,8 +61,33 @@ TEST_CASE("queue items: a child that is no item is named", "[work_queue]") {
         said = e.what();
     }
     CHECK(said ==
-          "receive /q/entries: foreign child in the directory (child \"lock-0000000002\" is no item of this queue: use a "
+          "receive /q/entries: foreign child in the directory (child "
+          "\"lock-0000000002\" is no item of this queue: use a "
           "directory of its own)");
+}
+
+TEST_CASE("queue items: the names of items that wait for a time, and of dead ones", "[work_queue]") {
+    const server_time due{std::chrono::milliseconds(0x18f0a1b2c3d)};
+    CHECK(later_prefix(due, 7) == "0018f0a1b2c3d-007-");
+    const std::optional<later_item> item = parse_later("0018f0a1b2c3d-007-0000000012");
+    REQUIRE(item);
+    CHECK(item->due == due);
+    CHECK(item->name == "0018f0a1b2c3d-007-0000000012");
+    CHECK(item->prefix == "entry-007-");
+    const std::optional<later_item> wrapped = parse_later("0018f0a1b2c3d-100--2147483648");
+    REQUIRE(wrapped);
+    CHECK(wrapped->prefix == "entry-100-");
+    for (const char* name :
+         {"", "0018f0a1b2c3d", "0018f0a1b2c3d-", "0018f0a1b2c3d-0000000012", "0018f0a1b2c3x-100-0000000012",
+          "-018f0a1b2c3d-100-0000000012", "18f0a1b2c3d-100-0000000012", "notes"}) {
+        INFO(name);
+        CHECK_FALSE(parse_later(name));
+    }
+    CHECK(dead_name("entry-100-0000000012", 0x1a2b) == "entry-100-0000000012.1a2b");
+    CHECK(prefix_of_dead("entry-100-0000000012.1a2b") == "entry-100-");
+    CHECK(prefix_of_dead("entry-100--2147483648.0") == "entry-100-");
+    CHECK(prefix_of_dead("notes").empty());
+    CHECK(prefix_of_dead("").empty());
 }
 
 }  // namespace item_names_tests

@@ -1,8 +1,9 @@
 #include <zkasio/queues/detail/claimer.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/queues/detail/directories.hpp>
 #include <zkasio/queues/detail/item_names.hpp>
-#include <zkasio/recipe/ensure_created.hpp>
+#include <zkasio/recipe/log_warning.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
@@ -14,6 +15,7 @@ namespace {
 constexpr std::size_t most_claims = 32;                 // in one transaction
 constexpr std::size_t most_claimed_bytes = 256 * 1024;  // of items in one transaction, unless one item has more
 constexpr std::size_t most_bytes_ahead = 64 * 1024;     // items of more are read when their turn comes
+constexpr std::size_t many_items = 20'000;
 
 std::string new_id() {
     std::string id = new_protection_id();
@@ -27,14 +29,18 @@ claimer::claimer(const session& on, spec_ptr what)
     : on_(on.patient()),
       what_(std::move(what)),
       receipts_(on_, what_->receipts, what_->options.acl(), missing_parents::create_persistent),
-      id_(new_id()) {}
+      id_(new_id()),
+      later_(on_, what_, receipts_, [this] {
+          if (has_consumers()) begin();
+      }) {}
 
 std::shared_ptr<claimer> claimer::of(const session& on, const spec_ptr& what) {
     const auto make = [&] { return std::make_shared<claimer>(on, what); };
     return std::static_pointer_cast<claimer>(toolbox(on).local("work_queue " + what->path, make));
 }
 
-// -------------------------------------------------------------------------------------------------------- consumers
+// --------------------------------------------------------------------------------------------------------
+// consumers
 
 void claimer::enter(awaited_item_ptr consumer) {
     consumers_.push_back(std::move(consumer));
@@ -43,6 +49,7 @@ void claimer::enter(awaited_item_ptr consumer) {
 
 void claimer::left() noexcept {
     if (serving_ || has_consumers() || !free_.empty()) return;
+    later_.forget();
     items_watch_ = watch();
     claims_watch_ = watch();
     free_.forget();
@@ -51,6 +58,22 @@ void claimer::left() noexcept {
 
 void claimer::session_over(std::error_code why) noexcept {
     fail_all(std::make_exception_ptr(error(why, "receive", what_->path)));
+    later_.forget();
+    pauses_.clear();
+}
+
+void claimer::return_after(std::chrono::milliseconds pause, item_claim_ptr claim) {
+    if (on_.over()) return;
+    const auto timer = std::make_shared<asio::steady_timer>(on_.get_executor());
+    timer->expires_after(pause);
+    pauses_.insert(timer);
+    timer->async_wait([self = shared_from_this(), claim = std::move(claim),
+                       weak = std::weak_ptr<asio::steady_timer>(timer)](std::error_code cancelled) {
+        const auto over = weak.lock();
+        if (cancelled || !over) return;
+        self->pauses_.erase(over);
+        claim->return_item();
+    });
 }
 
 bool claimer::has_consumers() {
@@ -79,7 +102,8 @@ void claimer::fail_all(const std::exception_ptr& why) noexcept {
     while (const awaited_item_ptr c = next_consumer()) c->fail(why);
 }
 
-// ---------------------------------------------------------------------------------------------------------- serving
+// ----------------------------------------------------------------------------------------------------------
+// serving
 
 void claimer::begin() {
     if (std::exchange(serving_, true)) return;
@@ -104,6 +128,7 @@ asio::awaitable<void> claimer::serve() {
     was_refused_ = false;
     for (int in_vain = 0; has_consumers();) {
         if (in_vain > 1) co_await pauses.pause();
+        co_await later_.move_due();
         if (free_.must_list(boot_clock::now())) co_await list();
         if (!free_.empty()) {
             co_await claim_some();
@@ -116,7 +141,8 @@ asio::awaitable<void> claimer::serve() {
     }
 }
 
-// The watches are set before the servers answer: free_.changed() is called for all that the answers do not show.
+// The watches are set before the servers answer: free_.changed() is called for
+// all that the answers do not show.
 asio::awaitable<void> claimer::list() {
     if (was_refused_) co_await on_.sync(what_->items);
     back_off pauses = toolbox(on_).make_back_off();
@@ -132,15 +158,17 @@ asio::awaitable<void> claimer::list() {
         }
         if (items) {
             const bool is_old = free_.must_list(boot_clock::now());
+            warn_of_many(items->names.size());
             free_.list(in_order(std::move(items->names), what_->items), claims->names, boot_clock::now());
             if (is_old) free_.changed();
             break;
         }
-        co_await create_directories();
+        co_await create_directories(on_, what_);
         co_await pauses.pause();
     }
     const std::vector<std::string> next = free_.first(2 * most_claims);
-    std::erase_if(ahead_, [&](const auto& read) { return std::find(next.begin(), next.end(), read.first) == next.end(); });
+    std::erase_if(ahead_,
+                  [&](const auto& read) { return std::find(next.begin(), next.end(), read.first) == next.end(); });
 }
 
 asio::awaitable<node_children> claimer::list_and_watch(std::string directory, watch& kept) {
@@ -155,20 +183,42 @@ asio::awaitable<node_children> claimer::list_and_watch(std::string directory, wa
     co_return std::move(found.value);
 }
 
-asio::awaitable<void> claimer::create_directories() {
-    const create_options how = what_->of_directory();
-    co_await ensure_created(on_, what_->items, bytes(), how);
-    co_await ensure_created(on_, what_->claims, bytes(), how);
+void claimer::warn_of_many(std::size_t items) {
+    if (items <= many_items || std::exchange(has_warned_, true)) return;
+    log_warning(on_, "the work_queue " + what_->path + " has " + std::to_string(items) +
+                         " items: most clients cannot list that many, and all "
+                         "servers keep them in memory");
 }
 
-// --------------------------------------------------------------------------------------------------------- claiming
+// ---------------------------------------------------------------------------------------------------------
+// claiming
 
 asio::awaitable<void> claimer::claim_some() {
+    was_refused_ = false;
     std::vector<read_item> batch = co_await read_first(std::min(consumers_.size(), most_claims));
-    if (batch.empty()) co_return;
-    std::optional<error> failed = co_await try_claim(batch);
-    was_refused_ = failed.has_value();
-    if (failed) refused(*failed, batch);
+    if (what_->options.most_deliveries() > 0) co_await bury(batch);
+    if (!batch.empty() && !was_refused_) co_await try_claim(std::move(batch));
+}
+
+// Moves the items that were delivered too often to the dead ones.
+asio::awaitable<void> claimer::bury(std::vector<read_item>& batch) {
+    const int most = what_->options.most_deliveries();
+    std::vector<read_item> alive, spent;
+    for (read_item& item : batch) (item.version < most ? alive : spent).push_back(std::move(item));
+    batch = std::move(alive);
+    for (std::size_t i = 0; i < spent.size() && !was_refused_; ++i) {
+        transaction steps;
+        steps.create(what_->claim(spent[i].name), bytes(),
+                     what_->of_mode(create_mode::ephemeral));  // not claimed
+        steps.remove(what_->claim(spent[i].name)).remove(what_->item(spent[i].name), spent[i].version);
+        add_dead(steps, *what_, spent[i], "delivered " + std::to_string(spent[i].version) + " times");
+        committed done;
+        const std::optional<error> failed = co_await apply(std::move(steps), done);
+        if (failed)
+            leave_out(*failed, spent);
+        else
+            free_.remove(spent[i].name);
+    }
 }
 
 // The first items with their data; without those that are gone.
@@ -228,15 +278,26 @@ asio::awaitable<std::optional<read_item>> claimer::read(std::string name) {
     co_return item;
 }
 
-// Claims all items of the batch, or none. The version of an item counts its claims. Returns why a step was refused.
-asio::awaitable<std::optional<error>> claimer::try_claim(std::vector<read_item>& batch) {
+// Claims all items of the batch, or none. The version of an item counts its
+// claims.
+asio::awaitable<void> claimer::try_claim(std::vector<read_item> batch) {
     transaction steps;
     for (const read_item& item : batch) {
         steps.set(what_->item(item.name), bytes(item.data), item.version);
         steps.create(what_->claim(item.name), bytes(id_), what_->of_mode(create_mode::ephemeral));
     }
-    std::optional<error> failed;
     committed done;
+    const std::optional<error> failed = co_await apply(std::move(steps), done);
+    if (failed && failed->outcome_unknown()) co_await give_back_unknown(batch);
+    if (failed)
+        leave_out(*failed, batch);
+    else
+        hand_out(std::move(batch), done.zxid);
+}
+
+// Returns why a step was refused because of another client.
+asio::awaitable<std::optional<error>> claimer::apply(transaction steps, committed& done) {
+    std::optional<error> failed;
     try {
         done = co_await receipts_.apply(std::move(steps), "receive");
     } catch (const error& e) {
@@ -245,19 +306,20 @@ asio::awaitable<std::optional<error>> claimer::try_claim(std::vector<read_item>&
         if (!by_another_client) throw;
         failed.emplace(e);
     }
-    if (!failed) hand_out(std::move(batch), done.zxid);
-    if (failed && failed->outcome_unknown()) co_await give_back_unknown(batch);
+    was_refused_ = failed.has_value();
     co_return failed;
 }
 
-// Another client has taken the receipt away while the answer was lost: an item may be claimed by this session.
+// Another client has taken the receipt away while the answer was lost: an item
+// may be claimed by this session.
 asio::awaitable<void> claimer::give_back_unknown(std::vector<read_item> batch) {
     co_await on_.sync(what_->claims);
     for (read_item& item : batch) {
         const std::optional<node_stat> claim = co_await on_.exists(what_->claim(item.name));
         if (!claim || claim->ephemeral_owner != on_.id()) continue;
         ++item.version;
-        item_claim::make(on_, what_, receipts_, std::move(item), claim->czxid);  // its destructor gives the item back
+        item_claim::make(on_, what_, receipts_, std::move(item),
+                         claim->czxid);  // its destructor gives the item back
     }
 }
 
@@ -271,12 +333,12 @@ void claimer::hand_out(std::vector<read_item> claimed, std::int64_t token) {
     }
 }
 
-void claimer::refused(const error& why, const std::vector<read_item>& batch) {
+void claimer::leave_out(const error& why, const std::vector<read_item>& batch) {
     ahead_.clear();  // likely as old as this batch
     const auto it = std::find_if(batch.begin(), batch.end(), [&](const read_item& item) {
         return why.path() == what_->item(item.name) || why.path() == what_->claim(item.name);
     });
-    if (it == batch.end()) return free_.forget();  // no item: the next listing tells what is wrong
+    if (it == batch.end()) return free_.forget();  // a directory, or a receipt: list again
     free_.leave_out(it->name, batch.size());
 }
 

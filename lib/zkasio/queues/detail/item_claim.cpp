@@ -1,6 +1,9 @@
 #include <zkasio/queues/detail/item_claim.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/queues/detail/claimer.hpp>
+#include <zkasio/queues/detail/directories.hpp>
+#include <zkasio/queues/detail/item_names.hpp>
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
@@ -11,10 +14,20 @@
 #include <utility>
 
 namespace zkasio::queue_detail {
+
+void add_dead(transaction& steps, const queue_spec& what, const read_item& item, std::string reason) {
+    constexpr std::size_t longest_reason = 4096;
+    if (reason.size() > longest_reason) reason.resize(longest_reason);
+    const std::string path = join_path(what.dead, dead_name(item.name, item.czxid));
+    const create_options how = what.of_mode(create_mode::persistent);
+    steps.create(path, bytes(item.data), how);
+    steps.create(join_path(path, dead_reason), bytes(std::move(reason)), how);
+}
+
 namespace {
 
-// Removes the claim unless another consumer has claimed the item since: an answer may be lost, and the claim of that
-// consumer has the same name.
+// Removes the claim unless another consumer has claimed the item since: an
+// answer may be lost, and the claim of that consumer has the same name.
 asio::awaitable<void> remove_claim(session on, std::string item, std::int32_t version, std::string claim,
                                    one_shot_event gone) {
     auto remove = [&]() -> asio::awaitable<void> {
@@ -53,7 +66,8 @@ std::shared_ptr<item_claim> item_claim::make(session on, spec_ptr what, receipts
     asio::dispatch(made->on_.get_executor(), [made] {
         made->hold_.on_lost([weak = std::weak_ptr<item_claim>(made)](loss_reason) {
             const auto lost = weak.lock();
-            // The code that finds the loss may be working on holds: hence a turn of its own.
+            // The code that finds the loss may be working on holds: hence a turn of
+            // its own.
             if (lost) asio::post(lost->on_.get_executor(), [lost] { lost->return_item(); });
         });
     });
@@ -102,6 +116,31 @@ asio::awaitable<void> item_claim::finish(std::shared_ptr<item_claim> self, trans
     if (!self->end()) co_return;
     self->hold_.end(true);
     self->gone_.fire();
+}
+
+asio::awaitable<void> item_claim::reject(std::shared_ptr<item_claim> self, std::string reason) {
+    transaction burial;
+    add_dead(burial, *self->what_, self->item_, std::move(reason));
+    back_off pauses = toolbox(self->on_).make_back_off();
+    for (;;) {
+        try {
+            co_await finish(self, burial, "reject");
+            co_return;
+        } catch (const error& e) {
+            const bool no_directory = e.code() == zk_errc::no_node && parent_path(e.path()) == self->what_->dead;
+            if (!no_directory || e.outcome_unknown()) throw;
+        }
+        co_await create_directories(self->on_, self->what_);
+        co_await pauses.pause();
+    }
+}
+
+void item_claim::give_up_after(std::chrono::milliseconds pause) {
+    if (!end()) return;
+    hold_.end();
+    asio::dispatch(on_.get_executor(), [self = shared_from_this(), pause] {
+        claimer::of(self->on_, self->what_)->return_after(pause, self);
+    });
 }
 
 }  // namespace zkasio::queue_detail

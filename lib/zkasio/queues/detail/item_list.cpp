@@ -9,7 +9,8 @@
 namespace zkasio::queue_detail {
 namespace {
 
-// A longer list is listed again once this share of it was claimed: each claim then pays for so many names.
+// A longer list is listed again once this share of it was claimed: each claim
+// then pays for so many names.
 constexpr std::size_t names_per_claim = 16;
 constexpr std::chrono::seconds longest_age(1);
 

@@ -4,9 +4,11 @@
 #include <zkasio/recipe/sequence_suffix.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <cstdio>
+#include <system_error>
 #include <utility>
 
 namespace zkasio::queue_detail {
@@ -40,7 +42,8 @@ std::string_view prefix_of(std::string_view name) noexcept {
 std::vector<std::string> in_order(std::vector<std::string> children, std::string_view directory) {
     struct place {
         std::size_t prefix;   // its length
-        std::int32_t number;  // relative to the first child: ordered as an integer, wherever sequences wrap around
+        std::int32_t number;  // relative to the first child: ordered as an integer,
+                              // wherever sequences wrap around
         std::string name;
         std::string_view priority() const noexcept { return std::string_view(name).substr(0, prefix); }
     };
@@ -66,5 +69,38 @@ std::vector<std::string> in_order(std::vector<std::string> children, std::string
     for (place& p : places) names.push_back(std::move(p.name));
     return names;
 }
+
+namespace {
+
+constexpr std::size_t time_digits = 13;  // enough for 140 000 years of milliseconds
+
+}  // namespace
+
+std::string later_prefix(server_time due, int priority) {
+    char digits[24];
+    const auto n = static_cast<unsigned long long>(std::max<std::int64_t>(0, due.time_since_epoch().count()));
+    std::snprintf(digits, sizeof digits, "%013llx-", n);
+    return digits + item_prefix(priority).substr(item_marker.size());
+}
+
+std::optional<later_item> parse_later(std::string name) {
+    if (name.size() <= time_digits || name[time_digits] != '-') return std::nullopt;
+    std::int64_t due = 0;
+    const char* const end = name.data() + time_digits;
+    const auto [last, failed] = std::from_chars(name.data(), end, due, 16);
+    if (failed != std::errc() || last != end || due < 0) return std::nullopt;
+    const std::string item = std::string(item_marker) + name.substr(time_digits + 1);
+    const std::string_view prefix = prefix_of(item);
+    if (prefix.empty()) return std::nullopt;
+    return later_item{server_time(std::chrono::milliseconds(due)), std::move(name), std::string(prefix)};
+}
+
+std::string dead_name(std::string_view name, std::int64_t czxid) {
+    char digits[24];
+    std::snprintf(digits, sizeof digits, ".%llx", static_cast<unsigned long long>(czxid));
+    return std::string(name) + digits;
+}
+
+std::string_view prefix_of_dead(std::string_view name) noexcept { return prefix_of(name.substr(0, name.rfind('.'))); }
 
 }  // namespace zkasio::queue_detail
