@@ -42,7 +42,7 @@ TEST_CASE("work_queue: the nodes are those of kazoo's LockingQueue") {
         CHECK_FALSE(nothing);
         CHECK(q.path() == "/q");
     });
-    CHECK(s.ensemble.paths() == texts{"/q", "/q/entries", "/q/receipts", "/q/taken"});
+    CHECK(s.ensemble.paths() == texts{"/q", "/q/dead", "/q/entries", "/q/later", "/q/receipts", "/q/taken"});
 }
 
 TEST_CASE(
@@ -200,7 +200,7 @@ TEST_CASE(
             all.push_back(std::make_unique<running>(s.ensemble.get_executor(), one(i % 2 ? q : same, i)));
         const auto nothing_to_do = [&]() -> asio::awaitable<void> { co_await s.zk.idle(); };
         co_await nothing_to_do();
-        CHECK(s.ensemble.watched_paths() == texts{"/q/entries", "/q/taken"});
+        CHECK(s.ensemble.watched_paths() == texts{"/q/entries", "/q/later", "/q/taken"});
         const std::size_t before = s.ensemble.requests(s.zk);
         all[3]->cancel();
         const std::error_code cancelled = co_await all[3]->code();
@@ -268,7 +268,7 @@ TEST_CASE(
         CHECK(why == loss_reason::session_expired);
         const ended done = co_await end_of(d.done());
         CHECK(done.said ==
-              "done /q/entries/entry-100-0000000000: the lock is lost "
+              "done /q/entries/entry-100-0000000000: lock lost "
               "(session expired)");
         co_await second.done();
         co_await other.close();
@@ -282,6 +282,7 @@ TEST_CASE("work_queue: a wait goes on in the next session, and so does a put") {
         const work_queue q(s.zk, "/q"), theirs(other, "/q");
         std::string got;
         const auto wait = [&]() -> asio::awaitable<void> { got = co_await q.take(); };
+        co_await q.create();
         running waits(s.ensemble.get_executor(), wait());
         co_await s.zk.idle();
         s.ensemble.expire(s.zk);
@@ -311,7 +312,7 @@ TEST_CASE("work_queue: an operator who removes a claim, an item or a directory")
         s.ensemble.remove("/q/entries/" + second.name());
         const ended gone = co_await end_of(second.done());
         CHECK(gone.said ==
-              "done /q/entries/entry-100-0000000000: the lock is lost "
+              "done /q/entries/entry-100-0000000000: lock lost "
               "(another client has removed the claim "
               "or the item)");
         second = delivery();
@@ -423,7 +424,7 @@ TEST_CASE("work_queue: done applies the effect with the removal, or neither") {
         const ended twice = co_await end_of(d.done());
         CHECK(twice.code == errc::lock_released);
         const ended empty = co_await end_of(delivery().done());
-        CHECK(empty.said == "done: the lock was released (this delivery was moved from)");
+        CHECK(empty.said == "done: lock not held (this delivery was moved from)");
     });
 }
 
@@ -457,6 +458,7 @@ TEST_CASE(
             const std::optional<std::string> none = co_await q.try_take();
             CHECK_FALSE(none);
             co_await s.zk.idle();
+            co_await s.zk.sync();  // behind the removals of the watches
             CHECK(s.ensemble.watches() == 0);
         });
     }

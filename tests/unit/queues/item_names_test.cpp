@@ -61,7 +61,7 @@ TEST_CASE("queue items: a child that is no item is named", "[work_queue]") {
         said = e.what();
     }
     CHECK(said ==
-          "receive /q/entries: foreign child in the directory (child "
+          "receive /q/entries: directory has children that are no contenders (child "
           "\"lock-0000000002\" is no item of this queue: use a "
           "directory of its own)");
 }

@@ -31,6 +31,7 @@ claimer::claimer(const session& on, spec_ptr what)
       receipts_(on_, what_->receipts, what_->options.acl(), missing_parents::create_persistent),
       id_(new_id()),
       later_(on_, what_, receipts_, [this] {
+          later_has_news_ = true;
           if (has_consumers()) begin();
       }) {}
 
@@ -128,11 +129,12 @@ asio::awaitable<void> claimer::serve() {
     was_refused_ = false;
     for (int in_vain = 0; has_consumers();) {
         if (in_vain > 1) co_await pauses.pause();
+        later_has_news_ = false;
         co_await later_.move_due();
         if (free_.must_list(boot_clock::now())) co_await list();
         if (!free_.empty()) {
             co_await claim_some();
-        } else if (!free_.must_list(boot_clock::now())) {
+        } else if (!free_.must_list(boot_clock::now()) && !later_has_news_) {
             tell_impatient_ones();
             co_return;
         }
@@ -197,7 +199,7 @@ asio::awaitable<void> claimer::claim_some() {
     was_refused_ = false;
     std::vector<read_item> batch = co_await read_first(std::min(consumers_.size(), most_claims));
     if (what_->options.most_deliveries() > 0) co_await bury(batch);
-    if (!batch.empty() && !was_refused_) co_await try_claim(std::move(batch));
+    if (!batch.empty() && !was_refused_ && has_consumers()) co_await try_claim(std::move(batch));
 }
 
 // Moves the items that were delivered too often to the dead ones.
@@ -223,7 +225,7 @@ asio::awaitable<void> claimer::bury(std::vector<read_item>& batch) {
 
 // The first items with their data; without those that are gone.
 asio::awaitable<std::vector<read_item>> claimer::read_first(std::size_t n) {
-    read_ahead(n);
+    read_ahead(0, n);
     std::vector<read_item> items;
     std::size_t bytes = 0;
     const std::vector<std::string> names = free_.first(n);
@@ -237,13 +239,15 @@ asio::awaitable<std::vector<read_item>> claimer::read_first(std::size_t n) {
         if (!items.empty() && bytes > most_claimed_bytes) break;
         items.push_back(std::move(*item));
     }
-    if (bytes <= most_bytes_ahead) read_ahead(2 * n);
+    if (bytes <= most_bytes_ahead) read_ahead(items.size(), n);
     co_return items;
 }
 
-void claimer::read_ahead(std::size_t n) {
-    for (const std::string& name : free_.first(n))
-        if (!ahead_.contains(name)) ahead_.emplace(name, toolbox(on_).start_get(what_->item(name)));
+// Starts to read n items behind the first `skipped`, which are being claimed: their versions are about to change.
+void claimer::read_ahead(std::size_t skipped, std::size_t n) {
+    const std::vector<std::string> names = free_.first(skipped + n);
+    for (std::size_t i = skipped; i < names.size(); ++i)
+        if (!ahead_.contains(names[i])) ahead_.emplace(names[i], toolbox(on_).start_get(what_->item(names[i])));
 }
 
 // Nothing: the item is gone.
@@ -289,10 +293,14 @@ asio::awaitable<void> claimer::try_claim(std::vector<read_item> batch) {
     committed done;
     const std::optional<error> failed = co_await apply(std::move(steps), done);
     if (failed && failed->outcome_unknown()) co_await give_back_unknown(batch);
-    if (failed)
+    if (failed) {
         leave_out(*failed, batch);
-    else
-        hand_out(std::move(batch), done.zxid);
+        co_return;
+    }
+    const std::vector<item_claim_ptr> unwanted = hand_out(std::move(batch), done.zxid);
+    for (const item_claim_ptr& claim : unwanted) claim->give_up();
+    for (const item_claim_ptr& claim : unwanted) co_await claim->gone();
+    if (!unwanted.empty()) free_.changed();
 }
 
 // Returns why a step was refused because of another client.
@@ -323,14 +331,19 @@ asio::awaitable<void> claimer::give_back_unknown(std::vector<read_item> batch) {
     }
 }
 
-void claimer::hand_out(std::vector<read_item> claimed, std::int64_t token) {
+// Returns the claims of those consumers that have left.
+std::vector<item_claim_ptr> claimer::hand_out(std::vector<read_item> claimed, std::int64_t token) {
+    std::vector<item_claim_ptr> unwanted;
     for (read_item& item : claimed) {
         free_.remove(item.name);
         ++item.version;
         item_claim_ptr claim = item_claim::make(on_, what_, receipts_, std::move(item), token);
-        if (const awaited_item_ptr consumer = next_consumer()) consumer->succeed(std::move(claim));
-        // else: the consumer has left, and the claim gives its item back
+        if (const awaited_item_ptr consumer = next_consumer())
+            consumer->succeed(std::move(claim));
+        else
+            unwanted.push_back(std::move(claim));
     }
+    return unwanted;
 }
 
 void claimer::leave_out(const error& why, const std::vector<read_item>& batch) {

@@ -61,11 +61,11 @@ private:
     asio::awaitable<void> bury(std::vector<read_item>& batch);
     asio::awaitable<std::vector<read_item>> read_first(std::size_t n);
     asio::awaitable<std::optional<read_item>> read(std::string name);
-    void read_ahead(std::size_t n);
+    void read_ahead(std::size_t skipped, std::size_t n);
     asio::awaitable<void> try_claim(std::vector<read_item> batch);
     asio::awaitable<std::optional<error>> apply(transaction steps, committed& done);
     asio::awaitable<void> give_back_unknown(std::vector<read_item> batch);
-    void hand_out(std::vector<read_item> claimed, std::int64_t token);
+    std::vector<item_claim_ptr> hand_out(std::vector<read_item> claimed, std::int64_t token);
     void leave_out(const error& why, const std::vector<read_item>& batch);
 
     bool has_consumers();
@@ -85,6 +85,7 @@ private:
     std::map<std::string, pending_data> ahead_;             // reads of items that will be claimed next
     watch items_watch_, claims_watch_;
     bool serving_ = false, has_warned_ = false;
+    bool later_has_news_ = false;  // later_.move_due() has something to do
     bool was_refused_ = false;  // the last claim: another consumer is there, and
                                 // this session's server may lag behind
 };
