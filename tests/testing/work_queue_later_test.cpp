@@ -45,6 +45,12 @@ TEST_CASE(
         CHECK(s.ensemble.now() - begin >= 10min);
         CHECK(s.ensemble.now() - begin < 10min + 2s);
         CHECK(s.ensemble.children("/q/later").empty());
+        const auto half = s.ensemble.now();
+        co_await theirs.put("half", in(500ms));
+        const std::string short_time = co_await q.take();
+        CHECK(short_time == "half");
+        CHECK(s.ensemble.now() - half >= 500ms);
+        CHECK(s.ensemble.now() - half < 600ms);
         co_await other.close();
     });
 }

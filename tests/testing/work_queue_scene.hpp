@@ -21,8 +21,7 @@ using namespace zkasio::test;
 using zkasio::testing::fake_ensemble;
 using texts = std::vector<std::string>;
 
-/// A list for a co_await expression: g++ 12 does not compile one in braces
-/// there.
+/// A list for a co_await expression: g++ 12 does not compile one in braces there.
 template <class... Texts>
 texts of(const Texts&... each) {
     texts all;

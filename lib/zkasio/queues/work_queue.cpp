@@ -25,6 +25,15 @@ using namespace queue_detail;
 
 namespace queue_detail {
 
+queue_state::~queue_state() {
+    if (!kept) return;
+    try {
+        asio::dispatch(zk.get_executor(), [last = std::move(kept)]() mutable { last.reset(); });
+    } catch (...) {
+        // Out of memory: the claimer ends here.
+    }
+}
+
 const state_ptr& queue_of(const state_ptr& state, const char* operation) {
     if (!state) throw error(errc::invalid_argument, operation, {}, "this work_queue was moved from");
     return state;
@@ -107,8 +116,7 @@ asio::awaitable<void> covered(item_claim_ptr claim, std::string operation, std::
     }
 }
 
-// The claim of an item in some session; null: no item is free, and the consumer
-// does not wait.
+// The claim of an item in some session; null: no item is free, and the consumer does not wait.
 asio::awaitable<item_claim_ptr> next_claim(state_ptr s, when_empty how, std::string operation) {
     const std::string& path = s->what->path;
     for (;;) {

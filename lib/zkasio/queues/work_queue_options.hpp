@@ -14,12 +14,10 @@ namespace zkasio {
 class ZKASIO_EXPORT put_options {
 public:
     put_options() {}
-    /// Items of a lower number are handed out first (100). Throws
-    /// errc::invalid_argument outside of 0 to 999.
+    /// Items of a lower number are handed out first (100). Throws errc::invalid_argument outside of 0 to 999.
     put_options& priority(int n);
-    /// The item is handed out this much later at the earliest, by the servers'
-    /// clocks (0). Throws errc::invalid_argument for a negative duration, and for
-    /// more than 100 years.
+    /// The item is handed out this much later at the earliest, by the servers' clocks (0). Throws
+    /// errc::invalid_argument for a negative duration, and for more than 100 years.
     put_options& delay(std::chrono::milliseconds d);
 
     int priority() const noexcept { return priority_; }
@@ -30,8 +28,7 @@ private:
     std::chrono::milliseconds delay_{0};
 };
 
-/// The options of a work_queue. All processes that use a queue give the same
-/// ones.
+/// The options of a work_queue. All processes that use a queue give the same ones.
 class ZKASIO_EXPORT work_queue_options {
 public:
     work_queue_options() {}
@@ -41,16 +38,14 @@ public:
         return *this;
     }
 
-    /// A put waits while this many items are in the queue, claimed ones included
-    /// (0: never). Exceeded by at most the puts that are under way at the same
-    /// time.
+    /// A put waits while this many items are in the queue, claimed ones included (0: never). Exceeded by at most the
+    /// puts that are under way at the same time.
     work_queue_options& most_items(std::size_t n) {
         most_items_ = n;
         return *this;
     }
-    /// An item that was claimed this often without being done is not handed out
-    /// again, but moved to the dead items (0: never), see work_queue::dead().
-    /// Throws errc::invalid_argument for a negative number.
+    /// An item that was claimed this often without being done is not handed out again, but moved to the dead items (0:
+    /// never), see work_queue::dead(). Throws errc::invalid_argument for a negative number.
     work_queue_options& most_deliveries(int n);
 
     const zkasio::acl& acl() const noexcept { return acl_; }
@@ -67,12 +62,10 @@ private:
 class ZKASIO_EXPORT consume_options {
 public:
     consume_options() {}
-    /// How many items are worked on at the same time (1). Throws
-    /// errc::invalid_argument for 0.
+    /// How many items are worked on at the same time (1). Throws errc::invalid_argument for 0.
     consume_options& parallel(std::size_t n);
-    /// After a failure the item rests for `first` (a second), after each further
-    /// failure for twice as long, and for `longest` (a minute) at most. Throws
-    /// errc::invalid_argument for negative durations.
+    /// After a failure the item rests for `first` (a second), after each further failure for twice as long, and for
+    /// `longest` (a minute) at most. Throws errc::invalid_argument for negative durations.
     consume_options& pause(std::chrono::milliseconds first,
                            std::chrono::milliseconds longest = std::chrono::minutes(1));
 
@@ -89,8 +82,7 @@ private:
 struct work_queue_info {
     std::size_t waiting = 0;  ///< not claimed
     std::size_t claimed = 0;
-    std::size_t later = 0;  ///< put with a delay that has not passed, or that no
-                            ///< consumer has noticed yet
+    std::size_t later = 0;  ///< put with a delay that has not passed, or that no consumer has noticed yet
     std::size_t dead = 0;
 };
 

@@ -7,10 +7,9 @@
 
 namespace zkasio {
 
-/// Throws to a caller what has ended a task that serves several callers: an
-/// exception of its own for each, as they may be on different threads. Only the
-/// client's close cancels such a task: a cancellation becomes
-/// errc::client_closed. For writers of recipes.
+/// Throws to a caller what has ended a task that serves several callers: an exception of its own for each, as they may
+/// be on different threads. Only the client's close cancels such a task: a cancellation becomes errc::client_closed.
+/// For writers of recipes.
 /// @param operation, @param path of the caller, for errors that name none.
 [[noreturn]] ZKASIO_EXPORT void rethrow_to_caller(const std::exception_ptr& why, std::string_view operation,
                                                   std::string_view path);

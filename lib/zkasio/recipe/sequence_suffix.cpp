@@ -6,9 +6,8 @@
 
 namespace zkasio {
 
-// Servers write the number as %010d: ten characters, or eleven if the number is
-// below -999999999. The search starts at the end of the name, since a marker
-// may consist of digits or '-', too.
+// Servers write the number as %010d: ten characters, or eleven if the number is below -999999999. The search starts at
+// the end of the name, since a marker may consist of digits or '-', too.
 std::optional<sequence_suffix> sequence_behind(std::string_view name, std::string_view marker) noexcept {
     for (const std::size_t length : {std::size_t{11}, std::size_t{10}}) {
         if (name.size() < length) continue;

@@ -77,12 +77,17 @@ TEST_CASE("item list: behind a refused item, the rest of its transaction is left
     l.list({"a", "b", "c", "d", "e"}, {}, start);
     l.leave_out("b", 3);
     CHECK(l.first(9) == texts{"a", "d", "e"});
+    CHECK(l.must_list(start));  // a short list costs little
     for (const char* name : {"a", "d", "e"}) l.remove(name);
     CHECK(l.must_list(start));  // the list is not complete
     l.list({"a", "b", "c"}, {}, start);
     l.leave_out("c", 2);  // not one of them
     CHECK(l.first(9) == texts{"a", "b", "c"});
     CHECK_FALSE(l.must_list(start));
+    l.list(names(1000), {}, start);
+    l.leave_out("i1000", 32);
+    CHECK_FALSE(l.must_list(start));
+    CHECK(l.first(1) == texts{"i1032"});
 }
 
 }  // namespace item_list_tests

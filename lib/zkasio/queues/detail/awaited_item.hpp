@@ -18,8 +18,7 @@ enum class when_empty {
     give_up,
 };
 
-/// One consumer that wants an item: made by the consumer's coroutine, and
-/// served by a claimer.
+/// One consumer that wants an item: made by the consumer's coroutine, and served by a claimer.
 class awaited_item {
 public:
     awaited_item(when_empty how, one_shot_event done) : how_(how), done_(std::move(done)) {}
@@ -27,8 +26,7 @@ public:
     bool waits_for_items() const noexcept { return how_ == when_empty::wait; }
     const one_shot_event& done() const noexcept { return done_; }
 
-    /// Exactly one of the two succeeds: the claimer serves the consumer, or the
-    /// consumer leaves.
+    /// Exactly one of the two succeeds: the claimer serves the consumer, or the consumer leaves.
     bool serve() noexcept { return leave_waiting(state::served); }
     bool withdraw() noexcept { return leave_waiting(state::withdrawn); }
     bool is_waiting() const noexcept { return state_ == state::waiting; }
@@ -62,8 +60,7 @@ private:
     const when_empty how_;
     const one_shot_event done_;
     std::atomic<state> state_{state::waiting};
-    item_claim_ptr claim_;  // written before `done_` is fired, as `failed_`;
-                            // dropped, it gives the item back
+    item_claim_ptr claim_;  // written before `done_` is fired, as `failed_`; dropped, it gives the item back
     std::exception_ptr failed_;
 };
 using awaited_item_ptr = std::shared_ptr<awaited_item>;

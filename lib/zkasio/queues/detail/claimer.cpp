@@ -127,24 +127,24 @@ asio::awaitable<void> claimer::run(std::shared_ptr<claimer> self) {
 asio::awaitable<void> claimer::serve() {
     back_off pauses = toolbox(on_).make_back_off();
     was_refused_ = false;
-    for (int in_vain = 0; has_consumers();) {
+    for (int in_vain = 0; has_consumers(); ++in_vain) {
         if (in_vain > 1) co_await pauses.pause();
         later_has_news_ = false;
         co_await later_.move_due();
         if (free_.must_list(boot_clock::now())) co_await list();
         if (!free_.empty()) {
             co_await claim_some();
+            if (was_refused_) continue;
+            in_vain = 0;
+            pauses.reset();
         } else if (!free_.must_list(boot_clock::now()) && !later_has_news_) {
             tell_impatient_ones();
             co_return;
         }
-        in_vain = was_refused_ || free_.empty() ? in_vain + 1 : 0;
-        if (in_vain == 0) pauses.reset();
     }
 }
 
-// The watches are set before the servers answer: free_.changed() is called for
-// all that the answers do not show.
+// The watches are set before the servers answer: free_.changed() is called for all that the answers do not show.
 asio::awaitable<void> claimer::list() {
     if (was_refused_) co_await on_.sync(what_->items);
     back_off pauses = toolbox(on_).make_back_off();
@@ -282,8 +282,7 @@ asio::awaitable<std::optional<read_item>> claimer::read(std::string name) {
     co_return item;
 }
 
-// Claims all items of the batch, or none. The version of an item counts its
-// claims.
+// Claims all items of the batch, or none. The version of an item counts its claims.
 asio::awaitable<void> claimer::try_claim(std::vector<read_item> batch) {
     transaction steps;
     for (const read_item& item : batch) {
@@ -318,8 +317,7 @@ asio::awaitable<std::optional<error>> claimer::apply(transaction steps, committe
     co_return failed;
 }
 
-// Another client has taken the receipt away while the answer was lost: an item
-// may be claimed by this session.
+// Another client has taken the receipt away while the answer was lost: an item may be claimed by this session.
 asio::awaitable<void> claimer::give_back_unknown(std::vector<read_item> batch) {
     co_await on_.sync(what_->claims);
     for (read_item& item : batch) {

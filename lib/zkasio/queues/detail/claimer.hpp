@@ -29,10 +29,9 @@
 
 namespace zkasio::queue_detail {
 
-/// Claims items for all consumers of one session that wait at one queue: one
-/// listing, one watch of each directory and one transaction at a time, however
-/// many consumers there are. Consumers are served in the order in which they
-/// came. While no item is free, only the watches are left. On the strand.
+/// Claims items for all consumers of one session that wait at one queue: one listing, one watch of each directory and
+/// one transaction at a time, however many consumers there are. Consumers are served in the order in which they came.
+/// While no item is free, only the watches are left. On the strand.
 class claimer final : public session_local, public std::enable_shared_from_this<claimer> {
 public:
     claimer(const session& on, spec_ptr what);
@@ -41,11 +40,9 @@ public:
     static std::shared_ptr<claimer> of(const session& on, const spec_ptr& what);
 
     void enter(awaited_item_ptr consumer);
-    /// A consumer has withdrawn: without consumers and known items, the watches
-    /// are given up.
+    /// A consumer has withdrawn: without consumers and known items, the watches are given up.
     void left() noexcept;
-    /// Gives a claim back when `pause` has passed, unless the session ends
-    /// before.
+    /// Gives a claim back when `pause` has passed, unless the session ends before.
     void return_after(std::chrono::milliseconds pause, item_claim_ptr claim);
     void session_over(std::error_code why) noexcept override;
 
@@ -86,8 +83,7 @@ private:
     watch items_watch_, claims_watch_;
     bool serving_ = false, has_warned_ = false;
     bool later_has_news_ = false;  // later_.move_due() has something to do
-    bool was_refused_ = false;  // the last claim: another consumer is there, and
-                                // this session's server may lag behind
+    bool was_refused_ = false;  // the last claim: another consumer is there, and this session's server may lag behind
 };
 
 }  // namespace zkasio::queue_detail

@@ -50,8 +50,8 @@ asio::awaitable<std::exception_ptr> run_body(const consumer& c, delivery& d) {
     co_return nullptr;
 }
 
-// Ends the delivery according to what the body has thrown. A delivery that ends
-// by itself is given to some consumer again, and no error here.
+// Ends the delivery according to what the body has thrown. A delivery that ends by itself is given to some consumer
+// again, and no error here.
 asio::awaitable<void> end(const consumer& c, delivery& d, std::exception_ptr failed) {
     const int most = c.from->what->options.most_deliveries();
     const bool is_last = most > 0 && d.attempt() >= most;

@@ -26,8 +26,8 @@ void add_dead(transaction& steps, const queue_spec& what, const read_item& item,
 
 namespace {
 
-// Removes the claim unless another consumer has claimed the item since: an
-// answer may be lost, and the claim of that consumer has the same name.
+// Removes the claim unless another consumer has claimed the item since: an answer may be lost, and the claim of that
+// consumer has the same name.
 asio::awaitable<void> remove_claim(session on, std::string item, std::int32_t version, std::string claim,
                                    one_shot_event gone) {
     auto remove = [&]() -> asio::awaitable<void> {
@@ -66,8 +66,7 @@ std::shared_ptr<item_claim> item_claim::make(session on, spec_ptr what, receipts
     asio::dispatch(made->on_.get_executor(), [made] {
         made->hold_.on_lost([weak = std::weak_ptr<item_claim>(made)](loss_reason) {
             const auto lost = weak.lock();
-            // The code that finds the loss may be working on holds: hence a turn of
-            // its own.
+            // The code that finds the loss may be working on holds: hence a turn of its own.
             if (lost) asio::post(lost->on_.get_executor(), [lost] { lost->return_item(); });
         });
     });

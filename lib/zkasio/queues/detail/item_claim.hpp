@@ -26,18 +26,15 @@ struct read_item {
     std::int32_t version = 0;  // of its node: how often the item was claimed before
 };
 
-/// Adds the steps that put an item among the dead ones. The reason is cut where
-/// it is too long.
+/// Adds the steps that put an item among the dead ones. The reason is cut where it is too long.
 void add_dead(transaction& steps, const queue_spec& what, const read_item& item, std::string reason);
 
-/// A claimed item, from the transaction that has claimed it to the one that
-/// ends the claim. The version of the item's node is the number of its claims:
-/// with this version as a condition, no transaction of an old claim touches the
-/// claim of another consumer.
+/// A claimed item, from the transaction that has claimed it to the one that ends the claim. The version of the item's
+/// node is the number of its claims: with this version as a condition, no transaction of an old claim touches the claim
+/// of another consumer.
 class item_claim final : public lock_claim, public std::enable_shared_from_this<item_claim> {
 public:
-    /// @param claimed with the version that the claim has given to the item's
-    /// node. @param token the zxid of the claim.
+    /// @param claimed with the version that the claim has given to the item's node. @param token the zxid of the claim.
     static std::shared_ptr<item_claim> make(session on, spec_ptr what, receipts with, read_item claimed,
                                             std::int64_t token);
     ~item_claim() override { give_up(); }
@@ -51,15 +48,13 @@ public:
     /// Whether the item was given back, or finished.
     bool is_over() const noexcept { return over_; }
 
-    /// Gives the item back, in the background; does nothing when the claim is
-    /// over.
+    /// Gives the item back, in the background; does nothing when the claim is over.
     void give_up() noexcept override;
     asio::awaitable<void> gone() override;
 
     /// Ends the claim, with the item, and applies `also`, all together and once.
-    /// *Fails with* errc::lock_lost if the claim is lost; else nothing has
-    /// changed, and the claim stays, unless the error says
-    /// error::outcome_unknown().
+    /// *Fails with* errc::lock_lost if the claim is lost; else nothing has changed, and the claim stays, unless the
+    /// error says error::outcome_unknown().
     static asio::awaitable<void> finish(std::shared_ptr<item_claim> self, transaction also, std::string operation);
     /// As finish(), and moves the item to the dead ones.
     static asio::awaitable<void> reject(std::shared_ptr<item_claim> self, std::string reason);

@@ -9,8 +9,7 @@
 namespace zkasio::queue_detail {
 namespace {
 
-// A longer list is listed again once this share of it was claimed: each claim
-// then pays for so many names.
+// A longer list is listed again once this share of it was claimed: each claim then pays for so many names.
 constexpr std::size_t names_per_claim = 16;
 constexpr std::chrono::seconds longest_age(1);
 
@@ -53,6 +52,7 @@ void item_list::leave_out(const std::string& name, std::size_t n) {
     const auto end = free_.begin() + static_cast<std::ptrdiff_t>(std::min(n, free_.size()));
     const auto from = std::find(free_.begin(), end, name);
     if (from == end) return;
+    used_ += static_cast<std::size_t>(end - from);
     free_.erase(from, end);
     is_old_ = true;
 }

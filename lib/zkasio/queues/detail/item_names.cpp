@@ -42,8 +42,7 @@ std::string_view prefix_of(std::string_view name) noexcept {
 std::vector<std::string> in_order(std::vector<std::string> children, std::string_view directory) {
     struct place {
         std::size_t prefix;   // its length
-        std::int32_t number;  // relative to the first child: ordered as an integer,
-                              // wherever sequences wrap around
+        std::int32_t number;  // relative to the first child: ordered as an integer, wherever sequences wrap around
         std::string name;
         std::string_view priority() const noexcept { return std::string_view(name).substr(0, prefix); }
     };

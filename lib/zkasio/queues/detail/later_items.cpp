@@ -86,15 +86,13 @@ asio::awaitable<void> later_items::ask_time() {
 void later_items::set_timer(server_time now) {
     timer_ = std::make_shared<asio::steady_timer>(on_.get_executor());
     timer_->expires_after(items_.back().due - now);
-    // Destroying a timer that has just expired is too late to cancel its handler:
-    // hence the weak pointer.
+    // Destroying a timer that has just expired is too late to cancel its handler: hence the weak pointer.
     timer_->async_wait([this, weak = std::weak_ptr<asio::steady_timer>(timer_)](std::error_code cancelled) {
         if (!cancelled && !weak.expired()) wake_();
     });
 }
 
-// Moves what is due, as much as one transaction takes. False: another client
-// was ahead.
+// Moves what is due, as much as one transaction takes. False: another client was ahead.
 asio::awaitable<bool> later_items::move_some(server_time now) {
     std::vector<std::pair<later_item, pending_data>> reads;
     for (auto it = items_.rbegin(); it != items_.rend() && it->due <= now && reads.size() < most_moves; ++it)

@@ -17,18 +17,16 @@
 
 namespace zkasio::queue_detail {
 
-/// The items of a queue that wait for a time by the servers' clocks. Whichever
-/// consumer notices first moves an item that is due to the others: the removal
-/// is a condition of the transaction, so that each item is moved once. On the
+/// The items of a queue that wait for a time by the servers' clocks. Whichever consumer notices first moves an item
+/// that is due to the others: the removal is a condition of the transaction, so that each item is moved once. On the
 /// strand.
 class later_items {
 public:
-    /// @param wake called when move_due() has something to do; may be called once
-    /// more after forget().
+    /// @param wake called when move_due() has something to do; may be called once more after forget().
     later_items(session on, spec_ptr what, receipts with, std::function<void()> wake);
 
-    /// *Completes when* nothing is due, as far as this session's server knows;
-    /// without a request if nothing has changed. From then on `wake` is called.
+    /// *Completes when* nothing is due, as far as this session's server knows; without a request if nothing has
+    /// changed. From then on `wake` is called.
     asio::awaitable<void> move_due();
     /// Gives the watch and the timer up.
     void forget() noexcept;
@@ -49,8 +47,7 @@ private:
     watch watch_;
     bool is_old_ = true;
     std::shared_ptr<asio::steady_timer> timer_;
-    std::optional<server_time> asked_;  // a time that the servers' clock has shown, and when it was
-                                        // certain to be past
+    std::optional<server_time> asked_;  // a time that the servers' clock has shown, and when it was certain to be past
     boot_clock::time_point asked_at_;
 };
 

@@ -37,8 +37,7 @@ asio::awaitable<void> until_room(session on, spec_ptr what, std::size_t more) {
     }
 }
 
-// The beginning of the paths of these items: where they wait for a time, or for
-// a consumer.
+// The beginning of the paths of these items: where they wait for a time, or for a consumer.
 asio::awaitable<std::string> prefix_for(receipts with, spec_ptr what, put_options how) {
     if (how.delay() == how.delay().zero()) co_return what->item(item_prefix(how.priority()));
     const committed now = co_await with.apply(transaction(), "put");

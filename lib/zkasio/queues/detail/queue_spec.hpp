@@ -12,9 +12,8 @@
 
 namespace zkasio::queue_detail {
 
-/// What a work_queue was made with, and the paths of its nodes. The directories
-/// are persistent: sequence numbers of a re-created directory begin again, so
-/// that two items could have the same name.
+/// What a work_queue was made with, and the paths of its nodes. The directories are persistent: sequence numbers of a
+/// re-created directory begin again, so that two items could have the same name.
 struct queue_spec {
     queue_spec(std::string p, work_queue_options o)
         : path(std::move(p)),
@@ -39,8 +38,7 @@ struct queue_spec {
         for (const acl_entry& e : options.acl()) n += e.who().scheme().size() + e.who().id().size() + 16;
         return n;
     }
-    /// The largest item: the requests that claim it, and that move it, have a few
-    /// steps more.
+    /// The largest item: the requests that claim it, and that move it, have a few steps more.
     std::size_t largest_item() const noexcept {
         const std::size_t around = 8 * bytes_around_item() + 8192;
         return max_request_bytes - (around < max_request_bytes ? around : max_request_bytes);

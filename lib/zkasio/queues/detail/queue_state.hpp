@@ -18,10 +18,12 @@ struct queue_state {
     queue_state(client c, std::string path, work_queue_options options)
         : zk(std::move(c)), what(std::make_shared<const queue_spec>(std::move(path), std::move(options))) {}
 
+    /// The claimer ends on the strand, wherever the last queue object is destroyed.
+    ~queue_state();
+
     const client zk;
     const spec_ptr what;
-    std::shared_ptr<claimer> kept;  // strand: of the newest session, with its
-                                    // receipts and what it knows of the items
+    std::shared_ptr<claimer> kept;  // strand: of the newest session, with its receipts and what it knows of the items
 };
 using state_ptr = std::shared_ptr<queue_state>;
 
