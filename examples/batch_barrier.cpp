@@ -2,7 +2,7 @@
 #include "expect.hpp"
 
 #include <zkasio/barriers/double_barrier.hpp>
-#include <zkasio/timeout.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>

@@ -3,7 +3,7 @@
 
 #include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/locks/mutex.hpp>
-#include <zkasio/task_scope.hpp>
+#include <zkasio/coroutines/task_scope.hpp>
 #include <zkasio/transact/transact.hpp>
 
 #include <asio/co_spawn.hpp>

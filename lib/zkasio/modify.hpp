@@ -1,7 +1,7 @@
 #pragma once
 
 #include <zkasio/asio_version.hpp>
-#include <zkasio/coroutine_safety.hpp>
+#include <zkasio/coroutines/coroutine_safety.hpp>
 #include <zkasio/create_options.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/operations.hpp>

@@ -9,6 +9,8 @@
 #include <zkasio/cache/value_stream.hpp>
 #include <zkasio/config/config_value.hpp>
 #include <zkasio/counters/atomic_counter.hpp>
+#include <zkasio/queues/work_queue.hpp>
+#include <zkasio/timeout.hpp>
 #include <zkasio/counters/id_allocator.hpp>
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
@@ -176,6 +178,44 @@ TEST_CASE("what counters and barriers return may be awaited when they are gone")
         co_await when_dead("latch.hpp remaining", one, [](latch& l) { return l.remaining(); });
         co_await when_dead("latch.hpp count_down", one, [](latch& l) { return l.count_down("a"); });
         co_await when_dead("latch.hpp wait", one, [](latch& l) { return l.wait(); });
+    };
+    with_client(body);
+}
+
+TEST_CASE("what queues and deliveries return may be awaited when they are gone: the item is given back by then") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "dead-queues");
+        const work_queue q(zk, dir + "/q");
+        co_await when_dead("work_queue.hpp create", q, [](work_queue& w) { return w.create(); });
+        co_await when_dead("work_queue.hpp put", work_queue(zk, dir + "/q"), [](work_queue& w) { return w.put("a"); });
+        co_await when_dead("work_queue.hpp put_all", q, [](work_queue& w) { return w.put_all({"b", "c"}); });
+        co_await when_dead("work_queue.hpp receive", q, [](work_queue& w) { return w.receive(); });
+        co_await when_dead("work_queue.hpp take", work_queue(zk, dir + "/q"), [](work_queue& w) { return w.take(); });
+        co_await when_dead("work_queue.hpp try_take", q, [](work_queue& w) { return w.try_take(); });
+        co_await when_dead("work_queue.hpp info", q, [](work_queue& w) { return w.info(); });
+        co_await when_dead("work_queue.hpp dead", q, [](work_queue& w) { return w.dead(); });
+        co_await when_dead(
+            "work_queue.hpp revive", q, [](work_queue& w) { return w.revive("a"); }, errc::invalid_argument);
+        const auto failing = [](delivery&) -> asio::awaitable<void> {
+            throw error(errc::invalid_argument, "job");
+            co_return;
+        };
+        const auto brief = [&](work_queue& w) { return timeout(100ms, w.consume(failing)); };
+        co_await when_dead("work_queue.hpp consume", work_queue(zk, dir + "/q"), brief, errc::timed_out);
+        co_await q.put_all(std::vector<std::string>(5, "job"));
+        delivery first = co_await q.receive();
+        co_await when_dead("delivery.hpp lost", std::move(first), [](delivery& d) { return d.lost(); });
+        delivery second = co_await q.receive();
+        co_await when_dead(
+            "delivery.hpp run", std::move(second), [](delivery& d) { return d.run(nothing); }, errc::lock_released);
+        delivery third = co_await q.receive();
+        co_await when_dead(
+            "delivery.hpp done", std::move(third), [](delivery& d) { return d.done(); }, errc::lock_released);
+        delivery fourth = co_await q.receive();
+        co_await when_dead(
+            "delivery.hpp reject", std::move(fourth), [](delivery& d) { return d.reject("no"); }, errc::lock_released);
+        delivery fifth = co_await q.receive();
+        co_await when_dead("delivery.hpp again", std::move(fifth), [](delivery& d) { return d.again(); });
     };
     with_client(body);
 }

@@ -2,7 +2,7 @@
 
 #include <zkasio/barriers/double_barrier.hpp>
 #include <zkasio/error.hpp>
-#include <zkasio/timeout.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 
 #include <asio/this_coro.hpp>
 

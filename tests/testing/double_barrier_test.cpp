@@ -8,7 +8,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
-#include <zkasio/timeout.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>

@@ -25,6 +25,7 @@
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
 #include <zkasio/modify.hpp>
+#include <zkasio/queues/work_queue.hpp>
 #include <zkasio/recipe/change_event.hpp>
 #include <zkasio/recipe/node_follower.hpp>
 #include <zkasio/recipe/receipts.hpp>
@@ -48,6 +49,7 @@ asio::awaitable<void> inside(barrier_entry&) { co_return; }
 asio::awaitable<void> leading_work(leadership&) { co_return; }
 int same_number(int n) { return n; }
 asio::awaitable<void> partition_work_of(held_partition&) { co_return; }
+asio::awaitable<void> job_of(delivery&) { co_return; }
 asio::awaitable<void> within_session(session) { co_return; }
 asio::awaitable<void> within_scope(task_scope&) { co_return; }
 asio::awaitable<void> within_unit(unit&) { co_return; }
@@ -109,6 +111,21 @@ void list_counters(token_list& all) {
     all.compiles<id_allocator>("id_allocator.hpp next", [](auto& i) { return i.next(); });
     all.compiles<unit>("unit.hpp get", [](auto& u) { return u.get("/a"); });
     all.compiles<unit>("unit.hpp get_all", [](auto& u) { return u.get_all({}); });
+    all.compiles<work_queue>("work_queue.hpp put", [](auto& q) { return q.put("a"); });
+    all.compiles<work_queue>("work_queue.hpp put_all", [](auto& q) { return q.put_all({}); });
+    all.compiles<work_queue>("work_queue.hpp create", [](auto& q) { return q.create(); });
+    all.compiles<work_queue>("work_queue.hpp take", [](auto& q) { return q.take(); });
+    all.compiles<work_queue>("work_queue.hpp try_take", [](auto& q) { return q.try_take(); });
+    all.compiles<work_queue>("work_queue.hpp receive", [](auto& q) { return q.receive(); });
+    all.compiles<work_queue>("work_queue.hpp consume", [](auto& q) { return q.consume(job_of); });
+    all.compiles<work_queue>("work_queue.hpp info", [](auto& q) { return q.info(); });
+    all.compiles<work_queue>("work_queue.hpp dead", [](auto& q) { return q.dead(); });
+    all.compiles<work_queue>("work_queue.hpp revive", [](auto& q) { return q.revive("a"); });
+    all.compiles<delivery>("delivery.hpp lost", [](auto& d) { return d.lost(); });
+    all.compiles<delivery>("delivery.hpp run", [](auto& d) { return d.run(nothing); });
+    all.compiles<delivery>("delivery.hpp done", [](auto& d) { return d.done(); });
+    all.compiles<delivery>("delivery.hpp again", [](auto& d) { return d.again(); });
+    all.compiles<delivery>("delivery.hpp reject", [](auto& d) { return d.reject("a"); });
     all.compiles<barrier>("barrier.hpp set", [](auto& b) { return b.set(); });
     all.compiles<barrier>("barrier.hpp remove", [](auto& b) { return b.remove(); });
     all.compiles<barrier>("barrier.hpp is_set", [](auto& b) { return b.is_set(); });

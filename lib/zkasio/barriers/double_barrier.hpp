@@ -6,7 +6,7 @@
 #include <zkasio/bytes.hpp>
 #include <zkasio/client.hpp>
 #include <zkasio/export.hpp>
-#include <zkasio/kept_body.hpp>
+#include <zkasio/coroutines/kept_body.hpp>
 
 #include <asio/awaitable.hpp>
 

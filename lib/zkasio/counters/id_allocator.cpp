@@ -1,11 +1,11 @@
 #include <zkasio/counters/id_allocator.hpp>
 
-#include <zkasio/counters/detail/failure.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/printable.hpp>
 #include <zkasio/recipe/change_event.hpp>
 #include <zkasio/recipe/ensure_created.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 

@@ -8,7 +8,7 @@
 #include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/detail/slot_rest.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/timeout.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 
 #include <functional>
 #include <memory>

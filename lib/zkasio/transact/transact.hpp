@@ -3,7 +3,7 @@
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
 #include <zkasio/export.hpp>
-#include <zkasio/kept_body.hpp>
+#include <zkasio/coroutines/kept_body.hpp>
 #include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/transact/unit.hpp>
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <zkasio/counters/detail/failure.hpp>
 #include <zkasio/counters/detail/number_node.hpp>
 #include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/session_local.hpp>
 
 #include <asio/awaitable.hpp>

@@ -1,6 +1,6 @@
 #include <zkasio/counters/detail/number_node.hpp>
 
-#include <zkasio/counters/detail/failure.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/toolbox.hpp>

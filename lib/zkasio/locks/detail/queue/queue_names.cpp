@@ -2,40 +2,15 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/operations.hpp>
+#include <zkasio/recipe/sequence_suffix.hpp>
 
 #include <algorithm>
-#include <charconv>
 
 namespace zkasio::lock_detail {
-namespace {
-
-struct numbered_name {
-    std::string_view digits;
-    std::int32_t sequence = 0;
-};
-
-// Servers write the number as %010d: ten characters, or eleven if the number is below -999999999. The search starts at
-// the end of the name, since a marker may consist of digits or '-', too.
-std::optional<numbered_name> split(std::string_view name, std::string_view marker) noexcept {
-    for (const std::size_t length : {std::size_t{11}, std::size_t{10}}) {
-        if (name.size() < length) continue;
-        const std::string_view digits = name.substr(name.size() - length);
-        if (length == 11 && digits.front() != '-') continue;
-        if (!name.substr(0, name.size() - length).ends_with(marker)) continue;
-        std::int32_t value = 0;
-        const auto [end, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-        if (ec != std::errc() || end != digits.data() + digits.size()) continue;
-        if (length == 11 && value >= -999'999'999) continue;  // the '-' is the marker's
-        return numbered_name{digits, value};
-    }
-    return std::nullopt;
-}
-
-}  // namespace
 
 std::optional<std::int32_t> sequence_of(std::string_view name, std::string_view marker) noexcept {
-    const auto found = split(name, marker);
-    return found ? std::optional<std::int32_t>(found->sequence) : std::nullopt;
+    const auto found = sequence_behind(name, marker);
+    return found ? std::optional<std::int32_t>(found->number) : std::nullopt;
 }
 
 queue_names::queue_names(const name_scheme& scheme, std::string exclusive, std::string shared, std::string directory)
@@ -64,7 +39,7 @@ std::string queue_names::prefix(const std::string& id, lock_kind kind) const {
 }
 
 std::string_view queue_names::digits(std::string_view name) const {
-    return split(name, parse(name).kind == lock_kind::exclusive ? exclusive_ : shared_)->digits;
+    return sequence_behind(name, parse(name).kind == lock_kind::exclusive ? exclusive_ : shared_)->digits;
 }
 
 std::string queue_names::key() const {  // joined by '/', which occurs in no part

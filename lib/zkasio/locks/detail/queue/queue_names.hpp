@@ -12,8 +12,7 @@
 /// The meaning of the names in a lock's directory. No input, no output, no waiting.
 namespace zkasio::lock_detail {
 
-/// The sequence number behind the last `marker` in `name` ("_c_<uuid>-lock-0000000012" with "lock-" is 12).
-/// A server appends "%010d" of a signed number: after 2^31 nodes it has a '-'.
+/// The sequence number behind the last `marker` in `name`, see sequence_behind().
 std::optional<std::int32_t> sequence_of(std::string_view name, std::string_view marker) noexcept;
 
 /// Whether `a` was created before `b`. Wraps around: right as long as fewer than 2^31 numbers lie between them.

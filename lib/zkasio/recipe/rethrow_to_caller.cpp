@@ -1,9 +1,9 @@
-#include <zkasio/counters/detail/failure.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 
 #include <zkasio/error.hpp>
 #include <zkasio/recipe/fresh_copy_of.hpp>
 
-namespace zkasio::counter_detail {
+namespace zkasio {
 
 void rethrow_to_caller(const std::exception_ptr& why, std::string_view operation, std::string_view path) {
     try {
@@ -26,4 +26,4 @@ void rethrow_as_not_written() {
     }
 }
 
-}  // namespace zkasio::counter_detail
+}  // namespace zkasio

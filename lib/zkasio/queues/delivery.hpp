@@ -1,0 +1,101 @@
+#pragma once
+
+#include <zkasio/asio_version.hpp>
+#include <zkasio/export.hpp>
+#include <zkasio/kept_body.hpp>
+#include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/loss_reason.hpp>
+#include <zkasio/transaction.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace zkasio {
+
+namespace queue_detail {
+class item_claim;
+struct delivery_access;
+}  // namespace queue_detail
+
+/// An item of a work_queue that this process has claimed: no other consumer is given the item until the claim ends.
+/// Move-only; the destructor gives the item back, in the background.
+///
+/// The claim is an ephemeral node: if the session ends, the item is given to another consumer. held() is false before
+/// that can happen, as far as a client can know, as with a lock_guard. Only done() and reject() are proof: they remove
+/// the item if, and only if, it is still claimed by this delivery.
+///
+/// *Lifetime*: until it is destroyed, the delivery keeps the client open, as a lock_guard does, and it must not outlive
+/// the execution context of its client. May be used from any executor; held() from any thread. The awaitables of the
+/// members may be awaited when the delivery is gone; the item has been given back by then. A delivery that was made
+/// without arguments, or moved from, counts as given back.
+class ZKASIO_EXPORT delivery {
+public:
+    delivery() noexcept = default;
+    delivery(delivery&& other) noexcept;
+    delivery& operator=(delivery&& other) noexcept;
+    ~delivery();
+
+    /// The data of the item.
+    const std::string& item() const noexcept;
+    /// The name of the item's node: the same for each delivery of the item.
+    const std::string& name() const noexcept;
+    /// How often consumers of this library have claimed the item: 1 for the first delivery. Also counts claims whose
+    /// consumer was cancelled before it was given the item.
+    int attempt() const noexcept;
+    /// Rises with every claim, over the whole ensemble, see fencing_token.
+    fencing_token token() const noexcept { return guard_.token(); }
+
+    bool held() const noexcept { return guard_.held(); }
+    /// loss_reason::none while nothing is wrong.
+    loss_reason reason() const noexcept { return guard_.reason(); }
+    /// *Completes when* the claim is lost, or has ended, with the reason.
+    asio::awaitable<loss_reason> lost() const { return guard_.lost(); }
+
+    /// Runs `body()`, a coroutine, until it ends, and returns its result. The item is neither done nor given back. If
+    /// the claim is lost, the body receives a terminal cancellation; when the body has really ended, run() throws
+    /// errc::lock_lost, in which an exception of the body that is more than a cancellation is nested.
+    /// *Lifetime* of the body: see kept_body.hpp.
+    template <class Body>
+    asio::awaitable<detail::body_value<Body>> run(Body&& body) const {
+        return detail::run_kept(std::forward<Body>(body), &run_body, claim_);
+    }
+
+    /// Removes the item from the queue and applies `also`, together: the effects of the work that are in ZooKeeper
+    /// happen exactly once.
+    /// *Completes when* this is done. The delivery is over.
+    /// *Fails with* errc::lock_lost if the claim is lost: the item is or was given to another consumer.
+    /// errc::lock_released if the delivery is over. The error of a refused step of `also`, with the number that the
+    /// step has behind the two of the queue. Nothing has been removed or applied then, unless error::outcome_unknown()
+    /// says that this may be.
+    /// *Cancellation*: see error::outcome_unknown().
+    asio::awaitable<void> done(transaction also = transaction()) const;
+
+    /// Gives the item back: it keeps its place in the queue. From the call on the delivery is over.
+    /// *Completes when* another consumer may have the item, or the claim was over.
+    /// *Cancellation*: ends the wait only.
+    asio::awaitable<void> again();
+    /// As again(), but later: this process keeps the claim for `pause`, or until its session ends. Completes at once.
+    /// *Fails with* errc::invalid_argument for a negative pause.
+    asio::awaitable<void> again(std::chrono::milliseconds pause);
+
+    /// Moves the item to the queue's dead items, see work_queue::dead().
+    /// *Completes when* this is done. The delivery is over.
+    /// *Fails with*, and *Cancellation*: as done().
+    /// @param reason for operators; of the first 4096 bytes.
+    asio::awaitable<void> reject(std::string reason) const;
+
+private:
+    friend struct queue_detail::delivery_access;
+    explicit delivery(std::shared_ptr<queue_detail::item_claim> claim, std::shared_ptr<const void> open);
+    static asio::awaitable<void> run_body(std::function<asio::awaitable<void>()> body,
+                                          std::shared_ptr<queue_detail::item_claim> claim);
+
+    std::shared_ptr<queue_detail::item_claim> claim_;
+    lock_guard guard_;
+};
+
+}  // namespace zkasio

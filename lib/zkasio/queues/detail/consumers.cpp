@@ -1,0 +1,100 @@
+// Implements work_queue::consume().
+
+#include <zkasio/error.hpp>
+#include <zkasio/queues/detail/queue_state.hpp>
+#include <zkasio/queues/work_queue.hpp>
+#include <zkasio/recipe/retry_until_certain.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/task_scope.hpp>
+
+#include <asio/this_coro.hpp>
+
+#include <cstddef>
+#include <exception>
+#include <utility>
+
+namespace zkasio::queue_detail {
+namespace {
+
+using consumer_body = std::function<asio::awaitable<void>(delivery&)>;
+
+struct consumer {
+    consumer_body body;
+    state_ptr from;
+    consume_options how;
+};
+
+std::string text_of(const std::exception_ptr& e) {
+    try {
+        std::rethrow_exception(e);
+    } catch (const std::exception& x) {
+        return x.what();
+    } catch (...) {
+        return "an exception that is no std::exception";
+    }
+}
+
+bool is_lost(const delivery& d) {
+    const loss_reason why = d.reason();
+    return why != loss_reason::none && why != loss_reason::released;
+}
+
+// Runs the body for an item. Returns what the body has thrown.
+asio::awaitable<std::exception_ptr> run_body(const consumer& c, delivery& d) {
+    std::function<asio::awaitable<void>()> work = [&] { return c.body(d); };
+    try {
+        co_await d.run(work);
+    } catch (...) {
+        co_return std::current_exception();
+    }
+    co_return nullptr;
+}
+
+// Ends the delivery according to what the body has thrown. A delivery that ends by itself is given to some consumer
+// again, and no error here.
+asio::awaitable<void> end(const consumer& c, delivery& d, std::exception_ptr failed) {
+    const int most = c.from->what->options.most_deliveries();
+    const bool is_last = most > 0 && d.attempt() >= most;
+    try {
+        if (!failed)
+            co_await d.done();
+        else if (is_last)
+            co_await d.reject(text_of(failed));
+        else
+            co_await d.again(c.how.pause_after(d.attempt()));
+    } catch (const error& e) {
+        if (e.code() != errc::lock_lost && e.code() != errc::lock_released && e.code() != errc::session_expired &&
+            e.code() != condition::retryable)
+            throw;
+    }
+}
+
+asio::awaitable<void> work_on(const consumer& c) {
+    auto receive = [&] { return receive_item(c.from); };
+    for (;;) {
+        delivery d = co_await retry_until_certain(toolbox(c.from->zk).make_back_off(), receive);
+        const std::exception_ptr failed = co_await run_body(c, d);
+        const asio::cancellation_state cancelled = co_await asio::this_coro::cancellation_state;
+        if (cancelled.cancelled() != asio::cancellation_type::none) {
+            if (failed) std::rethrow_exception(failed);
+            co_return;
+        }
+        if (!is_lost(d)) co_await end(c, d, failed);
+    }
+}
+
+}  // namespace
+
+asio::awaitable<void> run_consumers(consumer_body body, state_ptr from, consume_options how) {
+    if (!body)
+        throw error(errc::invalid_argument, "consume", queue_of(from, "consume")->what->path, "the body is empty");
+    queue_of(from, "consume");
+    const consumer c{std::move(body), std::move(from), how};
+    auto start = [&](task_scope& tasks) -> asio::awaitable<void> {
+        for (std::size_t i = 0; i < c.how.parallel(); ++i) tasks.spawn(work_on(c));
+        co_return;
+    };
+    co_await with_task_scope(start);
+}
+
+}  // namespace zkasio::queue_detail

@@ -1,0 +1,90 @@
+#include <zkasio/queues/detail/dead_items.hpp>
+
+#include <zkasio/error.hpp>
+#include <zkasio/queues/detail/item_names.hpp>
+#include <zkasio/recipe/receipts.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+namespace zkasio::queue_detail {
+namespace {
+
+asio::awaitable<std::size_t> children_of(session on, std::string path) {
+    const std::optional<node_stat> found = co_await on.exists(path);
+    co_return found ? static_cast<std::size_t>(found->num_children) : 0;
+}
+
+// Nothing: there is no such node.
+asio::awaitable<std::optional<node_data>> get_if_exists(session on, std::string path) {
+    try {
+        co_return co_await on.get(path);
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
+    }
+    co_return std::nullopt;
+}
+
+}  // namespace
+
+asio::awaitable<work_queue_info> count_items(session on, spec_ptr what) {
+    work_queue_info n;
+    n.claimed = co_await children_of(on, what->claims);
+    const std::size_t items = co_await children_of(on, what->items);
+    n.waiting = items - std::min(items, n.claimed);
+    n.later = co_await children_of(on, what->later);
+    n.dead = co_await children_of(on, what->dead);
+    co_return n;
+}
+
+asio::awaitable<std::vector<dead_item>> list_dead(session on, spec_ptr what) {
+    std::vector<dead_item> all;
+    node_children found;
+    try {
+        found = co_await on.children(what->dead);
+    } catch (const error& e) {
+        if (e.code() != zk_errc::no_node) throw;
+    }
+    std::sort(found.names.begin(), found.names.end());
+    for (std::string& name : found.names) {
+        const std::string path = join_path(what->dead, name);
+        std::optional<node_data> item = co_await get_if_exists(on, path);
+        if (!item) continue;  // revived meanwhile
+        std::optional<node_data> reason = co_await get_if_exists(on, join_path(path, dead_reason));
+        dead_item& d = all.emplace_back();
+        d.name = std::move(name);
+        d.item = std::move(item->data);
+        if (reason) d.reason = std::move(reason->data);
+        d.since = std::chrono::system_clock::time_point(std::chrono::milliseconds(item->stat.ctime));
+    }
+    co_return all;
+}
+
+asio::awaitable<bool> revive_item(session on, spec_ptr what, std::string name) {
+    const std::string prefix(prefix_of_dead(name));
+    const std::string path = join_path(what->dead, name);
+    if (prefix.empty()) throw error(errc::invalid_argument, "revive", path, "this is no dead item's name");
+    const receipts with(on, what->receipts, what->options.acl(), missing_parents::create_persistent);
+    co_await on.sync(what->dead);
+    std::optional<node_data> item = co_await get_if_exists(on, path);
+    if (!item) co_return false;
+    const std::optional<node_data> reason = co_await get_if_exists(on, join_path(path, dead_reason));
+    transaction steps;
+    if (reason) steps.remove(join_path(path, dead_reason));
+    steps.remove(path).create(what->item(prefix), bytes(std::move(item->data)),
+                              what->of_mode(create_mode::persistent_sequential));
+    try {
+        co_await with.apply(std::move(steps), "revive");
+    } catch (const error& e) {
+        const bool is_gone = e.code() == zk_errc::no_node && e.path().starts_with(what->dead);
+        if (!is_gone || e.outcome_unknown()) throw;
+        co_return false;
+    }
+    co_return true;
+}
+
+}  // namespace zkasio::queue_detail

@@ -1,0 +1,145 @@
+#include <zkasio/queues/detail/item_claim.hpp>
+
+#include <zkasio/error.hpp>
+#include <zkasio/queues/detail/claimer.hpp>
+#include <zkasio/queues/detail/directories.hpp>
+#include <zkasio/queues/detail/item_names.hpp>
+#include <zkasio/recipe/retry_until_certain.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/recipe/wait_as.hpp>
+
+#include <asio/dispatch.hpp>
+#include <asio/post.hpp>
+
+#include <utility>
+
+namespace zkasio::queue_detail {
+
+void add_dead(transaction& steps, const queue_spec& what, const read_item& item, std::string reason) {
+    constexpr std::size_t longest_reason = 4096;
+    if (reason.size() > longest_reason) reason.resize(longest_reason);
+    const std::string path = join_path(what.dead, dead_name(item.name, item.czxid));
+    const create_options how = what.of_mode(create_mode::persistent);
+    steps.create(path, bytes(item.data), how);
+    steps.create(join_path(path, dead_reason), bytes(std::move(reason)), how);
+}
+
+namespace {
+
+// Removes the claim unless another consumer has claimed the item since: an answer may be lost, and the claim of that
+// consumer has the same name.
+asio::awaitable<void> remove_claim(session on, std::string item, std::int32_t version, std::string claim,
+                                   one_shot_event gone) {
+    auto remove = [&]() -> asio::awaitable<void> {
+        transaction steps;
+        steps.check(item, version).remove(claim);
+        co_await on.multi(std::move(steps));
+    };
+    try {
+        co_await retry_until_certain(toolbox(on).make_back_off(), remove);
+    } catch (const error& e) {
+        // The claim is gone, and maybe the item, too.
+        const bool is_over = e.code() == zk_errc::no_node || e.code() == zk_errc::bad_version ||
+                             e.code() == condition::session_ended || e.code() == condition::cancelled;
+        if (!is_over) throw;
+    }
+    gone.fire();
+}
+
+}  // namespace
+
+item_claim::item_claim(session on, spec_ptr what, receipts with, read_item claimed, std::int64_t token)
+    : on_(on.patient()),
+      what_(std::move(what)),
+      receipts_(std::move(with)),
+      item_(std::move(claimed)),
+      path_(what_->item(item_.name)),
+      paths_(1, what_->claim(item_.name)),
+      token_(token),
+      hold_(on_.hold(paths_)),
+      gone_(toolbox(on_).make_one_shot_event()) {}
+
+std::shared_ptr<item_claim> item_claim::make(session on, spec_ptr what, receipts with, read_item claimed,
+                                             std::int64_t token) {
+    const std::shared_ptr<item_claim> made(
+        new item_claim(std::move(on), std::move(what), std::move(with), std::move(claimed), token));
+    asio::dispatch(made->on_.get_executor(), [made] {
+        made->hold_.on_lost([weak = std::weak_ptr<item_claim>(made)](loss_reason) {
+            const auto lost = weak.lock();
+            // The code that finds the loss may be working on holds: hence a turn of its own.
+            if (lost) asio::post(lost->on_.get_executor(), [lost] { lost->return_item(); });
+        });
+    });
+    return made;
+}
+
+void item_claim::give_up() noexcept {
+    if (!end()) return;
+    hold_.end(true);
+    return_item();
+}
+
+void item_claim::return_item() noexcept {
+    if (returned_.exchange(true)) return;
+    try {
+        toolbox(on_).run_in_background(remove_claim(on_, path_, item_.version, paths_.front(), gone_));
+    } catch (...) {
+        // Out of memory: the claim goes with the session.
+    }
+}
+
+asio::awaitable<void> item_claim::gone() { return wait_as(gone_, "again", path_); }
+
+void item_claim::throw_lost(const std::string& operation, const std::string& why) const {
+    throw error(errc::lock_lost, operation, path_, why);
+}
+
+asio::awaitable<void> item_claim::finish(std::shared_ptr<item_claim> self, transaction also, std::string operation) {
+    if (self->over_) throw error(errc::lock_released, operation, self->path_);
+    if (const loss_reason lost = self->hold_.reason(); lost != loss_reason::none)
+        self->throw_lost(operation, std::string(to_string(lost)));
+    transaction steps;
+    steps.remove(self->paths_.front()).remove(self->path_, self->item_.version).append(std::move(also));
+    bool taken_away = false;
+    try {
+        co_await self->receipts_.apply(std::move(steps), operation);
+    } catch (const error& e) {
+        const bool is_ours = e.path() == self->paths_.front() || e.path() == self->path_;
+        taken_away = is_ours && (e.code() == zk_errc::no_node || e.code() == zk_errc::bad_version);
+        if (!taken_away) throw;
+    }
+    if (taken_away) {
+        self->hold_.lose(loss_reason::node_deleted, self->paths_.front());
+        self->throw_lost(operation, "another client has removed the claim or the item");
+    }
+    if (!self->end()) co_return;
+    self->hold_.end(true);
+    self->gone_.fire();
+}
+
+asio::awaitable<void> item_claim::reject(std::shared_ptr<item_claim> self, std::string reason) {
+    transaction burial;
+    add_dead(burial, *self->what_, self->item_, std::move(reason));
+    back_off pauses = toolbox(self->on_).make_back_off();
+    for (;;) {
+        try {
+            co_await finish(self, burial, "reject");
+            co_return;
+        } catch (const error& e) {
+            const bool no_directory = e.code() == zk_errc::no_node && parent_path(e.path()) == self->what_->dead;
+            if (!no_directory || e.outcome_unknown()) throw;
+        }
+        co_await create_directories(self->on_, self->what_);
+        co_await pauses.pause();
+    }
+}
+
+void item_claim::give_up_after(std::chrono::milliseconds pause) {
+    if (!end()) return;
+    hold_.end();
+    asio::dispatch(on_.get_executor(), [self = shared_from_this(), pause] {
+        claimer::of(self->on_, self->what_)->return_after(pause, self);
+    });
+}
+
+}  // namespace zkasio::queue_detail

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <zkasio/locks/lock_claim.hpp>
+#include <zkasio/queues/detail/queue_spec.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/receipts.hpp>
+#include <zkasio/session.hpp>
+#include <zkasio/transaction.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zkasio::queue_detail {
+
+/// An item as it was read.
+struct read_item {
+    std::string name, data;
+    std::int64_t czxid = 0;
+    std::int32_t version = 0;  // of its node: how often the item was claimed before
+};
+
+/// Adds the steps that put an item among the dead ones. The reason is cut where it is too long.
+void add_dead(transaction& steps, const queue_spec& what, const read_item& item, std::string reason);
+
+/// A claimed item, from the transaction that has claimed it to the one that ends the claim. The version of the item's
+/// node is the number of its claims: with this version as a condition, no transaction of an old claim touches the claim
+/// of another consumer.
+class item_claim final : public lock_claim, public std::enable_shared_from_this<item_claim> {
+public:
+    /// @param claimed with the version that the claim has given to the item's node. @param token the zxid of the claim.
+    static std::shared_ptr<item_claim> make(session on, spec_ptr what, receipts with, read_item claimed,
+                                            std::int64_t token);
+    ~item_claim() override { give_up(); }
+
+    const read_item& item() const noexcept { return item_; }
+    const session_hold& hold() const noexcept override { return hold_; }
+    const std::vector<std::string>& paths() const noexcept override { return paths_; }
+    const session& on() const noexcept override { return on_; }
+    std::int64_t token() const noexcept override { return token_; }
+
+    /// Whether the item was given back, or finished.
+    bool is_over() const noexcept { return over_; }
+
+    /// Gives the item back, in the background; does nothing when the claim is over.
+    void give_up() noexcept override;
+    asio::awaitable<void> gone() override;
+
+    /// Ends the claim, with the item, and applies `also`, all together and once.
+    /// *Fails with* errc::lock_lost if the claim is lost; else nothing has changed, and the claim stays, unless the
+    /// error says error::outcome_unknown().
+    static asio::awaitable<void> finish(std::shared_ptr<item_claim> self, transaction also, std::string operation);
+    /// As finish(), and moves the item to the dead ones.
+    static asio::awaitable<void> reject(std::shared_ptr<item_claim> self, std::string reason);
+
+    /// Ends the claim, whose node stays for `pause`, or until the session ends.
+    void give_up_after(std::chrono::milliseconds pause);
+    /// Removes the node, in the background; the claim is over.
+    void return_item() noexcept;
+
+private:
+    item_claim(session on, spec_ptr what, receipts with, read_item claimed, std::int64_t token);
+    bool end() noexcept { return !over_.exchange(true); }
+    [[noreturn]] void throw_lost(const std::string& operation, const std::string& why) const;
+
+    const session on_;
+    const spec_ptr what_;
+    const receipts receipts_;
+    const read_item item_;
+    const std::string path_;  // of the item
+    const std::vector<std::string> paths_;
+    const std::int64_t token_;
+    const session_hold hold_;
+    const one_shot_event gone_;
+    std::atomic<bool> over_{false}, returned_{false};
+};
+using item_claim_ptr = std::shared_ptr<item_claim>;
+
+}  // namespace zkasio::queue_detail

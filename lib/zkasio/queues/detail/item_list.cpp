@@ -1,0 +1,60 @@
+#include <zkasio/queues/detail/item_list.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <unordered_set>
+#include <utility>
+
+namespace zkasio::queue_detail {
+namespace {
+
+// A longer list is listed again once this share of it was claimed: each claim then pays for so many names.
+constexpr std::size_t names_per_claim = 16;
+constexpr std::chrono::seconds longest_age(1);
+
+}  // namespace
+
+void item_list::list(std::vector<std::string> items, const std::vector<std::string>& taken,
+                     boot_clock::time_point now) {
+    const std::unordered_set<std::string> claimed(taken.begin(), taken.end());
+    std::erase_if(items, [&](const std::string& name) { return claimed.contains(name); });
+    free_.assign(std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
+    listed_ = free_.size();
+    used_ = 0;
+    when_ = now;
+    is_old_ = false;
+}
+
+void item_list::forget() noexcept {
+    free_.clear();
+    is_old_ = true;
+}
+
+bool item_list::must_list(boot_clock::time_point now) const noexcept {
+    if (!is_old_ || free_.empty()) return is_old_;
+    return used_ * names_per_claim >= listed_ || now - when_ >= longest_age;
+}
+
+std::vector<std::string> item_list::first(std::size_t n) const {
+    const auto end = free_.begin() + static_cast<std::ptrdiff_t>(std::min(n, free_.size()));
+    return std::vector<std::string>(free_.begin(), end);
+}
+
+void item_list::remove(const std::string& name) {
+    const auto it = std::find(free_.begin(), free_.end(), name);
+    if (it == free_.end()) return;
+    free_.erase(it);
+    ++used_;
+}
+
+void item_list::leave_out(const std::string& name, std::size_t n) {
+    const auto end = free_.begin() + static_cast<std::ptrdiff_t>(std::min(n, free_.size()));
+    const auto from = std::find(free_.begin(), end, name);
+    if (from == end) return;
+    used_ += static_cast<std::size_t>(end - from);
+    free_.erase(from, end);
+    is_old_ = true;
+}
+
+}  // namespace zkasio::queue_detail

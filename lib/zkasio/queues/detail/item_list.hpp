@@ -1,0 +1,47 @@
+#pragma once
+
+#include <zkasio/clock.hpp>
+
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <vector>
+
+/// Which items this session claims next, and when it has to list them again. No input, no output, no waiting.
+namespace zkasio::queue_detail {
+
+/// The items that are free as far as this session knows. A listing serves until the items in it are used up: a queue of
+/// n items is listed a few times, and not n times.
+class item_list {
+public:
+    /// What the servers have now. @param items in the order in which they are handed out. @param taken the items that
+    /// some consumer has claimed.
+    void list(std::vector<std::string> items, const std::vector<std::string>& taken, boot_clock::time_point now);
+    /// The servers report a change of what was listed.
+    void changed() noexcept { is_old_ = true; }
+    /// Nothing is known from now on: the watches are given up.
+    void forget() noexcept;
+
+    /// Whether to list before the next claim: the list is used up, and not all there is; or an item that was put or
+    /// given back meanwhile may be more urgent. The longer the list, the more rarely it is replaced for that.
+    bool must_list(boot_clock::time_point now) const noexcept;
+
+    bool empty() const noexcept { return free_.empty(); }
+    std::size_t size() const noexcept { return free_.size(); }
+    /// The next items, at most n.
+    std::vector<std::string> first(std::size_t n) const;
+
+    /// This item is claimed by this session, or gone.
+    void remove(const std::string& name);
+    /// Another consumer was ahead at the item `name`, so likely at those behind it in the same transaction as well: of
+    /// the first n items, these are left out until the next listing. Those before `name` stay.
+    void leave_out(const std::string& name, std::size_t n);
+
+private:
+    std::deque<std::string> free_;
+    std::size_t listed_ = 0, used_ = 0;  // of the newest listing: its items, and how many of them were claimed
+    boot_clock::time_point when_;
+    bool is_old_ = true;  // the watches have fired, or there are none, or some items were left out
+};
+
+}  // namespace zkasio::queue_detail

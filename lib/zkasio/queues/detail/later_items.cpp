@@ -1,0 +1,134 @@
+#include <zkasio/queues/detail/later_items.hpp>
+
+#include <zkasio/error.hpp>
+#include <zkasio/queues/detail/directories.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <tuple>
+#include <utility>
+
+namespace zkasio::queue_detail {
+namespace {
+
+constexpr std::size_t most_moves = 32;                // in one transaction
+constexpr std::size_t most_moved_bytes = 256 * 1024;  // unless one item has more
+constexpr std::chrono::minutes until_asked_again(1);  // clocks drift
+
+bool is_later(const later_item& a, const later_item& b) { return std::tie(a.due, a.name) > std::tie(b.due, b.name); }
+
+}  // namespace
+
+later_items::later_items(session on, spec_ptr what, receipts with, std::function<void()> wake)
+    : on_(std::move(on)), what_(std::move(what)), receipts_(std::move(with)), wake_(std::move(wake)) {}
+
+void later_items::forget() noexcept {
+    watch_ = watch();
+    timer_.reset();
+    items_.clear();
+    is_old_ = true;
+}
+
+asio::awaitable<void> later_items::move_due() {
+    back_off pauses = toolbox(on_).make_back_off();
+    for (;;) {
+        if (is_old_) co_await list();
+        if (items_.empty()) co_return;
+        if (!now()) co_await ask_time();
+        const server_time known = now().value_or(*asked_);
+        if (known < items_.back().due) co_return set_timer(known);
+        const bool moved = co_await move_some(known);
+        if (moved) continue;
+        co_await pauses.pause();
+        co_await on_.sync(what_->later);
+    }
+}
+
+asio::awaitable<void> later_items::list() {
+    is_old_ = false;
+    std::optional<watched<node_children>> found;
+    for (; !found; co_await create_directories(on_, what_)) {
+        try {
+            found = co_await on_.children_and_watch(what_->later);
+            break;
+        } catch (const error& e) {
+            if (e.code() != zk_errc::no_node) throw;
+        }
+    }
+    watch_ = std::move(found->changes);
+    watch_.then([this](std::error_code failed,
+                       node_change) {  // not called once the watch is destroyed
+        if (failed) return;
+        is_old_ = true;
+        wake_();
+    });
+    items_.clear();
+    for (std::string& name : found->value.names)
+        if (std::optional<later_item> item = parse_later(std::move(name))) items_.push_back(std::move(*item));
+    std::sort(items_.begin(), items_.end(), is_later);
+}
+
+// Not later than the servers' time. Nothing: they have to be asked.
+std::optional<server_time> later_items::now() const {
+    const auto since = boot_clock::now() - asked_at_;
+    if (!asked_ || since > until_asked_again) return std::nullopt;
+    return *asked_ + std::chrono::duration_cast<std::chrono::milliseconds>(since);
+}
+
+asio::awaitable<void> later_items::ask_time() {
+    const committed done = co_await receipts_.apply(transaction(), "receive");
+    asked_ = std::chrono::time_point_cast<std::chrono::milliseconds>(done.at);
+    asked_at_ = boot_clock::now();
+}
+
+void later_items::set_timer(server_time now) {
+    timer_ = std::make_shared<asio::steady_timer>(on_.get_executor());
+    timer_->expires_after(items_.back().due - now);
+    // Destroying a timer that has just expired is too late to cancel its handler: hence the weak pointer.
+    timer_->async_wait([this, weak = std::weak_ptr<asio::steady_timer>(timer_)](std::error_code cancelled) {
+        if (!cancelled && !weak.expired()) wake_();
+    });
+}
+
+// Moves what is due, as much as one transaction takes. False: another client was ahead.
+asio::awaitable<bool> later_items::move_some(server_time now) {
+    std::vector<std::pair<later_item, pending_data>> reads;
+    for (auto it = items_.rbegin(); it != items_.rend() && it->due <= now && reads.size() < most_moves; ++it)
+        reads.emplace_back(*it, toolbox(on_).start_get(join_path(what_->later, it->name)));
+    transaction steps;
+    std::size_t bytes_moved = 0, moved = 0;
+    std::optional<error> failed;
+    for (auto& [item, asked] : reads) {
+        node_data found;
+        try {
+            found = co_await asked.result();
+        } catch (const error& e) {
+            if (e.code() != zk_errc::no_node && e.code() != condition::retryable) throw;
+            failed.emplace(e);
+        }
+        bytes_moved += found.data.size();
+        if (failed || (moved > 0 && bytes_moved > most_moved_bytes)) break;
+        ++moved;
+        steps.remove(join_path(what_->later, item.name));
+        steps.create(what_->item(item.prefix), bytes(std::move(found.data)),
+                     what_->of_mode(create_mode::persistent_sequential));
+    }
+    is_old_ = is_old_ || failed;
+    if (moved == 0) co_return false;
+    failed.reset();
+    try {
+        co_await receipts_.apply(std::move(steps), "receive");
+    } catch (const error& e) {
+        // connection_loss: the receipt was taken away, too.
+        if (e.code() != zk_errc::no_node && e.code() != zk_errc::connection_loss) throw;
+        failed.emplace(e);
+    }
+    if (!failed) items_.resize(items_.size() - moved);
+    is_old_ = is_old_ || failed;
+    if (failed) co_await create_directories(on_, what_);
+    co_return !failed;
+}
+
+}  // namespace zkasio::queue_detail

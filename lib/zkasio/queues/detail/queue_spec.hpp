@@ -1,0 +1,53 @@
+#pragma once
+
+#include <zkasio/create_options.hpp>
+#include <zkasio/path.hpp>
+#include <zkasio/queues/work_queue_options.hpp>
+#include <zkasio/types.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace zkasio::queue_detail {
+
+/// What a work_queue was made with, and the paths of its nodes. The directories are persistent: sequence numbers of a
+/// re-created directory begin again, so that two items could have the same name.
+struct queue_spec {
+    queue_spec(std::string p, work_queue_options o)
+        : path(std::move(p)),
+          options(std::move(o)),
+          items(join_path(path, "entries")),
+          claims(join_path(path, "taken")),
+          later(join_path(path, "later")),
+          dead(join_path(path, "dead")),
+          receipts(join_path(path, "receipts")) {}
+
+    std::string item(const std::string& name) const { return join_path(items, name); }
+    std::string claim(const std::string& name) const { return join_path(claims, name); }
+
+    create_options of_mode(create_mode mode) const { return create_options().mode(mode).acl(options.acl()); }
+    create_options of_directory() const {
+        return of_mode(create_mode::persistent).parents(missing_parents::create_persistent);
+    }
+
+    /// Of a request that creates an item: what is not the item's data.
+    std::size_t bytes_around_item() const noexcept {
+        std::size_t n = path.size() + 128;
+        for (const acl_entry& e : options.acl()) n += e.who().scheme().size() + e.who().id().size() + 16;
+        return n;
+    }
+    /// The largest item: the requests that claim it, and that move it, have a few steps more.
+    std::size_t largest_item() const noexcept {
+        const std::size_t around = 8 * bytes_around_item() + 8192;
+        return max_request_bytes - (around < max_request_bytes ? around : max_request_bytes);
+    }
+
+    const std::string path;
+    const work_queue_options options;
+    const std::string items, claims, later, dead, receipts;
+};
+using spec_ptr = std::shared_ptr<const queue_spec>;
+
+}  // namespace zkasio::queue_detail

@@ -1,0 +1,131 @@
+#pragma once
+
+#include <zkasio/asio_version.hpp>
+#include <zkasio/bytes.hpp>
+#include <zkasio/client.hpp>
+#include <zkasio/export.hpp>
+#include <zkasio/kept_body.hpp>
+#include <zkasio/queues/delivery.hpp>
+#include <zkasio/queues/work_queue_options.hpp>
+#include <zkasio/transaction.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace zkasio {
+
+namespace queue_detail {
+struct queue_state;
+ZKASIO_EXPORT asio::awaitable<void> run_consumers(std::function<asio::awaitable<void>(delivery&)> body,
+                                                  std::shared_ptr<queue_state> from, consume_options how);
+}  // namespace queue_detail
+
+/// Jobs that wait until some process does them: each item is put once and done once, also if answers are lost,
+/// processes are killed and sessions end. With the nodes of kazoo's LockingQueue, and may be shared with it.
+///
+/// For hundreds to some thousands of waiting items. ZooKeeper is no place for data that pass through: all servers keep
+/// all items in memory, and write each one to their logs. Above 20 000 items a warning is logged, since most clients
+/// cannot list so many.
+///
+/// Consumers get the items by priority, and items of the same priority in the order in which they were put. A process
+/// serves its waiting consumers in the order of their calls. While the consumers of several processes contend, one
+/// process may overtake another by a batch; and of a long queue, up to a sixteenth of the listed items may be handed
+/// out before an item of a higher priority that was put meanwhile, for up to a second.
+///
+/// *Nodes*: `<path>/entries/entry-<priority>-<number>` for an item, and the ephemeral `<path>/taken/<the same name>`
+/// while the item is claimed. The version of an item's node counts its claims. Of this library alone:
+/// `<path>/later/<time>-<priority>-<number>`, `<path>/dead/<name>` with a child `reason`, and `<path>/receipts`, see
+/// receipts. The directories are created when they are missing, and stay: if they are deleted, names begin again.
+///
+/// May be used from any executor. Copies name the same queue. The awaitables of the members may be awaited when the
+/// queue object is gone. A moved-from queue fails with errc::invalid_argument.
+class ZKASIO_EXPORT work_queue {
+public:
+    /// Throws errc::invalid_path.
+    work_queue(client zk, std::string path, work_queue_options options = work_queue_options());
+
+    /// Puts an item into the queue, once. With a delay, consumers of this library hand the item out when the delay has
+    /// passed, which costs a request more. Waits while the queue is full (work_queue_options::most_items()).
+    /// *Completes when* the item is there. An outage that the session survives ends nothing; an item that no server has
+    /// been asked for when its session ends is put in the next session.
+    /// *Fails with* errc::too_large: an item is a little smaller than a request. errc::session_expired and others with
+    /// error::outcome_unknown() if the session ends while the request is under way.
+    /// *Cancellation*: see error::outcome_unknown().
+    asio::awaitable<void> put(bytes item, put_options how = put_options()) const;
+
+    /// Puts items in this order, in one transaction, or in several if they are too large for one. Waits until all items
+    /// of a transaction have room, or the queue is empty.
+    /// *Fails with*, and *Cancellation*: as put(). If an earlier transaction was applied, the error says so, and
+    /// error::outcome_unknown() is true.
+    asio::awaitable<void> put_all(std::vector<std::string> items, put_options how = put_options()) const;
+
+    /// Adds the put of an item to a transaction of the caller's: the item is put if the transaction is applied. The
+    /// queue's directories must exist, see create(). work_queue_options::most_items() is not regarded. Throws
+    /// errc::too_large, and errc::invalid_argument for a delay.
+    void put_with(transaction& steps, bytes item, put_options how = put_options()) const;
+
+    /// Creates the queue's directories, with their parents, unless they exist. Only needed before put_with().
+    /// *Fails with* the errors of operations::create_unless_exists().
+    asio::awaitable<void> create() const;
+
+    /// Takes an item out of the queue: at most once. If the process ends right then, the item is lost.
+    /// *Completes when* there was an item, with its data.
+    /// *Fails with*, and *Cancellation*: as receive(). If error::outcome_unknown(), an item may be lost.
+    asio::awaitable<std::string> take() const;
+
+    /// As take(), but does not wait for an item.
+    /// *Completes with* nothing if no item is free, as far as the server of this client knows.
+    asio::awaitable<std::optional<std::string>> try_take() const;
+
+    /// Claims an item, which is given to some consumer at least once: to another consumer if this claim ends without
+    /// delivery::done().
+    /// *Completes when* there is an item. The wait goes on over outages and sessions.
+    /// *Fails with* errc::foreign_child if a node in the queue's directory is no item; errc::not_connected if there is
+    /// no connection and no session for client_options::connection_timeout; and as operations::children().
+    /// *Cancellation*: ends the wait; an item that arrives is given to the next consumer, or back.
+    asio::awaitable<delivery> receive() const;
+
+    /// Receives items and runs `body(delivery)`, a coroutine that takes a delivery&, for each of them, at most
+    /// consume_options::parallel() at a time. When a body returns, its item is done(), unless the body has ended the
+    /// delivery itself. When it throws, the item is given back after a pause, or, at its last delivery
+    /// (work_queue_options::most_deliveries()), moved to the dead items with the text of the exception. If the claim is
+    /// lost, the body receives a terminal cancellation, and its item is given to some consumer again.
+    /// *Completes* never. Outages, and sessions that end, do not end it.
+    /// *Fails with* errc::client_closed and errc::forked; and as receive() and delivery::done() with all errors that
+    /// are not condition::retryable.
+    /// *Cancellation*: the bodies receive the cancellation; what they have not done by then is given back.
+    /// *Lifetime* of the body: see kept_body.hpp. The bodies run on one strand, see task_scope.
+    template <class Body>
+    asio::awaitable<void> consume(Body&& body, consume_options how = consume_options()) const {
+        static_assert(std::is_void_v<detail::body_value<Body, delivery&>>,
+                      "the body of consume() returns asio::awaitable<void>");
+        return detail::run_kept(std::forward<Body>(body), &queue_detail::run_consumers, state_, how);
+    }
+
+    /// How many items there are, as the server of this client knows.
+    /// *Fails with* as operations::exists().
+    asio::awaitable<work_queue_info> info() const;
+
+    /// The dead items: rejected, or delivered too often.
+    /// *Fails with* as operations::get().
+    asio::awaitable<std::vector<dead_item>> dead() const;
+    /// Puts a dead item into the queue again, as a new item with the same priority; once. To remove it for good, use
+    /// operations::remove_recursive() with `<path>/dead/<name>`.
+    /// *Completes with* false if there is no dead item of this name.
+    /// *Fails with*, and *Cancellation*: as put().
+    asio::awaitable<bool> revive(std::string name) const;
+
+    const std::string& path() const;
+
+private:
+    std::shared_ptr<queue_detail::queue_state> state_;
+};
+
+}  // namespace zkasio

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <zkasio/acl.hpp>
+#include <zkasio/export.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+namespace zkasio {
+
+/// How an item is put into a work_queue: `put_options().priority(10)`.
+class ZKASIO_EXPORT put_options {
+public:
+    put_options() {}
+    /// Items of a lower number are handed out first (100). Throws errc::invalid_argument outside of 0 to 999.
+    put_options& priority(int n);
+    /// The item is handed out this much later at the earliest, by the servers' clocks (0). Throws
+    /// errc::invalid_argument for a negative duration, and for more than 100 years.
+    put_options& delay(std::chrono::milliseconds d);
+
+    int priority() const noexcept { return priority_; }
+    std::chrono::milliseconds delay() const noexcept { return delay_; }
+
+private:
+    int priority_ = 100;
+    std::chrono::milliseconds delay_{0};
+};
+
+/// The options of a work_queue. All processes that use a queue give the same ones.
+class ZKASIO_EXPORT work_queue_options {
+public:
+    work_queue_options() {}
+    /// The ACL of all nodes of the queue (open_acl()).
+    work_queue_options& acl(zkasio::acl entries) {
+        acl_ = std::move(entries);
+        return *this;
+    }
+
+    /// A put waits while this many items are in the queue, claimed ones included (0: never). Exceeded by at most the
+    /// puts that are under way at the same time.
+    work_queue_options& most_items(std::size_t n) {
+        most_items_ = n;
+        return *this;
+    }
+    /// An item that was claimed this often without being done is not handed out again, but moved to the dead items (0:
+    /// never), see work_queue::dead(). Throws errc::invalid_argument for a negative number.
+    work_queue_options& most_deliveries(int n);
+
+    const zkasio::acl& acl() const noexcept { return acl_; }
+    std::size_t most_items() const noexcept { return most_items_; }
+    int most_deliveries() const noexcept { return most_deliveries_; }
+
+private:
+    zkasio::acl acl_ = open_acl();
+    std::size_t most_items_ = 0;
+    int most_deliveries_ = 0;
+};
+
+/// How work_queue::consume() runs its body.
+class ZKASIO_EXPORT consume_options {
+public:
+    consume_options() {}
+    /// How many items are worked on at the same time (1). Throws errc::invalid_argument for 0.
+    consume_options& parallel(std::size_t n);
+    /// After a failure the item rests for `first` (a second), after each further failure for twice as long, and for
+    /// `longest` (a minute) at most. Throws errc::invalid_argument for negative durations.
+    consume_options& pause(std::chrono::milliseconds first,
+                           std::chrono::milliseconds longest = std::chrono::minutes(1));
+
+    std::size_t parallel() const noexcept { return parallel_; }
+    /// The pause after this delivery has failed. @param attempt from 1 on.
+    std::chrono::milliseconds pause_after(int attempt) const noexcept;
+
+private:
+    std::size_t parallel_ = 1;
+    std::chrono::milliseconds first_pause_{1000}, longest_pause_{60'000};
+};
+
+/// How many items a queue has.
+struct work_queue_info {
+    std::size_t waiting = 0;  ///< not claimed
+    std::size_t claimed = 0;
+    std::size_t later = 0;  ///< put with a delay that has not passed, or that no consumer has noticed yet
+    std::size_t dead = 0;
+};
+
+/// An item that is not handed out any more.
+struct dead_item {
+    std::string name;                             ///< for work_queue::revive()
+    std::string item;                             ///< its data
+    std::string reason;                           ///< see delivery::reject()
+    std::chrono::system_clock::time_point since;  ///< by the servers' clocks
+};
+
+}  // namespace zkasio
