@@ -10,7 +10,7 @@
 #include <zkasio/config/config_value.hpp>
 #include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/queues/work_queue.hpp>
-#include <zkasio/timeout.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/counters/id_allocator.hpp>
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/locks/multi_mutex.hpp>

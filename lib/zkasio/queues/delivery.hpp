@@ -2,7 +2,7 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/export.hpp>
-#include <zkasio/kept_body.hpp>
+#include <zkasio/coroutines/kept_body.hpp>
 #include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/loss_reason.hpp>
 #include <zkasio/transaction.hpp>

@@ -4,7 +4,7 @@
 #include <zkasio/bytes.hpp>
 #include <zkasio/client.hpp>
 #include <zkasio/export.hpp>
-#include <zkasio/kept_body.hpp>
+#include <zkasio/coroutines/kept_body.hpp>
 #include <zkasio/queues/delivery.hpp>
 #include <zkasio/queues/work_queue_options.hpp>
 #include <zkasio/transaction.hpp>

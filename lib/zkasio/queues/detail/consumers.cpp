@@ -5,7 +5,7 @@
 #include <zkasio/queues/work_queue.hpp>
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/task_scope.hpp>
+#include <zkasio/coroutines/task_scope.hpp>
 
 #include <asio/this_coro.hpp>
 
