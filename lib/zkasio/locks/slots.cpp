@@ -181,7 +181,7 @@ asio::awaitable<std::optional<lock_guard>> take_slot(client zk, slot_spec spec, 
     for (;;) {
         const claim_ptr claim = co_await contend_for_slot(on, spec, when_contended);
         bool over = !claim;
-        if (!over) over = co_await covered(claim);
+        if (!over) over = co_await wait_until_covered(claim);
         if (over) co_return to_guard(claim, zk);
     }
 }
@@ -204,7 +204,7 @@ lock_attempt slots::attempts(acquire_options how) const {
     spec.entries = options_.acl();
     spec.quiet = options_.quiet();
     return [zk = on(), spec = std::move(spec), how = std::move(how)](if_contended when_contended) {
-        return reported(named(take_slot(zk, spec, how, when_contended), spec.path), zk, spec.path);
+        return reported(errors_as_acquire(take_slot(zk, spec, how, when_contended), spec.path), zk, spec.path);
     };
 }
 

@@ -1,8 +1,8 @@
 #include <zkasio/counters/detail/number_node.hpp>
 
-#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/recipe/if_exists.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <exception>
