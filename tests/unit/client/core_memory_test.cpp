@@ -57,8 +57,8 @@ TEST_CASE("no memory: for a request, and later ones are sent", "[no_memory]") {
             command c;
             c.what = get_request{"/a", false};
             co_await use_up_recycled_memory(r.loop);
-            const bool was_refused = refused(
-                n, [&] { r.core->requests().submit(std::move(c), kept, request_table::repeat::never); });
+            const bool was_refused =
+                refused(n, [&] { r.core->requests().submit(std::move(c), kept, request_table::repeat::never); });
             co_await zk.get("/b");
             if (!was_refused) co_return;
         }
@@ -77,8 +77,8 @@ TEST_CASE("no memory: for the timer, and what is due later ends in time", "[no_m
             command c;
             c.what = get_request{"/a", false};
             co_await use_up_recycled_memory(r.loop);
-            const bool was_refused = refused(
-                n, [&] { r.core->requests().submit(std::move(c), kept, request_table::repeat::never); });
+            const bool was_refused =
+                refused(n, [&] { r.core->requests().submit(std::move(c), kept, request_table::repeat::never); });
             reply later;
             command other(get_request{"/b", false});
             co_await perform(r.core, other, later);

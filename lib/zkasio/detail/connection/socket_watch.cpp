@@ -54,9 +54,9 @@ void socket_watch::arm(int descriptor, std::uint64_t connection, bool read, bool
 
 bool socket_watch::duplicate(direction& d, int descriptor) {
     if (d.descriptor) return true;
+    auto created = std::make_unique<descriptor_type>(strand_);
     const int duplicate = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
     if (duplicate < 0) return false;
-    auto created = std::make_unique<descriptor_type>(strand_);
     std::error_code refused;
     created->assign(duplicate, refused);
     if (refused) {

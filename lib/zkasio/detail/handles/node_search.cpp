@@ -106,18 +106,13 @@ asio::awaitable<nodes_by_id> find_nodes(core_ptr c, session_record_ptr pinned, s
                         "a protection id of less than 8 characters: \"" + id + '"');
     const auto mine = std::make_shared<node_search::wanted>();
     mine->ids = std::move(ids);
-    on_strand(c, [c, key = core::search_key(pinned, directory), mine] {
+    on_strand(c, [c, pinned, directory, mine] {
         if (c->is_closing()) return c->waits().fire(mine->done, errc::client_closed);
-        auto& search = c->searches()[key];
+        auto& search = c->searches()[core::search_key(pinned, directory)];
         const bool begin = !search;
         if (begin) search = std::make_shared<node_search>();
         search->waiting.push_back(mine);
-        try {
-            if (begin) c->run_in_background(run(c, key.first, key.second));
-        } catch (...) {  // no memory: a later search must not wait for this one
-            c->searches().erase(key);
-            c->waits().fire(mine->done, std::make_error_code(std::errc::not_enough_memory));
-        }
+        if (begin) c->run_in_background(run(c, pinned, directory));
     });
     const wait_end end = co_await wait_for(c, mine->done);
     if (end.code) throw error(end.code, "children", directory);

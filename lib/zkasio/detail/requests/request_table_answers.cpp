@@ -82,8 +82,7 @@ bool request_table::repeats(const entry& e, const reply& r) const {
     const bool retryable = r.code == condition::retryable;
     const bool of_feeds = e.connection && std::holds_alternative<sync_request>(*e.what);  // feeds_connected()
     if (of_feeds || std::holds_alternative<remove_watch_request>(*e.what)) return retryable && !owner_.is_closing();
-    if (std::holds_alternative<add_auth_request>(*e.what))
-        return retryable && !owner_.is_closing() && !is_abandoned(e);
+    if (std::holds_alternative<add_auth_request>(*e.what)) return retryable && !owner_.is_closing() && !is_abandoned(e);
     return e.until_certain && (r.sent || retryable) && owner_.session_lives();
 }
 

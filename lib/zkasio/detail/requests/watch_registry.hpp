@@ -64,7 +64,7 @@ public:
     bool leave(const watch_state& who);
 
     /// The removal is about to be sent. True when it should still be sent. False when another request has asked for the
-    /// watch since (the removal would also remove a watch that was asked for before it), or when a feed needs the watch.
+    /// watch since (the removal would also remove a watch that was asked for before it), or when a feed needs this one.
     bool confirm_removal(const std::string& path, watch_kind kind, bool feed_needs_it);
 
     /// The removal was answered, or was not possible: true when the watch still has to be removed.
