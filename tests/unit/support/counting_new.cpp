@@ -8,9 +8,9 @@
 
 namespace zkasio::test {
 
+std::atomic<long> refused_from{std::numeric_limits<long>::max()};
 std::atomic<long> news{0}, deletes{0};
 std::atomic<bool> no_memory{false};
-std::atomic<long> refused_from{std::numeric_limits<long>::max()};
 
 }  // namespace zkasio::test
 
