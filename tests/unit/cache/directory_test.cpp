@@ -1,6 +1,6 @@
 #include "support/catch.hpp"
 #include "support/texts.hpp"
-#include "unit/support/counting_new.hpp"
+#include "unit/support/with_memory_for.hpp"
 
 #include <zkasio/cache/detail/directory.hpp>
 

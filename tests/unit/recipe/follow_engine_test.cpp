@@ -1,5 +1,5 @@
-#include "unit/support/counting_new.hpp"
 #include "unit/support/rig.hpp"
+#include "unit/support/with_memory_for.hpp"
 
 #include <zkasio/error.hpp>
 #include <zkasio/recipe/detail/follow_engine.hpp>

@@ -8,10 +8,10 @@
 
 namespace zkasio::test {
 
+std::atomic<long> refused_from{std::numeric_limits<long>::max()};
 std::atomic<long> news{0}, deletes{0};
 std::atomic<bool> no_memory{false};
 thread_local long news_until_refusal = -1;
-std::atomic<long> refused_from{std::numeric_limits<long>::max()};
 
 }  // namespace zkasio::test
 
