@@ -164,7 +164,7 @@ TEST_CASE("atomic_counter: an operator removes the contenders of the lock that a
     }
 }
 
-TEST_CASE("atomic_counter: after a conflict the number is read behind a sync: a server that lags costs one write") {
+TEST_CASE("atomic_counter: after a conflict the newest number is read, also on a server that lags behind") {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         INFO("seed " << seed);
         fake_ensemble e(seed);

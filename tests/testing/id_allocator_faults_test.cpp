@@ -153,7 +153,7 @@ TEST_CASE("id_allocator: the next block is there before the last id was taken") 
         const id_allocator ids(zk, "/ids", id_options().block(8));
         co_await ids.next();
         for (std::uint64_t i = 1; i < 40; ++i) {
-            co_await zk.idle();
+            if (i % 8 == 7) co_await zk.idle();  // one id of the block is left
             CHECK(ids.try_next() == i);
         }
         co_await zk.idle();
