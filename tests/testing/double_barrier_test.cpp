@@ -632,6 +632,43 @@ TEST_CASE("double_barrier: who was told that ready came passes although everybod
     e.run(body);
 }
 
+TEST_CASE("double_barrier: the removal of an old ready spares the next one, and a round that goes on", "[barrier]") {
+    // Right before this request of the member arrives, another client is faster.
+    struct meanwhile {
+        std::string request;
+        std::function<void(fake_ensemble&)> happens;
+    };
+    const std::string ready = path + "/ready", other = path + "/other";
+    const auto replaced = [&](fake_ensemble& e) {
+        e.remove(ready);
+        e.create(ready);
+    };
+    const std::vector<meanwhile> all{{"set " + ready, replaced},
+                                     {"get " + ready, replaced},
+                                     {"multi", [&](fake_ensemble& e) { e.set(other, "has joined"); }}};
+    for (const meanwhile& m : all) {
+        INFO(m.request);
+        fake_ensemble e;
+        e.create(ready);
+        e.create(other);
+        const client zk = e.client(calm());
+        auto body = [&]() -> asio::awaitable<void> {
+            bool done = false;
+            e.on_step([&](std::string_view step) {
+                if (done || step.find("apply 0: " + m.request) == step.npos) return;
+                done = true;
+                m.happens(e);
+            });
+            barrier_entry entry = co_await double_barrier(zk, path, 5).enter();
+            CHECK(done);
+            CHECK(e.exists(ready));
+            e.on_step(nullptr);
+            co_await zk.close();
+        };
+        e.run(body);
+    }
+}
+
 TEST_CASE("double_barrier: names, numbers and moved-from barriers that are refused", "[barrier]") {
     fake_ensemble e;
     const client zk = e.client(calm());

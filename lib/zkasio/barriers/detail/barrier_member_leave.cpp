@@ -14,6 +14,7 @@
 namespace zkasio::barrier_detail {
 
 void barrier_member::begin_to_withdraw(std::shared_ptr<barrier_member> self) noexcept {
+    self->hold_.end();
     try {
         toolbox(self->on_).run_in_background(withdraw(self));
     } catch (...) {
@@ -36,7 +37,6 @@ asio::awaitable<void> barrier_member::withdraw(std::shared_ptr<barrier_member> s
 asio::awaitable<void> barrier_member::remove_own(bool with_ready) {
     back_off pauses = toolbox(on_).make_back_off();
     while (with_ready) {
-        std::error_code failed;
         transaction both;
         both.remove(own_).remove(ready_);
         try {
@@ -46,7 +46,6 @@ asio::awaitable<void> barrier_member::remove_own(bool with_ready) {
             if (e.code() != zk_errc::no_node && e.code() != condition::retryable) throw;
             if (e.code() == zk_errc::no_node && e.path() == own_) co_return;
             with_ready = e.code() != zk_errc::no_node;
-            failed = e.code();
         }
         if (with_ready) co_await pauses.pause();
     }
