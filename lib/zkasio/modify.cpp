@@ -140,8 +140,10 @@ private:
         for (;;) {
             const certain_write done = co_await try_write_once(*with_, path_, text, version, how_.create_with());
             if (done.end == certain_end::no_parent) {
-                co_await create_parent();
-                continue;
+                const bool is_there = co_await create_parent();
+                if (is_there) continue;
+                with_.reset();
+                co_return std::nullopt;
             }
             if (done.end == certain_end::written) {
                 modified m;
@@ -155,11 +157,18 @@ private:
         }
     }
 
-    asio::awaitable<void> create_parent() {
+    // False: the session is over. In no case has the node been written.
+    asio::awaitable<bool> create_parent() {
         create_options how;
         how.acl(how_.create_with().acl()).parents(how_.create_with().parents());
         if (how.parents() == missing_parents::create_container) how.mode(create_mode::container);
-        co_await ensure_created(session_, std::string(parent_path(path_)), bytes(), how);
+        try {
+            co_await ensure_created(session_, std::string(parent_path(path_)), bytes(), how);
+            co_return true;
+        } catch (const error& e) {
+            if (e.code() != errc::session_expired) throw error(e.code(), e.operation(), e.path(), e.hint());
+        }
+        co_return false;
     }
 
     static std::int32_t next_version(std::int32_t v) noexcept {

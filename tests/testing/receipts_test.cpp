@@ -285,6 +285,24 @@ TEST_CASE("receipts: the end of the session with a lost answer says that the out
     });
 }
 
+TEST_CASE("receipts: a session that ends while the receipt is created leaves nothing uncertain") {
+    scene s;
+    s.run([&](const receipts& with) -> asio::awaitable<void> {
+        bool ended = false;
+        s.ensemble.on_step([&](std::string_view step) {
+            if (ended || step.find("create /r/_r-") == std::string_view::npos) return;
+            ended = true;
+            asio::post(s.ensemble.context(), [&] { s.ensemble.expire(s.zk); });
+        });
+        const outcome o = co_await apply(with, item("a"));
+        s.ensemble.on_step(nullptr);
+        CHECK(ended);
+        CHECK(o.code == errc::session_expired);
+        CHECK_FALSE(o.unknown);
+        CHECK(count_of(s.ensemble, "a") == 0);
+    });
+}
+
 TEST_CASE("receipts: a cancelled transaction says whether it was sent, and its receipt is not used again") {
     scene s;
     s.run([&](const receipts& with) -> asio::awaitable<void> {

@@ -82,6 +82,7 @@ TEST_CASE("transact: get_all() is one flight, and repeats what a lost connection
             CHECK(all.size() == 50);
             co_return std::to_string(sum);
         };
+        co_await zk.sync();
         const std::size_t before = e.requests(zk);
         outcome o = co_await try_transact(zk, body);
         CHECK(o.done == "1000");

@@ -132,12 +132,17 @@ public:
     const receipt& operator*() const noexcept { return receipt_; }
     const receipt* operator->() const noexcept { return &receipt_; }
 
-    /// *Completes when* the node exists. Its name is new: a node with it is this one.
+    /// *Completes when* the node exists. Its name is new: a node with it is this one. A failure leaves nothing open
+    /// about the transaction.
     asio::awaitable<void> made(session on) {
         if (receipt_.version >= 0) co_return;
         create_options how;
         how.mode(create_mode::ephemeral).acl(entries_).parents(when_missing_);
-        co_await ensure_created(on, receipt_.path, bytes(), how);
+        try {
+            co_await ensure_created(on, receipt_.path, bytes(), how);
+        } catch (const error& e) {
+            throw error(e.code(), e.operation(), e.path(), e.hint());
+        }
         receipt_.version = 0;
         certain_ = true;
     }

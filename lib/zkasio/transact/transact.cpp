@@ -104,7 +104,7 @@ public:
             if (claim_)
                 on = claim_->on();
             else
-                on = co_await toolbox(zk_).current_session("transact", {});
+                on = co_await toolbox(zk_).current_session("transact", std::string());
             const run_end end = co_await run_in(on.patient());
             if (end.what == run_end::kind::done) co_return;
             if (claim_ && end.what == run_end::kind::session_over) throw_lock_lost(end);
@@ -132,10 +132,13 @@ private:
                 else
                     co_await pauses.pause();
                 co_await on.sync();
-            } catch (const error& e) {
-                end = failed_now(is_session_over(e) ? run_end::kind::session_over : run_end::kind::failed);
+                continue;
+            } catch (const error& e) {  // nothing is uncertain: the transaction is not under way
+                const bool is_over = e.code() == errc::session_expired;
+                end.what = is_over ? run_end::kind::session_over : run_end::kind::failed;
+                end.failed = std::make_exception_ptr(error(e.code(), e.operation(), e.path(), e.hint()));
             }
-            if (end.what != run_end::kind::conflict) co_return end;
+            co_return end;
         }
     }
 
