@@ -57,7 +57,8 @@ bool may_see(const std::string& file, const std::string& included, const storey&
     const bool is_detail = included.starts_with("detail/") || included.find("/detail/") != std::string::npos;
     if (!is_detail) return true;
     if (is_public_header(file)) return false;
-    for (const char* recipe : {"locks", "cache", "config", "election", "counters", "transact", "membership", "discovery"})
+    for (const char* recipe :
+         {"locks", "cache", "config", "election", "counters", "transact", "membership", "discovery"})
         if (here.room == recipe) return included.starts_with(here.room + "/detail/");
     return true;
 }
