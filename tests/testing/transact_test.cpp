@@ -294,7 +294,7 @@ TEST_CASE("transact: a write that is not possible is the caller's error, if what
         co_await check(twice, zk_errc::no_node, "remove /a/child: no such node");
         CHECK(e.exists("/a/child"));
         const body_function large = failing([](unit& u) { u.set("/a", std::string(2000000, 'x')); });
-        co_await check(large, errc::too_large, "transact ");
+        co_await check(large, errc::too_large, "transact: request too large");
         const body_function container =
             failing([](unit& u) { u.create("/c", "", create_options().mode(create_mode::container)); });
         co_await check(container, errc::invalid_argument, "transact (step 2) /c: ");
