@@ -670,7 +670,8 @@ TEST_CASE("double_barrier: the removal of an old ready spares the next one, and 
 }
 
 TEST_CASE("double_barrier: who comes too late for the last member of a round, or for its ready, waits", "[barrier]") {
-    for (const std::string gone : {path + "/other", path + "/ready"}) {
+    const std::vector<std::string> victims{path + "/other", path + "/ready"};
+    for (const std::string& gone : victims) {
         INFO(gone);
         fake_ensemble e;
         e.create(path + "/other");
