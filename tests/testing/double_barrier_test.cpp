@@ -669,6 +669,35 @@ TEST_CASE("double_barrier: the removal of an old ready spares the next one, and 
     }
 }
 
+TEST_CASE("double_barrier: who comes too late for the last member of a round, or for its ready, waits", "[barrier]") {
+    const std::vector<std::string> victims{path + "/other", path + "/ready"};
+    for (const std::string& gone : victims) {
+        INFO(gone);
+        fake_ensemble e;
+        e.create(path + "/other");
+        e.create(path + "/ready");  // younger: the other is a member of its round
+        const client zk = e.client(calm());
+        auto body = [&]() -> asio::awaitable<void> {
+            bool done = false;
+            e.on_step([&](std::string_view step) {
+                if (done || step.find("apply 0: multi") == step.npos) return;
+                done = true;
+                e.remove(gone);
+            });
+            entrant late(e, double_barrier(zk, path, 5));
+            co_await pause(e, 10s);
+            CHECK(done);
+            CHECK_FALSE(late.ended());
+            CHECK_FALSE(e.exists(path + "/ready"));
+            e.on_step(nullptr);
+            late.cancel();
+            co_await late.code();
+            co_await zk.close();
+        };
+        e.run(body);
+    }
+}
+
 TEST_CASE("double_barrier: names, numbers and moved-from barriers that are refused", "[barrier]") {
     fake_ensemble e;
     const client zk = e.client(calm());

@@ -9,6 +9,7 @@
 
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -437,7 +438,81 @@ TEST_CASE("slots: other children are ignored, and so are numbers beyond the last
     e.run(body);
 }
 
+TEST_CASE("slots: a number that is free is got at once, also by a client whose server lags behind", "[slots]") {
+    for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+        INFO("seed " << seed);
+        fake_ensemble e(seed);
+        e.lag();
+        const client one = e.client(calm()), two = e.client(calm());
+        auto body = [&]() -> asio::awaitable<void> {
+            co_await two.connected();
+            const slots ours(one, path, 1), theirs(two, path, 1);
+            for (int i = 0; i < 3; ++i) {
+                lock_guard guard = co_await ours.acquire();
+                const auto none = co_await theirs.try_acquire();
+                CHECK_FALSE(none);
+                co_await guard.release();
+                auto next = co_await theirs.try_acquire();
+                CHECK(next);
+                if (next) co_await next->release();
+            }
+            co_await one.close();
+            co_await two.close();
+        };
+        e.run(body);
+    }
+}
+
+TEST_CASE("slots: a number under whose loss a body still runs is got by its client when the body has ended",
+          "[slots]") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        const slots ours(zk, path, 1);
+        lock_guard guard = co_await ours.acquire();
+        const auto stubborn = [&]() -> asio::awaitable<void> {
+            co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+            co_await pause(e, 1min);
+        };
+        const auto under = [&]() -> asio::awaitable<void> { co_await guard.run(stubborn); };
+        const running works(e.get_executor(), under());
+        e.remove(path + "/0");
+        co_await guard.lost();
+        taking next(e, ours);
+        co_await pause(e, 40s);
+        CHECK_FALSE(next.ended());
+        const std::error_code lost = co_await works.code();
+        CHECK(lost == errc::lock_lost);
+        co_await next.code();
+        CHECK(next.done());
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
 // ------------------------------------------------------------------------------------------------------------- quiet
+
+TEST_CASE("slots: a number that is acquired while another client looks does not begin to rest", "[slots]") {
+    fake_ensemble e;
+    e.create(path + "/used-0", "rests");
+    const client zk = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        bool done = false;
+        e.on_step([&](std::string_view step) {
+            if (done || step.find("apply 0: get " + path + "/used-0") == step.npos) return;
+            done = true;
+            e.create(path + "/0");
+            e.set(path + "/used-0", "held");
+        });
+        const auto none = co_await slots(zk, path, 1, quiet(1s)).try_acquire();
+        CHECK_FALSE(none);
+        CHECK(done);
+        CHECK(e.data(path + "/used-0") == "held");
+        e.on_step(nullptr);
+        co_await zk.close();
+    };
+    e.run(body);
+}
 
 TEST_CASE("slots: a number that was given back rests, by the servers' clock, while clients come and go", "[slots]") {
     fake_ensemble e;
