@@ -37,8 +37,7 @@ std::shared_ptr<claimer> claimer::of(const session& on, const spec_ptr& what) {
     return std::static_pointer_cast<claimer>(toolbox(on).local("work_queue " + what->path, make));
 }
 
-// --------------------------------------------------------------------------------------------------------
-// consumers
+// ----------------------------------------------------------------------------------------------------------- consumers
 
 void claimer::enter(awaited_item_ptr consumer) {
     consumers_.push_back(std::move(consumer));
@@ -100,8 +99,7 @@ void claimer::fail_all(const std::exception_ptr& why) noexcept {
     while (const awaited_item_ptr c = next_consumer()) c->fail(why);
 }
 
-// ----------------------------------------------------------------------------------------------------------
-// serving
+// ------------------------------------------------------------------------------------------------------------- serving
 
 void claimer::begin() {
     if (std::exchange(serving_, true)) return;

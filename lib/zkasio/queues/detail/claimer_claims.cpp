@@ -16,8 +16,6 @@ constexpr std::size_t most_bytes_ahead = 64 * 1024;     // items of more are rea
 
 }  // namespace
 
-// claiming
-
 asio::awaitable<void> claimer::claim_some() {
     was_refused_ = false;
     std::vector<read_item> batch = co_await read_first(std::min(consumers_.size(), most_claims));
