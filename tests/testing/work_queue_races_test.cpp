@@ -114,6 +114,36 @@ TEST_CASE("work_queue: an item that is written after it was read ahead is read a
     });
 }
 
+TEST_CASE("work_queue: a claim that ends at any step of a listing is noticed") {
+    std::size_t steps = 1;
+    for (std::size_t at = 0; at < steps; ++at) {
+        INFO("ends before step " << at);
+        scene s;
+        const client other = s.ensemble.client(calm());
+        s.run([&]() -> asio::awaitable<void> {
+            const work_queue q(s.zk, "/q"), theirs(other, "/q");
+            co_await q.create();
+            co_await theirs.put("a");
+            delivery d = co_await theirs.receive();
+            const std::string claim = "/q/taken/" + d.name();
+            std::size_t step = 0;
+            s.ensemble.on_step([&](std::string_view) {
+                if (step++ == at) s.ensemble.remove(claim);
+            });
+            const auto take = [&]() -> asio::awaitable<void> { co_await q.take(); };
+            running takes(s.ensemble.get_executor(), take());
+            while (!takes.ended() && s.ensemble.exists(claim)) co_await sleep(1ms);
+            for (int i = 0; !takes.ended() && i < 1000; ++i) co_await sleep(1ms);
+            CHECK(takes.ended());
+            s.ensemble.on_step(nullptr);
+            steps = std::max(steps, at == 0 ? 16 : std::min<std::size_t>(step, 30));
+            takes.cancel();
+            co_await takes.end();
+            co_await other.close();
+        });
+    }
+}
+
 TEST_CASE("work_queue: a claim that was taken away is lost at the latest with done") {
     scene s;
     s.run([&]() -> asio::awaitable<void> {

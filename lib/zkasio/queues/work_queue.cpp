@@ -50,8 +50,7 @@ std::shared_ptr<claimer> claimer_of(const state_ptr& s, const session& on) {
     return s->kept;
 }
 
-// ----------------------------------------------------------------------------------------------------------
-// putting
+// ------------------------------------------------------------------------------------------------------------- putting
 
 asio::awaitable<void> create_queue(state_ptr s) {
     const spec_ptr what = queue_of(s, "create")->what;
@@ -98,8 +97,7 @@ asio::awaitable<void> put_texts(state_ptr s, std::vector<std::string> texts, put
     return put_items(std::move(s), std::move(items), how);
 }
 
-// ---------------------------------------------------------------------------------------------------------
-// consuming
+// ----------------------------------------------------------------------------------------------------------- consuming
 
 // Waits until the consumer, which has been given to a claimer, is served.
 asio::awaitable<item_claim_ptr> outcome_of(awaited_item_ptr mine, std::string operation, std::string path) {

@@ -7,7 +7,7 @@
 namespace zkasio {
 namespace {
 
-[[noreturn]] void refuse(const char* operation, const char* why) {
+[[noreturn]] void refuse_option(const char* operation, const char* why) {
     throw error(errc::invalid_argument, operation, {}, why);
 }
 
@@ -16,32 +16,33 @@ constexpr std::chrono::milliseconds longest_delay = std::chrono::hours(24 * 366 
 }  // namespace
 
 put_options& put_options::priority(int n) {
-    if (n < 0 || n > 999) refuse("put", "a priority is a number from 0 to 999");
+    if (n < 0 || n > 999) refuse_option("put", "a priority is a number from 0 to 999");
     priority_ = n;
     return *this;
 }
 
 put_options& put_options::delay(std::chrono::milliseconds d) {
-    if (d < std::chrono::milliseconds::zero() || d > longest_delay) refuse("put", "a delay is from 0 to 100 years");
+    if (d < std::chrono::milliseconds::zero() || d > longest_delay)
+        refuse_option("put", "a delay is from 0 to 100 years");
     delay_ = d;
     return *this;
 }
 
 work_queue_options& work_queue_options::most_deliveries(int n) {
-    if (n < 0) refuse("work_queue", "a number of deliveries is not negative");
+    if (n < 0) refuse_option("work_queue", "a number of deliveries is not negative");
     most_deliveries_ = n;
     return *this;
 }
 
 consume_options& consume_options::parallel(std::size_t n) {
-    if (n == 0) refuse("consume", "at least one item is worked on at a time");
+    if (n == 0) refuse_option("consume", "at least one item is worked on at a time");
     parallel_ = n;
     return *this;
 }
 
 consume_options& consume_options::pause(std::chrono::milliseconds first, std::chrono::milliseconds longest) {
     if (first < std::chrono::milliseconds::zero() || longest < std::chrono::milliseconds::zero())
-        refuse("consume", "a pause is not negative");
+        refuse_option("consume", "a pause is not negative");
     first_pause_ = first;
     longest_pause_ = longest;
     return *this;

@@ -38,8 +38,8 @@ public:
         return *this;
     }
 
-    /// A put waits while this many items are in the queue, claimed ones included (0: never). Exceeded by at most the
-    /// puts that are under way at the same time.
+    /// A put waits while this many items are in the queue, claimed ones included, but not those whose delay has not
+    /// passed (0: never). Exceeded by at most the puts that are under way at the same time.
     work_queue_options& most_items(std::size_t n) {
         most_items_ = n;
         return *this;

@@ -12,9 +12,6 @@
 namespace zkasio::queue_detail {
 namespace {
 
-constexpr std::size_t most_claims = 32;                 // in one transaction
-constexpr std::size_t most_claimed_bytes = 256 * 1024;  // of items in one transaction, unless one item has more
-constexpr std::size_t most_bytes_ahead = 64 * 1024;     // items of more are read when their turn comes
 constexpr std::size_t many_items = 20'000;
 
 std::string new_id() {
@@ -40,8 +37,7 @@ std::shared_ptr<claimer> claimer::of(const session& on, const spec_ptr& what) {
     return std::static_pointer_cast<claimer>(toolbox(on).local("work_queue " + what->path, make));
 }
 
-// --------------------------------------------------------------------------------------------------------
-// consumers
+// ----------------------------------------------------------------------------------------------------------- consumers
 
 void claimer::enter(awaited_item_ptr consumer) {
     consumers_.push_back(std::move(consumer));
@@ -103,8 +99,7 @@ void claimer::fail_all(const std::exception_ptr& why) noexcept {
     while (const awaited_item_ptr c = next_consumer()) c->fail(why);
 }
 
-// ----------------------------------------------------------------------------------------------------------
-// serving
+// ------------------------------------------------------------------------------------------------------------- serving
 
 void claimer::begin() {
     if (std::exchange(serving_, true)) return;
@@ -190,167 +185,6 @@ void claimer::warn_of_many(std::size_t items) {
     log_warning(on_, "the work_queue " + what_->path + " has " + std::to_string(items) +
                          " items: most clients cannot list that many, and all "
                          "servers keep them in memory");
-}
-
-// ---------------------------------------------------------------------------------------------------------
-// claiming
-
-asio::awaitable<void> claimer::claim_some() {
-    was_refused_ = false;
-    std::vector<read_item> batch = co_await read_first(std::min(consumers_.size(), most_claims));
-    if (what_->options.most_deliveries() > 0) co_await bury(batch);
-    if (!batch.empty() && !was_refused_ && has_consumers()) co_await try_claim(std::move(batch));
-}
-
-// Moves the items that were delivered too often to the dead ones.
-asio::awaitable<void> claimer::bury(std::vector<read_item>& batch) {
-    const int most = what_->options.most_deliveries();
-    std::vector<read_item> alive, spent;
-    for (read_item& item : batch) (item.version < most ? alive : spent).push_back(std::move(item));
-    batch = std::move(alive);
-    for (std::size_t i = 0; i < spent.size() && !was_refused_; ++i) {
-        transaction steps;
-        steps.create(what_->claim(spent[i].name), bytes(),
-                     what_->of_mode(create_mode::ephemeral));  // not claimed
-        steps.remove(what_->claim(spent[i].name)).remove(what_->item(spent[i].name), spent[i].version);
-        add_dead(steps, *what_, spent[i], "delivered " + std::to_string(spent[i].version) + " times");
-        committed done;
-        const std::optional<error> failed = co_await apply(std::move(steps), done);
-        if (failed)
-            leave_out(*failed, spent);
-        else
-            free_.remove(spent[i].name);
-    }
-}
-
-// The first items with their data; without those that are gone.
-asio::awaitable<std::vector<read_item>> claimer::read_first(std::size_t n) {
-    read_ahead(0, n);
-    std::vector<read_item> items;
-    std::size_t bytes = 0;
-    const std::vector<std::string> names = free_.first(n);
-    for (const std::string& name : names) {
-        std::optional<read_item> item = co_await read(name);
-        if (!item) {
-            free_.remove(name);
-            continue;
-        }
-        bytes += item->data.size();
-        if (!items.empty() && bytes > most_claimed_bytes) break;
-        items.push_back(std::move(*item));
-    }
-    if (bytes <= most_bytes_ahead) read_ahead(items.size(), n);
-    co_return items;
-}
-
-// Starts to read n items behind the first `skipped`, which are being claimed: their versions are about to change.
-void claimer::read_ahead(std::size_t skipped, std::size_t n) {
-    const std::vector<std::string> names = free_.first(skipped + n);
-    for (std::size_t i = skipped; i < names.size(); ++i)
-        if (!ahead_.contains(names[i])) ahead_.emplace(names[i], toolbox(on_).start_get(what_->item(names[i])));
-}
-
-// Nothing: the item is gone.
-asio::awaitable<std::optional<read_item>> claimer::read(std::string name) {
-    std::optional<pending_data> asked;
-    if (const auto it = ahead_.find(name); it != ahead_.end()) {
-        asked = std::move(it->second);
-        ahead_.erase(it);
-    }
-    node_data found;
-    bool answered = false;
-    try {
-        if (asked) {
-            found = co_await asked->result();
-            answered = true;
-        }
-    } catch (const error& e) {
-        if (e.code() == zk_errc::no_node) co_return std::nullopt;
-        if (e.code() != condition::retryable) throw;
-    }
-    try {
-        if (!answered) found = co_await on_.get(what_->item(name));
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-        co_return std::nullopt;
-    }
-    read_item item;
-    item.name = std::move(name);
-    item.data = std::move(found.data);
-    item.czxid = found.stat.czxid;
-    item.version = found.stat.version;
-    co_return item;
-}
-
-// Claims all items of the batch, or none. The version of an item counts its claims.
-asio::awaitable<void> claimer::try_claim(std::vector<read_item> batch) {
-    transaction steps;
-    for (const read_item& item : batch) {
-        steps.set(what_->item(item.name), bytes(item.data), item.version);
-        steps.create(what_->claim(item.name), bytes(id_), what_->of_mode(create_mode::ephemeral));
-    }
-    committed done;
-    const std::optional<error> failed = co_await apply(std::move(steps), done);
-    if (failed && failed->outcome_unknown()) co_await give_back_unknown(batch);
-    if (failed) {
-        leave_out(*failed, batch);
-        co_return;
-    }
-    const std::vector<item_claim_ptr> unwanted = hand_out(std::move(batch), done.zxid);
-    for (const item_claim_ptr& claim : unwanted) claim->give_up();
-    for (const item_claim_ptr& claim : unwanted) co_await claim->gone();
-    if (!unwanted.empty()) free_.changed();
-}
-
-// Returns why a step was refused because of another client.
-asio::awaitable<std::optional<error>> claimer::apply(transaction steps, committed& done) {
-    std::optional<error> failed;
-    try {
-        done = co_await receipts_.apply(std::move(steps), "receive");
-    } catch (const error& e) {
-        const bool by_another_client = e.code() == zk_errc::no_node || e.code() == zk_errc::bad_version ||
-                                       e.code() == zk_errc::node_exists || e.code() == zk_errc::connection_loss;
-        if (!by_another_client) throw;
-        failed.emplace(e);
-    }
-    was_refused_ = failed.has_value();
-    co_return failed;
-}
-
-// Another client has taken the receipt away while the answer was lost: an item may be claimed by this session.
-asio::awaitable<void> claimer::give_back_unknown(std::vector<read_item> batch) {
-    co_await on_.sync(what_->claims);
-    for (read_item& item : batch) {
-        const std::optional<node_stat> claim = co_await on_.exists(what_->claim(item.name));
-        if (!claim || claim->ephemeral_owner != on_.id()) continue;
-        ++item.version;
-        item_claim::make(on_, what_, receipts_, std::move(item),
-                         claim->czxid);  // its destructor gives the item back
-    }
-}
-
-// Returns the claims of those consumers that have left.
-std::vector<item_claim_ptr> claimer::hand_out(std::vector<read_item> claimed, std::int64_t token) {
-    std::vector<item_claim_ptr> unwanted;
-    for (read_item& item : claimed) {
-        free_.remove(item.name);
-        ++item.version;
-        item_claim_ptr claim = item_claim::make(on_, what_, receipts_, std::move(item), token);
-        if (const awaited_item_ptr consumer = next_consumer())
-            consumer->succeed(std::move(claim));
-        else
-            unwanted.push_back(std::move(claim));
-    }
-    return unwanted;
-}
-
-void claimer::leave_out(const error& why, const std::vector<read_item>& batch) {
-    ahead_.clear();  // likely as old as this batch
-    const auto it = std::find_if(batch.begin(), batch.end(), [&](const read_item& item) {
-        return why.path() == what_->item(item.name) || why.path() == what_->claim(item.name);
-    });
-    if (it == batch.end()) return free_.forget();  // a directory, or a receipt: list again
-    free_.leave_out(it->name, batch.size());
 }
 
 }  // namespace zkasio::queue_detail

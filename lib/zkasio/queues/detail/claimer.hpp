@@ -47,6 +47,8 @@ public:
     void session_over(std::error_code why) noexcept override;
 
 private:
+    static constexpr std::size_t most_claims = 32;  // in one transaction
+
     void begin();
     static asio::awaitable<void> run(std::shared_ptr<claimer> self);
     asio::awaitable<void> serve();

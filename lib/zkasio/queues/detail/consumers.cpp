@@ -34,11 +34,6 @@ std::string text_of(const std::exception_ptr& e) {
     }
 }
 
-bool is_lost(const delivery& d) {
-    const loss_reason why = d.reason();
-    return why != loss_reason::none && why != loss_reason::released;
-}
-
 // Runs the body for an item. Returns what the body has thrown.
 asio::awaitable<std::exception_ptr> run_body(const consumer& c, delivery& d) {
     std::function<asio::awaitable<void>()> work = [&] { return c.body(d); };
@@ -50,8 +45,8 @@ asio::awaitable<std::exception_ptr> run_body(const consumer& c, delivery& d) {
     co_return nullptr;
 }
 
-// Ends the delivery according to what the body has thrown. A delivery that ends by itself is given to some consumer
-// again, and no error here.
+// Ends the delivery according to what the body has thrown. It is no error that the claim was lost, or that the body has
+// ended the delivery: a lost item is given to some consumer again.
 asio::awaitable<void> end(const consumer& c, delivery& d, std::exception_ptr failed) {
     const int most = c.from->what->options.most_deliveries();
     const bool is_last = most > 0 && d.attempt() >= most;
@@ -79,7 +74,7 @@ asio::awaitable<void> work_on(const consumer& c) {
             if (failed) std::rethrow_exception(failed);
             co_return;
         }
-        if (!is_lost(d)) co_await end(c, d, failed);
+        co_await end(c, d, failed);
     }
 }
 
