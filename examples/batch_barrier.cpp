@@ -40,7 +40,7 @@ asio::awaitable<void> impatient(zkasio::client zk) {
     try {
         co_await zkasio::timeout(200ms, all_loaded.enter());
     } catch (const zkasio::error& e) {
-        std::cout << e.what() << "\n";  // "enter /batch-example/alone: timed out"
+        std::cout << "nobody else came: " << e.what() << "\n";
     }
 }
 // [/late]
