@@ -364,7 +364,7 @@ TEST_CASE("slots: a number is free with the session of its holder, and a wait go
     e.run(body);
 }
 
-TEST_CASE("slots: an operator who deletes a held node frees the number; its old holder leaves the next one alone",
+TEST_CASE("slots: an operator who deletes a held node frees the number, and its old holder leaves the next one alone",
           "[slots]") {
     for (const bool rests : {false, true}) {
         for (std::uint64_t seed = 1; seed <= 30; ++seed) {

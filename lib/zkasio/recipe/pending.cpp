@@ -17,7 +17,8 @@ pending::pending(core_ptr core, std::shared_ptr<detail::kept_reply> kept_reply, 
 asio::awaitable<void> pending::until_answered(pending self) {
     there(self.core_, self.operation_, self.path_);
     const wait_end failed = co_await wait_for(self.core_, answer_of(self.kept_));
-    if (failed.code) throw error(failed.code, self.operation_, self.path_, {}, true);
+    const bool writes = self.operation_ == "create" || self.operation_ == "remove";
+    if (failed.code) throw error(failed.code, self.operation_, self.path_, {}, writes);
 }
 
 asio::awaitable<void> pending::answered() const { return until_answered(*this); }

@@ -10,12 +10,12 @@ namespace zkasio {
 /// Throws to a caller what has ended a task that serves several callers: an exception of its own for each, as they may
 /// be on different threads. Only the client's close cancels such a task: a cancellation becomes errc::client_closed.
 /// For writers of recipes.
-/// @param operation, @param path of the caller, for errors that name none.
+/// @param operation of the caller, for errors that name none. @param path as `operation`.
 [[noreturn]] ZKASIO_EXPORT void rethrow_to_caller(const std::exception_ptr& why, std::string_view operation,
                                                   std::string_view path);
 
-/// In a catch block around a request that writes no data that matter, such as the create of a node: throws the same error
-/// without outcome_unknown(), so that the caller's write can be made in the next session.
+/// In a catch block around a request that changes nothing for the caller, such as the create of a node: throws the same
+/// error without outcome_unknown(), so that the caller's write can be made in the next session.
 [[noreturn]] ZKASIO_EXPORT void rethrow_as_not_written();
 
 }  // namespace zkasio

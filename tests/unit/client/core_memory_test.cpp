@@ -67,29 +67,6 @@ TEST_CASE("no memory: for a request, and later ones are sent", "[no_memory]") {
     r.run(body);
 }
 
-TEST_CASE("no memory: for the timer, and what is due later ends in time", "[no_memory]") {
-    rig r(rig::quick().connection_timeout(20ms));
-    r.server.reachable = false;
-    auto body = [&](client zk) -> asio::awaitable<void> {
-        for (long n = 0; n < 100; ++n) {
-            co_await asio::dispatch(zk.get_executor(), asio::use_awaitable);
-            const auto kept = std::make_shared<kept_reply>();
-            command c;
-            c.what = get_request{"/a", false};
-            co_await use_up_recycled_memory(r.loop);
-            const bool was_refused =
-                refused(n, [&] { r.core->requests().submit(std::move(c), kept, request_table::repeat::never); });
-            reply later;
-            command other(get_request{"/b", false});
-            co_await perform(r.core, other, later);
-            CHECK(later.code == errc::not_connected);
-            if (!was_refused) co_return;
-        }
-        FAIL("it never ends");
-    };
-    r.run(body);
-}
-
 TEST_CASE("no memory: for a heartbeat, and the next one is sent", "[no_memory]") {
     rig r;
     auto body = [&](client zk) -> asio::awaitable<void> {

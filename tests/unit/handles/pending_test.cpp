@@ -7,8 +7,12 @@
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>
+#include <asio/post.hpp>
+#include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
 
+#include <exception>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -47,6 +51,29 @@ TEST_CASE("pending: whoever looks at an answer gets all of it, however often it 
         CHECK(one.names == names{"b1", "b2"});
         CHECK(two.names == names{"b1", "b2"});
         CHECK(children.get().names == names{"b1", "b2"});
+    };
+    r.run(body);
+}
+
+TEST_CASE("pending: a cancelled wait for a read leaves nothing uncertain, and one for a write does", "[pending]") {
+    rig r;
+    r.server.reachable = false;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        const auto get = [](pending_data asked) -> asio::awaitable<void> { co_await asked.result(); };
+        const auto create = [](pending_create asked) -> asio::awaitable<void> { co_await asked.result(); };
+        running reads(executor, get(toolbox(zk).start_get("/a")));
+        running writes(executor, create(toolbox(zk).start_create("/a", "", create_options())));
+        for (int turn = 0; turn < 5; ++turn) co_await asio::post(executor, asio::use_awaitable);
+        reads.cancel();
+        writes.cancel();
+        const std::exception_ptr of_read = co_await reads.end();
+        const std::exception_ptr of_write = co_await writes.end();
+        const auto read_error = error_of([&] { std::rethrow_exception(of_read); });
+        const auto write_error = error_of([&] { std::rethrow_exception(of_write); });
+        REQUIRE((read_error && write_error));
+        CHECK_FALSE(read_error->outcome_unknown());
+        CHECK(write_error->outcome_unknown());
     };
     r.run(body);
 }
