@@ -17,16 +17,19 @@ def read(name):
 
 
 class Manual(support.CliTest):
-    def verbs(self):
-        listing = re.split(r"(?i)subcommands:\n", self.zklock("--help")[1])[1].split("\n\n")[0]
-        return [line.split()[0] for line in listing.splitlines() if line.startswith("  ") and line[2] != " "]
+    def verbs(self, *of):
+        """The commands, or those of one command: `zklock queue ls`."""
+        listing = re.split(r"(?i)subcommands:\n", self.zklock(*of, "--help")[1])
+        lines = listing[1].split("\n\n")[0].splitlines() if len(listing) > 1 else []
+        return [line.split()[0] for line in lines if line.startswith("  ") and line[2] != " "]
 
     def options(self, *verb):
-        """Long and short ones, as --help lists them."""
+        """Long and short ones, as --help lists them, also those of its own commands."""
         status, out, _ = self.zklock(*verb, "--help")
         self.assertEqual(status, 0)
         names = [re.match(r" +((-\w|--[\w-]+)(,(-\w|--[\w-]+))*)", line) for line in out.splitlines()]
-        return {name for match in names if match for name in match.group(1).split(",")}
+        own = {name for match in names if match for name in match.group(1).split(",")}
+        return own.union(*(self.options(*verb, action) for action in self.verbs(*verb) if verb))
 
     def test_the_manual_has_everything(self):
         page = read("zklock.1.in").replace("\\-", "-")
@@ -75,8 +78,9 @@ class Completion(support.CliTest):
         self.assertLessEqual(set(manual.verbs()), set(self.complete("")))
         self.assertEqual(self.complete("re"), ["revoke"])
         for verb in manual.verbs():
-            known = {o for o in manual.options(verb) if o.startswith("--")}
-            self.assertLessEqual(known, set(self.complete(verb, "-")), verb)
+            for words in [[verb, action] for action in manual.verbs(verb)] or [[verb]]:
+                known = {o for o in manual.options(*words) if o.startswith("--")}
+                self.assertLessEqual(known, set(self.complete(*words, "-")), words)
         manual.doCleanups()
 
     def test_values(self):
