@@ -1,4 +1,5 @@
-// zkasio's election, tree cache, counter, ids and queue as their users write them, driven by lines: recipe_peers/README.md.
+// zkasio's election, tree cache, counter, ids and queue as their users write them, driven by lines:
+// recipe_peers/README.md.
 
 #include "meter.hpp"
 
@@ -227,7 +228,7 @@ private:
     void consume(const std::string& path, int consumers) {
         consumed_.clear();
         for (int i = 0; i < consumers; ++i)
-            asio::co_spawn(io_, kind_ == "take" ? take(zkasio::work_queue(zk_, path)) : work(zkasio::work_queue(zk_, path)),
+            asio::co_spawn(io_, kind_ == "take" ? take({zk_, path}) : work({zk_, path}),
                            asio::bind_cancellation_slot(consumers_.emplace_back().slot(), [](std::exception_ptr) {}));
     }
     awaitable<void> take(zkasio::work_queue queue) {

@@ -2,9 +2,9 @@
 //
 //     zkasio_bench_structures 127.0.0.1:2181 [peers]
 //
-// Ten processes of one library, each with 100 threads or coroutines, add to one number at the same time; what the number
-// is afterwards is shown beside what it should be. Then 10 000 items go through a queue that is full to begin with, to
-// four processes of 50 consumers each; items that nobody got, or several, are counted. Rounds alternate.
+// Ten processes of one library, each with 100 threads or coroutines, add to one number at the same time; what the
+// number is afterwards is shown beside what it should be. Then 10 000 items go through a queue that is full to begin
+// with, to four processes of 50 consumers each; items that nobody got, or several, are counted. Rounds alternate.
 
 #include "meter.hpp"
 #include "raw_session.hpp"
