@@ -1,4 +1,4 @@
-#include "interop/peer.hpp"
+#include "interop/structures_peers.hpp"
 #include "support/lock_directory.hpp"
 #include "support/test_client.hpp"
 
@@ -11,19 +11,6 @@ using namespace zkasio;
 using namespace zkasio::test;
 
 namespace double_barrier_tests {
-
-struct members {
-    explicit members(const asio::any_io_executor& e) : curator(e, "curator-structures"), kazoo(e, "kazoo-structures") {}
-    asio::awaitable<void> ready() {
-        co_await curator.ready();
-        co_await kazoo.ready();
-    }
-    asio::awaitable<void> exit() {
-        co_await curator.exit();
-        co_await kazoo.exit();
-    }
-    peer curator, kazoo;
-};
 
 asio::awaitable<void> until_children(client zk, std::string dir, std::size_t n) {
     auto reached = [&]() -> asio::awaitable<bool> {
@@ -49,7 +36,7 @@ TEST_CASE("double barrier: ours, Curator's and kazoo's members begin together, w
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "interop-double-barrier");
         const auto executor = co_await asio::this_coro::executor;
-        members theirs(executor);
+        structures_peers theirs(executor);
         co_await theirs.ready();
         for (const std::string last : {"ours", "curator", "kazoo"}) {
             INFO(last << " comes last");
@@ -97,7 +84,7 @@ TEST_CASE("double barrier: who leaves first waits for the others, whichever libr
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "interop-double-barrier-leave");
         const auto executor = co_await asio::this_coro::executor;
-        members theirs(executor);
+        structures_peers theirs(executor);
         co_await theirs.ready();
         for (const bool with_kazoo : {false, true}) {
             INFO((with_kazoo ? "kazoo" : "Curator"));

@@ -1,12 +1,12 @@
-#include "interop/peer.hpp"
+#include "interop/structures_peers.hpp"
 #include "support/lock_directory.hpp"
 #include "support/test_client.hpp"
 
 #include <zkasio/queues/work_queue.hpp>
 
-#include <algorithm>
 #include <set>
 #include <string>
+#include <vector>
 
 using namespace zkasio;
 using namespace zkasio::test;
@@ -17,11 +17,6 @@ put_options priority(int n) {
     put_options how;
     how.priority(n);
     return how;
-}
-
-asio::awaitable<void> ask(peer& p, std::string command, std::string answer) {
-    p.send(command);
-    co_await p.expect(command.substr(0, command.find(' ')), std::move(answer));
 }
 
 TEST_CASE("kazoo's LockingQueue: it consumes what ours puts, and ours what it puts, by priority") {

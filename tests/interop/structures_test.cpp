@@ -1,4 +1,4 @@
-#include "interop/peer.hpp"
+#include "interop/structures_peers.hpp"
 #include "support/lock_directory.hpp"
 #include "support/test_client.hpp"
 
@@ -9,39 +9,17 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 using namespace zkasio;
 using namespace zkasio::test;
 
 namespace structures_tests {
 
-// A library's program, and how it is told apart in messages.
-struct both {
-    explicit both(const asio::any_io_executor& e) : curator(e, "curator-structures"), kazoo(e, "kazoo-structures") {}
-    asio::awaitable<void> ready() {
-        co_await curator.ready();
-        co_await kazoo.ready();
-    }
-    asio::awaitable<void> exit() {
-        co_await curator.exit();
-        co_await kazoo.exit();
-    }
-    std::vector<peer*> all() { return {&curator, &kazoo}; }
-    peer curator, kazoo;
-};
-
-// Sends a command, "ID WORD...", and expects this answer.
-asio::awaitable<void> ask(peer& p, std::string command, std::string answer) {
-    p.send(command);
-    co_await p.expect(command.substr(0, command.find(' ')), std::move(answer));
-}
-
 TEST_CASE("Curator's and kazoo's barrier: theirs waits for ours, and ours for theirs") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "interop-barrier");
         const auto executor = co_await asio::this_coro::executor;
-        both theirs(executor);
+        structures_peers theirs(executor);
         co_await theirs.ready();
         for (peer* const p : theirs.all()) {
             INFO(p->name());
@@ -73,7 +51,7 @@ TEST_CASE("Curator's and kazoo's barrier: theirs waits for ours, and ours for th
 TEST_CASE("Curator's DistributedAtomicLong and kazoo's Counter: one number") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "interop-counter");
-        both theirs(co_await asio::this_coro::executor);
+        structures_peers theirs(co_await asio::this_coro::executor);
         co_await theirs.ready();
         const atomic_counter longs(zk, dir + "/long");
         const atomic_counter text(zk, dir + "/text", counter_options().format(kazoo_counter()));
@@ -106,7 +84,7 @@ TEST_CASE("Curator's DistributedAtomicLong and kazoo's Counter: one number") {
 TEST_CASE("Curator's SharedCount, and kazoo's Counter beside it: a configuration value") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "interop-shared-count");
-        both theirs(co_await asio::this_coro::executor);
+        structures_peers theirs(co_await asio::this_coro::executor);
         co_await theirs.ready();
         const std::string path = dir + "/count";
         co_await ask(theirs.curator, "x shared-count " + path + " -258", "number -258");
