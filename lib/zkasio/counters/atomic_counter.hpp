@@ -77,9 +77,8 @@ private:
 /// counter_options::receipts(), or if the node goes between the read and the first write of a session, a new node that
 /// was written as often as the old one is taken for the old one: that write overwrites the new number.
 ///
-/// After 2^32 - 1 writes the version is -1, unless the servers leave this version out (ZOOKEEPER-4743). No write can
-/// name -1 as its condition: additions then fail with std::errc::result_out_of_range until the node is written once by
-/// hand.
+/// After 2^31 - 1 writes the version becomes negative, and no write can name it as its condition: additions then fail
+/// with std::errc::result_out_of_range until the node is created anew.
 ///
 /// May be used from any executor. Copies name the same counter. The awaitables of the members may be awaited when the
 /// counter is gone. A moved-from counter fails with errc::invalid_argument.

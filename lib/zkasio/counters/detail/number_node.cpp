@@ -53,10 +53,10 @@ asio::awaitable<numbered> read_number(session on, spec_ptr what, bool behind_syn
 
 asio::awaitable<bool> write_number(receipts with, spec_ptr what, numbered last, std::int64_t next,
                                    std::string operation) {
-    if (last.version == any_version)
+    if (last.version < 0)
         throw error(std::make_error_code(std::errc::result_out_of_range), operation, what->path,
-                    "the version of the node is -1, which no write can name as its condition: write the node once by "
-                    "hand");
+                    "the node was written 2^31 times, and its version is negative, which no write can name as its "
+                    "condition: create the node anew, with the same number");
     transaction steps;
     steps.set(what->path, what->options.format().print()(next), last.version);
     try {

@@ -3,11 +3,11 @@
 #include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/session.hpp>
-#include <zkasio/types.hpp>
 
 #include <asio/awaitable.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,11 +27,10 @@ struct numbered {
     std::int32_t version = 0;
 };
 
-/// The version of a node after a write; nothing: ZooKeeper writes -1 or, since ZOOKEEPER-4743, leaves -1 out.
+/// The version of a node after a write; nothing: it becomes negative, and no write can name it as its condition.
 constexpr std::optional<std::int32_t> version_after(std::int32_t version) noexcept {
-    const auto next = static_cast<std::int32_t>(static_cast<std::uint32_t>(version) + 1);
-    if (next == any_version) return std::nullopt;
-    return next;
+    if (version == std::numeric_limits<std::int32_t>::max()) return std::nullopt;
+    return version + 1;
 }
 
 /// The number that `data` says. Throws errc::invalid_argument.
