@@ -41,6 +41,7 @@ asio::awaitable<bool> buy_under_lock(zkasio::client zk) {
 // [/lock]
 
 // [counter]
+// const zkasio::atomic_counter stock(zk, "/shop/stock");
 // Customers of one process are one write. The order is not part of that write.
 asio::awaitable<bool> buy_by_counter(zkasio::atomic_counter stock) {
     const std::int64_t left = co_await stock.add(-1);

@@ -18,6 +18,9 @@
 using namespace std::chrono_literals;
 
 // [orders]
+// const zkasio::work_queue jobs(zk, "/jobs", zkasio::work_queue_options().most_deliveries(3));
+// co_await jobs.create();  // only needed for put_with(); the simple case is jobs.put("resize 4711")
+//
 // The order and its job are written together: no order without a job, no job without an order.
 asio::awaitable<void> accept_order(zkasio::client zk, zkasio::work_queue jobs, std::string id) {
     zkasio::transaction both;
@@ -26,7 +29,7 @@ asio::awaitable<void> accept_order(zkasio::client zk, zkasio::work_queue jobs, s
     co_await zk.multi(std::move(both));
 }
 
-// An attempt that fails is made again after a pause; what fails three times is put aside for an operator.
+// An attempt that fails is made again after a pause; after most_deliveries(3), an operator decides.
 asio::awaitable<void> work(zkasio::work_queue jobs) {
     auto deliver = [](zkasio::delivery& job) -> asio::awaitable<void> {
         const std::string& id = job.item();

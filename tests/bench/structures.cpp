@@ -129,7 +129,7 @@ void empty_queues(const std::string& server, bool peers, int times) {
             teams[library].push_back(std::make_unique<recipe_process>(library, server, session_timeout_ms));
     for (int round = 0; round < times; ++round)
         for (const queue_kind& of : queue_kinds)
-            if (teams.contains(of.library))
+            if (teams.count(of.library) > 0)
                 empty_a_queue(server, teams.at(of.library), of,
                               "/zbq" + std::to_string(::getpid()) + of.library + of.kind + std::to_string(round));
 }

@@ -20,9 +20,10 @@ namespace zkasio {
 class ZKASIO_EXPORT double_barrier_options {
 public:
     double_barrier_options() {}
-    /// Refuses a member while as many as begin a round are there already, those of a round under way included. (By
-    /// default, as with Curator, a member that comes late joins the round under way.) A member that was killed counts
-    /// until its session ends. Members that do not have this option, also of other libraries, are not refused.
+    /// Refuses a member (errc::too_many_members) while as many others as begin a round are there, also if these have
+    /// begun their round. (By default, as with Curator, a member that comes late joins the round under way.) A member
+    /// that was killed counts until its session ends. Members that do not have this option, also of other libraries,
+    /// are not refused.
     double_barrier_options& exactly(bool on = true) {
         exactly_ = on;
         return *this;
@@ -53,8 +54,7 @@ private:
 ///
 /// Layout and algorithm are those of Curator's DistributedDoubleBarrier and kazoo's DoubleBarrier, and members of all
 /// three may meet: each member is an ephemeral node of the directory `<path>`, and `<path>/ready`, a persistent node,
-/// exists from the moment in which enough members have come until the last one leaves. (The example of ZooKeeper's
-/// documentation, with the corrections that docs/recipes.md tells.)
+/// exists from the moment in which enough members have come until the last one leaves.
 ///
 ///   - A member counts as long as its session lives: a member that is killed inside is waited for until its session
 ///     ends, and no longer.
@@ -78,15 +78,15 @@ public:
     /// *Fails with* errc::not_connected when there is no connection at first, for client_options::connection_timeout;
     /// errc::session_expired when the session ends while it waits; errc::too_many_members, see
     /// double_barrier_options::exactly(); and as operations::create().
-    /// *Cancellation*, and every failure: the member's node is removed, in the background, and counts no longer. If it
-    /// was counted before, the others may have begun without it.
+    /// *Cancellation*: as after a failure, the member's node is removed in the background, and the member no longer
+    /// counts. If the others had counted it, they may have begun without it.
     asio::awaitable<barrier_entry> enter() const;
 
     /// Enters, runs `body(entry)`, a coroutine, leaves, and returns the result of the body when all have left. If the
     /// session is lost while the body runs, the body receives a terminal cancellation; when the body has really ended,
     /// run() throws errc::lock_lost, in which an exception of the body that is more than a cancellation is nested
     /// (std::nested_exception). If the body throws, the member leaves in the background. A body may leave by itself.
-    /// *Fails with* the errors of enter() and barrier_entry::leave(), and the exception of the body.
+    /// *Fails with* the errors of enter() and barrier_entry::leave(), errc::lock_lost, and the exception of the body.
     /// *Cancellation* is passed on to the body. A cancellation that comes while the member leaves ends the wait: the
     /// result of the body is lost.
     /// *Lifetime* of the body: see kept_body.hpp.

@@ -17,18 +17,17 @@ class ZKASIO_EXPORT slots_options : public lock_options<slots_options> {
 public:
     slots_options() {}
     /// A number that was given back, or lost with its session, rests for this long (0) before it is given again: until
-    /// ids that were made of it cannot collide with new ones, or until peers have forgotten its last holder. The same
-    /// for all who name the path; all of them have to have it, or none. Throws errc::invalid_argument for a negative
-    /// duration.
+    /// ids that were made of it cannot collide with new ones, or until peers have forgotten its last holder. All
+    /// processes that name the path give the same duration. Throws errc::invalid_argument for a negative duration.
     ///
-    /// The servers' clock counts, so that the rest goes on while no client runs. It begins when its holder gives the
-    /// number back. After a session that has ended, it begins when another acquire finds the number free, at once if
-    /// one waits: the servers note no time by themselves. So a number rests too long rather than too short. If another
-    /// server becomes the leader, its clock counts from then on.
+    /// The servers' clock measures the rest, also while no client runs. The rest begins when the holder gives the
+    /// number back. If the holder's session has ended, the rest begins when an acquire finds the number free (at once,
+    /// if one waits): the servers note no time by themselves. So a number may rest too long, but not too short. If
+    /// another server becomes the leader, its clock counts from then on.
     ///
     /// Costs a persistent node for each number that was ever held, `<path>/used-<number>`, and one, `<path>/clock`,
-    /// whose writes tell the servers' time. An acquire reads the former of all free numbers below the first that was
-    /// never held.
+    /// whose writes tell the servers' time. An acquire reads the used-nodes of all free numbers below the first that
+    /// was never held.
     slots_options& quiet(any_duration d);
 
     std::chrono::milliseconds quiet() const noexcept { return quiet_; }
@@ -40,18 +39,18 @@ private:
 /// The numbers 0 to n-1, each held by one guard at a time: worker ids of id generators, shards, ports. An acquire gets
 /// the lowest number that is free, lock_guard::slot(), and waits while all are held.
 ///
-/// A held number is an ephemeral node, `<path>/<number>`. The number is a lease like a lock: free again when its holder
-/// ends, when its session expires, and when the guard is released. An id that is made of it has to be used only while
+/// A held number is an ephemeral node, `<path>/<number>`. A number is held as a lock is: it is free again when the
+/// guard is released, and when the session of its holder has ended. An id that is made of it has to be used only while
 /// the guard is held(), in with_lock() say; slots_options::quiet() keeps a distance between two holders. Other children
 /// of the directory, and numbers from n on, are ignored.
 ///
 /// Not fair: whoever is the first to find a free number has it; a number that becomes free wakes all waiting processes.
-/// An acquire takes two round trips. commit() is refused, and a release first looks whose node it is, as those of an
-/// unfair_mutex. A guard that loses its number while its session lives gives it back, and, if a body runs under it,
-/// keeps it from other acquires of this client until the body has ended.
+/// Without quiet(), an acquire takes two round trips. commit() is refused, and a release first looks whose node it is,
+/// as those of an unfair_mutex. When a guard loses its number while the session lives, the number is given back; while
+/// a body runs under that guard, no other acquire of this client gets the number.
 ///
-/// acquire() also fails with errc::invalid_argument for an owner(): each guard has a number of its own. No positions
-/// are told. Copies name the same slots.
+/// acquire() also fails with errc::invalid_argument for an owner(): each guard has a number of its own.
+/// acquire_options::on_position() has no effect. Copies name the same slots.
 class ZKASIO_EXPORT slots final : public lockable {
 public:
     static constexpr std::uint32_t most = 65'536;

@@ -30,8 +30,8 @@ struct delivery_access;
 ///
 /// *Lifetime*: until it is destroyed, the delivery keeps the client open, as a lock_guard does, and it must not outlive
 /// the execution context of its client. May be used from any executor; held() from any thread. The awaitables of the
-/// members may be awaited when the delivery is gone; the item has been given back by then. A delivery that was made
-/// without arguments, or moved from, counts as given back.
+/// members may be awaited when the delivery is gone; done(), reject() and run() then fail with errc::lock_released. A
+/// delivery that was made without arguments, or moved from, counts as given back.
 class ZKASIO_EXPORT delivery {
 public:
     delivery() noexcept = default;
@@ -49,6 +49,7 @@ public:
     /// Rises with every claim, over the whole ensemble, see fencing_token.
     fencing_token token() const noexcept { return guard_.token(); }
 
+    /// Whether the claim stands, as far as this client can know.
     bool held() const noexcept { return guard_.held(); }
     /// loss_reason::none while nothing is wrong.
     loss_reason reason() const noexcept { return guard_.reason(); }
@@ -67,15 +68,16 @@ public:
     /// Removes the item from the queue and applies `also`, together: the effects of the work that are in ZooKeeper
     /// happen exactly once.
     /// *Completes when* this is done. The delivery is over.
-    /// *Fails with* errc::lock_lost if the claim is lost: the item is or was given to another consumer.
-    /// errc::lock_released if the delivery is over. The error of a refused step of `also`, with the number that the
-    /// step has behind the two of the queue. Nothing has been removed or applied then, unless error::outcome_unknown()
-    /// says that this may be.
+    /// *Fails with* errc::lock_lost if the claim is lost: the item may be given, or have been given, to another
+    /// consumer. errc::lock_released if the delivery is over. errc::session_expired if the session ends while the
+    /// request is under way. The error of a refused step of `also`: its index counts from the two steps of the queue,
+    /// which precede `also`; the delivery is not over then. Nothing has been removed or applied in these cases, unless
+    /// error::outcome_unknown() is true.
     /// *Cancellation*: see error::outcome_unknown().
     asio::awaitable<void> done(transaction also = transaction()) const;
 
     /// Gives the item back: it keeps its place in the queue. From the call on the delivery is over.
-    /// *Completes when* another consumer may have the item, or the claim was over.
+    /// *Completes when* another consumer may have the item; at once if the delivery was over.
     /// *Cancellation*: ends the wait only.
     asio::awaitable<void> again();
     /// As again(), but later: this process keeps the claim for `pause`, or until its session ends. Completes at once.
@@ -85,7 +87,7 @@ public:
     /// Moves the item to the queue's dead items, see work_queue::dead().
     /// *Completes when* this is done. The delivery is over.
     /// *Fails with*, and *Cancellation*: as done().
-    /// @param reason for operators; of the first 4096 bytes.
+    /// @param reason for operators; its first 4096 bytes are kept.
     asio::awaitable<void> reject(std::string reason) const;
 
 private:

@@ -27,22 +27,24 @@ ZKASIO_EXPORT asio::awaitable<void> run_consumers(std::function<asio::awaitable<
                                                   std::shared_ptr<queue_state> from, consume_options how);
 }  // namespace queue_detail
 
-/// Jobs that wait until some process does them: each item is put once and done once, also if answers are lost,
-/// processes are killed and sessions end. With the nodes of kazoo's LockingQueue, and may be shared with it.
+/// Jobs that wait until some process does them. An item is put once, and delivery::done() removes it once, also if
+/// answers are lost, processes are killed and sessions end. The work on an item may begin more than once: see receive()
+/// and take(). With the nodes of kazoo's LockingQueue, and may be shared with it.
 ///
 /// For hundreds to some thousands of waiting items. ZooKeeper is no place for data that pass through: all servers keep
 /// all items in memory, and write each one to their logs. Above 20 000 items a warning is logged, since most clients
 /// cannot list so many.
 ///
 /// Consumers get the items by priority, and items of the same priority in the order in which they were put. A process
-/// serves its waiting consumers in the order of their calls. While the consumers of several processes contend, one
-/// process may overtake another by a batch; and of a long queue, up to a sixteenth of the listed items may be handed
-/// out before an item of a higher priority that was put meanwhile, for up to a second.
+/// serves its waiting consumers in the order of their calls. Of several processes that contend, one may overtake
+/// another by a batch. Up to a sixteenth of the listed items may be handed out before an item of higher priority that
+/// was put meanwhile, for up to a second.
 ///
 /// *Nodes*: `<path>/entries/entry-<priority>-<number>` for an item, and the ephemeral `<path>/taken/<the same name>`
 /// while the item is claimed. The version of an item's node counts its claims. Of this library alone:
-/// `<path>/later/<time>-<priority>-<number>`, `<path>/dead/<name>` with a child `reason`, and `<path>/receipts`, see
-/// receipts. The directories are created when they are missing, and stay: if they are deleted, names begin again.
+/// `<path>/later/<time>-<priority>-<number>`, `<path>/dead/<the item's name>.<its czxid>` with a child `reason`, and
+/// `<path>/receipts`, see receipts.hpp. The directories are created when they are missing, and stay: if they are
+/// deleted, numbers begin again at 0.
 ///
 /// May be used from any executor. Copies name the same queue. The awaitables of the members may be awaited when the
 /// queue object is gone. A moved-from queue fails with errc::invalid_argument.
@@ -53,15 +55,16 @@ public:
 
     /// Puts an item into the queue, once. With a delay, consumers of this library hand the item out when the delay has
     /// passed, which costs a request more. Waits while the queue is full (work_queue_options::most_items()).
-    /// *Completes when* the item is there. An outage that the session survives ends nothing; an item that no server has
-    /// been asked for when its session ends is put in the next session.
-    /// *Fails with* errc::too_large: an item is a little smaller than a request. errc::session_expired and others with
-    /// error::outcome_unknown() if the session ends while the request is under way.
+    /// *Completes when* the item is there. An outage that the session survives ends nothing; an item whose request was
+    /// not sent when the session ends is put in the next session.
+    /// *Fails with* errc::too_large: an item is a little smaller than a request. errc::not_connected as receive().
+    /// errc::session_expired and others with error::outcome_unknown() if the session ends while the request is under
+    /// way. And as operations::create().
     /// *Cancellation*: see error::outcome_unknown().
     asio::awaitable<void> put(bytes item, put_options how = put_options()) const;
 
-    /// Puts items in this order, in one transaction, or in several if they are too large for one. Waits until all items
-    /// of a transaction have room, or the queue is empty.
+    /// Puts items in this order, in one transaction, or in several if they are too large for one. While the queue is
+    /// full, waits until all items of the next transaction have room, or the queue is empty.
     /// *Fails with*, and *Cancellation*: as put(). If an earlier transaction was applied, the error says so, and
     /// error::outcome_unknown() is true.
     asio::awaitable<void> put_all(std::vector<std::string> items, put_options how = put_options()) const;
@@ -75,20 +78,23 @@ public:
     /// *Fails with* the errors of operations::create_unless_exists().
     asio::awaitable<void> create() const;
 
-    /// Takes an item out of the queue: at most once. If the process ends right then, the item is lost.
+    /// Takes an item out of the queue: at most once. If the process ends before take() completes, the item may be lost.
     /// *Completes when* there was an item, with its data.
     /// *Fails with*, and *Cancellation*: as receive(). If error::outcome_unknown(), an item may be lost.
     asio::awaitable<std::string> take() const;
 
     /// As take(), but does not wait for an item.
     /// *Completes with* nothing if no item is free, as far as the server of this client knows.
+    /// *Fails with*, and *Cancellation*: as take().
     asio::awaitable<std::optional<std::string>> try_take() const;
 
     /// Claims an item, which is given to some consumer at least once: to another consumer if this claim ends without
     /// delivery::done().
-    /// *Completes when* there is an item. The wait goes on over outages and sessions.
-    /// *Fails with* errc::foreign_child if a node in the queue's directory is no item; errc::not_connected if there is
-    /// no connection and no session for client_options::connection_timeout; and as operations::children().
+    /// *Completes when* there is an item. Once the wait has begun, an outage that the session survives does not end it;
+    /// when the session ends, the wait goes on in the next one.
+    /// *Fails with* errc::foreign_child if a node in the queue's directory is no item; errc::not_connected when there
+    /// is no connection for client_options::connection_timeout, at first or after the end of a session; and as
+    /// operations::children().
     /// *Cancellation*: ends the wait; an item that arrives is given to the next consumer, or back.
     asio::awaitable<delivery> receive() const;
 
@@ -97,9 +103,9 @@ public:
     /// delivery itself. When it throws, the item is given back after a pause, or, at its last delivery
     /// (work_queue_options::most_deliveries()), moved to the dead items with the text of the exception. If the claim is
     /// lost, the body receives a terminal cancellation, and its item is given to some consumer again.
-    /// *Completes* never. Outages, and sessions that end, do not end it.
+    /// Does not complete: outages, and sessions that end, do not end it.
     /// *Fails with* errc::client_closed and errc::forked; and as receive() and delivery::done() with all errors that
-    /// are not condition::retryable.
+    /// are neither condition::retryable nor errc::lock_lost, errc::lock_released or errc::session_expired.
     /// *Cancellation*: the bodies receive the cancellation; what they have not done by then is given back.
     /// *Lifetime* of the body: see kept_body.hpp. The bodies run on one strand, see task_scope.
     template <class Body>
@@ -110,11 +116,11 @@ public:
     }
 
     /// How many items there are, as the server of this client knows.
-    /// *Fails with* as operations::exists().
+    /// *Fails with* the errors of operations::exists().
     asio::awaitable<work_queue_info> info() const;
 
     /// The dead items: rejected, or delivered too often.
-    /// *Fails with* as operations::get().
+    /// *Fails with* the errors of operations::get().
     asio::awaitable<std::vector<dead_item>> dead() const;
     /// Puts a dead item into the queue again, as a new item with the same priority; once. To remove it for good, use
     /// operations::remove_recursive() with `<path>/dead/<name>`.

@@ -26,8 +26,8 @@ public:
     /// share one. Throws errc::invalid_path.
     transact_options& receipts(std::string directory);
     /// Applies the transaction if, and only if, this lock is still held then, as lock_guard::commit() does; for a
-    /// leadership, give its guard(). The guard has to stay until transact() completes, which runs in its session.
-    /// Throws errc::lock_released for a guard that was released or is empty.
+    /// leadership, give its guard(). transact() runs in the guard's session. The guard has to stay until transact()
+    /// completes. Throws errc::lock_released for a guard that was released or is empty.
     transact_options& under(const lock_guard& guard);
     /// How many runs of the body may meet a conflict (no limit; with promote_to(), 3). After these, transact() fails
     /// with the code of the last conflict, or takes the mutex of promote_to(). Throws errc::invalid_argument for less
@@ -66,10 +66,10 @@ ZKASIO_EXPORT asio::awaitable<void> run_transact(std::function<asio::awaitable<v
 ///     };
 ///     co_await zkasio::transact(zk, transfer, zkasio::transact_options().receipts("/accounts-receipts"));
 ///
-/// *What a body may do.* A body may run many times: it changes nothing but the unit, and acts on nothing that it has
-/// read. Within one run, the nodes may be of different moments, or from a server that lags behind; such a run ends in a
-/// conflict. So only what a body returns was true of all nodes at one moment: a body returns "sold out", and does not
-/// throw it.
+/// *What a body may do.* A body may run many times: it has no effect but the writes of the unit, sends no message, and
+/// writes to no other store. Within one run, the nodes may be of different moments, or from a server that lags behind;
+/// such a run ends in a conflict. So only what a body returns was true of all nodes at one moment: a body returns "sold
+/// out", and does not throw it.
 ///
 /// *Completes when* the transaction was applied, with what the last run has returned. All that this run has read and
 /// written is one state of the servers (serializable). This holds for a body that only reads, too. A body that neither
@@ -81,8 +81,9 @@ ZKASIO_EXPORT asio::awaitable<void> run_transact(std::function<asio::awaitable<v
 ///   - the code of a write that the servers refuse although all that was read still holds: zk_errc::no_node,
 ///     node_exists, not_empty, no_auth; errc::too_large, errc::invalid_argument;
 ///   - the code of the last conflict, after transact_options::tries(): zk_errc::bad_version, no_node, node_exists;
-///   - errc::lock_lost, under a lock: see lock_guard::commit(). Also when the session is over;
-///   - the errors of client::current_session().
+///   - errc::lock_lost, under a lock: see lock_guard::commit(). Also when the session is over; errc::lock_released, if
+///     the guard was released meanwhile;
+///   - the errors of client::current_session(), and with transact_options::promote_to(), those of mutex::acquire().
 ///
 /// In all these cases nothing was written, unless error::outcome_unknown() is true.
 ///

@@ -65,8 +65,8 @@ barrier_member::barrier_member(session on, barrier_spec spec)
       ready_(join_path(spec_.path, std::string(ready_name))),
       left_(toolbox(session_).make_one_shot_event()) {}
 
-// Each node has a name of its own, also after an operator has removed the one before: other members know by the name
-// for whom they wait.
+// A member takes a new name for each node that it creates: other members wait for a name, and would take a new node of
+// the old name for the one that an operator has removed.
 void barrier_member::take_name() {
     name_ = new_protection_id();
     own_ = join_path(spec_.path, name_);

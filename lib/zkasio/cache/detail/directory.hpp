@@ -32,8 +32,8 @@ enum class read_state : std::uint8_t {
 
 class directory;
 
-/// A node in a tree that snapshots share with the cache. The members that readers see change only in nodes that are not
-/// shared, see own().
+/// A node in a tree that snapshots share with the cache. Where readers look, a node that is shared is not changed:
+/// own() copies it first.
 struct tree_node : ref_counted {
     explicit tree_node(std::string n) : name(std::move(n)) {}
     tree_node(const tree_node&) = default;

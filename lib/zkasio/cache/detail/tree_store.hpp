@@ -9,8 +9,8 @@
 
 namespace zkasio::cache_detail {
 
-/// The nodes that a cache knows, by their paths. Snapshots share the nodes, and a snapshot never changes. Pure. For one
-/// strand; snapshots for any thread.
+/// The nodes that a cache knows, by their paths. Snapshots share the nodes, and a snapshot never changes. The store
+/// sends no requests and is used on one strand; its snapshots may be read on any thread.
 class tree_store {
 public:
     explicit tree_store(std::string root) : root_path_(std::move(root)) {}

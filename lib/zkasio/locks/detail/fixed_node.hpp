@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 
-/// Nodes whose name all contenders share: if an operator deletes such a node, or if the answer to a request is lost, an
-/// existing node of that name may be another client's.
+/// Nodes whose name all contenders share. That such a node exists does not prove that it is ours: an operator may have
+/// deleted ours, or the answer to a request was lost. So nodes are told apart by their czxid.
 namespace zkasio::lock_detail {
 
 /// The node, as of all writes that were finished before the call.

@@ -13,8 +13,8 @@
 
 namespace zkasio::lock_detail {
 
-/// A node with a fixed name, and the right of its contender to create one, which no other contender of this session
-/// has: the right is released when the node is certain to be gone and the bodies under the lost claim have ended.
+/// A claim of a node with a fixed name. One contender of a session at a time has the right to create that node. The
+/// claim releases the right when the node is certain to be gone and the bodies under the lost claim have ended.
 class fixed_node_claim final : public lock_claim {
 public:
     struct grant {

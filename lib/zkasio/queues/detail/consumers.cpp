@@ -45,8 +45,9 @@ asio::awaitable<std::exception_ptr> run_body(const consumer& c, delivery& d) {
     co_return nullptr;
 }
 
-// Ends the delivery according to what the body has thrown. It is no error that the claim was lost, or that the body has
-// ended the delivery: a lost item is given to some consumer again.
+// Ends the delivery by what the body has thrown: done, again after a pause, or rejected. Errors of that are ignored if
+// the claim was lost, the body has ended the delivery, or the session or the connection is over: then some consumer is
+// given the item again, or the item was done.
 asio::awaitable<void> end(const consumer& c, delivery& d, std::exception_ptr failed) {
     const int most = c.from->what->options.most_deliveries();
     const bool is_last = most > 0 && d.attempt() >= most;

@@ -33,9 +33,9 @@ struct next_step {
 };
 next_step decide_next_step(const queue_situation& s) noexcept;
 
-/// Whether only a listing can tell what follows, now that the node that the head was waiting for is gone.
-/// @param now what follows for the head, as far as is known. @param own_node_proven the head's own node is known to
-/// have been there all the time.
+/// Whether the queue has to be listed again when the head's predecessor has gone.
+/// @param now what follows for the head by what the order knows. @param own_node_proven a watch proves that the head's
+/// own node was there all the time.
 bool needs_listing(queue_order::verdict now, bool has_readers, bool own_node_proven) noexcept;
 
 }  // namespace zkasio::lock_detail
