@@ -32,8 +32,8 @@ asio::awaitable<void> barrier_member::withdraw(std::shared_ptr<barrier_member> s
     }
 }
 
-// Removes this member's node, and `ready` in the same transaction if `with_ready`. If the answer is lost, the transaction
-// is sent again: this member's node is gone if the first one was applied.
+// Removes this member's node, and `ready` in the same transaction if `with_ready`. If the answer is lost, the
+// transaction is sent again: this member's node is gone if the first one was applied.
 asio::awaitable<void> barrier_member::remove_own(bool with_ready) {
     back_off pauses = toolbox(on_).make_back_off();
     while (with_ready) {
