@@ -240,6 +240,37 @@ TEST_CASE("transact: a node that was read as missing has to be missing at the en
     });
 }
 
+TEST_CASE("transact: a node that was read as missing, below one that the body has written before") {
+    with_ensemble([](fake_ensemble& e, client zk) -> asio::awaitable<void> {
+        int runs = 0;
+        const auto reading_behind = [&](std::function<void(unit&)> write) {
+            runs = 0;
+            return [&, write = std::move(write)](unit& u) -> asio::awaitable<std::string> {
+                ++runs;
+                write(u);
+                const seen n = co_await u.get("/order/items");
+                co_return n ? n->data : "none";
+            };
+        };
+        // Not read: only the servers know that there is no /order.
+        const body_function sets = reading_behind([](unit& u) { u.set("/order", "1"); });
+        outcome o = co_await try_transact(zk, sets, certain().tries(5));
+        CHECK(o.what == "set /order: no such node (there is no node)");
+        CHECK(runs == 2);
+        const body_function removes = reading_behind([](unit& u) { u.remove("/order"); });
+        o = co_await try_transact(zk, removes, certain().tries(5));
+        CHECK(o.what == "remove /order: no such node (there is no node)");
+        CHECK(runs == 2);
+        const body_function creates = reading_behind([](unit& u) { u.create("/order", "1"); });
+        o = co_await try_transact(zk, creates, certain().tries(5));
+        CHECK(o.done == "none");
+        CHECK(runs == 2);
+        CHECK(e.data("/order") == "1");
+        o = co_await try_transact(zk, creates, certain().tries(5));
+        CHECK(o.code == zk_errc::node_exists);
+    });
+}
+
 TEST_CASE("transact: without its chroot nothing can be missing for certain, and that is an error") {
     fake_ensemble e;
     const client zk = e.client(client_options("fake/not/there").session_timeout(20s));

@@ -215,6 +215,37 @@ TEST_CASE("unit_record: a missing parent says that all below it is missing") {
     CHECK(meaning(top, zk_errc::no_node, "/a") == unit_record::refusal::of_a_write);
 }
 
+TEST_CASE("unit_record: a parent that was written before it is known to be missing") {
+    unit_record r;
+    r.create("/p", "1", {});
+    r.note_read("/p/x", missing);
+    CHECK(text_of(r) == "create /p/x, remove /p/x, create /p 1");
+    CHECK_FALSE(r.has_read("/p"));
+    r.note_missing("/p");
+    CHECK(r.has_read("/p"));
+    CHECK(text_of(r) == "create /p 1");
+    CHECK(view_of(r, "/p") == "1");
+    CHECK(meaning(r, zk_errc::node_exists, "/p") == unit_record::refusal::conflict);
+
+    for (const bool sets : {true, false}) {
+        unit_record blind;
+        if (sets)
+            blind.set("/p", "1");
+        else
+            blind.remove("/p");
+        blind.note_read("/p/x", missing);
+        blind.note_missing("/p");
+        REQUIRE(blind.contradiction());
+        CHECK(blind.contradiction()->code() == zk_errc::no_node);
+        CHECK(blind.contradiction()->operation() == (sets ? "set" : "remove"));
+        CHECK(text_of(blind) == "create /p, remove /p");
+    }
+    unit_record read;
+    read.note_read("/p", there("a", 3));
+    read.note_missing("/p");  // the first answer counts
+    CHECK(text_of(read) == "check /p 3");
+}
+
 TEST_CASE("unit_record: what a refusal means") {
     using enum unit_record::refusal;
     unit_record r;
