@@ -295,6 +295,30 @@ TEST_CASE("modify: a conflict is read behind a sync, and tries() are bounded") {
     }
 }
 
+TEST_CASE("modify: behind a conflict it reads what is there, wherever the server lags") {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        INFO("seed " << seed);
+        fake_ensemble e(seed);
+        const client zk = e.client(calm());
+        auto body = [&]() -> asio::awaitable<void> {
+            e.create("/deep/n", "0");
+            co_await zk.sync();
+            e.lag();
+            int calls = 0;
+            const auto beside = [&](std::optional<node_data> before) {
+                if (++calls == 1) e.set("/deep/n", "10");
+                return one_more(std::move(before));
+            };
+            const modify_options twice = modify_options().tries(2);
+            const outcome o = co_await try_modify(zk, "/deep/n", beside, twice);
+            CHECK(o.done);
+            CHECK(number(e) == 11);
+            co_await zk.close();
+        };
+        e.run(body);
+    }
+}
+
 TEST_CASE("modify: what the change throws is the caller's, and writes nothing") {
     for (const modify_options& how : {modify_options(), certain()}) {
         fake_ensemble e;

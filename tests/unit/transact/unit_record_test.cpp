@@ -138,6 +138,12 @@ TEST_CASE("unit_record: sequential nodes have no name, and may be many") {
     CHECK(text_of(r) == "create /q/i- 1, create /q/i- 2");
     CHECK(r.has_writes());
     CHECK_FALSE(r.contradiction());
+    r.note_read("/gone", missing);
+    r.create("/gone/i-", "1", sequential());
+    REQUIRE(r.contradiction());
+    CHECK(r.contradiction()->path() == "/gone/i-");
+    r.set("/gone", "1");  // the first one is told
+    CHECK(r.contradiction()->path() == "/gone/i-");
 }
 
 TEST_CASE("unit_record: a write that contradicts what was seen leaves the conditions only") {
@@ -213,6 +219,8 @@ TEST_CASE("unit_record: a missing parent says that all below it is missing") {
     unit_record top;
     top.note_read("/a", missing);
     CHECK(meaning(top, zk_errc::no_node, "/a") == unit_record::refusal::of_a_write);
+    top.note_read("/a/b/c", missing);
+    CHECK(text_of(top) == "create /a, remove /a");
 }
 
 TEST_CASE("unit_record: a parent that was written before it is known to be missing") {
