@@ -310,13 +310,38 @@ TEST_CASE("modify: behind a conflict it reads what is there, wherever the server
                 return one_more(std::move(before));
             };
             const modify_options twice = modify_options().tries(2);
+            const std::size_t before = e.requests(zk);
             const outcome o = co_await try_modify(zk, "/deep/n", beside, twice);
             CHECK(o.done);
             CHECK(number(e) == 11);
+            CHECK(e.requests(zk) == before + 5);  // with a sync
             co_await zk.close();
         };
         e.run(body);
     }
+}
+
+TEST_CASE("modify: with receipts, cancelled while the parent is created, it has not written") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        outcome o;
+        const auto one = [&]() -> asio::awaitable<void> { o = co_await add_one(zk); };
+        running adds(e.get_executor(), one());
+        int creates = 0;
+        e.on_step([&](std::string_view step) {
+            if (step.find("create /deep") != step.npos && ++creates == 1)
+                asio::post(e.context(), [&] { adds.cancel(); });
+        });
+        co_await adds.end();
+        e.on_step(nullptr);
+        CHECK(creates > 0);
+        CHECK(o.code == condition::cancelled);
+        CHECK_FALSE(o.unknown);
+        CHECK(number(e) == 0);
+        co_await zk.close();
+    };
+    e.run(body);
 }
 
 TEST_CASE("modify: what the change throws is the caller's, and writes nothing") {

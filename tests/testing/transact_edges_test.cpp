@@ -76,6 +76,25 @@ TEST_CASE("transact: the tries of all sessions count together") {
     });
 }
 
+TEST_CASE("transact: a turn that has ended with its session is taken again") {
+    with_ensemble([](fake_ensemble& e, client zk) -> asio::awaitable<void> {
+        e.create("/a", "0");
+        std::vector<std::size_t> queue;
+        const auto body = [&](unit& u) -> asio::awaitable<std::string> {
+            queue.push_back(e.children("/turns").size());
+            if (queue.size() == 2) e.expire(zk);
+            std::string sum = co_await move_one(u);
+            if (queue.size() < 4) e.set("/a", "0");
+            co_return sum;
+        };
+        const outcome o = co_await try_transact(zk, body, certain().promote_to("/turns").tries(1));
+        CHECK(o.done);
+        CHECK(queue == std::vector<std::size_t>{0, 1, 0, 1});
+        co_await zk.idle();
+        CHECK(e.children("/turns").empty());
+    });
+}
+
 enum class disturbance {
     cancel,
     expire,
