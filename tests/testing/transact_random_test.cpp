@@ -150,7 +150,7 @@ asio::awaitable<std::string> carry_out(unit u, call c) {
     co_return text;
 }
 
-void play(std::uint64_t seed, bool disturbed) {
+void play(std::uint64_t seed, bool disturbed, int cuts_in_percent = 0) {
     const auto one = [&](fake_ensemble& e, client zk) -> asio::awaitable<void> {
         random_calls random(seed);
         random.grow(e);
@@ -171,7 +171,14 @@ void play(std::uint64_t seed, bool disturbed) {
             at_end = tree_of(e);
             co_return text;
         };
-        const outcome o = co_await try_transact(zk, body, transact_options().tries(8));
+        transact_options how;
+        if (cuts_in_percent > 0) how = certain();
+        e.lose_connections(cuts_in_percent);
+        const outcome o = co_await try_transact(zk, body, how.tries(8));
+        e.lose_connections(0);
+        const session on = co_await zk.current_session();
+        const session patient = on.patient();
+        co_await patient.sync();  // connected again: the close ends the session
         INFO("seed " << seed << ":" << to_text(calls) << ", on" << to_text(before) << ", left" << to_text(tree_of(e))
                      << ", runs " << runs << ", ended with " << o.what);
         const std::optional<tree> expected = after(at_end, calls);
@@ -190,6 +197,10 @@ TEST_CASE("transact: random bodies do what the same calls do one by one") {
 
 TEST_CASE("transact: random bodies beside another client are of one moment") {
     for (std::uint64_t seed = 1; seed <= 1500; ++seed) play(seed, true);
+}
+
+TEST_CASE("transact: random bodies over connections that break are applied once") {
+    for (std::uint64_t seed = 1; seed <= 1000; ++seed) play(seed, seed % 2 == 0, 10);
 }
 
 }  // namespace transact_random_tests
