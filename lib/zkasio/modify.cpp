@@ -102,7 +102,7 @@ public:
     asio::awaitable<std::optional<node_data>> read(bool behind_sync) {
         for (;;) {
             std::error_code failed;
-            if (!how_.receipts().empty() && !with_) co_await begin_session();
+            if (needs_session()) co_await begin_session();
             try {
                 if (behind_sync) co_await on_.sync(path_);
                 std::optional<node_data> found = co_await on_.get(path_);
@@ -125,6 +125,9 @@ public:
             rethrow_step_as("modify", path_);
         }
     }
+
+    /// With receipts, before the first read and when a session has ended.
+    bool needs_session() const noexcept { return !how_.receipts().empty() && !with_; }
 
 private:
     asio::awaitable<void> begin_session() {
@@ -192,8 +195,9 @@ asio::awaitable<modified> detail::modify_node(operations on, std::string path, n
         throw error(errc::invalid_argument, "modify", path, "a sequential or protected node has a new name each time");
     back_off pauses = toolbox(on).make_back_off();
     modification node(std::move(on), path, how);
-    for (int tries = 1;; ++tries) {
-        std::optional<node_data> before = co_await node.read(tries > 1);
+    int tries = 0;
+    for (bool again = false;; again = true) {
+        std::optional<node_data> before = co_await node.read(again);
         modified left;
         if (before) {
             left.version = before->stat.version;
@@ -206,7 +210,7 @@ asio::awaitable<modified> detail::modify_node(operations on, std::string path, n
                         "the version of the node is negative, which no write can name as its condition");
         const std::optional<modified> done = co_await node.write(std::move(*text), left.version);
         if (done) co_return *done;
-        if (tries == how.tries())
+        if (!node.needs_session() && ++tries == how.tries())
             throw error(zk_errc::bad_version, "modify", path,
                         "other clients were ahead " + std::to_string(tries) + " times");
         co_await pauses.pause();

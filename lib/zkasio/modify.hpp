@@ -30,7 +30,8 @@ public:
     /// The directory is created when it is missing, and needs the permission to create nodes. Throws
     /// errc::invalid_path.
     modify_options& receipts(std::string directory);
-    /// How many attempts there are (no limit). Throws errc::invalid_argument for less than one.
+    /// How many attempts there are (no limit), without those that the end of a session has ended. Throws
+    /// errc::invalid_argument for less than one.
     modify_options& tries(int n);
 
     const create_options& create_with() const noexcept { return create_; }

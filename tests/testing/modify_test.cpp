@@ -6,6 +6,8 @@
 #include <zkasio/testing/fake_ensemble.hpp>
 
 #include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -293,6 +295,55 @@ TEST_CASE("modify: a conflict is read behind a sync, and tries() are bounded") {
     }
 }
 
+TEST_CASE("modify: behind a conflict it reads what is there, wherever the server lags") {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        INFO("seed " << seed);
+        fake_ensemble e(seed);
+        const client zk = e.client(calm());
+        auto body = [&]() -> asio::awaitable<void> {
+            e.create("/deep/n", "0");
+            co_await zk.sync();
+            e.lag();
+            int calls = 0;
+            const auto beside = [&](std::optional<node_data> before) {
+                if (++calls == 1) e.set("/deep/n", "10");
+                return one_more(std::move(before));
+            };
+            const modify_options twice = modify_options().tries(2);
+            const std::size_t before = e.requests(zk);
+            const outcome o = co_await try_modify(zk, "/deep/n", beside, twice);
+            CHECK(o.done);
+            CHECK(number(e) == 11);
+            CHECK(e.requests(zk) == before + 5);  // with a sync
+            co_await zk.close();
+        };
+        e.run(body);
+    }
+}
+
+TEST_CASE("modify: with receipts, cancelled while the parent is created, it has not written") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        outcome o;
+        const auto one = [&]() -> asio::awaitable<void> { o = co_await add_one(zk); };
+        running adds(e.get_executor(), one());
+        int creates = 0;
+        e.on_step([&](std::string_view step) {
+            if (step.find("create /deep") != step.npos && ++creates == 1)
+                asio::post(e.context(), [&] { adds.cancel(); });
+        });
+        co_await adds.end();
+        e.on_step(nullptr);
+        CHECK(creates > 0);
+        CHECK(o.code == condition::cancelled);
+        CHECK_FALSE(o.unknown);
+        CHECK(number(e) == 0);
+        co_await zk.close();
+    };
+    e.run(body);
+}
+
 TEST_CASE("modify: what the change throws is the caller's, and writes nothing") {
     for (const modify_options& how : {modify_options(), certain()}) {
         fake_ensemble e;
@@ -371,6 +422,42 @@ TEST_CASE("modify: on a session that is over it fails, and begins no other") {
         co_await zk.close();
         o = co_await add_one(zk);
         CHECK(o.code == errc::client_closed);
+    };
+    e.run(body);
+}
+
+TEST_CASE("modify: the end of the session is no attempt, and no other client") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        e.create("/n", "0");
+        int runs = 0;
+        const auto change = [&](std::optional<node_data>) -> std::optional<std::string> {
+            if (++runs % 2 == 1) e.hold_down(zk);  // while the receipt is made: the write is not sent
+            return std::to_string(runs);
+        };
+        const auto let_in = [&]() -> asio::awaitable<void> {
+            asio::steady_timer timer(e.context(), 60s);
+            co_await timer.async_wait(asio::use_awaitable);
+            e.let_in(zk);
+        };
+        running first(e.get_executor(), let_in());
+        const modify_options how = certain().tries(1);
+        outcome o = co_await try_modify(zk, "/n", change, how);
+        co_await first.end();
+        CHECK(o.done);
+        CHECK(runs == 2);
+        CHECK(e.data("/n") == "2");
+        const session on = co_await zk.current_session();
+        running second(e.get_executor(), let_in());
+        const modify_options new_receipt = modify_options().receipts("/others").tries(1);
+        o = co_await try_modify(on, "/n", change, new_receipt);
+        co_await second.end();
+        CHECK(o.code == errc::session_expired);
+        CHECK_FALSE(o.unknown);
+        CHECK(runs == 3);
+        CHECK(e.data("/n") == "2");
+        co_await zk.close();
     };
     e.run(body);
 }

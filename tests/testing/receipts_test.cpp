@@ -8,6 +8,7 @@
 #include <zkasio/testing/fake_ensemble.hpp>
 
 #include <asio/post.hpp>
+#include <asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -17,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace receipts_tests {
@@ -267,6 +269,28 @@ TEST_CASE("receipts: transactions at the same time have receipts of their own, a
         CHECK(done == 12);
         CHECK(most == 4);
     });
+}
+
+TEST_CASE("receipts: made on another thread, and kept before the strand has heard of them") {
+    fake_ensemble e;
+    const client zk = e.client(client_options("fake").session_timeout(20s));
+    auto body = [&]() -> asio::awaitable<void> {
+        const session on = co_await zk.current_session();
+        std::optional<receipts> made;
+        const auto make_and_keep = [&] {
+            std::thread elsewhere([&] { made.emplace(on, "/receipts"); });
+            elsewhere.join();
+            made->keep();
+        };
+        asio::post(on.get_executor(), make_and_keep);
+        co_await asio::post(on.get_executor(), asio::use_awaitable);
+        co_await made->apply(transaction().create("/a"));
+        made.reset();
+        co_await zk.idle();
+        CHECK(e.children("/receipts").size() == 1);
+        co_await zk.close();
+    };
+    e.run(body);
 }
 
 TEST_CASE("receipts: the end of the session with a lost answer says that the outcome is unknown") {

@@ -115,6 +115,13 @@ TEST_CASE("transact: guards that prove nothing, and options that make no sense, 
         const lock_guard proves_nothing = co_await flag.acquire();
         o = co_await try_transact(zk, &move_one, transact_options().under(proves_nothing));
         CHECK(o.code == errc::invalid_argument);
+        const lock_guard again = co_await orders.acquire();
+        o = co_await try_transact(zk, &move_one, transact_options().under(again).promote_to("/locks/orders"));
+        CHECK(o.code == errc::would_deadlock);
+        o = co_await try_transact(zk, &move_one, transact_options().promote_to("/locks/orders"));  // not needed
+        CHECK(o.done);
+        e.remove("/b");
+        e.set("/a", "0");
         CHECK(e.data("/a") == "0");
     });
 }

@@ -76,7 +76,8 @@ TEST_CASE("transact: get_all() is one flight, and repeats what a lost connection
             if (i % 5 != 0) e.create(paths.back(), std::to_string(i));
         }
         const auto body = [&](unit& u) -> asio::awaitable<std::string> {
-            const std::vector<seen> all = co_await u.get_all(paths);
+            std::vector<seen> all = co_await u.get_all(paths);
+            all = co_await u.get_all(paths);  // all is known
             int sum = 0;
             for (const seen& n : all) sum += number_in(n);
             CHECK(all.size() == 50);
@@ -237,6 +238,37 @@ TEST_CASE("transact: a node that was read as missing has to be missing at the en
         o = co_await try_transact(zk, makes);
         CHECK(o.done == "none");
         CHECK(e.data("/x/y") == "1");
+    });
+}
+
+TEST_CASE("transact: a node that was read as missing, below one that the body has written before") {
+    with_ensemble([](fake_ensemble& e, client zk) -> asio::awaitable<void> {
+        int runs = 0;
+        const auto reading_behind = [&](std::function<void(unit&)> write) {
+            runs = 0;
+            return [&, write = std::move(write)](unit& u) -> asio::awaitable<std::string> {
+                ++runs;
+                write(u);
+                const seen n = co_await u.get("/order/items");
+                co_return n ? n->data : "none";
+            };
+        };
+        // Not read: only the servers know that there is no /order.
+        const body_function sets = reading_behind([](unit& u) { u.set("/order", "1"); });
+        outcome o = co_await try_transact(zk, sets, certain().tries(5));
+        CHECK(o.what == "set /order: no such node (there is no node)");
+        CHECK(runs == 2);
+        const body_function removes = reading_behind([](unit& u) { u.remove("/order"); });
+        o = co_await try_transact(zk, removes, certain().tries(5));
+        CHECK(o.what == "remove /order: no such node (there is no node)");
+        CHECK(runs == 2);
+        const body_function creates = reading_behind([](unit& u) { u.create("/order", "1"); });
+        o = co_await try_transact(zk, creates, certain().tries(5));
+        CHECK(o.done == "none");
+        CHECK(runs == 2);
+        CHECK(e.data("/order") == "1");
+        o = co_await try_transact(zk, creates, certain().tries(5));
+        CHECK(o.code == zk_errc::node_exists);
     });
 }
 

@@ -9,6 +9,7 @@
 #include <zkasio/recipe/wait_as.hpp>
 
 #include <asio/dispatch.hpp>
+#include <asio/post.hpp>
 
 #include <algorithm>
 #include <mutex>
@@ -211,7 +212,8 @@ receipts::receipts(session on, std::string directory, acl entries, missing_paren
 
 void receipts::keep() const {
     if (!state_) throw error(errc::invalid_argument, "keep", {}, "these receipts were moved from");
-    asio::dispatch(state_->on.get_executor(), [s = state_] { s->idle->keep(s->idle); });
+    // Not dispatched: on the strand, that might be before what another thread's constructor has sent to it.
+    asio::post(state_->on.get_executor(), [s = state_] { s->idle->keep(s->idle); });
 }
 
 asio::awaitable<committed> receipts::apply(transaction steps, std::string operation) const {

@@ -99,6 +99,7 @@ public:
           orphans_(std::make_shared<orphans>()) {}
 
     asio::awaitable<void> run() {
+        refuse_own_turn();
         for (;;) {
             session on;
             if (claim_)
@@ -140,6 +141,14 @@ private:
             }
             co_return end;
         }
+    }
+
+    // The caller cannot release the lock of under() while transact() waits for the same lock.
+    void refuse_own_turn() const {
+        if (!claim_ || how_.promote_to().empty()) return;
+        for (const std::string& path : claim_->paths())
+            if (parent_path(path) == how_.promote_to())
+                throw error(errc::would_deadlock, "transact", how_.promote_to(), "it is the lock of under()");
     }
 
     int tries() const noexcept {

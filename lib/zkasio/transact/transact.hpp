@@ -34,8 +34,8 @@ public:
     /// than one.
     transact_options& tries(int n);
     /// After tries(), transact() takes the mutex at this path (none), and goes on until it succeeds: of many writers
-    /// that are in each other's way, each has its turn. The body must not acquire this mutex. Throws
-    /// errc::invalid_path.
+    /// that are in each other's way, each has its turn. The body must not acquire this mutex. If it is the lock of
+    /// under(), transact() fails with errc::would_deadlock. Throws errc::invalid_path.
     transact_options& promote_to(std::string lock_path);
 
     const std::string& receipts() const noexcept { return receipts_; }
@@ -106,8 +106,8 @@ ZKASIO_EXPORT asio::awaitable<void> run_transact(std::function<asio::awaitable<v
 ///
 ///   - The children of a node cannot be read: no step of a transaction checks a list of children.
 ///   - A node that was read as missing, and is not created, is created and removed again by the transaction. This needs
-///     the permission to create and delete there, wakes watches of the parent's children, and fails below an ephemeral
-///     node.
+///     the permission to create and delete there, wakes watches of the parent's children, uses up one of the parent's
+///     sequence numbers, lets the servers remove an empty container, and fails below an ephemeral node.
 ///   - A version does not tell a re-created node from the node before: if a node is deleted, re-created and written as
 ///     often as before between its read and the transaction, this is no conflict.
 ///   - After 2^31 - 1 writes the version of a node is negative, which no condition can name: unit::get() then fails

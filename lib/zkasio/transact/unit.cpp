@@ -58,13 +58,15 @@ asio::awaitable<seen_node> fetch(unit_ptr u, std::string path) {
     }
 }
 
-// Notes the parents of a missing node that are missing as well. A parent that exists is no condition.
+// Notes the parents of a missing node that are missing as well, as the servers have them: a parent that the body
+// creates is missing before. A parent that exists is no condition.
 asio::awaitable<void> note_missing_parents(unit_ptr u, std::string path) {
     for (std::string parent(parent_path(path)); parent.size() > 1; parent = std::string(parent_path(parent))) {
-        if (u->record.view(parent)) co_return;
+        if (u->record.has_read(parent)) co_return;
         seen_node found = co_await fetch(u, parent);
+        running_unit(u, "get", path);
         if (found) co_return;
-        u->record.note_read(parent, std::nullopt);
+        u->record.note_missing(parent);
     }
 }
 

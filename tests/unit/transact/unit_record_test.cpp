@@ -138,6 +138,12 @@ TEST_CASE("unit_record: sequential nodes have no name, and may be many") {
     CHECK(text_of(r) == "create /q/i- 1, create /q/i- 2");
     CHECK(r.has_writes());
     CHECK_FALSE(r.contradiction());
+    r.note_read("/gone", missing);
+    r.create("/gone/i-", "1", sequential());
+    REQUIRE(r.contradiction());
+    CHECK(r.contradiction()->path() == "/gone/i-");
+    r.set("/gone", "1");  // the first one is told
+    CHECK(r.contradiction()->path() == "/gone/i-");
 }
 
 TEST_CASE("unit_record: a write that contradicts what was seen leaves the conditions only") {
@@ -213,6 +219,39 @@ TEST_CASE("unit_record: a missing parent says that all below it is missing") {
     unit_record top;
     top.note_read("/a", missing);
     CHECK(meaning(top, zk_errc::no_node, "/a") == unit_record::refusal::of_a_write);
+    top.note_read("/a/b/c", missing);
+    CHECK(text_of(top) == "create /a, remove /a");
+}
+
+TEST_CASE("unit_record: a parent that was written before it is known to be missing") {
+    unit_record r;
+    r.create("/p", "1", {});
+    r.note_read("/p/x", missing);
+    CHECK(text_of(r) == "create /p/x, remove /p/x, create /p 1");
+    CHECK_FALSE(r.has_read("/p"));
+    r.note_missing("/p");
+    CHECK(r.has_read("/p"));
+    CHECK(text_of(r) == "create /p 1");
+    CHECK(view_of(r, "/p") == "1");
+    CHECK(meaning(r, zk_errc::node_exists, "/p") == unit_record::refusal::conflict);
+
+    for (const bool sets : {true, false}) {
+        unit_record blind;
+        if (sets)
+            blind.set("/p", "1");
+        else
+            blind.remove("/p");
+        blind.note_read("/p/x", missing);
+        blind.note_missing("/p");
+        REQUIRE(blind.contradiction());
+        CHECK(blind.contradiction()->code() == zk_errc::no_node);
+        CHECK(blind.contradiction()->operation() == (sets ? "set" : "remove"));
+        CHECK(text_of(blind) == "create /p, remove /p");
+    }
+    unit_record read;
+    read.note_read("/p", there("a", 3));
+    read.note_missing("/p");  // the first answer counts
+    CHECK(text_of(read) == "check /p 3");
 }
 
 TEST_CASE("unit_record: what a refusal means") {

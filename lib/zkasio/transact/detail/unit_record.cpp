@@ -24,6 +24,22 @@ const seen_node& unit_record::note_read(const std::string& path, seen_node found
     return *n.now;
 }
 
+bool unit_record::has_read(const std::string& path) const {
+    const auto it = nodes_.find(path);
+    return it != nodes_.end() && it->second.read;
+}
+
+void unit_record::note_missing(const std::string& path) {
+    node& n = nodes_[path];
+    if (n.read) return;
+    n.read.emplace();
+    if (!n.now) n.now.emplace();
+    if (!n.first_write) return;
+    const transaction::kind first = writes_[*n.first_write].what;
+    if (first == transaction::kind::create) return;
+    contradict(zk_errc::no_node, first == transaction::kind::set ? "set" : "remove", path, "there is no node");
+}
+
 // ------------------------------------------------------------------------------------------------------ writes
 
 bool unit_record::is_known_to_be(bool there, const std::string& path) const {

@@ -33,6 +33,11 @@ public:
     /// name.
     const seen_node& note_read(const std::string& path, seen_node found);
 
+    bool has_read(const std::string& path) const;
+    /// Notes that a server knows no such node, also if the body has written the node before: the absence becomes a
+    /// condition, and the write a contradiction unless it creates the node.
+    void note_missing(const std::string& path);
+
     /// A write that contradicts what the body has read or written is not recorded: see contradiction().
     void set(const std::string& path, std::string data);
     void create(const std::string& path, std::string data, create_options how);
