@@ -10,6 +10,8 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <map>
+#include <stdexcept>
 #include <string_view>
 
 namespace work_queue_faults_tests {
@@ -346,6 +348,93 @@ TEST_CASE("work_queue: a dead item is revived after the items' directory was rem
         CHECK_FALSE(why);
         CHECK(items(s.ensemble) == texts{"a"});
     });
+}
+
+TEST_CASE("work_queue: a spent item that another client claims does not delay the others") {
+    scene s;
+    const client other = s.ensemble.client(calm());
+    s.run([&]() -> asio::awaitable<void> {
+        const work_queue q(s.zk, "/q", work_queue_options().most_deliveries(1)), theirs(other, "/q");
+        co_await q.put("poison", put_options().priority(200));
+        {
+            delivery d = co_await q.receive();
+            co_await d.again();
+        }
+        for (int i = 0; i < 20; ++i) co_await q.put(std::to_string(i));
+        bool first = true;
+        const std::string name = s.ensemble.children("/q/entries").back();
+        s.ensemble.on_step([&](std::string_view step) {
+            if (first && step.find("deliver 0: get") != std::string_view::npos) {
+                first = false;
+                s.ensemble.create("/q/taken/" + name);
+            }
+        });
+        const auto begin = s.ensemble.now();
+        std::vector<running> takers;
+        const auto take = [&]() -> asio::awaitable<void> { co_await q.take(); };
+        for (int i = 0; i < 21; ++i) takers.emplace_back(s.ensemble.get_executor(), take());
+        while (s.ensemble.children("/q/entries").size() > 1 && s.ensemble.now() - begin < 1min) co_await sleep(1ms);
+        CHECK(std::chrono::duration_cast<std::chrono::milliseconds>(s.ensemble.now() - begin).count() < 200);
+        s.ensemble.on_step(nullptr);
+        for (running& r : takers) r.cancel();
+        for (running& r : takers) co_await r.end();
+        s.ensemble.remove("/q/taken/" + name);
+        co_await other.close();
+    });
+}
+
+TEST_CASE("work_queue: of items of which one is too large none is put") {
+    scene s;
+    s.run([&]() -> asio::awaitable<void> {
+        const work_queue q(s.zk, "/q");
+        const ended e = co_await end_of(q.put_all(of("a", std::string(1024 * 1024, 'x'), "b")));
+        CHECK(e.code == errc::too_large);
+        CHECK_FALSE(e.unknown);
+        CHECK(items(s.ensemble).empty());
+    });
+}
+
+TEST_CASE("work_queue: a session that ends at any step of consume() loses no item") {
+    for (std::uint64_t seed = 1; seed < 3; ++seed) {
+        std::size_t steps = 1;
+        for (std::size_t at = 0; at < steps; ++at) {
+            INFO("expired after " << at << " steps, seed " << seed);
+            scene s(seed);
+            s.run([&]() -> asio::awaitable<void> {
+                const work_queue q(s.zk, "/q", work_queue_options().most_deliveries(5));
+                co_await q.put_all(of("a", "b", "c", "d"));
+                co_await q.put("e", put_options().delay(1s));
+                std::size_t step = 0;
+                std::map<std::string, int> tried;
+                s.ensemble.on_step([&](std::string_view) {
+                    if (step++ == at) asio::post(s.ensemble.context(), [&] { s.ensemble.expire(s.zk); });
+                });
+                auto body = [&](delivery& d) -> asio::awaitable<void> {
+                    ++tried[d.item()];
+                    co_await sleep(100ms);
+                    if (d.item() == "b" && tried["b"] == 1) throw std::runtime_error("no");
+                };
+                const auto consume = [&]() -> asio::awaitable<void> {
+                    co_await q.consume(body, consume_options().parallel(2));
+                };
+                running consumer(s.ensemble.get_executor(), consume());
+                const auto begin = s.ensemble.now();
+                while ((!s.ensemble.children("/q/entries").empty() || !s.ensemble.children("/q/later").empty()) &&
+                       s.ensemble.now() - begin < 10min)
+                    co_await sleep(100ms);
+                CHECK_FALSE(consumer.ended());
+                CHECK(tried.size() == 5);
+                for (auto& [item, n] : tried) CHECK(n <= 3);
+                s.ensemble.on_step(nullptr);
+                consumer.cancel();
+                const std::error_code end = co_await consumer.code();
+                CHECK(end == condition::cancelled);
+                const std::vector<dead_item> dead = co_await q.dead();
+                CHECK(dead.empty());
+                steps = std::max(steps, at == 0 ? 40 : std::min<std::size_t>(step, 70));
+            });
+        }
+    }
 }
 
 }  // namespace work_queue_faults_tests

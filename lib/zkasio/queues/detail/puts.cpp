@@ -60,10 +60,14 @@ asio::awaitable<T> not_yet_put(asio::awaitable<T> preparation, spec_ptr what) {
 
 }  // namespace
 
+void require_size(const queue_spec& what, const bytes& item) {
+    if (item.size() <= what.largest_item()) return;
+    throw error(errc::too_large, "put", what.path,
+                "an item has at most " + std::to_string(what.largest_item()) + " bytes");
+}
+
 void add_put(transaction& steps, const queue_spec& what, std::string prefix, bytes item) {
-    if (item.size() > what.largest_item())
-        throw error(errc::too_large, "put", what.path,
-                    "an item has at most " + std::to_string(what.largest_item()) + " bytes");
+    require_size(what, item);
     steps.create(std::move(prefix), std::move(item), what.of_mode(create_mode::persistent_sequential));
 }
 
