@@ -643,6 +643,41 @@ TEST_CASE("slots: numbers rest at random, over cuts, expiries and lost answers",
     }
 }
 
+TEST_CASE("slots: a client that is closed at any step of an acquire and a release", "[slots]") {
+    for (const bool rests : {false, true}) {
+        std::size_t steps = 1;
+        for (std::size_t at = 0; at < steps; ++at) {
+            INFO("rests " << rests << ", closed after " << at << " steps");
+            fake_ensemble e;
+            const client zk = e.client(calm());
+            auto body = [&]() -> asio::awaitable<void> {
+                const slots ids(zk, path, 1, quiet(rests ? 10ms : 0ms));
+                std::size_t step = 0;
+                std::optional<running> closes;
+                const auto close = [&]() -> asio::awaitable<void> { co_await zk.close(); };
+                e.on_step([&](std::string_view) {
+                    if (step++ == at) asio::post(e.context(), [&] { closes.emplace(e.get_executor(), close()); });
+                });
+                bool acquired = false;
+                const auto work = [&]() -> asio::awaitable<void> {
+                    lock_guard guard = co_await ids.acquire();
+                    acquired = true;
+                    co_await guard.release();
+                };
+                running works(e.get_executor(), work());
+                const std::error_code code = co_await works.code();
+                e.on_step(nullptr);
+                CHECK(code == (acquired ? std::error_code() : errc::client_closed));
+                if (closes) co_await closes->end();
+                co_await zk.close();
+                steps = std::max(steps, at == 0 ? 20 : std::min<std::size_t>(step, 40));
+            };
+            e.run(body);
+            CHECK(nothing_left(e));
+        }
+    }
+}
+
 TEST_CASE("slots: what is refused", "[slots]") {
     fake_ensemble e;
     const client zk = e.client(calm());
