@@ -437,4 +437,84 @@ TEST_CASE("work_queue: a session that ends at any step of consume() loses no ite
     }
 }
 
+TEST_CASE("work_queue: whoever waits for the end of a claim is told when it is given back with a pause") {
+    scene s;
+    s.run([&]() -> asio::awaitable<void> {
+        const work_queue q(s.zk, "/q");
+        co_await q.put("a");
+        delivery d = co_await q.receive();
+        loss_reason why = loss_reason::none;
+        const auto wait = [&]() -> asio::awaitable<void> { why = co_await d.lost(); };
+        running waits(s.ensemble.get_executor(), wait());
+        co_await s.zk.sync();
+        co_await d.again(2s);
+        co_await sleep(1s);
+        CHECK(why == loss_reason::released);
+        CHECK(s.ensemble.children("/q/taken").size() == 1);
+        co_await waits.end();
+        co_await sleep(2s);
+    });
+}
+
+TEST_CASE("work_queue: an item that has just died is revived through a server that lags behind") {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        INFO("seed " << seed);
+        scene s(seed);
+        const client other = s.ensemble.client(calm());
+        s.run([&]() -> asio::awaitable<void> {
+            const work_queue q(s.zk, "/q"), theirs(other, "/q");
+            co_await q.put("a");
+            co_await other.sync();
+            s.ensemble.lag();
+            delivery d = co_await q.receive();
+            co_await d.reject("no");
+            const texts dead = s.ensemble.children("/q/dead");
+            REQUIRE(dead.size() == 1);
+            const bool revived = co_await theirs.revive(dead.front());
+            CHECK(revived);
+            co_await other.close();
+        });
+    }
+}
+
+TEST_CASE("work_queue: a claim whose outcome is unknown is not taken for that of another client") {
+    // Before the claim arrives, its connection breaks, the receipts go, and another client claims the item.
+    scene s;
+    const client other = s.ensemble.client(calm());
+    s.run([&]() -> asio::awaitable<void> {
+        const work_queue q(s.zk, "/q"), theirs(other, "/q");
+        co_await q.put("a");
+        {
+            delivery d = co_await theirs.receive();  // makes their receipt
+            co_await d.again();
+        }
+        std::optional<delivery> second;
+        const auto claim = [&]() -> asio::awaitable<void> {
+            delivery d = co_await theirs.receive();
+            second.emplace(std::move(d));
+            for (const std::string& name : s.ensemble.children("/q/receipts")) s.ensemble.remove("/q/receipts/" + name);
+            s.ensemble.let_in(s.zk);
+        };
+        std::optional<running> claims;
+        s.ensemble.on_step([&](std::string_view step) {
+            if (claims || step.find("apply 0: multi  /q/entries") == std::string_view::npos) return;
+            s.ensemble.hold_down(s.zk);
+            claims.emplace(s.ensemble.get_executor(), claim());
+        });
+        std::string got;
+        const auto take = [&]() -> asio::awaitable<void> { got = co_await q.take(); };
+        running takes(s.ensemble.get_executor(), take());
+        co_await sleep(5s);
+        s.ensemble.on_step(nullptr);
+        REQUIRE(second);
+        CHECK(second->held());
+        CHECK(s.ensemble.owns(other, "/q/taken/" + second->name()));
+        CHECK_FALSE(takes.ended());
+        co_await second->again();
+        co_await takes.end();
+        CHECK(got == "a");
+        co_await other.close();
+    });
+}
+
 }  // namespace work_queue_faults_tests
