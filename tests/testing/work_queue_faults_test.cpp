@@ -517,4 +517,24 @@ TEST_CASE("work_queue: a claim whose outcome is unknown is not taken for that of
     });
 }
 
+TEST_CASE("work_queue: a delivery is held when it is given, also by slow servers") {
+    scene s;
+    s.run([&]() -> asio::awaitable<void> {
+        const work_queue q(s.zk, "/q");
+        co_await q.put("a");
+        s.ensemble.step_time(2s);
+        bool held = false;
+        const auto receive = [&]() -> asio::awaitable<void> {
+            delivery d = co_await q.receive();
+            held = d.held();
+            co_await d.done();
+        };
+        running receives(s.ensemble.get_executor(), receive());
+        co_await sleep(1min);
+        s.ensemble.step_time(100us);
+        co_await receives.end();
+        CHECK(held);
+    });
+}
+
 }  // namespace work_queue_faults_tests
