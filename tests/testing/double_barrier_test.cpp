@@ -698,6 +698,54 @@ TEST_CASE("double_barrier: who comes too late for the last member of a round, or
     }
 }
 
+TEST_CASE("double_barrier: a client that is closed, or expires, at any step of a round", "[barrier]") {
+    for (const bool closed : {false, true})
+        for (std::uint64_t seed = 1; seed < 3; ++seed) {
+            std::size_t steps = 1;
+            for (std::size_t at = 0; at < steps; ++at) {
+                INFO("closed " << closed << " after " << at << " steps, seed " << seed);
+                fake_ensemble e(seed);
+                const client one = e.client(calm()), two = e.client(calm()), three = e.client(calm());
+                auto body = [&]() -> asio::awaitable<void> {
+                    const auto play = [&](const client& zk) -> asio::awaitable<void> {
+                        const double_barrier b(zk, path, 2);
+                        barrier_entry entry = co_await b.enter();
+                        co_await turns(e, 10);
+                        co_await entry.leave();
+                    };
+                    const auto close = [&]() -> asio::awaitable<void> { co_await one.close(); };
+                    std::optional<running> closes;
+                    const auto strike = [&] {
+                        if (closed)
+                            closes.emplace(e.get_executor(), close());
+                        else if (e.session_id(one) != 0)
+                            e.expire(one);
+                    };
+                    std::size_t step = 0;
+                    e.on_step([&](std::string_view) {
+                        if (step++ == at) asio::post(e.context(), strike);
+                    });
+                    running a(e.get_executor(), play(one)), b(e.get_executor(), play(two));
+                    const std::error_code code = co_await a.code();
+                    CHECK((!code || code == (closed ? errc::client_closed : errc::session_expired)));
+                    e.on_step(nullptr);
+                    steps = std::max(steps, at == 0 ? 80 : std::min<std::size_t>(step, 90));
+                    running c(e.get_executor(), play(three));  // a partner for who is left
+                    const std::error_code partner = co_await b.code();
+                    CHECK_FALSE(partner);
+                    c.cancel();
+                    co_await c.end();
+                    if (closes) co_await closes->end();
+                    co_await two.idle();
+                    co_await three.idle();
+                    for (const client& zk : {one, two, three}) co_await zk.close();
+                };
+                e.run(body);
+                CHECK(nothing_left(e));
+            }
+        }
+}
+
 TEST_CASE("double_barrier: names, numbers and moved-from barriers that are refused", "[barrier]") {
     fake_ensemble e;
     const client zk = e.client(calm());

@@ -21,6 +21,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace slots_tests {
@@ -640,6 +641,105 @@ TEST_CASE("slots: numbers rest at random, over cuts, expiries and lost answers",
             for (const client& zk : clients) co_await zk.close();
         };
         e.run(body);
+    }
+}
+
+TEST_CASE("slots: an acquire that is given up while nobody knows of its node leaves that of another client alone",
+          "[slots]") {
+    for (const bool rests : {false, true}) {
+        INFO("rests " << rests);
+        fake_ensemble e;
+        e.create(path);
+        const client one = e.client(calm()), two = e.client(calm());
+        auto body = [&]() -> asio::awaitable<void> {
+            const slots ours(one, path, 1, quiet(rests ? 10ms : 0ms)), theirs(two, path, 1, quiet(rests ? 10ms : 0ms));
+            co_await two.sync();
+            bool held_down = false;
+            e.on_step([&](std::string_view step) {
+                const char* const request = rests ? "apply 0: multi" : "apply 0: create";
+                if (std::exchange(held_down, held_down || step.find(request) != std::string_view::npos)) return;
+                if (held_down) e.hold_down(one);
+            });
+            taking first(e, ours);
+            while (!held_down) co_await turns(e, 1);
+            e.on_step(nullptr);
+            first.cancel();
+            const std::error_code cancelled = co_await first.code();
+            CHECK(cancelled == condition::cancelled);
+            lock_guard guard = co_await theirs.acquire();
+            CHECK(guard.slot() == 0u);
+            e.let_in(one);
+            co_await one.idle();
+            CHECK(e.owns(two, guard.path()));
+            CHECK(guard.held());
+            co_await guard.release();
+            co_await one.close();
+            co_await two.close();
+        };
+        e.run(body);
+        CHECK(nothing_left(e));
+    }
+}
+
+TEST_CASE("slots: a number whose node is another client's since it was looked at is not given back", "[slots]") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        const slots ids(zk, path, 1, quiet(10ms));
+        lock_guard guard = co_await ids.acquire();
+        const std::string node = guard.path(), record = path + "/used-0";
+        bool done = false;
+        e.on_step([&](std::string_view step) {
+            if (done || step.find("apply 0: multi") == std::string_view::npos) return;
+            done = true;
+            e.remove(node);
+            e.create(node, "another client");
+            e.set(record, "held");
+        });
+        co_await guard.release();
+        e.on_step(nullptr);
+        CHECK(done);
+        CHECK(e.data(node) == "another client");
+        CHECK(e.data(record) == "held");
+        e.remove(node);
+        co_await zk.close();
+    };
+    e.run(body);
+    CHECK(nothing_left(e));
+}
+
+TEST_CASE("slots: a client that is closed at any step of an acquire and a release", "[slots]") {
+    for (const bool rests : {false, true}) {
+        std::size_t steps = 1;
+        for (std::size_t at = 0; at < steps; ++at) {
+            INFO("rests " << rests << ", closed after " << at << " steps");
+            fake_ensemble e;
+            const client zk = e.client(calm());
+            auto body = [&]() -> asio::awaitable<void> {
+                const slots ids(zk, path, 1, quiet(rests ? 10ms : 0ms));
+                std::size_t step = 0;
+                std::optional<running> closes;
+                const auto close = [&]() -> asio::awaitable<void> { co_await zk.close(); };
+                e.on_step([&](std::string_view) {
+                    if (step++ == at) asio::post(e.context(), [&] { closes.emplace(e.get_executor(), close()); });
+                });
+                bool acquired = false;
+                const auto work = [&]() -> asio::awaitable<void> {
+                    lock_guard guard = co_await ids.acquire();
+                    acquired = true;
+                    co_await guard.release();
+                };
+                running works(e.get_executor(), work());
+                const std::error_code code = co_await works.code();
+                e.on_step(nullptr);
+                CHECK(code == (acquired ? std::error_code() : errc::client_closed));
+                if (closes) co_await closes->end();
+                co_await zk.close();
+                steps = std::max(steps, at == 0 ? 20 : std::min<std::size_t>(step, 40));
+            };
+            e.run(body);
+            CHECK(nothing_left(e));
+        }
     }
 }
 

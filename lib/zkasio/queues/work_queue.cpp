@@ -72,6 +72,7 @@ asio::awaitable<void> put_in_some_session(state_ptr s, std::vector<bytes> items,
 
 asio::awaitable<void> put_items(state_ptr s, std::vector<bytes> items, put_options how) {
     const spec_ptr what = queue_of(s, "put")->what;
+    for (const bytes& item : items) require_size(*what, item);
     for (std::size_t put = 0; put < items.size();) {
         const std::size_t n = count_for_transaction(items, put, *what);
         const auto first = items.begin() + static_cast<std::ptrdiff_t>(put);

@@ -3,6 +3,7 @@
 #include <zkasio/barriers/detail/double_barrier_step.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
@@ -130,7 +131,7 @@ asio::awaitable<void> barrier_member::until_left(std::shared_ptr<barrier_member>
     co_await wait_as(self->left_, "leave", self->spec_.path);
     if (!self->failed_) co_return;
     try {
-        std::rethrow_exception(self->failed_);
+        rethrow_to_caller(self->failed_, "leave", self->spec_.path);
     } catch (const error& e) {
         if (e.code() == condition::session_ended) throw error(e.code(), "leave", self->spec_.path, e.hint());
         throw;

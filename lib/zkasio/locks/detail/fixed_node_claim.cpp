@@ -4,6 +4,7 @@
 #include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/detail/running_bodies.hpp>
 #include <zkasio/locks/detail/when_lost.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
@@ -118,7 +119,7 @@ void fixed_node_claim::give_up() noexcept {
 asio::awaitable<void> fixed_node_claim::gone() {
     const auto s = state_;
     co_await wait_as(s->done, "release", s->paths.front());
-    if (s->failed) std::rethrow_exception(s->failed);
+    if (s->failed) rethrow_to_caller(s->failed, "release", s->paths.front());
 }
 
 }  // namespace zkasio::lock_detail

@@ -13,6 +13,7 @@ namespace zkasio::queue_detail {
 namespace {
 
 constexpr std::size_t many_items = 20'000;
+constexpr std::chrono::hours longest_pause(24 * 365 * 100);  // a timer cannot count many more
 
 std::string new_id() {
     std::string id = new_protection_id();
@@ -62,7 +63,7 @@ void claimer::session_over(std::error_code why) noexcept {
 void claimer::return_after(std::chrono::milliseconds pause, item_claim_ptr claim) {
     if (on_.over()) return;
     const auto timer = std::make_shared<asio::steady_timer>(on_.get_executor());
-    timer->expires_after(pause);
+    timer->expires_after(std::min<std::chrono::milliseconds>(pause, longest_pause));
     pauses_.insert(timer);
     timer->async_wait([self = shared_from_this(), claim = std::move(claim),
                        weak = std::weak_ptr<asio::steady_timer>(timer)](std::error_code cancelled) {

@@ -82,6 +82,7 @@ private:
     later_items later_;
     std::set<std::shared_ptr<asio::steady_timer>> pauses_;  // of return_after()
     std::map<std::string, pending_data> ahead_;             // reads of items that will be claimed next
+    std::size_t at_once_ = most_claims;                     // claims in a transaction: fewer while the items are large
     watch items_watch_, claims_watch_;
     bool serving_ = false, has_warned_ = false;
     bool later_has_news_ = false;  // later_.move_due() has something to do

@@ -3,6 +3,7 @@
 #include <zkasio/queues/detail/claimer.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/queues/detail/directories.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
@@ -18,7 +19,7 @@ constexpr std::size_t most_bytes_ahead = 64 * 1024;     // items of more are rea
 
 asio::awaitable<void> claimer::claim_some() {
     was_refused_ = false;
-    std::vector<read_item> batch = co_await read_first(std::min(consumers_.size(), most_claims));
+    std::vector<read_item> batch = co_await read_first(std::min(consumers_.size(), at_once_));
     if (what_->options.most_deliveries() > 0) co_await bury(batch);
     if (!batch.empty() && !was_refused_ && has_consumers()) co_await try_claim(std::move(batch));
 }
@@ -37,10 +38,12 @@ asio::awaitable<void> claimer::bury(std::vector<read_item>& batch) {
         add_dead(steps, *what_, spent[i], "delivered " + std::to_string(spent[i].version) + " times");
         committed done;
         const std::optional<error> failed = co_await apply(std::move(steps), done);
-        if (failed)
-            leave_out(*failed, spent);
-        else
-            free_.remove(spent[i].name);
+        free_.remove(spent[i].name);
+        if (!failed) continue;
+        ahead_.clear();  // likely as old as this item
+        free_.changed();
+        const bool no_directory = failed->code() == zk_errc::no_node && parent_path(failed->path()) == what_->dead;
+        if (no_directory) co_await create_directories(on_, what_);
     }
 }
 
@@ -49,6 +52,7 @@ asio::awaitable<std::vector<read_item>> claimer::read_first(std::size_t n) {
     read_ahead(0, n);
     std::vector<read_item> items;
     std::size_t bytes = 0;
+    bool is_full = false;
     const std::vector<std::string> names = free_.first(n);
     for (const std::string& name : names) {
         std::optional<read_item> item = co_await read(name);
@@ -57,9 +61,14 @@ asio::awaitable<std::vector<read_item>> claimer::read_first(std::size_t n) {
             continue;
         }
         bytes += item->data.size();
-        if (!items.empty() && bytes > most_claimed_bytes) break;
+        is_full = !items.empty() && bytes > most_claimed_bytes;
+        if (is_full) break;
         items.push_back(std::move(*item));
     }
+    if (is_full)
+        at_once_ = items.size();
+    else if (bytes <= most_claimed_bytes / 2)
+        at_once_ = std::min(2 * at_once_, most_claims);
     if (bytes <= most_bytes_ahead) read_ahead(items.size(), n);
     co_return items;
 }

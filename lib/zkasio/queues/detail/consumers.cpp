@@ -7,6 +7,7 @@
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/coroutines/task_scope.hpp>
 
+#include <asio/error.hpp>
 #include <asio/this_coro.hpp>
 
 #include <cstddef>
@@ -73,7 +74,7 @@ asio::awaitable<void> work_on(const consumer& c) {
         const asio::cancellation_state cancelled = co_await asio::this_coro::cancellation_state;
         if (cancelled.cancelled() != asio::cancellation_type::none) {
             if (failed) std::rethrow_exception(failed);
-            co_return;
+            throw error(asio::error::operation_aborted, "consume", c.from->what->path);
         }
         co_await end(c, d, failed);
     }

@@ -1,6 +1,7 @@
 #include <zkasio/queues/detail/dead_items.hpp>
 
 #include <zkasio/error.hpp>
+#include <zkasio/queues/detail/directories.hpp>
 #include <zkasio/queues/detail/item_names.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -77,14 +78,19 @@ asio::awaitable<bool> revive_item(session on, spec_ptr what, std::string name) {
     if (reason) steps.remove(join_path(path, dead_reason));
     steps.remove(path).create(what->item(prefix), bytes(std::move(item->data)),
                               what->of_mode(create_mode::persistent_sequential));
-    try {
-        co_await with.apply(std::move(steps), "revive");
-    } catch (const error& e) {
-        const bool is_gone = e.code() == zk_errc::no_node && e.path().starts_with(what->dead);
-        if (!is_gone || e.outcome_unknown()) throw;
-        co_return false;
+    back_off pauses = toolbox(on).make_back_off();
+    for (;;) {
+        try {
+            co_await with.apply(steps, "revive");
+            co_return true;
+        } catch (const error& e) {
+            if (e.code() != zk_errc::no_node || e.outcome_unknown()) throw;
+            if (e.path().starts_with(path)) co_return false;
+            if (parent_path(e.path()) != what->items) throw;
+        }
+        co_await create_directories(on, what);
+        co_await pauses.pause();
     }
-    co_return true;
 }
 
 }  // namespace zkasio::queue_detail

@@ -4,6 +4,7 @@
 #include <zkasio/queues/detail/claimer.hpp>
 #include <zkasio/queues/detail/directories.hpp>
 #include <zkasio/queues/detail/item_names.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
@@ -24,29 +25,30 @@ void add_dead(transaction& steps, const queue_spec& what, const read_item& item,
     steps.create(join_path(path, dead_reason), bytes(std::move(reason)), how);
 }
 
-namespace {
-
 // Removes the claim unless another consumer has claimed the item since: an answer may be lost, and the claim of that
 // consumer has the same name.
-asio::awaitable<void> remove_claim(session on, std::string item, std::int32_t version, std::string claim,
-                                   one_shot_event gone) {
+asio::awaitable<void> item_claim::remove_claim(session on, std::string item, std::int32_t version, std::string claim,
+                                               std::shared_ptr<removal> told) {
     auto remove = [&]() -> asio::awaitable<void> {
         transaction steps;
         steps.check(item, version).remove(claim);
         co_await on.multi(std::move(steps));
     };
+    std::optional<error> refused;
     try {
         co_await retry_until_certain(toolbox(on).make_back_off(), remove);
     } catch (const error& e) {
         // The claim is gone, and maybe the item, too.
         const bool is_over = e.code() == zk_errc::no_node || e.code() == zk_errc::bad_version ||
                              e.code() == condition::session_ended || e.code() == condition::cancelled;
-        if (!is_over) throw;
+        if (!is_over) {
+            told->failed = std::current_exception();
+            refused.emplace(e);
+        }
     }
-    gone.fire();
+    told->ended.fire();
+    if (refused) throw error(*refused);  // so that it is logged
 }
-
-}  // namespace
 
 item_claim::item_claim(session on, spec_ptr what, receipts with, read_item claimed, std::int64_t token)
     : on_(on.patient()),
@@ -57,7 +59,7 @@ item_claim::item_claim(session on, spec_ptr what, receipts with, read_item claim
       paths_(1, what_->claim(item_.name)),
       token_(token),
       hold_(on_.hold(paths_)),
-      gone_(toolbox(on_).make_one_shot_event()) {}
+      gone_(std::make_shared<removal>(toolbox(on_).make_one_shot_event())) {}
 
 std::shared_ptr<item_claim> item_claim::make(session on, spec_ptr what, receipts with, read_item claimed,
                                              std::int64_t token) {
@@ -88,7 +90,19 @@ void item_claim::return_item() noexcept {
     }
 }
 
-asio::awaitable<void> item_claim::gone() { return wait_as(gone_, "again", path_); }
+namespace {
+
+asio::awaitable<void> until_removed(one_shot_event ended, std::shared_ptr<const std::exception_ptr> failed,
+                                    std::string path) {
+    co_await wait_as(std::move(ended), "again", path);
+    if (*failed) rethrow_to_caller(*failed, "again", path);
+}
+
+}  // namespace
+
+asio::awaitable<void> item_claim::gone() {
+    return until_removed(gone_->ended, std::shared_ptr<const std::exception_ptr>(gone_, &gone_->failed), path_);
+}
 
 void item_claim::throw_lost(const std::string& operation, const std::string& why) const {
     throw error(errc::lock_lost, operation, path_, why);
@@ -108,13 +122,14 @@ asio::awaitable<void> item_claim::finish(std::shared_ptr<item_claim> self, trans
         taken_away = is_ours && (e.code() == zk_errc::no_node || e.code() == zk_errc::bad_version);
         if (!taken_away) throw;
     }
+    if (taken_away && self->over_) throw error(errc::lock_released, operation, self->path_);  // by another call
     if (taken_away) {
         self->hold_.lose(loss_reason::node_deleted, self->paths_.front());
         self->throw_lost(operation, "another client has removed the claim or the item");
     }
     if (!self->end()) co_return;
     self->hold_.end(true);
-    self->gone_.fire();
+    self->gone_->ended.fire();
 }
 
 asio::awaitable<void> item_claim::reject(std::shared_ptr<item_claim> self, std::string reason) {

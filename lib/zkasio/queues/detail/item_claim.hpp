@@ -12,9 +12,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace zkasio::queue_detail {
@@ -50,6 +52,7 @@ public:
 
     /// Gives the item back, in the background; does nothing when the claim is over.
     void give_up() noexcept override;
+    /// *Fails with* the servers' error when they refuse the removal.
     asio::awaitable<void> gone() override;
 
     /// Ends the claim, with the item, and applies `also`, all together and once.
@@ -66,6 +69,14 @@ public:
 
 private:
     item_claim(session on, spec_ptr what, receipts with, read_item claimed, std::int64_t token);
+    /// The removal of the claim's node.
+    struct removal {
+        explicit removal(one_shot_event e) : ended(std::move(e)) {}
+        const one_shot_event ended;
+        std::exception_ptr failed;  // written before `ended` is fired
+    };
+    static asio::awaitable<void> remove_claim(session on, std::string item, std::int32_t version, std::string claim,
+                                              std::shared_ptr<removal> told);
     bool end() noexcept { return !over_.exchange(true); }
     [[noreturn]] void throw_lost(const std::string& operation, const std::string& why) const;
 
@@ -77,7 +88,7 @@ private:
     const std::vector<std::string> paths_;
     const std::int64_t token_;
     const session_hold hold_;
-    const one_shot_event gone_;
+    const std::shared_ptr<removal> gone_;
     std::atomic<bool> over_{false}, returned_{false};
 };
 using item_claim_ptr = std::shared_ptr<item_claim>;

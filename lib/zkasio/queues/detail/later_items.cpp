@@ -2,6 +2,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/directories.hpp>
+#include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
@@ -13,13 +14,21 @@
 namespace zkasio::queue_detail {
 namespace {
 
-constexpr std::size_t most_moves = 32;                // in one transaction
-constexpr std::size_t most_moved_bytes = 256 * 1024;  // unless one item has more
+constexpr std::size_t most_moved_bytes = 256 * 1024;  // in one transaction, unless one item has more
 constexpr std::chrono::minutes until_asked_again(1);  // clocks drift
+constexpr std::chrono::hours longest_timer(24);
 
 bool is_later(const later_item& a, const later_item& b) { return std::tie(a.due, a.name) > std::tie(b.due, b.name); }
 
 }  // namespace
+
+asio::awaitable<server_time> ask_servers_time(session on, receipts with, std::string operation) {
+    auto ask = [&]() -> asio::awaitable<server_time> {
+        const committed done = co_await with.apply(transaction(), operation);
+        co_return std::chrono::time_point_cast<std::chrono::milliseconds>(done.at);
+    };
+    co_return co_await retry_until_certain(toolbox(on).make_back_off(), ask);
+}
 
 later_items::later_items(session on, spec_ptr what, receipts with, std::function<void()> wake)
     : on_(std::move(on)), what_(std::move(what)), receipts_(std::move(with)), wake_(std::move(wake)) {}
@@ -36,7 +45,10 @@ asio::awaitable<void> later_items::move_due() {
     for (;;) {
         if (is_old_) co_await list();
         if (items_.empty()) co_return;
-        if (!now()) co_await ask_time();
+        if (!now()) {
+            asked_ = co_await ask_servers_time(on_, receipts_, "receive");
+            asked_at_ = boot_clock::now();
+        }
         const server_time known = now().value_or(*asked_);
         if (known < items_.back().due) co_return set_timer(known);
         const bool moved = co_await move_some(known);
@@ -77,15 +89,9 @@ std::optional<server_time> later_items::now() const {
     return *asked_ + std::chrono::duration_cast<std::chrono::milliseconds>(since);
 }
 
-asio::awaitable<void> later_items::ask_time() {
-    const committed done = co_await receipts_.apply(transaction(), "receive");
-    asked_ = std::chrono::time_point_cast<std::chrono::milliseconds>(done.at);
-    asked_at_ = boot_clock::now();
-}
-
 void later_items::set_timer(server_time now) {
     timer_ = std::make_shared<asio::steady_timer>(on_.get_executor());
-    timer_->expires_after(items_.back().due - now);
+    timer_->expires_after(std::min<std::chrono::milliseconds>(items_.back().due - now, longest_timer));
     // Destroying a timer that has just expired is too late to cancel its handler: hence the weak pointer.
     timer_->async_wait([this, weak = std::weak_ptr<asio::steady_timer>(timer_)](std::error_code cancelled) {
         if (!cancelled && !weak.expired()) wake_();
@@ -95,10 +101,11 @@ void later_items::set_timer(server_time now) {
 // Moves what is due, as much as one transaction takes. False: another client was ahead.
 asio::awaitable<bool> later_items::move_some(server_time now) {
     std::vector<std::pair<later_item, pending_data>> reads;
-    for (auto it = items_.rbegin(); it != items_.rend() && it->due <= now && reads.size() < most_moves; ++it)
+    for (auto it = items_.rbegin(); it != items_.rend() && it->due <= now && reads.size() < at_once_; ++it)
         reads.emplace_back(*it, toolbox(on_).start_get(join_path(what_->later, it->name)));
     transaction steps;
     std::size_t bytes_moved = 0, moved = 0;
+    bool is_full = false;
     std::optional<error> failed;
     for (auto& [item, asked] : reads) {
         node_data found;
@@ -109,12 +116,17 @@ asio::awaitable<bool> later_items::move_some(server_time now) {
             failed.emplace(e);
         }
         bytes_moved += found.data.size();
-        if (failed || (moved > 0 && bytes_moved > most_moved_bytes)) break;
+        is_full = moved > 0 && bytes_moved > most_moved_bytes;
+        if (failed || is_full) break;
         ++moved;
         steps.remove(join_path(what_->later, item.name));
         steps.create(what_->item(item.prefix), bytes(std::move(found.data)),
                      what_->of_mode(create_mode::persistent_sequential));
     }
+    if (is_full)
+        at_once_ = moved;
+    else if (bytes_moved <= most_moved_bytes / 2)
+        at_once_ = std::min(2 * at_once_, most_moves);
     is_old_ = is_old_ || failed;
     if (moved == 0) co_return false;
     failed.reset();

@@ -10,12 +10,17 @@
 #include <asio/awaitable.hpp>
 #include <asio/steady_timer.hpp>
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace zkasio::queue_detail {
+
+/// The time by the servers' clocks. Asks until there is an answer. @param on patient. @param with receipts of `on`.
+asio::awaitable<server_time> ask_servers_time(session on, receipts with, std::string operation);
 
 /// The items of a queue that wait for a time by the servers' clocks. Whichever consumer notices first moves an item
 /// that is due to the others: the removal is a condition of the transaction, so that each item is moved once. On the
@@ -32,8 +37,9 @@ public:
     void forget() noexcept;
 
 private:
+    static constexpr std::size_t most_moves = 32;  // in one transaction
+
     asio::awaitable<void> list();
-    asio::awaitable<void> ask_time();
     asio::awaitable<bool> move_some(server_time now);
     std::optional<server_time> now() const;
     void set_timer(server_time now);
@@ -46,6 +52,7 @@ private:
     std::vector<later_item> items_;  // the first one that is due is the last element
     watch watch_;
     bool is_old_ = true;
+    std::size_t at_once_ = most_moves;  // reads under way: fewer while the items are large
     std::shared_ptr<asio::steady_timer> timer_;
     std::optional<server_time> asked_;  // a time that the servers' clock has shown, and when it was certain to be past
     boot_clock::time_point asked_at_;

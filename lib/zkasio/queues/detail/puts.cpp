@@ -3,11 +3,13 @@
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/directories.hpp>
 #include <zkasio/queues/detail/item_names.hpp>
+#include <zkasio/queues/detail/later_items.hpp>
 #include <zkasio/recipe/receipts.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
-#include <chrono>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 namespace zkasio::queue_detail {
@@ -38,19 +40,34 @@ asio::awaitable<void> until_room(session on, spec_ptr what, std::size_t more) {
 }
 
 // The beginning of the paths of these items: where they wait for a time, or for a consumer.
-asio::awaitable<std::string> prefix_for(receipts with, spec_ptr what, put_options how) {
+asio::awaitable<std::string> prefix_for(session on, receipts with, spec_ptr what, put_options how) {
     if (how.delay() == how.delay().zero()) co_return what->item(item_prefix(how.priority()));
-    const committed now = co_await with.apply(transaction(), "put");
-    const auto time = std::chrono::time_point_cast<std::chrono::milliseconds>(now.at);
-    co_return join_path(what->later, later_prefix(time + how.delay(), how.priority()));
+    const server_time now = co_await ask_servers_time(on, with, "put");
+    co_return join_path(what->later, later_prefix(now + how.delay(), how.priority()));
+}
+
+// Runs what a put needs before its transaction: whatever becomes of it, the items are not there.
+template <class T>
+asio::awaitable<T> not_yet_put(asio::awaitable<T> preparation, spec_ptr what) {
+    try {
+        co_return co_await std::move(preparation);
+    } catch (const error&) {
+        rethrow_as_not_written();
+    } catch (const std::system_error& e) {  // of a pause that was cancelled
+        throw error(e.code(), "put", what->path);
+    }
 }
 
 }  // namespace
 
+void require_size(const queue_spec& what, const bytes& item) {
+    if (item.size() <= what.largest_item()) return;
+    throw error(errc::too_large, "put", what.path,
+                "an item has at most " + std::to_string(what.largest_item()) + " bytes");
+}
+
 void add_put(transaction& steps, const queue_spec& what, std::string prefix, bytes item) {
-    if (item.size() > what.largest_item())
-        throw error(errc::too_large, "put", what.path,
-                    "an item has at most " + std::to_string(what.largest_item()) + " bytes");
+    require_size(what, item);
     steps.create(std::move(prefix), std::move(item), what.of_mode(create_mode::persistent_sequential));
 }
 
@@ -65,8 +82,8 @@ std::size_t count_for_transaction(const std::vector<bytes>& items, std::size_t f
 
 asio::awaitable<void> put_together(session on, spec_ptr what, std::vector<bytes> items, put_options how) {
     const receipts with(on, what->receipts, what->options.acl(), missing_parents::create_persistent);
-    if (what->options.most_items() > 0) co_await until_room(on, what, items.size());
-    const std::string prefix = co_await prefix_for(with, what, how);
+    if (what->options.most_items() > 0) co_await not_yet_put(until_room(on, what, items.size()), what);
+    const std::string prefix = co_await not_yet_put(prefix_for(on, with, what, how), what);
     transaction steps;
     for (bytes& item : items) add_put(steps, *what, prefix, std::move(item));
     back_off pauses = toolbox(on).make_back_off();
@@ -78,8 +95,8 @@ asio::awaitable<void> put_together(session on, spec_ptr what, std::vector<bytes>
             const bool no_directory = e.code() == zk_errc::no_node && e.path() == prefix;
             if (!no_directory || e.outcome_unknown()) throw;
         }
-        co_await create_directories(on, what);
-        co_await pauses.pause();
+        co_await not_yet_put(create_directories(on, what), what);
+        co_await not_yet_put(pauses.pause(), what);
     }
 }
 

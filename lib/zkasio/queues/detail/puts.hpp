@@ -13,6 +13,9 @@
 
 namespace zkasio::queue_detail {
 
+/// Throws errc::too_large.
+void require_size(const queue_spec& what, const bytes& item);
+
 /// Adds the create of an item. Throws errc::too_large. @param prefix of the node's path.
 void add_put(transaction& steps, const queue_spec& what, std::string prefix, bytes item);
 
