@@ -1,5 +1,6 @@
 #include <zkasio/locks/slots.hpp>
 
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/locks/detail/directory.hpp>
 #include <zkasio/locks/detail/finish_acquire.hpp>
 #include <zkasio/locks/detail/fixed_node.hpp>
@@ -7,8 +8,8 @@
 #include <zkasio/locks/detail/local_slots.hpp>
 #include <zkasio/locks/detail/lock_reports.hpp>
 #include <zkasio/locks/detail/slot_rest.hpp>
+#include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/toolbox.hpp>
-#include <zkasio/coroutines/timeout.hpp>
 
 #include <functional>
 #include <memory>
@@ -44,21 +45,17 @@ enum class look {
 
 asio::awaitable<slot_listing> list_slots(session on, std::string path, look how) {
     slot_listing seen;
+    if (how == look::once) {
+        seen.names = co_await children_if_any(on, std::move(path));
+        co_return seen;
+    }
     for (;;) {
-        try {
-            if (how == look::once) {
-                node_children found = co_await on.children(path);
-                seen.names = std::move(found.names);
-            } else {
-                watched<node_children> found = co_await on.children_and_watch(path);
-                seen.names = std::move(found.value.names);
-                seen.changes = std::move(found.changes);
-            }
+        std::optional<watched<node_children>> found = co_await if_exists(on.children_and_watch(path));
+        if (found) {
+            seen.names = std::move(found->value.names);
+            seen.changes = std::move(found->changes);
             co_return seen;
-        } catch (const error& e) {
-            if (e.code() != zk_errc::no_node) throw;
         }
-        if (how == look::once) co_return seen;
         watched<std::optional<node_stat>> directory = co_await on.exists_and_watch(path);
         seen.changes = std::move(directory.changes);
         if (!directory.value) co_return seen;
@@ -77,13 +74,12 @@ asio::awaitable<claim_ptr> try_slot(session on, slot_spec spec, slot_offer offer
                                     boot_clock::time_point asked) {
     const session waits = on.patient();
     const std::string path = spec.node_of(offer.number);
-    const bool rests = spec.quiet > std::chrono::milliseconds(0);
-    const auto remove = [waits, spec, path, rests, number = offer.number](std::int64_t czxid) {
-        return rests ? remove_with_record(waits, spec, number, czxid) : remove_fixed_node(waits, path, czxid);
+    const auto remove = [waits, spec, path, number = offer.number](std::int64_t czxid) {
+        return spec.rests() ? remove_with_record(waits, spec, number, czxid) : remove_fixed_node(waits, path, czxid);
     };
     fixed_node_attempt attempt(waits, path, right, remove);
     std::function<asio::awaitable<std::int64_t>()> create = [&] {
-        return rests ? create_with_record(waits, spec, offer) : create_node(waits, spec, offer.number);
+        return spec.rests() ? create_with_record(waits, spec, offer) : create_node(waits, spec, offer.number);
     };
     const std::optional<std::int64_t> czxid = co_await attempt.created(std::move(create));
     if (!czxid) co_return nullptr;
@@ -133,7 +129,6 @@ asio::awaitable<void> until_changed(const watch& children, one_shot_event releas
 asio::awaitable<claim_ptr> contend_for_slot(session on, slot_spec spec, if_contended when_contended) {
     const boot_clock::time_point asked = boot_clock::now();
     const session waits = on.patient();
-    const bool rests = spec.quiet > std::chrono::milliseconds(0);
     const std::shared_ptr<local_slots> local = co_await local_slots::of(on, spec.path);
     back_off pauses = toolbox(on).make_back_off();
     for (bool second_look = false;; second_look = true) {
@@ -141,8 +136,8 @@ asio::awaitable<claim_ptr> contend_for_slot(session on, slot_spec spec, if_conte
         const bool waiting = second_look && when_contended == if_contended::wait;
         const slot_listing seen = co_await list_slots(waits, spec.path, waiting ? look::and_watch : look::once);
         slot_offers offers;
-        std::vector<free_slot> free = free_slots(seen.names, spec.n, rests);
-        if (rests) {
+        std::vector<free_slot> free = free_slots(seen.names, spec.n, spec.rests());
+        if (spec.rests()) {
             offers = co_await rested_slots(waits, spec, std::move(free));
         } else {
             for (const free_slot& slot : free) {
@@ -156,7 +151,7 @@ asio::awaitable<claim_ptr> contend_for_slot(session on, slot_spec spec, if_conte
             std::shared_ptr<local_right> right = local->take(offer.number);
             if (!right) continue;
             claim_ptr claim;
-            if (rests)
+            if (spec.rests())
                 claim = co_await try_rested_slot(on, spec, offer, std::move(right), asked, changed);
             else
                 claim = co_await try_slot(on, spec, offer, std::move(right), asked);

@@ -2,6 +2,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -11,13 +12,8 @@
 namespace zkasio::barrier_detail {
 
 asio::awaitable<barrier_children> children_of(session on, std::string directory) {
-    node_children found;
-    try {
-        found = co_await on.children(std::move(directory));
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-    }
-    co_return barrier_children(std::move(found.names));
+    std::vector<std::string> found = co_await children_if_any(on, std::move(directory));
+    co_return barrier_children(std::move(found));
 }
 
 asio::awaitable<std::vector<other_member>> read_others(session on, std::string directory, std::string own,
@@ -30,15 +26,12 @@ asio::awaitable<std::vector<other_member>> read_others(session on, std::string d
         for (const std::string& member : members)
             asked.push_back(toolbox(on).start_exists(join_path(directory, member)));
         for (std::size_t i = 0; i < members.size(); ++i) {
-            try {
-                const node_data found = co_await asked[i].result();
-                other_member& member = there.emplace_back();
-                member.name = members[i];
-                member.born = found.stat.czxid;
-                member.joined = found.stat.version > 0;
-            } catch (const error& e) {
-                if (e.code() != zk_errc::no_node) throw;
-            }
+            const std::optional<node_data> found = co_await if_exists(asked[i].result());
+            if (!found) continue;
+            other_member& member = there.emplace_back();
+            member.name = members[i];
+            member.born = found->stat.czxid;
+            member.joined = found->stat.version > 0;
         }
     };
     co_await retry_until_certain(toolbox(on).make_back_off(), read);

@@ -3,6 +3,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/locks/detail/fixed_node.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -31,17 +32,6 @@ create_options persistent_record(const acl& entries) {
     create_options how;
     how.acl(entries);
     return how;
-}
-
-// Nothing: there is no such node.
-asio::awaitable<std::optional<node_data>> read_record(session on, std::string path) {
-    std::optional<node_data> found;
-    try {
-        found = co_await on.get(std::move(path));
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-    }
-    co_return found;
 }
 
 asio::awaitable<milliseconds> servers_time(session on, slot_spec spec) {
@@ -82,7 +72,7 @@ asio::awaitable<slot_offers> rested_slots(session on, slot_spec spec, std::vecto
         slot_offer offer;
         offer.number = slot.number;
         std::optional<node_data> record;
-        if (slot.used_before) record = co_await read_record(on, spec.record_of(slot.number));
+        if (slot.used_before) record = co_await if_exists(on.get(spec.record_of(slot.number)));
         if (record && record->data == held) {
             const bool begun = co_await begin_rest(on, spec, slot.number, record->stat.version);
             wait_for(begun ? spec.quiet : milliseconds(0));
@@ -117,7 +107,7 @@ asio::awaitable<void> remove_with_record(session on, slot_spec spec, std::uint32
     back_off pauses = toolbox(on).make_back_off();
     for (;;) {
         // In this order: while the node is ours, no other client changes the record.
-        const std::optional<node_data> now = co_await read_record(on, record);
+        const std::optional<node_data> now = co_await if_exists(on.get(record));
         const std::optional<node_stat> there = co_await find_fixed_node(on, path);
         if (!there || there->czxid != czxid) co_return;
         transaction steps;

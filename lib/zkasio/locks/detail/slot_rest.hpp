@@ -34,6 +34,7 @@ struct slot_spec {
     acl entries;
     std::chrono::milliseconds quiet{0};
 
+    bool rests() const noexcept { return quiet > quiet.zero(); }
     std::string node_of(std::uint32_t number) const;
     std::string record_of(std::uint32_t number) const;
 };

@@ -4,6 +4,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/directories.hpp>
+#include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
@@ -87,28 +88,23 @@ asio::awaitable<std::optional<read_item>> claimer::read(std::string name) {
         asked = std::move(it->second);
         ahead_.erase(it);
     }
-    node_data found;
+    std::optional<node_data> found;
     bool answered = false;
     try {
         if (asked) {
-            found = co_await asked->result();
+            found = co_await if_exists(asked->result());
             answered = true;
         }
     } catch (const error& e) {
-        if (e.code() == zk_errc::no_node) co_return std::nullopt;
         if (e.code() != condition::retryable) throw;
     }
-    try {
-        if (!answered) found = co_await on_.get(what_->item(name));
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-        co_return std::nullopt;
-    }
+    if (!answered) found = co_await if_exists(on_.get(what_->item(name)));
+    if (!found) co_return std::nullopt;
     read_item item;
     item.name = std::move(name);
-    item.data = std::move(found.data);
-    item.czxid = found.stat.czxid;
-    item.version = found.stat.version;
+    item.data = std::move(found->data);
+    item.czxid = found->stat.czxid;
+    item.version = found->stat.version;
     co_return item;
 }
 

@@ -3,6 +3,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/directories.hpp>
 #include <zkasio/queues/detail/item_names.hpp>
+#include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -20,16 +21,6 @@ asio::awaitable<std::size_t> children_of(session on, std::string path) {
     co_return found ? static_cast<std::size_t>(found->num_children) : 0;
 }
 
-// Nothing: there is no such node.
-asio::awaitable<std::optional<node_data>> get_if_exists(session on, std::string path) {
-    try {
-        co_return co_await on.get(path);
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-    }
-    co_return std::nullopt;
-}
-
 }  // namespace
 
 asio::awaitable<work_queue_info> count_items(session on, spec_ptr what) {
@@ -44,18 +35,13 @@ asio::awaitable<work_queue_info> count_items(session on, spec_ptr what) {
 
 asio::awaitable<std::vector<dead_item>> list_dead(session on, spec_ptr what) {
     std::vector<dead_item> all;
-    node_children found;
-    try {
-        found = co_await on.children(what->dead);
-    } catch (const error& e) {
-        if (e.code() != zk_errc::no_node) throw;
-    }
-    std::sort(found.names.begin(), found.names.end());
-    for (std::string& name : found.names) {
+    std::vector<std::string> names = co_await children_if_any(on, what->dead);
+    std::sort(names.begin(), names.end());
+    for (std::string& name : names) {
         const std::string path = join_path(what->dead, name);
-        std::optional<node_data> item = co_await get_if_exists(on, path);
+        std::optional<node_data> item = co_await if_exists(on.get(path));
         if (!item) continue;  // revived meanwhile
-        std::optional<node_data> reason = co_await get_if_exists(on, join_path(path, dead_reason));
+        std::optional<node_data> reason = co_await if_exists(on.get(join_path(path, dead_reason)));
         dead_item& d = all.emplace_back();
         d.name = std::move(name);
         d.item = std::move(item->data);
@@ -71,9 +57,9 @@ asio::awaitable<bool> revive_item(session on, spec_ptr what, std::string name) {
     if (prefix.empty()) throw error(errc::invalid_argument, "revive", path, "this is no dead item's name");
     const receipts with(on, what->receipts, what->options.acl(), missing_parents::create_persistent);
     co_await on.sync(what->dead);
-    std::optional<node_data> item = co_await get_if_exists(on, path);
+    std::optional<node_data> item = co_await if_exists(on.get(path));
     if (!item) co_return false;
-    const std::optional<node_data> reason = co_await get_if_exists(on, join_path(path, dead_reason));
+    const std::optional<node_data> reason = co_await if_exists(on.get(join_path(path, dead_reason)));
     transaction steps;
     if (reason) steps.remove(join_path(path, dead_reason));
     steps.remove(path).create(what->item(prefix), bytes(std::move(item->data)),

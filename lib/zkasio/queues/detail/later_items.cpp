@@ -2,6 +2,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/directories.hpp>
+#include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -61,17 +62,13 @@ asio::awaitable<void> later_items::move_due() {
 asio::awaitable<void> later_items::list() {
     is_old_ = false;
     std::optional<watched<node_children>> found;
-    for (; !found; co_await create_directories(on_, what_)) {
-        try {
-            found = co_await on_.children_and_watch(what_->later);
-            break;
-        } catch (const error& e) {
-            if (e.code() != zk_errc::no_node) throw;
-        }
+    for (;;) {
+        found = co_await if_exists(on_.children_and_watch(what_->later));
+        if (found) break;
+        co_await create_directories(on_, what_);
     }
     watch_ = std::move(found->changes);
-    watch_.then([this](std::error_code failed,
-                       node_change) {  // not called once the watch is destroyed
+    watch_.then([this](std::error_code failed, node_change) {  // not called once the watch is destroyed
         if (failed) return;
         is_old_ = true;
         wake_();

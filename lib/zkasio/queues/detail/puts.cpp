@@ -4,6 +4,7 @@
 #include <zkasio/queues/detail/directories.hpp>
 #include <zkasio/queues/detail/item_names.hpp>
 #include <zkasio/queues/detail/later_items.hpp>
+#include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -22,12 +23,7 @@ asio::awaitable<void> until_room(session on, spec_ptr what, std::size_t more) {
     const std::size_t most = what->options.most_items();
     back_off pauses = toolbox(on).make_back_off();
     for (;;) {
-        std::optional<watched<node_children>> found;
-        try {
-            found = co_await on.children_and_watch(what->items);
-        } catch (const error& e) {
-            if (e.code() != zk_errc::no_node) throw;
-        }
+        const std::optional<watched<node_children>> found = co_await if_exists(on.children_and_watch(what->items));
         const std::size_t there = found ? found->value.names.size() : 0;
         if (there == 0 || there + more <= most) co_return;
         try {
