@@ -13,8 +13,7 @@
 namespace zkasio {
 
 modify_options& modify_options::receipts(std::string directory) {
-    if (const std::string problem = path_problem(directory); !problem.empty())
-        throw error(errc::invalid_path, "modify", directory, problem);
+    require_path("modify", directory);
     receipts_ = std::move(directory);
     return *this;
 }

@@ -1,6 +1,7 @@
 #include <zkasio/path.hpp>
 
 #include <zkasio/detail/base/utf8.hpp>
+#include <zkasio/error.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -52,6 +53,11 @@ std::string path_problem(std::string_view path) {
         if (!allowed(c)) return "character not allowed at byte " + std::to_string(at);
     }
     return {};
+}
+
+void require_path(std::string_view operation, std::string_view path) {
+    if (const std::string problem = path_problem(path); !problem.empty())
+        throw error(errc::invalid_path, operation, path, problem);
 }
 
 bool belongs_to_servers(std::string_view path) noexcept {

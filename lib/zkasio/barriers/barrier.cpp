@@ -75,8 +75,7 @@ asio::awaitable<void> until_open(client zk, std::string path) {
 
 barrier::barrier(client zk, std::string path, barrier_options options)
     : zk_(std::move(zk)), path_(std::move(path)), options_(std::move(options)) {
-    if (const std::string problem = path_problem(path_); !problem.empty())
-        throw error(errc::invalid_path, "barrier", path_, problem);
+    require_path("barrier", path_);
 }
 
 asio::awaitable<bool> barrier::set() const { return close_gate(zk_, path_, options_.acl()); }

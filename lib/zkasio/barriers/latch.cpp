@@ -97,8 +97,7 @@ asio::awaitable<void> until_none_missing(client zk, std::string path, std::size_
 
 latch::latch(client zk, std::string path, std::size_t count, barrier_options options)
     : zk_(std::move(zk)), path_(std::move(path)), count_(count), options_(std::move(options)) {
-    if (const std::string problem = path_problem(path_); !problem.empty())
-        throw error(errc::invalid_path, "latch", path_, problem);
+    require_path("latch", path_);
     if (count == 0) throw error(errc::invalid_argument, "latch", path_, "it waits for at least one report");
 }
 

@@ -22,8 +22,7 @@ const core_ptr& present(const core_ptr& core) {
 }  // namespace
 
 core_ptr open_config(const client& zk, std::string path, value_parser parse, std::shared_ptr<const void> fallback) {
-    if (const std::string problem = path_problem(path); !problem.empty())
-        throw error(errc::invalid_path, "config", path, problem);
+    require_path("config", path);
     auto core = std::make_shared<config_core>(zk, std::move(path), std::move(parse), std::move(fallback));
     core->begin();
     return core;

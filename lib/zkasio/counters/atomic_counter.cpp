@@ -18,8 +18,7 @@ namespace zkasio {
 using namespace counter_detail;
 
 counter_options& counter_options::promote_to(std::string lock_path) {
-    if (const std::string problem = path_problem(lock_path); !problem.empty())
-        throw error(errc::invalid_path, "atomic_counter", lock_path, problem);
+    require_path("atomic_counter", lock_path);
     promote_to_ = std::move(lock_path);
     return *this;
 }
@@ -134,10 +133,8 @@ asio::awaitable<bool> set_number(state_ptr s, std::int64_t expected, std::int64_
 }  // namespace counter_detail
 
 atomic_counter::atomic_counter(client zk, std::string path, counter_options options) {
-    for (const std::string* p : {&std::as_const(path), &options.receipts()}) {
-        const std::string problem = p->empty() && p != &path ? "" : path_problem(*p);
-        if (!problem.empty()) throw error(errc::invalid_path, "atomic_counter", *p, problem);
-    }
+    require_path("atomic_counter", path);
+    if (!options.receipts().empty()) require_path("atomic_counter", options.receipts());
     state_ = std::make_shared<counter_state>(std::move(zk), counter_spec{std::move(path), std::move(options)});
 }
 

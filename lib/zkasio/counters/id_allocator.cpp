@@ -201,8 +201,7 @@ asio::awaitable<std::uint64_t> next_id(allocator_ptr s) {
 using namespace counter_detail;
 
 id_allocator::id_allocator(client zk, std::string path, id_options options) {
-    if (const std::string problem = path_problem(path); !problem.empty())
-        throw error(errc::invalid_path, "id_allocator", path, problem);
+    require_path("id_allocator", path);
     state_ = std::make_shared<allocator_state>(std::move(zk), std::move(path), std::move(options));
 }
 

@@ -101,8 +101,7 @@ asio::awaitable<service_view> listed(client zk, std::string base, std::string na
 
 registry::registry(client zk, std::string base, registry_options options)
     : zk_(std::move(zk)), base_(std::move(base)), options_(std::move(options)) {
-    if (const std::string problem = path_problem(base_); !problem.empty())
-        throw error(errc::invalid_path, "registry", base_, problem);
+    require_path("registry", base_);
 }
 
 asio::awaitable<announcement> registry::announce(service_instance is) const {

@@ -146,8 +146,7 @@ asio::awaitable<leader_view> leader_observer::state::next(std::shared_ptr<state>
 namespace {
 
 std::string checked_directory(std::string path) {
-    if (const std::string problem = path_problem(path); !problem.empty())
-        throw error(errc::invalid_path, "leader_observer", path, problem);
+    require_path("leader_observer", path);
     return path;
 }
 

@@ -27,8 +27,7 @@ permits permits::fixed(int n) {
 }
 
 permits permits::counted_by(std::string path) {
-    if (const std::string problem = path_problem(path); !problem.empty())
-        throw error(errc::invalid_path, "semaphore", path, problem);
+    require_path("semaphore", path);
     return {0, std::move(path)};
 }
 

@@ -195,8 +195,7 @@ asio::awaitable<delivery> receive_item(state_ptr s) {
 }  // namespace queue_detail
 
 work_queue::work_queue(client zk, std::string path, work_queue_options options) {
-    if (const std::string problem = path_problem(path); !problem.empty())
-        throw error(errc::invalid_path, "work_queue", path, problem);
+    require_path("work_queue", path);
     state_ = std::make_shared<queue_state>(std::move(zk), std::move(path), std::move(options));
 }
 

@@ -200,8 +200,7 @@ asio::awaitable<receipt_says> find_out(session on, const receipt& r, committed& 
 }  // namespace
 
 receipts::receipts(session on, std::string directory, acl entries, missing_parents when_missing) {
-    if (const std::string problem = path_problem(directory); !problem.empty())
-        throw error(errc::invalid_path, "receipts", directory, problem);
+    require_path("receipts", directory);
     state_ = std::make_shared<state>(std::move(on), std::move(directory), std::move(entries), when_missing);
     asio::dispatch(state_->on.get_executor(), [s = state_] {
         const auto make = [&] { return std::make_shared<idle_receipts>(s->on); };

@@ -10,8 +10,7 @@ using namespace testing_detail;
 namespace {
 
 void check_path(const std::string& path, std::string_view operation) {
-    if (const std::string problem = path_problem(path); !problem.empty())
-        throw error(errc::invalid_path, operation, path, problem);
+    require_path(operation, path);
 }
 
 void check_percentage(int percent, std::string_view operation) {

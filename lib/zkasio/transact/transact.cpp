@@ -14,8 +14,7 @@
 namespace zkasio {
 
 transact_options& transact_options::receipts(std::string directory) {
-    if (const std::string problem = path_problem(directory); !problem.empty())
-        throw error(errc::invalid_path, "transact", directory, problem);
+    require_path("transact", directory);
     receipts_ = std::move(directory);
     return *this;
 }
@@ -34,8 +33,7 @@ transact_options& transact_options::tries(int n) {
 }
 
 transact_options& transact_options::promote_to(std::string lock_path) {
-    if (const std::string problem = path_problem(lock_path); !problem.empty())
-        throw error(errc::invalid_path, "transact", lock_path, problem);
+    require_path("transact", lock_path);
     promote_to_ = std::move(lock_path);
     return *this;
 }

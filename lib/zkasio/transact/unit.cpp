@@ -22,8 +22,7 @@ unit_state& running_unit(const unit_ptr& state, const char* operation, const std
 
 unit_record& record_for_write(const unit_ptr& state, const char* operation, const std::string& path) {
     unit_state& u = running_unit(state, operation, path);
-    if (const std::string problem = path_problem(path); !problem.empty())
-        throw error(errc::invalid_path, operation, path, problem);
+    require_path(operation, path);
     return u.record;
 }
 

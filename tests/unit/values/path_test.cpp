@@ -204,3 +204,13 @@ TEST_CASE("path: parent, name and join", "[path]") {
 
     for (const char* path : {"/a", "/a/b", "/a/b/c"}) CHECK(join_path(parent_path(path), node_name(path)) == path);
 }
+
+TEST_CASE("paths: a path that is required and not valid is refused with the operation, the path and the reason") {
+    const auto refused = zkasio::test::error_of([] { require_path("watch", "/a/"); });
+    REQUIRE(refused);
+    CHECK(refused->code() == errc::invalid_path);
+    CHECK(refused->operation() == "watch");
+    CHECK(refused->path() == "/a/");
+    CHECK(refused->hint() == path_problem("/a/"));
+    CHECK_FALSE(zkasio::test::error_of([] { require_path("watch", "/a"); }));
+}

@@ -10,8 +10,7 @@ namespace zkasio::cache_detail {
 namespace {
 
 std::string checked_path(const std::string& name, std::string path) {
-    if (const std::string problem = path_problem(path); !problem.empty())
-        throw error(errc::invalid_path, name, path, problem);
+    require_path(name, path);
     return path;
 }
 

@@ -6,8 +6,7 @@
 namespace zkasio::discovery_detail {
 
 std::string service_path(const std::string& base, const std::string& name) {
-    if (const std::string problem = path_problem(base); !problem.empty())
-        throw error(errc::invalid_path, "discovery", base, problem);
+    require_path("discovery", base);
     std::string path = join_path(base, name);
     std::string problem = path_problem(path);
     if (name.empty() || name.find('/') != std::string::npos) problem = "a name is one part of a path";
