@@ -2,6 +2,7 @@
 
 #include <zkasio/client.hpp>
 #include <zkasio/queues/detail/awaited_item.hpp>
+#include <zkasio/queues/detail/batch_limit.hpp>
 #include <zkasio/queues/detail/item_claim.hpp>
 #include <zkasio/queues/detail/item_list.hpp>
 #include <zkasio/queues/detail/later_items.hpp>
@@ -82,7 +83,7 @@ private:
     later_items later_;
     std::set<std::shared_ptr<asio::steady_timer>> pauses_;  // of return_after()
     std::map<std::string, pending_data> ahead_;             // reads of items that will be claimed next
-    std::size_t at_once_ = most_claims;                     // claims in a transaction: fewer while the items are large
+    batch_limit limit_{most_claims};
     watch items_watch_, claims_watch_;
     bool serving_ = false, has_warned_ = false;
     bool later_has_news_ = false;  // later_.move_due() has something to do

@@ -13,14 +13,13 @@
 namespace zkasio::queue_detail {
 namespace {
 
-constexpr std::size_t most_claimed_bytes = 256 * 1024;  // of items in one transaction, unless one item has more
-constexpr std::size_t most_bytes_ahead = 64 * 1024;     // items of more are read when their turn comes
+constexpr std::size_t most_bytes_ahead = 64 * 1024;  // items of more are read when their turn comes
 
 }  // namespace
 
 asio::awaitable<void> claimer::claim_some() {
     was_refused_ = false;
-    std::vector<read_item> batch = co_await read_first(std::min(consumers_.size(), at_once_));
+    std::vector<read_item> batch = co_await read_first(std::min(consumers_.size(), limit_.at_once()));
     if (what_->options.most_deliveries() > 0) co_await bury(batch);
     if (!batch.empty() && !was_refused_ && has_consumers()) co_await try_claim(std::move(batch));
 }
@@ -52,8 +51,7 @@ asio::awaitable<void> claimer::bury(std::vector<read_item>& batch) {
 asio::awaitable<std::vector<read_item>> claimer::read_first(std::size_t n) {
     read_ahead(0, n);
     std::vector<read_item> items;
-    std::size_t bytes = 0;
-    bool is_full = false;
+    limit_.begin();
     const std::vector<std::string> names = free_.first(n);
     for (const std::string& name : names) {
         std::optional<read_item> item = co_await read(name);
@@ -61,16 +59,11 @@ asio::awaitable<std::vector<read_item>> claimer::read_first(std::size_t n) {
             free_.remove(name);
             continue;
         }
-        bytes += item->data.size();
-        is_full = !items.empty() && bytes > most_claimed_bytes;
-        if (is_full) break;
+        if (!limit_.takes(item->data.size())) break;
         items.push_back(std::move(*item));
     }
-    if (is_full)
-        at_once_ = items.size();
-    else if (bytes <= most_claimed_bytes / 2)
-        at_once_ = std::min(2 * at_once_, most_claims);
-    if (bytes <= most_bytes_ahead) read_ahead(items.size(), n);
+    limit_.end();
+    if (limit_.bytes() <= most_bytes_ahead) read_ahead(items.size(), n);
     co_return items;
 }
 

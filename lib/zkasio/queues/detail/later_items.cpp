@@ -15,7 +15,6 @@
 namespace zkasio::queue_detail {
 namespace {
 
-constexpr std::size_t most_moved_bytes = 256 * 1024;  // in one transaction, unless one item has more
 constexpr std::chrono::minutes until_asked_again(1);  // clocks drift
 constexpr std::chrono::hours longest_timer(24);
 
@@ -98,12 +97,12 @@ void later_items::set_timer(server_time now) {
 // Moves what is due, as much as one transaction takes. False: another client was ahead.
 asio::awaitable<bool> later_items::move_some(server_time now) {
     std::vector<std::pair<later_item, pending_data>> reads;
-    for (auto it = items_.rbegin(); it != items_.rend() && it->due <= now && reads.size() < at_once_; ++it)
+    for (auto it = items_.rbegin(); it != items_.rend() && it->due <= now && reads.size() < limit_.at_once(); ++it)
         reads.emplace_back(*it, toolbox(on_).start_get(join_path(what_->later, it->name)));
     transaction steps;
-    std::size_t bytes_moved = 0, moved = 0;
-    bool is_full = false;
+    std::size_t moved = 0;
     std::optional<error> failed;
+    limit_.begin();
     for (auto& [item, asked] : reads) {
         node_data found;
         try {
@@ -112,18 +111,13 @@ asio::awaitable<bool> later_items::move_some(server_time now) {
             if (e.code() != zk_errc::no_node && e.code() != condition::retryable) throw;
             failed.emplace(e);
         }
-        bytes_moved += found.data.size();
-        is_full = moved > 0 && bytes_moved > most_moved_bytes;
-        if (failed || is_full) break;
+        if (failed || !limit_.takes(found.data.size())) break;
         ++moved;
         steps.remove(join_path(what_->later, item.name));
         steps.create(what_->item(item.prefix), bytes(std::move(found.data)),
                      what_->of_mode(create_mode::persistent_sequential));
     }
-    if (is_full)
-        at_once_ = moved;
-    else if (bytes_moved <= most_moved_bytes / 2)
-        at_once_ = std::min(2 * at_once_, most_moves);
+    limit_.end();
     is_old_ = is_old_ || failed;
     if (moved == 0) co_return false;
     failed.reset();

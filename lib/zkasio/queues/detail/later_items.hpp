@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/clock.hpp>
+#include <zkasio/queues/detail/batch_limit.hpp>
 #include <zkasio/queues/detail/item_names.hpp>
 #include <zkasio/queues/detail/queue_spec.hpp>
 #include <zkasio/recipe/receipts.hpp>
@@ -52,7 +53,7 @@ private:
     std::vector<later_item> items_;  // the first one that is due is the last element
     watch watch_;
     bool is_old_ = true;
-    std::size_t at_once_ = most_moves;  // reads under way: fewer while the items are large
+    batch_limit limit_{most_moves};
     std::shared_ptr<asio::steady_timer> timer_;
     std::optional<server_time> asked_;  // a time that the servers' clock has shown, and when it was certain to be past
     boot_clock::time_point asked_at_;

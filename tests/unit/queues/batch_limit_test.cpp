@@ -1,0 +1,49 @@
+#include "support/catch.hpp"
+
+#include <zkasio/queues/detail/batch_limit.hpp>
+
+namespace batch_limit_tests {
+
+using zkasio::queue_detail::batch_limit;
+
+constexpr std::size_t most_bytes = batch_limit::most_bytes;
+
+TEST_CASE("batch limit: small items go together, up to the most", "[queue]") {
+    batch_limit limit(32);
+    limit.begin();
+    for (int i = 0; i < 32; ++i) CHECK(limit.takes(100));
+    limit.end();
+    CHECK(limit.bytes() == 3200);
+    CHECK(limit.at_once() == 32);
+}
+
+TEST_CASE("batch limit: the first item is taken however large it is, and another one is not", "[queue]") {
+    batch_limit limit(32);
+    limit.begin();
+    CHECK(limit.takes(4 * most_bytes));
+    CHECK_FALSE(limit.takes(1));
+    limit.end();
+    CHECK(limit.at_once() == 1);
+}
+
+TEST_CASE("batch limit: a full transaction tells how many fit, and small ones let it grow again", "[queue]") {
+    batch_limit limit(32);
+    limit.begin();
+    CHECK(limit.takes(most_bytes / 2));
+    CHECK(limit.takes(most_bytes / 2));
+    CHECK_FALSE(limit.takes(1));
+    limit.end();
+    CHECK(limit.at_once() == 2);
+    limit.begin();
+    CHECK(limit.takes(most_bytes / 2 + 1));
+    limit.end();
+    CHECK(limit.at_once() == 2);  // more than half of the bytes: no more at once
+    for (const std::size_t grown : {4u, 8u, 16u, 32u, 32u}) {
+        limit.begin();
+        CHECK(limit.takes(most_bytes / 2));
+        limit.end();
+        CHECK(limit.at_once() == grown);
+    }
+}
+
+}  // namespace batch_limit_tests
