@@ -1,5 +1,6 @@
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "testing/steps.hpp"
 
 #include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/error.hpp>
@@ -27,7 +28,6 @@ namespace {
 
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 
-client_options calm() { return client_options("fake").session_timeout(20s).connection_timeout(1h); }
 counter_options text() { return counter_options().format(kazoo_counter()); }
 
 struct outcome {

@@ -1,11 +1,10 @@
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "testing/steps.hpp"
 
 #include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
-
-#include <asio/post.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +24,6 @@ using zkasio::testing::fake_ensemble;
 
 namespace {
 
-client_options calm() { return client_options("fake").session_timeout(20s).connection_timeout(1h); }
 counter_options text() { return counter_options().format(kazoo_counter()); }
 
 struct outcome {
@@ -46,13 +44,6 @@ asio::awaitable<outcome> add(atomic_counter to, std::int64_t delta) {
         o.what = e.what();
     }
     co_return o;
-}
-
-void at_step(fake_ensemble& e, std::size_t& steps, std::size_t at, std::function<void()> f) {
-    steps = 0;
-    e.on_step([&e, &steps, at, f = std::move(f)](std::string_view) {
-        if (steps++ == at) asio::post(e.context(), f);
-    });
 }
 
 void remove_tree(fake_ensemble& e, const std::string& path) {

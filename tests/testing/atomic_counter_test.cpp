@@ -1,5 +1,6 @@
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "testing/steps.hpp"
 
 #include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/counters/id_allocator.hpp>
@@ -27,8 +28,6 @@ using namespace zkasio::test;
 using zkasio::testing::fake_ensemble;
 
 namespace {
-
-client_options calm() { return client_options("fake").session_timeout(20s).connection_timeout(1h); }
 
 struct added {
     std::optional<std::int64_t> number;
@@ -77,11 +76,7 @@ TEST_CASE("atomic_counter: a cut at any step counts each addition once") {
         const atomic_counter ours(one, "/n", text()), theirs(two, "/n", text());
         std::size_t step = 0;
         auto body = [&]() -> asio::awaitable<void> {
-            e.on_step([&](std::string_view) {
-                if (step == first || step == first + second)
-                    asio::post(e.context(), [&, who = step == first] { e.cut(who ? one : two); });
-                ++step;
-            });
+            cut_at_steps(e, one, two, first, second, step);
             std::int64_t done = 0;
             const auto add_some = [&](const atomic_counter& to) -> asio::awaitable<void> {
                 for (int i = 0; i < 3; ++i) {

@@ -1,5 +1,6 @@
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "testing/steps.hpp"
 
 #include <zkasio/barriers/barrier.hpp>
 #include <zkasio/barriers/latch.hpp>
@@ -26,8 +27,6 @@ using zkasio::testing::fake_ensemble;
 
 namespace {
 
-client_options calm() { return client_options("fake").session_timeout(20s).connection_timeout(1h); }
-
 struct outcome {
     std::optional<bool> closed;
     std::error_code code;
@@ -44,14 +43,6 @@ asio::awaitable<outcome> set(barrier gate) {
         o.unknown = e.outcome_unknown();
     }
     co_return o;
-}
-
-// Calls `f` once, at step `at` from now on; counts the steps.
-void at_step(fake_ensemble& e, std::size_t& steps, std::size_t at, std::function<void()> f) {
-    steps = 0;
-    e.on_step([&e, &steps, at, f = std::move(f)](std::string_view) {
-        if (steps++ == at) asio::post(e.context(), f);
-    });
 }
 
 }  // namespace
@@ -149,11 +140,7 @@ TEST_CASE("latch: two last comers, cut at any step, and whoever waits goes on") 
             co_await c.count_down("c");
             running waits(e.get_executor(), c.wait());
             std::size_t step = 0;
-            e.on_step([&](std::string_view) {
-                if (step == first || step == first + second)
-                    asio::post(e.context(), [&, who = step == first] { e.cut(who ? one : two); });
-                ++step;
-            });
+            cut_at_steps(e, one, two, first, second, step);
             std::vector<std::size_t> missing;
             const auto last = [&](const latch& l, std::string id) -> asio::awaitable<void> {
                 const std::size_t left = co_await l.count_down(id);

@@ -1,5 +1,6 @@
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "testing/steps.hpp"
 
 #include <zkasio/barriers/barrier.hpp>
 #include <zkasio/barriers/latch.hpp>
@@ -21,8 +22,6 @@ using namespace zkasio::test;
 using zkasio::testing::fake_ensemble;
 
 namespace {
-
-client_options calm() { return client_options("fake").session_timeout(20s).connection_timeout(1h); }
 
 asio::awaitable<void> turns(fake_ensemble& e) {
     for (int i = 0; i < 50; ++i) co_await asio::post(e.get_executor(), asio::use_awaitable);

@@ -1,5 +1,6 @@
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "testing/steps.hpp"
 
 #include <zkasio/barriers/barrier.hpp>
 #include <zkasio/barriers/latch.hpp>
@@ -20,8 +21,6 @@ using namespace zkasio::test;
 using zkasio::testing::fake_ensemble;
 
 namespace {
-
-client_options calm() { return client_options("fake").session_timeout(20s).connection_timeout(1h); }
 
 asio::awaitable<void> pass(fake_ensemble& e, std::chrono::seconds time) {
     asio::steady_timer timer(e.get_executor(), time);

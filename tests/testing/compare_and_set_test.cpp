@@ -1,5 +1,6 @@
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "testing/steps.hpp"
 
 #include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/error.hpp>
@@ -24,7 +25,6 @@ using zkasio::testing::fake_ensemble;
 
 namespace {
 
-client_options calm() { return client_options("fake").session_timeout(20s).connection_timeout(1h); }
 counter_options text() { return counter_options().format(kazoo_counter()); }
 
 struct outcome {

@@ -1,5 +1,6 @@
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "testing/steps.hpp"
 
 #include <zkasio/config/config_value.hpp>
 #include <zkasio/error.hpp>
@@ -17,8 +18,6 @@ using namespace zkasio::test;
 using zkasio::testing::fake_ensemble;
 
 namespace {
-
-client_options calm() { return client_options("fake").session_timeout(20s).connection_timeout(1h); }
 
 config_format<int> as_number() {
     return config_format<int>([](std::string_view text) { return std::stoi(std::string(text)); },

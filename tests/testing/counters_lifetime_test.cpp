@@ -1,5 +1,6 @@
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "testing/steps.hpp"
 
 #include <zkasio/barriers/barrier.hpp>
 #include <zkasio/barriers/latch.hpp>
@@ -26,7 +27,6 @@ using zkasio::testing::fake_ensemble;
 
 namespace {
 
-client_options calm() { return client_options("fake").session_timeout(20s).connection_timeout(1h); }
 counter_options text() { return counter_options().format(kazoo_counter()).promote_to("/lock").optimistic_tries(0); }
 
 asio::awaitable<void> quietly(asio::awaitable<void> task, int& ended) {

@@ -2,6 +2,7 @@
 
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "testing/steps.hpp"
 
 #include <zkasio/barriers/double_barrier.hpp>
 #include <zkasio/error.hpp>
@@ -29,8 +30,6 @@ using zkasio::testing::fake_ensemble;
 namespace {
 
 const std::string path = "/round", ready = "/round/ready";
-
-client_options calm() { return client_options("fake").session_timeout(20s).connection_timeout(1h); }
 
 asio::awaitable<std::vector<std::string>> children(client zk) {
     node_children found;

@@ -3,6 +3,7 @@
 
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "testing/steps.hpp"
 
 #include <zkasio/barriers/double_barrier.hpp>
 #include <zkasio/error.hpp>
@@ -35,8 +36,6 @@ using zkasio::testing::fake_ensemble;
 namespace {
 
 const std::string path = "/deep/round";
-
-client_options calm() { return client_options("fake").session_timeout(20s).connection_timeout(1h); }
 
 asio::awaitable<void> pause(fake_ensemble& e, std::chrono::nanoseconds time) {
     asio::steady_timer timer(e.get_executor(), time);
@@ -139,11 +138,7 @@ TEST_CASE("double_barrier: a cut at any step changes nothing", "[barrier]") {
         auto body = [&]() -> asio::awaitable<void> {
             co_await one.connected();
             co_await two.connected();
-            e.on_step([&](std::string_view) {
-                if (step == first || step == first + second)
-                    asio::post(e.context(), [&, who = step == first] { e.cut(who ? one : two); });
-                ++step;
-            });
+            cut_at_steps(e, one, two, first, second, step);
             running a(e.get_executor(), both.play(one, 2)), b(e.get_executor(), both.play(two, 2));
             const std::exception_ptr of_a = co_await a.end(), of_b = co_await b.end();
             CHECK_FALSE(of_a);

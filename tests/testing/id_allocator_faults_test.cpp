@@ -1,5 +1,6 @@
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "testing/steps.hpp"
 
 #include <zkasio/counters/id_allocator.hpp>
 #include <zkasio/error.hpp>
@@ -24,8 +25,6 @@ using namespace zkasio::test;
 using zkasio::testing::fake_ensemble;
 
 namespace {
-
-client_options calm() { return client_options("fake").session_timeout(20s).connection_timeout(1h); }
 
 struct outcome {
     std::optional<std::uint64_t> id;

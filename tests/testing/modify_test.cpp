@@ -1,5 +1,6 @@
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "testing/steps.hpp"
 
 #include <zkasio/error.hpp>
 #include <zkasio/modify.hpp>
@@ -26,8 +27,6 @@ using namespace zkasio::test;
 using zkasio::testing::fake_ensemble;
 
 namespace {
-
-client_options calm() { return client_options("fake").session_timeout(20s).connection_timeout(1h); }
 
 modify_options certain() { return modify_options().receipts("/receipts"); }
 
@@ -214,11 +213,7 @@ TEST_CASE("modify: a cut at any step changes once, with writers that are in each
         const client one = e.client(calm()), two = e.client(calm());
         std::size_t step = 0;
         auto body = [&]() -> asio::awaitable<void> {
-            e.on_step([&](std::string_view) {
-                if (step == first || step == first + second)
-                    asio::post(e.context(), [&, who = step == first] { e.cut(who ? one : two); });
-                ++step;
-            });
+            cut_at_steps(e, one, two, first, second, step);
             std::int64_t done = 0;
             const auto add_some = [&](const client& to) -> asio::awaitable<void> {
                 for (int i = 0; i < 3; ++i) {

@@ -2,6 +2,7 @@
 
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "testing/steps.hpp"
 
 #include <zkasio/error.hpp>
 #include <zkasio/locks/slots.hpp>
@@ -33,8 +34,6 @@ using zkasio::testing::fake_ensemble;
 namespace {
 
 const std::string path = "/deep/ids";
-
-client_options calm() { return client_options("fake").session_timeout(20s).connection_timeout(1h); }
 
 slots_options quiet(any_duration d) { return slots_options().quiet(d); }
 
@@ -178,11 +177,7 @@ TEST_CASE("slots: a cut at any step loses no number, and gives none twice", "[sl
             witness all(e, rest);
             std::size_t step = 0;
             auto body = [&]() -> asio::awaitable<void> {
-                e.on_step([&](std::string_view) {
-                    if (step == first || step == first + second)
-                        asio::post(e.context(), [&, who = step == first] { e.cut(who ? one : two); });
-                    ++step;
-                });
+                cut_at_steps(e, one, two, first, second, step);
                 const slots ours(one, path, 2, quiet(rest)), theirs(two, path, 2, quiet(rest));
                 std::vector<running> tasks;
                 tasks.emplace_back(e.get_executor(), all.work(ours, 2));

@@ -1,3 +1,4 @@
+#include "testing/steps.hpp"
 #include "testing/transact_steps.hpp"
 
 #include <zkasio/recipe/receipts.hpp>
@@ -61,11 +62,7 @@ TEST_CASE("transact: a cut at any step neither loses nor doubles a transfer") {
         const client one = e.client(calm()), two = e.client(calm());
         std::size_t step = 0;
         auto body = [&]() -> asio::awaitable<void> {
-            e.on_step([&](std::string_view) {
-                if (step == first || step == first + second)
-                    asio::post(e.context(), [&, who = step == first] { e.cut(who ? one : two); });
-                ++step;
-            });
+            cut_at_steps(e, one, two, first, second, step);
             int done = 0;
             const auto move_some = [&](const client& zk) -> asio::awaitable<void> {
                 for (int i = 0; i < 2; ++i) {

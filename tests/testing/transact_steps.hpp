@@ -2,6 +2,7 @@
 
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "testing/steps.hpp"
 
 #include <zkasio/error.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
@@ -20,8 +21,6 @@ namespace transact_tests {
 using namespace zkasio;
 using namespace zkasio::test;
 using zkasio::testing::fake_ensemble;
-
-inline client_options calm() { return client_options("fake").session_timeout(20s).connection_timeout(1h); }
 
 inline transact_options certain() { return transact_options().receipts("/receipts"); }
 

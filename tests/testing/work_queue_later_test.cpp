@@ -1,6 +1,5 @@
+#include "testing/steps.hpp"
 #include "testing/work_queue_scene.hpp"
-
-#include <asio/post.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -88,11 +87,7 @@ TEST_CASE(
         std::size_t step = 0;
         s.run([&]() -> asio::awaitable<void> {
             const work_queue ours(s.zk, "/q"), theirs(other, "/q");
-            s.ensemble.on_step([&](std::string_view) {
-                if (step == first || step == first + second)
-                    asio::post(s.ensemble.context(), [&, who = step == first] { s.ensemble.cut(who ? s.zk : other); });
-                ++step;
-            });
+            cut_at_steps(s.ensemble, s.zk, other, first, second, step);
             texts got;
             for (const char* data : {"a", "b", "c"}) co_await ours.put(data, in(1s));
             const auto take = [&](const work_queue& from, int n) -> asio::awaitable<void> {

@@ -2,6 +2,7 @@
 
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "testing/steps.hpp"
 
 #include <zkasio/error.hpp>
 #include <zkasio/queues/work_queue.hpp>
@@ -28,8 +29,6 @@ texts of(const Texts&... each) {
     (all.emplace_back(each), ...);
     return all;
 }
-
-inline client_options calm() { return client_options("fake").session_timeout(20s).connection_timeout(1h); }
 
 /// What an operation has ended with.
 struct ended {

@@ -1,3 +1,4 @@
+#include "testing/steps.hpp"
 #include "testing/work_queue_scene.hpp"
 
 #include <asio/post.hpp>
@@ -111,11 +112,7 @@ TEST_CASE("work_queue: a cut at any step, or any two, neither loses nor doubles"
         std::size_t step = 0;
         s.run([&]() -> asio::awaitable<void> {
             const work_queue ours(s.zk, "/q"), theirs(other, "/q");
-            s.ensemble.on_step([&](std::string_view) {
-                if (step == first || step == first + second)
-                    asio::post(s.ensemble.context(), [&, who = step == first] { s.ensemble.cut(who ? s.zk : other); });
-                ++step;
-            });
+            cut_at_steps(s.ensemble, s.zk, other, first, second, step);
             texts done;
             const auto produce = [&]() -> asio::awaitable<void> {
                 for (const char* data : {"a", "b", "c"}) co_await theirs.put(data);

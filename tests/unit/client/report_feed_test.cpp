@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -221,9 +222,9 @@ TEST_CASE("report_feed: one that is destroyed tells no more, and its timer does 
 TEST_CASE("report_feed: what there is no memory for counts as dropped, and takes no room from what follows") {
     feed_rig r;
     r.add(10);
-    no_memory = true;
+    refused_from = 0;
     r.feed->hand_over();
-    no_memory = false;
+    refused_from = std::numeric_limits<long>::max();
     CHECK(r.dropped.get() == 10);
     r.add(most_untold);
     r.feed->hand_over();

@@ -10,7 +10,6 @@ namespace zkasio::test {
 
 std::atomic<long> refused_from{std::numeric_limits<long>::max()};
 std::atomic<long> news{0}, deletes{0};
-std::atomic<bool> no_memory{false};
 thread_local long news_until_refusal = -1;
 
 }  // namespace zkasio::test
@@ -18,7 +17,6 @@ thread_local long news_until_refusal = -1;
 void* operator new(std::size_t size) {
     const long number = zkasio::test::news.fetch_add(1, std::memory_order_relaxed);
     if (number >= zkasio::test::refused_from.load(std::memory_order_relaxed)) throw std::bad_alloc();
-    if (zkasio::test::no_memory.load(std::memory_order_relaxed)) throw std::bad_alloc();
     if (long& left = zkasio::test::news_until_refusal; left >= 0 && left-- == 0) throw std::bad_alloc();
     if (void* memory = std::malloc(size)) return memory;
     throw std::bad_alloc();

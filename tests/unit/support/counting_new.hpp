@@ -11,7 +11,6 @@ namespace zkasio::test {
 
 extern std::atomic<long> refused_from;  // of `news`: this request and all later ones are refused, see with_memory_for()
 extern std::atomic<long> news, deletes;
-extern std::atomic<bool> no_memory;  // whoever asks for some is refused
 extern thread_local long news_until_refusal;  // this thread is refused one, after so many; negative: none
 
 }  // namespace zkasio::test
