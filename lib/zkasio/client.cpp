@@ -57,7 +57,8 @@ session client::session_now() const {
 // The awaitables of the members may be awaited after the handle is destroyed: hence coroutines that own what they need.
 namespace {
 
-// Servers check the credentials of the options after the handshake, and refuse them when a session exists already.
+// A server checks the credentials of client_options::auth() after the handshake, when there is a session already. So a
+// connection proves nothing: until_known() waits for the answer to one more request.
 asio::awaitable<void> until_known(core_ptr c) {
     back_off pauses = access::make<back_off>(there(c, "connect"));
     for (;;) {
@@ -75,7 +76,8 @@ asio::awaitable<void> until_known(core_ptr c) {
             co_await pauses.pause();
             continue;
         }
-        // Either is an answer, and no word about the credentials: a server that refuses one of these hangs up.
+        // no_node and no_auth are answers, too, and prove that the credentials were accepted: a server that refuses one
+        // closes the connection instead.
         if (r.code != zk_errc::no_node && r.code != zk_errc::no_auth) throw_if_failed(r, "connect", c->server_names());
         co_return;
     }

@@ -75,13 +75,14 @@ public:
     const client_options& options() const;
     session_state state() const noexcept;
 
-    /// *Completes when* there is a connection, at once if there is one.
+    /// *Completes when* there is a connection, at once if there is one. With client_options::auth(), when a server has
+    /// also accepted the credentials.
     /// *Fails with* errc::not_connected after client_options::connection_timeout, with the last failure in its message
     /// (the client goes on trying); zk_errc::auth_failed; errc::client_closed; errc::forked; with session_renewal::none
     /// errc::session_expired.
     asio::awaitable<void> connected() const;
 
-    /// As connected(), and returns the session.
+    /// As connected(), and returns the session; does not wait until a server has accepted the credentials.
     asio::awaitable<session> current_session() const;
 
     /// The statistics of this client so far. From any thread, at any time.

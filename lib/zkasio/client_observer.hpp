@@ -31,9 +31,9 @@ struct operation_report {
     bool was_sent() const noexcept { return sent != boot_clock::time_point(); }
 };
 
-/// The previous owner, from which an acquire has got its lock.
+/// The previous owner of a lock that an acquire was granted.
 enum class hand_over : std::uint8_t {
-    none,    ///< there was none: the lock was free
+    none,    ///< there was no previous owner: the lock was free
     local,   ///< another contender of the same session, in the turn in which this owner released the lock
     remote,  ///< another session
 };

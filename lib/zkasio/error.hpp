@@ -62,7 +62,7 @@ enum class errc {
     forked,               ///< in a child process: client and session belong to the parent, see client
     timed_out,  ///< the limit of a timeout() has passed. Not condition::cancelled: the caller has cancelled nothing.
                 ///< Not condition::retryable: the caller that has set the limit decides whether to wait longer
-    too_many_members,  ///< as many as may be inside are there without this one, see double_barrier_options::exactly()
+    too_many_members,  ///< as many members as are allowed are inside already, see double_barrier_options::exactly()
 };
 
 /// Classes of error codes, for callers to compare with: `if (e.code() == condition::retryable)`.

@@ -159,7 +159,8 @@ private:
         }
     }
 
-    // False: the session is over. In no case has the node been written.
+    // Creates the missing parents. False: the session is over. An error is thrown without outcome_unknown(): the node
+    // itself was not written.
     asio::awaitable<bool> create_parent() {
         create_options how;
         how.acl(how_.create_with().acl()).parents(how_.create_with().parents());

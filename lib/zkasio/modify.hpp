@@ -30,7 +30,7 @@ public:
     /// The directory is created when it is missing, and needs the permission to create nodes. Throws
     /// errc::invalid_path.
     modify_options& receipts(std::string directory);
-    /// How many attempts there are (no limit), without those that the end of a session has ended. Throws
+    /// How many attempts there are (no limit); attempts that ended because their session ended do not count. Throws
     /// errc::invalid_argument for less than one.
     modify_options& tries(int n);
 
@@ -57,9 +57,9 @@ ZKASIO_EXPORT asio::awaitable<modified> modify_node(operations on, std::string p
                                                     modify_options how);
 }  // namespace detail
 
-/// Reads a node, and writes what `change(node)` returns, again while other clients write between the two: of concurrent
-/// calls no change is lost. `change` is a plain function, called on the caller's executor once for each attempt. It
-/// gets a std::optional<node_data>, nothing if there is no node, and returns the new data as a
+/// Reads a node, and writes what `change(node)` returns. If another client writes between the two, modify() does both
+/// again: of concurrent calls no change is lost. `change` is a plain function, called on the caller's executor once for
+/// each attempt. It gets a std::optional<node_data>, nothing if there is no node, and returns the new data as a
 /// std::optional<std::string>. Nothing: the node stays as it is. A missing node is created.
 ///
 /// *Completes when* the node was written, or `change` has returned nothing. A node that was left as it is was read from
@@ -75,9 +75,9 @@ ZKASIO_EXPORT asio::awaitable<modified> modify_node(operations on, std::string p
 ///   - Without modify_options::receipts(), the write is not repeated. modify() fails with the error of the write
 ///     (zk_errc::connection_loss, errc::session_expired), and error::outcome_unknown() is true.
 ///   - With receipts, the change is applied exactly once: the receipt tells whether the write was applied. An outage
-///     that the session survives ends nothing. If the session ends before that is known, modify() fails with
-///     errc::session_expired and error::outcome_unknown(). If the session ends before the write was sent, a modify()
-///     on a client begins again in the next session; on a session, it fails.
+/// that the session survives ends nothing. If the session ends before the receipt was read, modify() fails with
+/// errc::session_expired and error::outcome_unknown(). If the session ends before the write was sent, a modify() on a
+/// client begins again in the next session; on a session, it fails.
 ///
 /// A version does not tell a re-created node from the node before: if the node is deleted, re-created and written as
 /// often as before between the read and the write, modify() overwrites the new data.

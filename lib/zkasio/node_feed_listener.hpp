@@ -12,10 +12,11 @@ namespace zkasio {
 
 /// The kinds of reads of a node_feed. Each read leaves a watch.
 enum class node_read {
-    data,      ///< data and stat; the watch is about both, and about the removal of the node
-    stat,      ///< as `data`, but without the data: servers before 3.8.4 require no permission for this read; watches
-               ///< for a missing node, too
-    children,  ///< the names of the children; the watch is about them, and about the removal of the node
+    data,      ///< data and stat; the watch fires when the data are written, and when the node is removed
+    stat,      ///< as `data`, but without the data: servers before 3.8.4 require no permission for this read. Also
+               ///< watches a missing node: the watch then fires when the node is created
+    children,  ///< the names of the children; the watch fires when a name is added or removed, and when the node is
+               ///< removed
 };
 
 /// The answer to a read. Only the parts that the read has asked for are filled in, and `stat` always.

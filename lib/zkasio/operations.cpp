@@ -174,7 +174,7 @@ asio::awaitable<watched<node_data>> operations::config_and_watch() const {
     return impl::ask_and_watch(*this, get_config_request{true}, &take_data);
 }
 
-// ------------------------------------------------------------------------------------------------- several of them
+// ------------------------------------------------------------------------------- operations of several requests
 
 asio::awaitable<created> operations::create(std::string path, bytes data, create_options options) const {
     return impl::create(*this, std::move(path), std::move(data), std::move(options));

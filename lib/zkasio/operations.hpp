@@ -90,7 +90,7 @@ public:
     /// Applies all steps or none. *Fails with* the code of the step that the server refused; the message names it.
     asio::awaitable<std::vector<step_result>> multi(transaction steps) const;
 
-    /// Afterwards this client's server has seen every write of any client that was finished before the call.
+    /// After sync(), the client's server has applied every write, of any client, that was finished before the call.
     asio::awaitable<void> sync(std::string path = "/") const;
 
     struct acl_and_stat {

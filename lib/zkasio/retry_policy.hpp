@@ -33,8 +33,9 @@ public:
     /// @param elapsed since the first attempt; @param random in [0, 1).
     std::optional<duration> pause_before(int attempt, duration elapsed, double random) const;
 
-    /// How long to pause before a retry of an operation that is retried for as long as the session lives: the number of
-    /// attempts and the limit are ignored, and never() pauses like exponential().
+    /// How long to pause before a retry of an operation that is retried for as long as the session lives: the limits on
+    /// the number of attempts and on the time are ignored. A policy without retries, as never(), pauses like
+    /// exponential().
     duration pause(int attempt, double random) const;
 
 private:

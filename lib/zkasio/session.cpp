@@ -190,7 +190,7 @@ session_hold session::hold_nodes(std::span<std::string> paths) const {
     h->session = session_;
     h->nodes.reserve(paths.size());
     for (std::string& path : paths) {
-        detail::validate_path(path, core_->chroot_length(), "hold");  // heartbeats carry it
+        detail::validate_path(path, core_->chroot_length(), "hold");  // heartbeats carry the path
         h->nodes.emplace_back().path = std::move(path);
     }
     detail::on_strand(core_, [core = core_, h] { core->add_hold(h); });

@@ -63,12 +63,13 @@ public:
     /// The client's strand.
     asio::any_io_executor get_executor() const;
 
-    /// This session, for the requests of a wait: an outage that the session survives does not end the wait. A
-    /// request that was not sent waits for a connection as long as the session lives, instead of
+    /// This session, for the requests of a wait: an outage that the session survives does not end the wait. A request
+    /// that was not sent waits for a connection as long as the session lives, instead of
     /// client_options::connection_timeout. A request that only reads is repeated whenever it fails with
     /// condition::retryable, after the pauses of retry_policy::pause(). A write still fails with condition::retryable
-    /// (its outcome is unknown, or the server has too much to do), and so does a request of start_...(): see
-    /// retry_until_certain(). Before the first connection of the session, requests wait as those of any operation.
+    /// (its outcome is unknown, or the server has too much to do), and so does a request that toolbox has started
+    /// (toolbox::start_create() and the like): see retry_until_certain(). Before the first connection of the session,
+    /// requests wait as those of any operation.
     session patient() const;
 
 private:
@@ -82,11 +83,11 @@ private:
 
 /// A hold on a session, and on nodes of it, from its creation to its end. Locks are made of holds.
 ///
-/// As long as a hold exists, the session proves at short intervals, with a write of the whole ensemble, that the
-/// session lives and that the nodes exist (see docs/architecture.md, "The lease"). The nodes themselves are not
-/// touched. Move-only; a hold ends when destroyed. `held()` and `held_until()` may be called from any thread. The
-/// coroutines that a hold returns may be awaited after the hold is destroyed. A hold that was made without arguments,
-/// or moved from, counts as ended: errc::lock_released, loss_reason::released.
+/// As long as a hold exists, the session proves at short intervals, with a write that the ensemble's leader
+/// acknowledges, that the session lives and that the nodes exist (see docs/architecture.md, "The lease"). The nodes
+/// themselves are not touched. Move-only; a hold ends when destroyed. `held()` and `held_until()` may be called from
+/// any thread. The coroutines that a hold returns may be awaited after the hold is destroyed. A hold that was made
+/// without arguments, or moved from, counts as ended: errc::lock_released, loss_reason::released.
 class ZKASIO_EXPORT session_hold {
 public:
     session_hold() noexcept = default;
@@ -126,14 +127,15 @@ public:
     /// were given. To be called on the strand. Exceptions of `f` are logged.
     void on_lost(std::function<void(loss_reason)> f) const;
 
-    /// Watches the nodes at once, instead of when they have been held for a moment. To be called on the strand.
+    /// Watches the nodes at once, instead of when they have been held for a quarter of the session timeout. To be
+    /// called on the strand.
     void watch_nodes() const;
     /// Whether all nodes are watched: the nodes then existed in the server's state as of its latest message to this
     /// client. On the strand only.
     bool nodes_watched() const noexcept;
 
-    /// Ends the hold: reason `released`. From any thread. @param node_goes_away the caller removes the nodes next, and
-    /// their removal ends our watches on them.
+    /// Ends the hold: reason `released`. From any thread. @param node_goes_away the caller removes the nodes next: the
+    /// hold's watches on them end with the nodes, and are not removed one by one.
     void end(bool node_goes_away = false) const noexcept;
     /// Ends the hold for a reason that the caller has found: held() is false from now on. From any thread. @param path
     /// of the node that is gone; in a hold of several holds, the part with this node ends, and so does the whole.

@@ -131,7 +131,8 @@ asio::awaitable<void> run_loop(loop_ptr loop) {
     const bool cancelled = failed && is_cancellation(failed);
     if (loop->stop->done) {
         loop->end(nullptr);
-        // Thrown so that the core logs it. A connection that was lost at that moment is no failure of the body.
+        // The exception is thrown so that the core logs it. A connection that was lost while the loop stopped is no
+        // failure of the body.
         if (failed && !cancelled && !is_to_be_repeated(failed, false)) std::rethrow_exception(failed);
         co_return;
     }
