@@ -13,7 +13,8 @@ namespace zkasio {
 class acquire_options {
 public:
     acquire_options() {}
-    /// The owner that acquires the lock: if it holds the lock already, it has the lock at once.
+    /// The owner on whose behalf the lock is acquired. If this owner holds the lock already, the acquire completes at
+    /// once, see lock_owner.
     acquire_options& owner(lock_owner o) { owner_ = std::move(o); return *this; }
     /// Reports the place in the queue while the acquire waits. Costs a listing whenever only a listing tells the place.
     template <class Observer = position_observer>

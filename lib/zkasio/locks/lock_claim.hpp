@@ -52,7 +52,8 @@ public:
     /// Ends the claim for this reason, as if hold() had been lost: for each part of a claim that consists of claims.
     virtual void lose(loss_reason why) noexcept { hold().lose(why); }
 
-    /// Gives the lock back; once. From then on hold().held() is false. For a claim that was lost: its guard is gone.
+    /// Gives the lock back; called once. From then on hold().held() is false. If the claim was lost before, this call
+    /// tells that no guard is left.
     virtual void give_up() noexcept = 0;
     /// *Completes when* the servers have carried out give_up(): the nodes are gone, or the session is.
     /// *Fails with* the servers' error when they refuse the removal.

@@ -105,7 +105,8 @@ struct lock_owner::state {
     std::mutex mutex;
     std::map<std::string, slot> slots;
 
-    // The acquire of one coroutine, for all coroutines of this owner: when it ends, however it ends, the others go on.
+    // The acquire that one coroutine makes for this owner, while the owner's other coroutines wait. The destructor lets
+    // them go on, however the acquire has ended.
     struct acquiring {
         state& s;
         const std::string& key;

@@ -30,8 +30,9 @@ public:
 
     // ------------------------------------------------------------------------------------ for writers of recipes
 
-    /// A share of this owner's claim on the lock `key`, or else of the result of `acquire()`; shares are counted. Null
-    /// when `acquire()` returns null. @param path of the lock, for messages.
+    /// If this owner holds the lock `key`: a share of its claim. Otherwise calls `acquire()`, and returns a share of
+    /// the claim that it returns; null when that is null. The claim is given up with its last share. @param path of the
+    /// lock, for messages.
     /// *Fails with* errc::would_deadlock for an exclusive lock when the owner shares it already; errc::lock_lost when
     /// the owner's lock has been lost and one of its guards was not released yet: a body under that guard must not go
     /// on under another grant as if the lock had never been lost.

@@ -94,8 +94,8 @@ protected:
     /// *Lifetime*: the function does not refer to this object, and its coroutine does not refer to the function.
     virtual lock_attempt attempts(acquire_options how) const = 0;
 
-    /// Implements acquire(): by default one of attempts() that waits. Override it where one coroutine less does the
-    /// same: each coroutine costs memory for every waiter.
+    /// Implements acquire(): by default runs one of attempts(), which waits. Override it where one coroutine less does
+    /// the same: each coroutine costs memory for every waiter.
     virtual asio::awaitable<lock_guard> wait_for_lock(acquire_options how) const;
 
     /// The queue of a lock that a multi_mutex may acquire in one transaction with others; null for all other kinds.

@@ -17,7 +17,7 @@ namespace {
 asio::awaitable<bool> revoke_in_directory(client zk, std::string directory, std::string name) {
     const node_data found = co_await zk.get(directory);
     directory_note note = directory_note::parse_to_write(found.data, "revoke", directory);
-    const node_children there = co_await zk.children(directory);  // after get(): contenders in the note are older
+    const node_children there = co_await zk.children(directory);  // read after the note: not listed means gone
     const auto is_gone = [&](const std::string& contender) {
         return std::find(there.names.begin(), there.names.end(), contender) == there.names.end();
     };

@@ -18,8 +18,8 @@ class client;
 /// contender's node, as Curator's Revoker does. In an election with the names of Curator's LeaderLatch
 /// (name_scheme::curator_latch()), the leader or candidate is asked by a line in the data of the directory instead, see
 /// directory_note: after a write into a contender's node, a LeaderLatch behind that contender would never lead. The
-/// caller needs the permission to write the data that are written.
-/// *Fails with* errc::invalid_argument when the data of that directory belong to another program.
+/// caller needs the permission to write the data of the node, or of the directory.
+/// *Fails with* errc::invalid_argument when the data of the directory belong to another program.
 /// @param path of the contender's node, see contenders(). A node that is gone is no error.
 ZKASIO_EXPORT asio::awaitable<void> revoke(client zk, std::string path);
 

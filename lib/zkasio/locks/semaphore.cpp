@@ -69,8 +69,9 @@ class limit {
 public:
     limit(session on, permits max) : on_(std::move(on)), max_(std::move(max)) {}
 
-    // The limit for a listing that was answered before this call. If the limit had changed before the answer, its watch
-    // has set told_, even if the coroutine was still waiting for its executor.
+    // The number of permits, not older than a listing whose answer came before this call. The node is read at first and
+    // after a change: if the number changed before that answer, told_ has been set on the strand, even if the coroutine
+    // that awaits the listing resumes later.
     asio::awaitable<int> read() {
         if (max_.path().empty()) co_return max_.number();
         if (!fresh_ || told_->load()) {
@@ -210,7 +211,7 @@ asio::awaitable<std::optional<permit_nodes>> wait_for_permits(session on, std::s
     }
 }
 
-// @param on the session of an earlier attempt, if there was one; then the session of this one.
+// @param on the session of an earlier attempt, if there was one; this attempt writes its own session there.
 asio::awaitable<std::optional<permit_nodes>> acquire_permits(client zk, std::string path, permits max,
                                                              semaphore_options options, int n,
                                                              if_contended when_contended, acquire_options how,

@@ -93,8 +93,8 @@ asio::awaitable<claim_ptr> try_slot(session on, slot_spec spec, slot_offer offer
     co_return std::make_shared<fixed_node_claim>(on, std::move(granted), std::move(right));
 }
 
-// try_slot() of a number that rests in between. Null also if its record, or the directory, is another one by now; then
-// `changed` is true.
+// try_slot() of a number that rests between two holders. Null also if an operator or another client has replaced the
+// number's record, or if the directory is missing, which is then created; then `changed` is true.
 asio::awaitable<claim_ptr> try_rested_slot(session on, slot_spec spec, slot_offer offer,
                                            std::shared_ptr<local_right> right, boot_clock::time_point asked,
                                            bool& changed) {

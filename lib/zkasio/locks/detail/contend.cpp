@@ -44,7 +44,8 @@ asio::awaitable<Result> contend_as(client zk, acquire_request what, lock_owner o
 // Empty if the lock was moved from.
 std::string directory_of(const acquire_request& what) { return what.spec ? what.spec->directory : std::string(); }
 
-// A waiting acquire keeps the frame of contend(). Code that runs only before or after the wait has its own functions.
+// A waiting acquire keeps the frame of contend() in memory. So code that runs only before or after the wait has its own
+// functions, whose frames are gone during the wait.
 
 std::shared_ptr<queue_claim> place_now(const client& zk, const acquire_request& what, const queue_claim* lost,
                                        const asio::any_io_executor& from) {

@@ -24,8 +24,8 @@ asio::awaitable<void> remove_fixed_node(session on, std::string path, std::int64
 /// An attempt to create the node. If its outcome is unknown at the end, a node that turns out to be ours is removed.
 class fixed_node_attempt {
 public:
-    /// @param sole_right as long as it is kept, no other attempt of this session may be made; nor while this session
-    /// has the node. So a node of this session is ours.
+    /// @param sole_right kept by this attempt, and then by the claim of the node: as long as it exists, this session
+    /// makes no other attempt. So a node that this session owns was created by this attempt.
     /// @param remove removes the node with this czxid, see remove_fixed_node().
     fixed_node_attempt(session on, std::string path, std::shared_ptr<const void> sole_right,
                        std::function<asio::awaitable<void>(std::int64_t)> remove);

@@ -23,7 +23,8 @@ public:
         std::int64_t czxid = 0;
         std::optional<std::uint32_t> slot;
         boot_clock::time_point asked;  ///< when the wait began
-        /// Removes the node, unless that is another client's by then; repeated until it is certain.
+        /// Removes the node, unless the node is another client's by then. Repeats the removal until its outcome is
+        /// certain.
         std::function<asio::awaitable<void>()> remove;
     };
     fixed_node_claim(session on, grant granted, std::shared_ptr<local_right> right);

@@ -52,7 +52,7 @@ public:
     void session_over(std::error_code why) noexcept override;
 
 private:
-    std::list<claim::state*> queue_;  // each lives until it has left; the first owns the mutex
+    std::list<claim::state*> queue_;  // the states of the claims that have not released yet; the first owns the mutex
     std::error_code over_;
 };
 

@@ -15,9 +15,9 @@
 /// The reports of recipes on their locks, for client_observer and client::stats().
 namespace zkasio::lock_detail {
 
-/// A contender's wait has ended, with the outcome in `c`.
+/// Reports the wait of a contender whose acquire has just ended, with the outcome in `c`.
 void report_wait(const session& on, const std::string& lock, contender& c) noexcept;
-/// The contender has left, after it was told that it has the lock.
+/// Reports the hold of a contender that had the lock and has left the queue.
 void report_hold(const session& on, const std::string& lock, const contender& c) noexcept;
 
 /// The reports of a claim without a contender: the constructor reports a wait that has just ended, end() the hold.

@@ -36,7 +36,7 @@ struct nodes_claim::state {
     reported_hold report;
     running_bodies bodies;
     bool given_up = false;                           // strand
-    std::shared_ptr<unfinished_permits> unfinished;  // strand: where these permits are counted because of `bodies`
+    std::shared_ptr<unfinished_permits> unfinished;  // strand: counts the permits while `bodies` still run
 
     std::mutex mutex;
     bool removed = false;                   // guarded by the mutex
@@ -83,7 +83,7 @@ void nodes_claim::body_ends(asio::any_io_executor executor) noexcept {
             if (!s->bodies.any()) s->finish();
         });
     } catch (...) {
-        // Out of memory: the permits count until the session ends.
+        // Out of memory: the permits stay counted until the session ends.
     }
 }
 
@@ -96,7 +96,7 @@ void nodes_claim::give_up() noexcept {
             s->finish();
         });
     } catch (...) {
-        // Out of memory: the permits count until their bodies end.
+        // Out of memory: the permits stay counted until their bodies end.
     }
 }
 

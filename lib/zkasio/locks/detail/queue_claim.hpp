@@ -28,7 +28,7 @@ public:
     ~queue_claim() override { give_up(); }
 
     /// *Completes when* the acquire is decided; then ask granted().
-    /// *Fails with* client_closed.
+    /// *Fails with* errc::client_closed, and errc::forked in a child process.
     asio::awaitable<void> decided() const { return who_->decided.wait(); }
     /// Whether the lock was granted; false: refused. Throws the error of an acquire that has failed.
     bool granted();
@@ -47,8 +47,8 @@ public:
     /// Once the acquire is decided: whether it was refused because its place was lost, see acquire_request::lost.
     bool displaced() const noexcept { return who_->outcome == acquire_outcome::displaced; }
 
-    /// A new claim at the same place, which shares the lock and whose node looks as `as` says. If the new claim is
-    /// granted, this claim is given up.
+    /// A new claim at the same place, which shares the lock, and whose node has the data and the ACL of `as`. If the
+    /// new claim is granted, this claim is given up.
     asio::awaitable<std::shared_ptr<queue_claim>> downgrade(lock_spec_ptr as);
 
 private:

@@ -11,8 +11,8 @@
 namespace zkasio::lock_detail {
 
 enum class reader_node_role {
-    joins,     ///< both nodes stand at the same place
-    replaces,  ///< the new node replaces the holder's
+    joins,     ///< the holder keeps its node: both nodes stand at the same place
+    replaces,  ///< the same transaction removes the holder's node
 };
 
 /// Creates a reader's node, `path`, in one transaction with a check that the node `holder` exists, whose contender

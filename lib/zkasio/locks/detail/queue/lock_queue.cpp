@@ -79,7 +79,7 @@ void lock_queue::node_created(const contender_ptr& c, const created& node) {
         tools_.ensure_removed(node.path);
         return;
     }
-    if (has_given_up(c->now())) {  // G37
+    if (has_given_up(c->now())) {  // G37: no longer wanted
         go_to(c, stage::left);
         order_.leave(c->at);
         remove(c);
@@ -166,7 +166,7 @@ void lock_queue::deleted(const contender_ptr& c) {
     order_.node_deleted(c->at);
     c->hold = session_hold();
     const std::string path = std::exchange(c->path, {});
-    if (const auto lost = c->asked.lost) {  // G38
+    if (const auto lost = c->asked.lost) {  // G38: one of several locks
         lost->tell(path);
         return refuse(c, acquire_outcome::displaced);
     }
@@ -204,7 +204,7 @@ queue_situation lock_queue::situation() const {
     if (!order_.head()) return s;
     s.head = order_.next();
     if (s.head->what == queue_order::verdict::granted && waits_for_body(order_.head()->asked.kind))
-        s.head->what = queue_order::verdict::local;  // G40
+        s.head->what = queue_order::verdict::local;  // G40: a body of this session still runs
     s.has_readers = names().has_shared();
     s.try_acquires_wait = !try_acquires_.empty();
     s.blocker_may_be_ours = s.head->what == queue_order::verdict::remote && may_be_ours(*s.head->blocker);
@@ -217,7 +217,7 @@ bool lock_queue::may_be_ours(const std::string& name) const {
 }
 
 void lock_queue::reconsider() {
-    if (order_.owners_doubted()) ask_for_listing();  // G27
+    if (order_.owners_doubted()) ask_for_listing();  // G27: a listing tells which owners have lost the lock
     for (bool again = true; again;) {
         const contender_ptr head = order_.head();
         again = carry_out(decide_next_step(situation()), head);
@@ -265,7 +265,7 @@ void lock_queue::refuse_try_acquires() {
 }
 
 void lock_queue::ask_for_listing() {
-    if (!order_.waits_for_departure()) listing_.ask();  // G16
+    if (!order_.waits_for_departure()) listing_.ask();  // G16: otherwise one is asked for later
 }
 
 void lock_queue::listed(const std::vector<std::string>& names, std::uint64_t number) {
@@ -275,8 +275,8 @@ void lock_queue::listed(const std::vector<std::string>& names, std::uint64_t num
     } catch (...) {  // a name that cannot be ordered
         return listing_failed(std::current_exception());
     }
-    for (const contender_ptr& c : ours.missing) deleted(c);      // G4
-    for (const contender_ptr& c : ours.overtaken) lose_node(c);  // G27
+    for (const contender_ptr& c : ours.missing) deleted(c);      // G4: their nodes are gone
+    for (const contender_ptr& c : ours.overtaken) lose_node(c);  // G27: others stand ahead
     reconsider();
 }
 

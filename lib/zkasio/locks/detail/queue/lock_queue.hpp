@@ -160,8 +160,8 @@ private:
     std::size_t entering_ = 0;
     std::set<std::string> expected_nodes_;
     std::vector<contender_ptr> unfinished_;  // have given back a lost lock under which bodies still run
-    // The waiting contenders that would rather give up. Kept apart, since there may be very many others, which most
-    // events do not concern.
+    // The waiting contenders that give up if they have to wait (if_contended::give_up). Kept apart from the other
+    // waiting contenders, of which there may be very many: most events do not concern those.
     std::map<queue_key, contender_ptr> try_acquires_;
 };
 

@@ -65,7 +65,7 @@ asio::awaitable<void> lock_queue::replace_writer(std::shared_ptr<lock_queue> sel
     std::optional<created> node;
     try {
         node = co_await self->create_node_at(to, std::string(node_name(from->path)), reader_node_role::replaces);
-        if (!node) {  // G35
+        if (!node) {  // G35: the writer's node was gone
             self->lose_node(from);
             const auto why = to_string(loss_reason::node_deleted);
             failed = std::make_exception_ptr(error(errc::lock_lost, "downgrade", from->path, why));
@@ -84,7 +84,7 @@ void lock_queue::not_replaced(const contender_ptr& from, const contender_ptr& to
     fail(to, failed);
     const bool given_up = from->now() == stage::downgrading_abandoned;
     if (from->now() != stage::left) go_to(from, stage::owner);
-    if (given_up) return leave(from);  // G34
+    if (given_up) return leave(from);  // G34: gave up during the downgrade
     give_back_soon(from);              // only if the lock was lost during the downgrade
 }
 
@@ -106,7 +106,7 @@ asio::awaitable<std::optional<created>> lock_queue::create_node_at(contender_ptr
                                                                    reader_node_role role) {
     const std::string prefix = names().prefix(names().new_id(), lock_kind::shared);
     const std::string path = join_path(directory(), prefix + std::string(names().digits(holder)));
-    expect_node(prefix);  // G17
+    expect_node(prefix);  // G17: until it is known, no contender follows it
     std::optional<created> node;
     std::exception_ptr failed;
     try {
@@ -123,7 +123,7 @@ asio::awaitable<std::optional<created>> lock_queue::create_node_at(contender_ptr
 // `c` has got a node at the place of an owner, and with the node the lock.
 void lock_queue::node_created_as_owner(const contender_ptr& c, const created& node) {
     c->czxid = node.stat.czxid;
-    if (has_given_up(c->now())) {  // G37
+    if (has_given_up(c->now())) {  // G37: no longer wanted
         go_to(c, stage::left);
         order_.leave(c->at);
         remove(c);

@@ -25,7 +25,7 @@ void lock_queue::leave(const contender_ptr& c) {
         return stop_waiting_for_bodies(c);
     }
     c->hold.end(true);
-    const bool downgrades = was == stage::downgrading && !over_;  // G34
+    const bool downgrades = was == stage::downgrading && !over_;  // G34: leaves after the downgrade
     const stage next = downgrades ? stage::downgrading_abandoned : after_giving_up(was);
     if (next != stage::left) c->depart().work = tools_.begin_background_work();
     go_to(c, next);
@@ -38,7 +38,7 @@ void lock_queue::leave(const contender_ptr& c) {
         remove(c);
         reconsider();
     } else if (c->creating && c->creating->request) {
-        c->creating->request->withdraw();  // unless the create was sent: then G37
+        c->creating->request->withdraw();  // without effect if the create was sent: then G37
     }
 }
 
@@ -77,7 +77,7 @@ void lock_queue::release(const contender_ptr& c) {
     const std::vector<contender_ptr> successors = grant_to_successors();
     if (!successors.empty()) {
         contender::departure& departure = c->depart();
-        if (!departure.work) departure.work = tools_.begin_background_work();  // for more than one removal, see G24
+        if (!departure.work) departure.work = tools_.begin_background_work();  // kept until the last removal, see G24
         departure.successors.assign(successors.begin(), successors.end());
     }
     remove(c, successors);
@@ -165,10 +165,10 @@ void lock_queue::removed(const contender_ptr& c, const std::vector<contender_ptr
     if (in_doubt) {
         order_.doubt_owners();
         for (const contender_ptr& s : successors)
-            if (s->now() == stage::owner_unconfirmed) lose_node(s);  // G29
+            if (s->now() == stage::owner_unconfirmed) lose_node(s);  // G29: it starts over
     }
     confirm(successors, no_session);
-    if (waited_for || in_doubt) reconsider();  // G16, G27
+    if (waited_for || in_doubt) reconsider();  // G16, G27: list now
 }
 
 // G24: of the contenders that were handed the lock, by its old owner or by each other, those that have the lock now and

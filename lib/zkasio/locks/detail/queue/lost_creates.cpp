@@ -14,7 +14,7 @@ std::string lost_creates::prefix_of(const lost& l) const { return queue_.names()
 void lost_creates::add(const contender_ptr& c, std::string id) {
     if (!has_given_up(c->now())) queue_.go_to(c, stage::creation_lost);
     lost l{c, std::move(id)};
-    queue_.expect_node(prefix_of(l));  // G17
+    queue_.expect_node(prefix_of(l));  // G17: no contender follows the node that is searched for
     waiting_.push_back(std::move(l));
     if (!std::exchange(searching_, true)) queue_.tools().run_in_background(search(queue_.shared_from_this()));
 }

@@ -12,7 +12,7 @@ namespace zkasio::lock_detail {
 struct queue_situation {
     std::optional<queue_order::step> head;  ///< the verdict for the first waiting contender; empty: no contender waits
     bool has_readers = false;               ///< the lock is a shared_mutex
-    bool try_acquires_wait = false;         ///< some waiting contenders were not to wait
+    bool try_acquires_wait = false;         ///< some waiting contenders give up if they have to wait
     bool blocker_may_be_ours = false;       ///< the node in the way may turn out to be one of this session
 };
 

@@ -14,8 +14,8 @@ namespace zkasio::lock_detail {
 node_creation::node_creation(lock_queue& queue) : queue_(queue), pauses_(queue.tools().make_back_off()), lost_(queue) {}
 
 void node_creation::begin(const contender_ptr& c) {
-    // G32: if that reader's node and the directory were deleted, the watch on the node tells before the create is
-    // answered.
+    // G32: the newcomer may be let in right behind `reader`, an owner. If the reader's node is deleted, with the
+    // directory, the watch tells before the create is answered.
     const contender_ptr reader = queue_.reader_joined_by(c->asked.kind);
     if (reader) reader->hold.watch_nodes();
     queue_.go_to(c, stage::creating);

@@ -49,7 +49,7 @@ private:
 
 }  // namespace
 
-// At the end of every public member that changes something.
+// Called at the end of every public member that changes something.
 void queue_order::check_invariants() const noexcept {
     assert(departing_.size() == departed_at_.size());
     assert(exclusive_waiting_ <= waiting_.size() && exclusive_owners_ <= owners_.size());
@@ -338,7 +338,7 @@ queue_order::step queue_order::next() const {
     const bool blocked = alone ? !owners_.empty() : exclusive_owners_ > 0;
     // A writer behind readers of this session: when the readers leave, it takes a listing anyway (G11), so none now.
     if (blocked && exclusive_owners_ == 0) return {verdict::local};
-    if (!knows(me)) return {verdict::unknown};  // G1
+    if (!knows(me)) return {verdict::unknown};  // G1: only a listing can tell
 
     const auto ahead = std::lower_bound(remotes_.begin(), remotes_.end(), me.number,
                                         [](const remote& r, std::int64_t number) { return r.number < number; });

@@ -126,7 +126,7 @@ public:
     struct insight {
         std::size_t position;     ///< contenders ahead, as far as is known
         std::string predecessor;  ///< the name of the next one ahead; empty when there is none
-        bool known;               ///< no listing is needed to tell
+        bool known;               ///< all contenders ahead are known: no listing is needed
     };
     insight look_at(const queue_key& p) const { return look_at(std::vector<queue_key>(1, p)).front(); }
     /// The insight for each place in `sorted`, which is in ascending order.
