@@ -137,7 +137,7 @@ asio::awaitable<bool> initialize_config(core_ptr core, std::function<std::string
 asio::awaitable<std::int32_t> update_config(
     core_ptr core, std::function<std::string(std::optional<std::string_view> text)> change, create_options how) {
     const std::string& path = present(core)->path();
-    bool refused = false;  // by `change`, whose exceptions are the caller's
+    bool refused = false;  // the exception is one of `change`: it is passed on unchanged
     auto changed = [&](std::optional<node_data> before) -> std::optional<std::string> {
         std::optional<std::string_view> text;
         if (before) text = before->data;

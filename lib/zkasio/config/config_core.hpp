@@ -28,7 +28,7 @@ class config_reader;
 using core_ptr = std::shared_ptr<config_core>;
 using reader_ptr = std::shared_ptr<config_reader>;
 
-/// The knowledge about the node at one moment.
+/// The state of a config_value at one moment, without its type: see config_snapshot.
 struct config_state {
     std::shared_ptr<const void> value;  // null: none yet
     std::int32_t version = no_node_version;

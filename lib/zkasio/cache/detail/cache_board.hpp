@@ -51,7 +51,7 @@ public:
     /// How far a reader has read.
     struct position {
         bool begun = false;
-        std::uint64_t notice = 0;  // the last notice that the reader knows
+        std::uint64_t notice = 0;  // `notice_` at the reader's last update
         std::uint64_t change = 0;  // the first change that the reader does not know
     };
     /// The next update for a reader; nothing, if there is none yet. Throws when no update can follow.
@@ -62,7 +62,7 @@ public:
     std::size_t kept() const;
     /// Whether the cache has been ready, once. Throws when the cache can no longer become ready.
     bool ready() const;
-    /// Of what any reader may read.
+    /// Notified when the results of latest(), ready() and news() may have changed.
     change_event& changes() noexcept { return change_; }
     static asio::awaitable<void> until_ready(std::shared_ptr<cache_board> board);
 
@@ -83,7 +83,7 @@ private:
     std::size_t bytes_ = 0;                   // of changes_
     std::uint64_t first_change_ = 0;          // the number of the first of changes_
     std::multiset<std::uint64_t> readers_;    // position::change of each reader that has begun and misses no change
-    std::uint64_t notice_ = 0;
+    std::uint64_t notice_ = 0;  // rises with each publish() that gives readers an update
     change_event change_;
     std::error_code closed_;
     std::string_view hint_;  // of closed_

@@ -68,7 +68,7 @@ void cache_engine::answered(node_read what, const std::string& path, std::error_
     work();
 }
 
-// Uses a guard, because `sync_` throws when there is no memory.
+// Runs `d` with deciding_ set. The guard resets deciding_ also if `d` throws, as `sync_` does when there is no memory.
 template <class Decision>
 void cache_engine::decide(Decision d) {
     struct guard {

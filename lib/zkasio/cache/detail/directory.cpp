@@ -57,7 +57,7 @@ ref_ptr<tree_node>* directory::place(std::string_view name) {
     return &c.nodes[index_in(c, name)];
 }
 
-// Whatever there is no memory for: the known children stay, and no chunk is empty.
+// If there is no memory for a step, the known children stay, and no chunk is empty.
 tree_node& directory::insert(std::string name) {
     ref_ptr<tree_node> added = make_ref<tree_node>(std::move(name));
     tree_node& result = *added;

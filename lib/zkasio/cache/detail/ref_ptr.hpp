@@ -16,7 +16,7 @@ public:
     ref_counted& operator=(const ref_counted&) = delete;
 
     void share() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
-    /// Whether the last owner has left.
+    /// Gives up one share. Returns whether that was the last owner's.
     bool leave() const noexcept {
         const std::uint32_t owners = refs_.fetch_sub(1, std::memory_order_acq_rel);
         assert(owners > 0);

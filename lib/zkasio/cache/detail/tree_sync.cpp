@@ -17,7 +17,7 @@ read_state& tree_sync::state_of(node_read what, tree_node* node) const noexcept 
     return what == node_read::children ? node->children_state : node->data_state;
 }
 
-// C1, C2.
+// Queues a read of the node (C1). If a read is under way, the node will be read again after its answer (C2).
 void tree_sync::ask(node_read what, const std::string& path) {
     read_state& state = state_of(what, tree_.find(path));
     switch (state) {
@@ -81,7 +81,7 @@ void tree_sync::look_at(const std::string& path) {
     ask(wants_data(path) && !has_data ? node_read::data : node_read::stat, path);
 }
 
-// C5.
+// Queues a listing of the node's children, unless they are read or watched already, or are not wanted (C5).
 void tree_sync::look_below(const std::string& path) {
     const tree_node* const node = tree_.find(path);
     if (node->children_state == read_state::none && wants_children(path, node->value->stat))
@@ -98,7 +98,7 @@ bool tree_sync::wanted(const std::string& path) const noexcept {
 
 // ---------------------------------------------------------------------------------------------- the connection
 
-// C4.
+// With each connection, all nodes are looked at again, from the root downwards (C4).
 void tree_sync::connected() {
     up_ = first_look_ = true;
     look_at(tree_.root_path());
@@ -139,7 +139,7 @@ void tree_sync::authenticated() {
     if (!tree_.root() && root_state_ == read_state::reading) ask(node_read::stat, tree_.root_path());
 }
 
-// C8.
+// Makes the state current when no read of the first look is queued or under way any longer (C8).
 void tree_sync::settle() noexcept {
     if (current_ || !up_ || !first_looks_.empty()) return;
     if (std::any_of(under_way_.begin(), under_way_.end(), [](const read& r) { return r.first_look; })) return;
@@ -160,7 +160,7 @@ void tree_sync::changed(node_change what, const std::string& path) {
             // The first look at the node is still to come: the event belongs to another watch of this client.
             if (node->data_state == read_state::none && !node->data_refused) return;
             node->data_refused = false;
-            if (node->children_refused) ask(node_read::children, path);  // C7
+            if (node->children_refused) ask(node_read::children, path);  // C7: perhaps no longer
             return ask(wants_data(path) ? node_read::data : node_read::stat, path);
         case node_change::children_changed:
             if (node->children_state != read_state::none) ask(node_read::children, path);
@@ -187,8 +187,8 @@ void tree_sync::for_each_watch(const std::function<void(node_read, const std::st
         if (node.data_state != read_state::none) f(node_read::stat, path);
         if (node.children_state != read_state::none) f(node_read::children, path);
     });
-    // Nodes that were removed since: while watches() still named the node, the removal of another user's watch of it
-    // may have been left to this cache.
+    // A read under way of a node that is no longer in the tree sets a watch, too. As long as watches() named that node,
+    // another user of the node's watch may have left the watch's removal to this cache.
     for (const read& r : under_way_)
         if (!is_known(r.what, r.path)) f(r.what == node_read::children ? r.what : node_read::stat, r.path);
 }
@@ -218,7 +218,7 @@ void tree_sync::answered(node_read what, const std::string& path, std::error_cod
             else children_answered(path, std::move(answer));
         }
         first_look_ = false;
-        if (again && is_known(what, path)) {  // C2
+        if (again && is_known(what, path)) {  // C2: the answer may be older than the change
             tree_node* const node = tree_.find(path);
             if (node && what != node_read::children) node->data_refused = false;
             ask(what, path);
@@ -233,7 +233,7 @@ void tree_sync::answered(node_read what, const std::string& path, std::error_cod
 
 namespace {
 
-// C3. If servers deny even the stat of the known node, nothing known can tell the known node from another one.
+// C3. False if servers have denied even the stat of the known node: then nothing tells the two nodes apart.
 bool is_other_node(const value_ptr& known, const node_stat& stat) noexcept {
     const bool has_stat = known && (known->readable || known->stat != node_stat());
     return has_stat && known->stat.czxid != stat.czxid;
@@ -380,8 +380,9 @@ bool tree_sync::is_followed(const tree_node& node) noexcept {
     return node.data_state != read_state::none && !is_unwatchable;
 }
 
-// Also when only the children were read: a data watch that was set would have reported the removal. So the data are
-// being read again, too, and the state that is shown until then would be false.
+// A read has found no node, so the node is removed from the tree; also if only the names of its children were read. A
+// data watch that was set would have reported the removal before. So there is none, which means that the data are being
+// read again, and the state that is shown until then would be false.
 void tree_sync::missing(node_read what, const std::string& path) {
     remove(path);
     if (!tree_.is_root(path)) {
@@ -429,7 +430,7 @@ void tree_sync::set(const std::string& path, value_ptr value) {
     tree_.set_value(path, std::move(value));
 }
 
-// C7.
+// Shows the node as readable or not, without data (C7).
 void tree_sync::set_readable(const std::string& path, bool readable) {
     const value_ptr& known = tree_.find(path)->value;
     if (!known || known->readable == readable) return;

@@ -64,7 +64,7 @@ public:
     struct read {
         node_read what;
         std::string path;
-        bool first_look = false;  ///< C8
+        bool first_look = false;  ///< belongs to the first look of the connection (C8)
     };
 
     // ---------------------------------------------------------------------------------------------- what has happened

@@ -29,7 +29,7 @@ public:
     state_ptr latest() const;
     /// Throws the error that has ended the core, if the core has ended.
     void check() const;
-    /// Of the state, and the end of the core.
+    /// Notified of each new state, and of the end of the core.
     change_event& changes() noexcept { return change_; }
 
 private:
@@ -44,7 +44,7 @@ private:
     const node_follower follower_;
 
     mutable std::mutex mutex_;
-    state_ptr latest_;  // guarded, as the members below
+    state_ptr latest_;  // guarded by the mutex, as ended_
     std::error_code ended_;
     change_event change_;
 };
