@@ -22,8 +22,8 @@ struct make_announcement;
 /// *Lifetime*: move-only. Destroying an announcement withdraws the instance, in the background (client::idle() waits
 /// for that). Until then the announcement keeps the client open, and like a guard it must not outlive the execution
 /// context of its client. May be used on any thread. The awaitables that the members return may be awaited after the
-/// announcement is destroyed: the instance is withdrawn by that time. An announcement that was made without arguments
-/// or moved from fails with errc::invalid_argument; its withdraw() does nothing.
+/// announcement is destroyed: the instance is then being withdrawn, or has been. An announcement that was made without
+/// arguments or moved from fails with errc::invalid_argument; its withdraw() does nothing.
 class ZKASIO_EXPORT announcement {
 public:
     announcement() noexcept = default;

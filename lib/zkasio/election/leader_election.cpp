@@ -48,8 +48,8 @@ acquire_options as_candidate(acquire_options how, const mutex& queue) {
     return std::move(how.survive_expiry());
 }
 
-// The leader's node is watched from the grant on. (The node of a lock is watched only when it has been held for a
-// moment.) Terms are few and long.
+// The leader's node is watched from the grant on: terms are few and long. (The node of a lock is watched when it has
+// been held for a quarter of the session timeout.)
 leadership as_leadership(lock_guard guard) {
     const std::shared_ptr<lock_claim>& claim = guard.claim();
     asio::dispatch(claim->on().get_executor(), [claim] { claim->hold().watch_nodes(); });

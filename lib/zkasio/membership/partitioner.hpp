@@ -94,8 +94,8 @@ public:
     /// assignment returns a name that is no partition, or when the partitioner runs already; what operations fail with
     /// and is not condition::retryable. Before that, all other bodies are cancelled and have ended. The member leaves
     /// in the background.
-    /// *Cancellation*: the same, with asio::error::operation_aborted, or with what else a body has thrown;
-    /// client::idle() waits until the member has left.
+    /// *Cancellation*: all bodies are cancelled. When they have ended, run() fails with asio::error::operation_aborted,
+    /// or with what else a body has thrown. The member leaves in the background; client::idle() waits for that.
     /// *On session loss*: run() goes on in the next session.
     /// *Lifetime* of the body: see kept_body.hpp.
     template <class Body>

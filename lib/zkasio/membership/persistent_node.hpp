@@ -34,8 +34,8 @@ class node_owner;
 /// | of another session, maybe for the same     | this object never removes it, but waits until it is    | taken      |
 /// | purpose                                    | gone; if a crashed process has left it behind, the     |            |
 /// |                                            | server removes it when its session expires             |            |
-/// | ephemeral, ours not; or the other way      | the same                                               | taken      |
-/// | round                                      |                                                        |            |
+/// | ephemeral, where ours is not; or not       | the same                                               | taken      |
+/// | ephemeral, where ours is                   |                                                        |            |
 /// | not ephemeral, as ours                     | it is taken over: our data are written into it, its    | standing   |
 /// |                                            | mode and its ACL stay                                  |            |
 ///
@@ -62,8 +62,8 @@ class node_owner;
 /// *Lifetime*: move-only. When the object is destroyed, the node leaves in the background, see leave(); client::idle()
 /// waits for that. Until the node has left, it keeps the client open, and like a guard it must not outlive the
 /// execution context of its client. May be used on any thread. The coroutines that the members return may be awaited
-/// when the object is gone: the node has left by then. A default-constructed or moved-from object fails with
-/// errc::invalid_argument; its state is persistent_node_state::ended, and leave() does nothing.
+/// when the object is gone: the node is then leaving, or has left. A default-constructed or moved-from object fails
+/// with errc::invalid_argument; its state is persistent_node_state::ended, and leave() does nothing.
 class ZKASIO_EXPORT persistent_node {
 public:
     persistent_node() noexcept = default;

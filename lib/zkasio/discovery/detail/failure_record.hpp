@@ -30,7 +30,7 @@ public:
     constexpr explicit failure_record(std::uint64_t word) noexcept : word_(word) {}
     constexpr std::uint64_t word() const noexcept { return word_; }
 
-    /// Does not look at the time: only false is certain.
+    /// False: the instance is certainly not ejected. True: see ejected(), which also looks at the time.
     constexpr bool may_be_ejected(const ejection_policy& p) const noexcept {
         return p.failures != 0 && count() >= p.failures;
     }

@@ -59,7 +59,7 @@ private:
     roster roster_;  // on the strand
     published<pick_pool> pool_;
 
-    mutable std::mutex mutex_;  // of the members below, and pool_.set()
+    mutable std::mutex mutex_;  // guards the members below, and calls of pool_.set()
     listing_ptr latest_;        // null: not ready
     change_event change_;
     bool ended_ = false;

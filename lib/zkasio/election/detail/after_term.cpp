@@ -21,7 +21,7 @@ bool explained_by_loss(const std::exception_ptr& failure) {
     }
 }
 
-// Whether the body would get further with another connection: the request is lost, but the leadership goes on.
+// Whether a lost connection explains the exception: only a request has failed, and the leadership goes on.
 bool explained_by_connection(const std::exception_ptr& failure) {
     try {
         std::rethrow_exception(failure);

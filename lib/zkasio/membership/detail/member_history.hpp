@@ -49,7 +49,7 @@ private:
     const duration settle_, at_most_;
     std::map<std::string, member> members_;  // by the node: a member that has gone and come again has another node
     time_point changed_{}, first_{};         // the last change; the first since the last division
-    bool divided_ = true;                    // nothing has changed since
+    bool divided_ = true;                    // nothing has changed since the last division
 };
 
 }  // namespace zkasio::membership_detail

@@ -73,7 +73,8 @@ void node_keeper::stands(const node_stat& node, node_board::wished_data data) {
 
 namespace {
 
-// What a failure tells besides its code, and a path that is named anyway.
+// The hint of an error about the node at `path`: what `e` tells besides its code, and besides its path if that is
+// `path`.
 std::string hint_of(const error& e, std::string_view path) {
     if (e.outcome_unknown()) return e.what();
     std::string text = e.operation();
@@ -154,7 +155,8 @@ asio::awaitable<void> node_keeper::pause_unless(std::shared_ptr<node_keeper> sel
     co_await wish.run_until(pause);
 }
 
-// Creating the parents has not helped. Without a chroot it never will: then exists() fails, and ends the node.
+// A create with its missing parents has found no parent: another client may have removed one in between. If the chroot
+// itself is missing, no later attempt succeeds: then exists("/") fails, and its error ends the node.
 asio::awaitable<void> node_keeper::wait_for_parent(std::shared_ptr<node_keeper> self, session on,
                                                    one_shot_event wish) {
     const pending_data root = toolbox(on).start_exists("/");
@@ -320,7 +322,7 @@ asio::awaitable<void> node_keeper::run(std::shared_ptr<node_keeper> self, sessio
             co_return;
         }
     }
-    bool missing = true;  // without a look: most often it is
+    bool missing = true;  // assumed without a look: most often there is no node yet
     for (;;) {
         const one_shot_event wish = self->board_->next_wish();
         if (self->board_->leaving()) break;

@@ -73,7 +73,7 @@ private:
     bool outcome_unknown_ = false;       // see node_facts
     std::string lost_id_;                // protection id of a sequential create whose outcome is not known
     std::optional<back_off> pauses_;     // in the session `last_`
-    boot_clock::time_point written_at_{};  // when this client sent the last write that the node had
+    boot_clock::time_point written_at_{};  // when this client sent its last write of the node
     bool may_write_ = true;                // false: the ACL of the node that stands forbids it
 };
 
