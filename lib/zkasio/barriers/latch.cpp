@@ -78,7 +78,8 @@ asio::awaitable<void> until_none_missing(client zk, std::string path, std::size_
             const std::size_t missing = co_await count_and_tell(now.patient(), path, wanted, entries);
             if (missing == 0) break;
         } catch (const error& e) {
-            // No report is missing, and the others who wait count as well.
+            // No report is missing, but this client may not create `done`. Its wait is over; other waiting clients
+            // count, too.
             if (e.code() == zk_errc::no_auth && e.path() == watched) break;
             if (e.code() != condition::retryable && e.code() != errc::session_expired) throw;
         }

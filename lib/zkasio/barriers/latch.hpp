@@ -17,8 +17,8 @@ namespace zkasio {
 /// is known by its id: to report it again, after a crash, a lost answer or a restart, changes nothing.
 ///
 /// Layout: `<path>/<id>` for each report, and `<path>/done` when all have been made; all persistent, to be removed by
-/// the program when it needs them no longer. Those who wait watch `done` only, and count from time to time: the
-/// process that has made the last report may end before it creates `done`.
+/// the program when it needs them no longer. Waiting clients watch `done` only, and count the reports from time to
+/// time: the process that has made the last report may end before it creates `done`.
 ///
 /// May be used from any executor. Copies name the same latch. The awaitables of the members may be awaited when the
 /// object is gone. A moved-from latch fails with errc::invalid_argument.

@@ -21,7 +21,8 @@ namespace counter_detail {
 struct counter_state;
 }
 
-/// The same for all counters of one path: the additions of a session are written as the first of its counters says.
+/// All counters of one path need the same options: the additions of a session are written with the options of its first
+/// counter.
 class ZKASIO_EXPORT counter_options {
 public:
     counter_options() {}
@@ -78,7 +79,7 @@ private:
 /// was written as often as the old one is taken for the old one: that write overwrites the new number.
 ///
 /// After 2^31 - 1 writes the version becomes negative, and no write can name it as its condition: additions then fail
-/// with std::errc::result_out_of_range until the node is created anew.
+/// with std::errc::result_out_of_range until the node is deleted and re-created.
 ///
 /// May be used from any executor. Copies name the same counter. The awaitables of the members may be awaited when the
 /// counter is gone. A moved-from counter fails with errc::invalid_argument.
@@ -101,7 +102,8 @@ public:
     asio::awaitable<std::int64_t> add(std::int64_t delta) const;
 
     /// Writes `desired` if the number is `expected`.
-    /// *Completes with* whether it was; false behind a sync(), as the server of this client may lag behind.
+    /// *Completes with* whether the number was `expected`. As the server of this client may lag behind, false is
+    /// returned only after a sync().
     /// *Fails with*, and *Cancellation*: as add().
     asio::awaitable<bool> compare_and_set(std::int64_t expected, std::int64_t desired) const;
 

@@ -45,9 +45,9 @@ private:
 /// a quarter of a block is left.
 ///
 /// Ids are unique, not dense: what is left of a block when a process ends is never given out, nor is a block whose
-/// answer was lost. Ids of one process rise; those of several processes are mixed. 2^31 - 1 blocks; then, and if the
-/// node was deleted and re-created, which would give out ids a second time, next() fails: nothing but the client's
-/// memory of the node can tell, so a process that begins afterwards does not notice.
+/// answer was lost. Ids of one process rise; those of several processes are mixed. There are 2^31 - 1 blocks; when all
+/// are taken, next() fails. It also fails if the node was deleted and re-created, since ids would be given out a second
+/// time. Only an allocator that has used the old node notices that: a process that begins afterwards does not.
 ///
 /// May be used from any executor, try_next() from any thread. Copies share their blocks. The awaitables of the members
 /// may be awaited when the allocator is gone. A moved-from allocator fails with errc::invalid_argument.

@@ -19,11 +19,11 @@ namespace zkasio {
 /// The changes of a state that a mutex guards: for coroutines what a condition variable is for threads. For writers of
 /// recipes:
 ///
-///     std::unique_lock lock(mutex_);                            // who changes the state
+///     std::unique_lock lock(mutex_);                            // code that changes the state
 ///     state_ = next;
 ///     change_.notify_all(std::move(lock));
 ///
-///     const auto ready = [self] { return self->is_ready(); };   // who waits for it; is_ready() locks
+///     const auto ready = [self] { return self->is_ready(); };   // code that waits; is_ready() locks
 ///     co_await self->change_.until(ready, "ready", self->path());
 ///
 /// Each change has its own one_shot_event, made when a coroutine waits.

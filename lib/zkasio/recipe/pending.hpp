@@ -69,7 +69,8 @@ private:
 
 class ZKASIO_EXPORT pending_children : public pending {
 public:
-    /// As operations::children(); get(): once it is answered. Both return copies, and may be called again.
+    /// result(): as operations::children(). get(): the same for an answered request, without waiting. Both return
+    /// copies, and may be called again.
     asio::awaitable<node_children> result() const;
     node_children get() const;
 
@@ -80,7 +81,8 @@ private:
 
 class ZKASIO_EXPORT pending_data : public pending {
 public:
-    /// As operations::get(); get(): once it is answered. Both return copies, and may be called again.
+    /// result(): as operations::get(). get(): the same for an answered request, without waiting. Both return copies,
+    /// and may be called again.
     asio::awaitable<node_data> result() const;
     node_data get() const;
 

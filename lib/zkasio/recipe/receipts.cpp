@@ -41,7 +41,7 @@ public:
     void session_over(std::error_code) noexcept override { forget_all(); }
     void loop_over() noexcept override { forget_all(); }
 
-    /// On the strand. Nothing would tell of the end of a session that is over already.
+    /// On the strand. Without effect if the session is over: nothing would end the reference to itself any more.
     void keep(std::shared_ptr<idle_receipts> self) {
         if (!on_.over()) self_ = std::move(self);
     }
@@ -106,8 +106,8 @@ struct receipts::state {
 
 namespace {
 
-// The receipt of one transaction. Of a receipt whose transaction may still be applied, or whose node is gone, no other
-// transaction makes use (R3).
+// The receipt of one transaction. The destructor gives the receipt back, to serve another transaction, unless this
+// transaction may still be applied, or the receipt's node is gone (R3).
 class receipt_in_use {
 public:
     receipt_in_use(std::shared_ptr<idle_receipts> from, std::string directory, acl entries,
@@ -133,8 +133,8 @@ public:
     const receipt& operator*() const noexcept { return receipt_; }
     const receipt* operator->() const noexcept { return &receipt_; }
 
-    /// *Completes when* the node exists. Its name is new: a node with it is this one. A failure leaves nothing open
-    /// about the transaction.
+    /// Creates the node, if the receipt is a new one. *Completes when* the node exists. (Its name is new, so a node of
+    /// that name is this one.) The error of a failure is without outcome_unknown(): the transaction was not sent.
     asio::awaitable<void> made(session on) {
         if (receipt_.version >= 0) co_return;
         create_options how;

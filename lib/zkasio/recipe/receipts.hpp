@@ -18,8 +18,8 @@ namespace zkasio {
 
 /// A transaction that was applied.
 struct committed {
-    /// Of each step. If the answer was lost: without stats, and without the paths of sequential nodes (such a node has
-    /// the czxid `zxid`).
+    /// The result of each step. If the answer was lost: without stats, and without the paths of sequential nodes (such
+    /// a node has the czxid `zxid`).
     std::vector<step_result> results;
     bool answer_lost = false;  ///< the receipt told that the transaction had been applied
     std::int64_t zxid = 0;     ///< of the transaction: czxid, mzxid and pzxid of what the transaction changed

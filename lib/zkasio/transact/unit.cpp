@@ -26,7 +26,8 @@ unit_record& record_for_write(const unit_ptr& state, const char* operation, cons
     return u.record;
 }
 
-// What a read has failed with: no_node is an answer, and the end of the session is remembered.
+// What a failed read tells the body: after no_node, that there is no node. Any other error is thrown; the end of the
+// session is noted before.
 seen_node missing_node(unit_state& u, const error& e) {
     if (e.code() == zk_errc::no_node) return std::nullopt;
     if (e.code() == errc::session_expired) u.session_over = e;

@@ -79,9 +79,9 @@ asio::awaitable<void> barrier_member::create_directory() {
     co_await ensure_created(on_, spec_.path, bytes(), how);
 }
 
-// `ready` is watched before the node is created: members of kazoo, whose last one this is, may begin, end and remove
-// `ready` before this member has looked again. True: the watch tells that `ready` was created later than the node. An
-// event that had arrived when the create was answered does not.
+// Creates this member's node. `ready` is watched before: this member may complete a round of kazoo's members, who may
+// begin, end and remove `ready` before this member has looked again. True: the watch tells that `ready` was created
+// later than the node. An event that had arrived when the create was answered does not count.
 asio::awaitable<bool> barrier_member::create_own() {
     create_options how;
     how.mode(create_mode::ephemeral).acl(spec_.entries);
@@ -129,8 +129,8 @@ asio::awaitable<bool> barrier_member::create_ready() {
     co_return true;
 }
 
-// False: the other member is gone, or `ready`, or the outcome is unknown. Then the own node tells, see
-// enter_view::joined.
+// Joins the round of the member `other`, see B2. False: that member or `ready` is gone, or the outcome is unknown. In
+// the last case this member's own node tells the outcome, see enter_view::joined.
 asio::awaitable<bool> barrier_member::join(std::string other) {
     transaction steps;
     steps.check(join_path(spec_.path, std::move(other))).check(ready_).set(own_, bytes(spec_.data));

@@ -70,7 +70,7 @@ private:
     const session session_, on_;  // the latter is patient
     const barrier_spec spec_;
     const std::string ready_;
-    std::string name_, own_;             // of the node, once its create has been asked for
+    std::string name_, own_;             // name and path of the node, from before its create on
     std::optional<std::int64_t> round_;  // czxid of `ready` when the member had passed, if it was still there
     session_hold hold_;                  // once the member has passed
     std::atomic<bool> leaving_{false};

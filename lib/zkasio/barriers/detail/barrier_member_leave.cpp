@@ -81,7 +81,7 @@ asio::awaitable<std::vector<std::string>> barrier_member::who_is_inside() {
     const std::optional<node_stat> ready = co_await on_.exists(ready_);
     const barrier_children now = co_await children_of(on_, spec_.path);
     std::vector<other_member> others;
-    // A member whose node an operator has removed waits for nobody who may have come since.
+    // A member whose node an operator has removed does not wait for members that may have come since.
     if (now.has(name_) || ready || round_) others = co_await read_others(on_, spec_.path, name_, now.members);
     co_return members_inside(others, ready ? std::optional(ready->czxid) : round_);
 }

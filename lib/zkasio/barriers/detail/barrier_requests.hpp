@@ -15,13 +15,13 @@ namespace zkasio::barrier_detail {
 /// The children of the directory; none, if there is no directory.
 asio::awaitable<barrier_children> children_of(session on, std::string directory);
 
-/// Of these members without `own`, those that are still there. One flight.
+/// Those of the `members` that still exist, without `own`. All reads are sent together: one round trip.
 asio::awaitable<std::vector<other_member>> read_others(session on, std::string directory, std::string own,
                                                        std::vector<std::string> members);
 
-/// Removes this very `ready`, unless one of the others has joined its round since they were read. Another client may
-/// remove it at the same time and then begin a round with a new one: a write before the removal tells which node the
-/// removal is about. False: the outcome is unknown.
+/// Removes the node `ready` with this czxid, unless one of the others has joined its round since they were read.
+/// Another client may remove this node at the same time and then begin a round with a new one: a write before the
+/// removal tells which node the removal is about. False: the outcome is unknown.
 asio::awaitable<bool> remove_left_over(session on, std::string directory, std::int64_t czxid,
                                        std::vector<other_member> others);
 

@@ -41,13 +41,15 @@ enter_step next_enter_step(const enter_view& seen, std::size_t members, bool exa
         if (count_older(*seen.others, *seen.born) >= members) return enter_step::refuse;
     }
     if (seen.joined) return enter_step::pass;
-    if (seen.ready_was_created || (seen.ready_since && *seen.ready_since > *seen.born)) return enter_step::pass;  // B1
-    if (seen.ready_since && seen.children.ready) {                                                                // B2
+    // B1: enough members stood at the same time as this one.
+    if (seen.ready_was_created || (seen.ready_since && *seen.ready_since > *seen.born)) return enter_step::pass;
+    // B2: `ready` belongs to a round that others have begun, or is left over.
+    if (seen.ready_since && seen.children.ready) {
         if (!seen.others) return enter_step::read_others;
         return member_of_round(seen).empty() ? enter_step::remove_left_over : enter_step::join;
     }
     if (seen.children.ready) return enter_step::pass;                       // created since it was looked for
-    return count >= members ? enter_step::create_ready : enter_step::wait;  // B3
+    return count >= members ? enter_step::create_ready : enter_step::wait;  // B3: or the last to come creates it
 }
 
 std::string member_of_round(const enter_view& seen) {
@@ -74,18 +76,20 @@ leave_step next_leave_step(const barrier_children& now, const std::string& own,
     const bool in = now.has(own);
     leave_step step;
     if (others.empty()) {
-        if (in) step.first = now.ready && now.members.size() == 1 ? removal::own_and_ready : removal::own;  // B4
+        // B4: the last member removes `ready` together with its node.
+        if (in) step.first = now.ready && now.members.size() == 1 ? removal::own_and_ready : removal::own;
         return step;
     }
     if (!in) {
         step.then_wait_for = others.front();
     } else if (own < others.front()) {
-        step.then_wait_for = others.back();  // B5
+        step.then_wait_for = others.back();  // B5: the lowest keeps its node
     } else {
         const bool only_kazoo = std::all_of(now.members.begin(), now.members.end(), [&](const std::string& member) {
             return member == own || is_of_kazoo(member);
         });
-        step.first = only_kazoo && now.ready ? removal::own_and_ready : removal::own;  // B6
+        // B6: the lowest member of kazoo also waits for `ready` to go.
+        step.first = only_kazoo && now.ready ? removal::own_and_ready : removal::own;
         step.then_wait_for = others.front();
     }
     return step;

@@ -51,11 +51,11 @@ private:
 
     node_read what_;
     bool up_ = false, wanted_ = false, put_off_ = false, left_ = false;
-    std::optional<node_mark> known_;    // to the pending tell_next()
+    std::optional<node_mark> known_;    // the mark that the caller of the pending tell_next() knows
     std::optional<node_mark> stands_;   // F2: the current answer
     std::optional<node_read> reading_;  // under way
-    bool changed_meanwhile_ = false;    // F3
-    bool missing_ = false;              // F4
+    bool changed_meanwhile_ = false;    // F3: the node has changed since the read was sent
+    bool missing_ = false;              // F4: the last answer was zk_errc::no_node
     bool watches_data_ = false, watches_children_ = false;
 };
 
