@@ -12,7 +12,7 @@
 /// memory; except by wait_for_or_throw(), which costs the least memory.
 namespace zkasio::detail {
 
-/// How a wait has ended: the code that it was fired with, client_closed, or operation_aborted.
+/// How a wait has ended: the code with which the awaited event was fired, client_closed, or operation_aborted.
 struct wait_end {
     std::error_code code;
 };

@@ -158,7 +158,7 @@ void core::request_answered(const request& what, const reply& r, time_point sent
     if (!r.code && is_write(what)) {
         s.lease.write_answered(sent, now);
         holds_.lease_changed(s);
-    } else if (!r.sent) {  // a server has answered
+    } else if (!r.sent) {  // a server has answered, see reply::sent
         s.lease.answered(sent, now);
     }
 }

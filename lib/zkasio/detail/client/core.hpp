@@ -74,8 +74,8 @@ public:
     void add_hold(const hold_ptr& h);
     void set_servers(server_list servers);
     void run_in_background(asio::awaitable<void> task);
-    /// The same for a task that is not meant to end: client::idle() does not wait for the task. Closing cancels the
-    /// task, and waits for its end. False: no task begins any more.
+    /// As run_in_background(), for a task that is not meant to end: client::idle() does not wait for the task. Closing
+    /// cancels the task, and waits for its end. False: no task begins any more.
     bool run_until_closed(asio::awaitable<void> task);
     /// See client::idle().
     void wait_idle(op_id id, receiver to) { waits_.wait(id, work_.over(), std::move(to)); }

@@ -9,7 +9,7 @@
 
 namespace zkasio::detail {
 
-// Everything that belongs to the session completes now, and nothing of it is seen again.
+// Ends the session: everything that belongs to the session completes now, and no later session sees any of it.
 void core::end_session() {
     auto [code, reason] = sessions_.take_ending();
     const bool refused = code == zk_errc::auth_failed;

@@ -181,7 +181,7 @@ private:
     handshake look_at_handshake();
     handshake wait_for_last_byte();
     handshake hung_up_in_between() const;
-    int read_failure_ = 0;  // with handshake::failed
+    int read_failure_ = 0;  // errno of the read, for handshake::failed
     drain_result read_packets();
     void cure_poison();
     bool explain(std::string_view log_text);

@@ -151,7 +151,7 @@ c_backend::handshake c_backend::look_at_handshake() {
     if (n >= 2 && answer[0] == tls_alert && answer[1] == tls_major) return handshake::tls;
     if (n > 0 && n < handshake_bytes) return hung_up_in_between();
     if (n == 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)))
-        return handshake::good;  // the library notices
+        return handshake::good;  // the library notices by itself
     if (n < 0) {  // reported only once: the library would take the connection for a closed one
         read_failure_ = errno;
         return handshake::failed;
@@ -167,7 +167,8 @@ c_backend::handshake c_backend::look_at_handshake() {
     return n < 4 + length ? wait_for_last_byte() : handshake::good;
 }
 
-// The library would take the 40 bytes, and no event would follow for the last byte.
+// 40 of 41 bytes have come. The library would read these, and no event would follow for the last byte: so the next
+// event is put off until all 41 are there.
 c_backend::handshake c_backend::wait_for_last_byte() {
     ::setsockopt(fd_, SOL_SOCKET, SO_RCVLOWAT, &longest_handshake_bytes, sizeof longest_handshake_bytes);
     return hung_up_in_between();

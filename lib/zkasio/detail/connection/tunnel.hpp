@@ -67,7 +67,7 @@ private:
     std::string host_;
     std::unique_ptr<secure_channel> channel_;
     stage stage_ = stage::connecting;
-    bool needs_output_ = false;    // the handshake, or a read
+    bool needs_output_ = false;    // the handshake, or a read, waits for output
     bool dry_ = false;             // nothing more from the network now
     bool receiving_over_ = false, told_ = false, sending_over_ = false;
     std::string failure_, sending_failure_;

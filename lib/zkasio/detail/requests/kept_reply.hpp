@@ -15,7 +15,7 @@ struct kept_reply {
 
 using kept_reply_ptr = std::shared_ptr<kept_reply>;
 
-/// Its event `answered`, which keeps the kept_reply alive.
+/// The event `answered` of `kept`. The pointer keeps all of `kept` alive.
 inline one_shot_ptr answer_of(const kept_reply_ptr& kept) { return one_shot_ptr(kept, &kept->answered); }
 
 }  // namespace zkasio::detail

@@ -34,7 +34,8 @@ public:
     /// The caller then calls tell() in a turn of its own: tell() tells the feed of an existing connection.
     void add(const feed_ptr& f);
     void tell(const feed_ptr& f);
-    /// Tells the feed, and nothing afterwards, that it is closed. Also a feed that was not added to a closed client.
+    /// Tells the feed's listener that the feed is closed; nothing is told afterwards. Also for a feed that was not
+    /// added, because the client was closed before.
     void refuse(const feed_ptr& f, std::error_code why) const;
     /// The feed's listener is no longer called.
     void remove(feed_state& f);

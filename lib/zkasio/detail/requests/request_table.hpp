@@ -147,7 +147,7 @@ public:
     std::size_t size() const noexcept { return entries_.size(); }
 
 private:
-    /// Where a request is. It comes with submit() or submit_at_once(), and goes with its outcome:
+    /// Where a request is. A request enters with submit() or submit_at_once(), and is gone with its outcome:
     ///
     ///     from                    by                  to
     ///     -                       submit()            queued
@@ -236,8 +236,8 @@ private:
     bool unsettled_ = false;  // the backend may have news after submit_at_once()
     time_point last_sent_{};
     node_feeds feeds_;
-    std::int64_t synced_session_ = 0;  // feeds know nothing newer than this session's servers show
-    bool ahead_of_answers_ = false;    // an event is newer than the last answer
+    std::int64_t synced_session_ = 0;  // the session whose servers show all that the feeds know
+    bool ahead_of_answers_ = false;    // the feeds know of an event that is newer than the last answer
     watch_registry watches_;
 };
 

@@ -117,8 +117,8 @@ void request_table::leave_feed_watch(node_read what, const std::string& path) {
     if (watches_.left_by_feed(path, kind, feeds_.watches(path, kind))) send_watch_removal(path, kind);
 }
 
-// On the next connection a queued removal would remove another watch than it was meant for. And the library need not
-// set these watches again.
+// Drops the removals that wait to be sent: on the next connection, such a removal would remove another watch than it
+// was meant for. The library is made to forget these watches, so as not to set them again.
 void request_table::forget_queued_removals() {
     std::vector<op_id> queued;
     const auto look = [&](op_id id) {
@@ -159,7 +159,8 @@ void request_table::feeds_connected() {
     });
 }
 
-// Fact 23: the library would set all these watches again, in one request.
+// Makes the library forget the watches that belong to the lost connection: otherwise it would set them all again, in
+// one request (fact 23).
 void request_table::feeds_disconnected() {
     forget_queued_removals();
     for (const auto& [path, kind] : watches_.end_connection())

@@ -53,9 +53,9 @@ public:
     void for_each_again(F f) const {
         for (const op_id id : again_) f(id);
     }
-    /// Drops one of lane::again.
+    /// Drops this request of lane::again.
     void drop_again(op_id id) noexcept { again_.erase(id); }
-    /// Drops those of lane::normal for which `ended(id)`.
+    /// Drops the requests of lane::normal for which `ended(id)`.
     template <class Ended>
     void sweep(Ended ended) {
         normal_.erase_if(ended);

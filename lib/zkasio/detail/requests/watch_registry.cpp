@@ -127,7 +127,8 @@ std::vector<std::pair<std::string, watch_kind>> watch_registry::end_connection()
     return gone;
 }
 
-// Without a read under way the watch is a standing one: the feed will leave it, or it fires.
+// While reads are under way, the watch may have been kept for the sake of one that sets no watch. Otherwise the feed
+// that needs the watch has it: the feed leaves it later, or the watch fires.
 void watch_registry::keep(key k) {
     if (feed_reads_ > 0) kept_.insert(std::move(k));
 }

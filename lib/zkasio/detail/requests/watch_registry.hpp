@@ -67,7 +67,8 @@ public:
     /// watch since (the removal would also remove a watch that was asked for before it), or when a feed needs this one.
     bool confirm_removal(const std::string& path, watch_kind kind, bool feed_needs_it);
 
-    /// The removal was answered, or was not possible: true when the watch still has to be removed.
+    /// The removal was answered, or was not possible. True when the watch still has to be removed. @param gone the
+    /// server no longer has the watch.
     bool removed(const std::string& path, watch_kind kind, bool gone);
 
     /// The server does not remove the watch: it stays until a request uses it again, or the connection ends.
@@ -78,7 +79,7 @@ public:
     std::vector<std::pair<std::string, watch_kind>> end_connection();
 
     /// A feed has left a watch that the server holds: true when it has to be removed.
-    /// @param feed_needs_it another one.
+    /// @param feed_needs_it another feed needs the watch.
     bool left_by_feed(const std::string& path, watch_kind kind, bool feed_needs_it);
 
     /// A feed asks for a read that will set a watch.
@@ -93,7 +94,7 @@ public:
     /// The server has sent an event. Returns the watches that the event ends, so that their waiters can be woken.
     std::vector<watch_ptr> fire(node_event e, std::string_view path);
 
-    /// The session is over.
+    /// The session is over. Returns all watches, so that their waiters can be told.
     std::vector<watch_ptr> clear();
 
     /// The kind of the watch on the server: the configuration is an ordinary node, unless a chroot hides it.

@@ -19,7 +19,7 @@ struct multi_result {
 };
 struct reply {
     std::error_code code;
-    bool sent = false;  ///< the request had reached the connection: on an error the outcome is unknown
+    bool sent = false;  ///< the request was sent, and no server has answered it: its outcome is unknown
     bool found = true;  ///< of a removal that succeeded: the node was there
     std::string path;   ///< of a created node
     node_stat stat;

@@ -198,8 +198,9 @@ hold_keeper::time_point hold_keeper::own_read_due() const {
 
 // ------------------------------------------------------------------------------------------- watches on own nodes
 
-// The owner of a lock that is held for longer than a moment has to learn at once that its node was deleted. These
-// watches are `of_connection`: there may be very many, and they must leave room for users' watches (fact 23).
+// The owner of a lock that is held for longer than a quarter of the session timeout, see add(), has to learn at once
+// that its node was deleted. These watches are `of_connection`: there may be very many, and they must leave room for
+// users' watches (fact 23).
 void hold_keeper::watch_own_nodes(time_point now) {
     session_record& s = *owner_.current_session();
     auto& due = s.to_watch;

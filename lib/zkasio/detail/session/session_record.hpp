@@ -57,7 +57,7 @@ struct session_record {
         if (holds.contains(h.number)) to_watch.emplace(h.watch_at = when, h.number);
         check();
     }
-    /// Holds for the holds whenever no member function is at work.
+    /// What is always true of the holds, except while a member function runs.
     void check() const noexcept {
         assert(unconfirmed.size() <= holds.size());
         assert(to_watch.size() <= holds.size());

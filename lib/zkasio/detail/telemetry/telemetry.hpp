@@ -19,7 +19,7 @@ public:
     /// Whether there is a client_observer. From any thread.
     bool observed() const noexcept { return feed_ != nullptr; }
 
-    /// The operation is counted already.
+    /// Tells the observer that a request has ended. The caller has counted the request already.
     void operation_ended(const request& what, operation_report r) noexcept;
     void happened(const session_event& e) noexcept;
     template <class LockReport>
