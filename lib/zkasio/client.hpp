@@ -140,7 +140,7 @@ public:
 
     // ------------------------------------------------------------------------------------ for writers of recipes
 
-    /// While the result exists, the client does not close by itself, as if there were one more copy of the client: for
+    /// While the result exists, the client stays open, as if there were one more copy of the client: for
     /// a lock_guard. close() still ends everything. Allocates nothing. Null for a client that was moved from.
     std::shared_ptr<const void> keep_open() const noexcept { return last_handle_; }
 

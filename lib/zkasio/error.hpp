@@ -67,7 +67,7 @@ enum class errc {
 
 /// Classes of error codes, for callers to compare with: `if (e.code() == condition::retryable)`.
 enum class condition {
-    retryable = 1,    ///< the same call may succeed later on the same session
+    retryable = 1,    ///< a repeated call may succeed later on this session
     outcome_unknown,  ///< the request had been sent: a write may or may not have been applied. The end of the session,
                       ///< close() and a cancellation may come before or after the sending: then only
                       ///< error::outcome_unknown() tells

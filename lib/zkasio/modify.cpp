@@ -182,8 +182,8 @@ private:
     const std::string path_;
     const modify_options how_;
     operations on_;
-    session session_;               // with receipts: the same as on_
-    std::optional<receipts> with_;  // of that session
+    session session_;               // with receipts: the session that on_ names
+    std::optional<receipts> with_;  // of `session_`
 };
 
 }  // namespace

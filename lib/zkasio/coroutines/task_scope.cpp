@@ -111,7 +111,7 @@ private:
     std::size_t running_ = 0;
     bool body_runs_ = false, refused_ = false;
     bool cancelled_ = false, cancelled_by_caller_ = false, cancelled_terminally_ = false;
-    std::exception_ptr failure_;  // the first
+    std::exception_ptr failure_;  // the first one
     // A cancellation that a task has ended with: one that has left the outcome of a write unknown, if there is any.
     std::exception_ptr aborted_;
 };

@@ -81,8 +81,8 @@ struct allocator_state {
     std::mutex mutex;
     std::deque<block> blocks;  // guarded by the mutex, as all below
     bool fetching = false;
-    std::uint64_t failures = 0;         // of fetches
-    std::exception_ptr failure;         // the last one
+    std::uint64_t failures = 0;         // of fetch(), counted
+    std::exception_ptr failure;         // the last failure
     std::optional<std::int64_t> czxid;  // of the node, once its data have been checked
     bool recreated = false;             // then nothing more is written: the new node may have blocks of another size
     change_event change;

@@ -75,7 +75,7 @@ public:
     friend bool operator==(const service_instance&, const service_instance&) = default;
 
 private:
-    service_instance() noexcept;  // all empty
+    service_instance() noexcept;  // all fields are empty
 
     std::string name_, id_, address_;
     std::optional<std::uint16_t> port_, ssl_port_;

@@ -129,7 +129,7 @@ private:
     std::shared_ptr<const void> open_;  // first, so destroyed last: after all that the claim still has to report
     std::shared_ptr<lock_claim> claim_;
     fencing_token token_;
-    std::atomic<bool> released_{false};  // or moved from
+    std::atomic<bool> released_{false};  // true also for a guard that was moved from
 };
 
 // ---------------------------------------------------------------------------------------- for writers of recipes

@@ -104,7 +104,7 @@ private:
     bool together() const;
     void check_client(const asio::any_io_executor& strand, const std::string& path) const;
     struct taken {
-        std::vector<std::shared_ptr<lock_claim>> claims;  // of all locks; or empty:
+        std::vector<std::shared_ptr<lock_claim>> claims;  // of all locks; if empty, see `lost`
         std::int64_t token = 0;
         std::string lost;  // node of a lock lost before all were acquired; "": another contender has one
     };

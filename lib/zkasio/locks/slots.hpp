@@ -44,7 +44,7 @@ private:
 /// the guard is held(), in with_lock() say; slots_options::quiet() keeps a distance between two holders. Other children
 /// of the directory, and numbers from n on, are ignored.
 ///
-/// Not fair: whoever is the first to find a free number has it; a number that becomes free wakes all waiting processes.
+/// Not fair: the first acquire that finds a free number has it; a number that becomes free wakes all waiting processes.
 /// Without quiet(), an acquire takes two round trips. commit() is refused, and a release first looks whose node it is,
 /// as those of an unfair_mutex. When a guard loses its number while the session lives, the number is given back; while
 /// a body runs under that guard, no other acquire of this client gets the number.

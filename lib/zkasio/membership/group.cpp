@@ -36,7 +36,7 @@ std::string unique_digits() {
 persistent_node_options node_options(const group_options& how) {
     persistent_node_options options;
     options.acl(how.acl());
-    // kazoo creates the directory only once: it has to stay.
+    // kazoo creates the directory only once: so the directory has to stay.
     if (how.names() != group_names::curator) options.parents(missing_parents::create_persistent);
     return options;
 }

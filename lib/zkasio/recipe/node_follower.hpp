@@ -23,7 +23,7 @@ class follow_engine;
 
 /// Identifies one state of a node: if two marks are equal, nothing has changed.
 struct node_mark {
-    std::error_code code;   ///< none: the node exists; zk_errc::no_node: it is missing; else why it cannot be read
+    std::error_code code;   ///< none: the node exists; zk_errc::no_node: there is no node; else why it cannot be read
     std::int64_t czxid = 0;  ///< differs for another node of the same name
     std::int64_t zxid = 0;   ///< of the last change: mzxid, or pzxid for the children
 

@@ -41,7 +41,7 @@ public:
     void session_over(std::error_code) noexcept override { forget_all(); }
     void loop_over() noexcept override { forget_all(); }
 
-    /// On the strand. Without effect if the session is over: nothing would end the reference to itself any more.
+    /// On the strand. Without effect if the session is over: nothing would release the reference to itself.
     void keep(std::shared_ptr<idle_receipts> self) {
         if (!on_.over()) self_ = std::move(self);
     }

@@ -11,7 +11,7 @@ void rethrow_to_caller(const std::exception_ptr& why, std::string_view operation
     } catch (const error& e) {
         if (e.code() != condition::cancelled) throw;
         throw error(errc::client_closed, e.operation(), e.path(), e.hint(), e.outcome_unknown());
-    } catch (const std::system_error& e) {  // of a pause
+    } catch (const std::system_error& e) {  // a pause was cancelled
         if (e.code() != condition::cancelled) throw;
         throw error(errc::client_closed, operation, path);
     }

@@ -52,7 +52,7 @@ struct run_end {
         failed,
     };
     kind what = kind::done;
-    std::exception_ptr failed;  // unless done
+    std::exception_ptr failed;  // null for kind::done
 };
 
 run_end failed_now(run_end::kind what) { return {what, std::current_exception()}; }
@@ -240,7 +240,7 @@ private:
     const std::shared_ptr<lock_claim> claim_;
     const std::shared_ptr<orphans> orphans_;
     std::vector<std::string> read_before_;  // by the last run of the body
-    std::optional<lock_guard> turn_;        // of promote_to()
+    std::optional<lock_guard> turn_;        // the mutex of promote_to()
     int conflicts_ = 0;
 };
 

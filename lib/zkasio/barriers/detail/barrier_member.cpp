@@ -26,7 +26,7 @@ asio::awaitable<void> until_reconnected(session_events events) {
     }
 }
 
-// What wakes a member that waits.
+// The event that wakes a waiting member.
 class alarm {
 public:
     explicit alarm(const session& on) : on_(on), rings_(toolbox(on).make_one_shot_event()) {}

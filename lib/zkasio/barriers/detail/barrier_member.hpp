@@ -18,7 +18,7 @@
 
 namespace zkasio::barrier_detail {
 
-/// What all members of a double barrier agree on, and how this one's nodes are created.
+/// The options that all members of a double barrier share, and those of this member's nodes.
 struct barrier_spec {
     barrier_spec() {}  // user-provided: see coroutine_safety.hpp
     std::string path;
@@ -67,12 +67,12 @@ private:
     asio::awaitable<void> leave();
     asio::awaitable<void> remove_own(bool with_ready);
 
-    const session session_, on_;  // the latter is patient
+    const session session_, on_;  // on_ is session_.patient()
     const barrier_spec spec_;
     const std::string ready_;
     std::string name_, own_;             // name and path of the node, from before its create on
     std::optional<std::int64_t> round_;  // czxid of `ready` when the member had passed, if it was still there
-    session_hold hold_;                  // once the member has passed
+    session_hold hold_;                  // made when the member passes
     std::atomic<bool> leaving_{false};
     const one_shot_event left_;
     std::exception_ptr failed_;  // written before `left_` is fired

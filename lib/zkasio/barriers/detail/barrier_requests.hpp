@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-/// What a member of a double barrier asks the servers. @param on patient, in all functions here.
+/// The requests of a member of a double barrier. @param on patient, in all functions here.
 namespace zkasio::barrier_detail {
 
 /// The children of the directory; none, if there is no directory.

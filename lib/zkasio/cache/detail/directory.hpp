@@ -71,7 +71,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t most = 64;  // nodes in a chunk
+    static constexpr std::size_t most = 64;  // the most nodes in a chunk
     struct chunk : ref_counted {
         std::vector<ref_ptr<tree_node>> nodes;  // never empty
     };

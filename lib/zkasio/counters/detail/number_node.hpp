@@ -14,7 +14,7 @@
 
 namespace zkasio::counter_detail {
 
-/// What an atomic_counter was made with.
+/// The path and the options of an atomic_counter.
 struct counter_spec {
     std::string path;
     counter_options options;

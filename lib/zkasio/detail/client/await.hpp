@@ -17,7 +17,7 @@ struct wait_end {
     std::error_code code;
 };
 
-// References have to live until completion: neither request nor reply is moved through the layers in between.
+// `what` and `answer` have to exist until completion: neither is moved through the layers in between.
 asio::awaitable<void> perform(const core_ptr& c, command& what, reply& answer);
 asio::awaitable<void> wait_connected(const core_ptr& c, reply& answer);
 

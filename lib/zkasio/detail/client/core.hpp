@@ -74,7 +74,7 @@ public:
     void add_hold(const hold_ptr& h);
     void set_servers(server_list servers);
     void run_in_background(asio::awaitable<void> task);
-    /// As run_in_background(), for a task that is not meant to end: client::idle() does not wait for the task. Closing
+    /// As run_in_background(), for a task that is not meant to end: client::idle() does not wait for it. Closing
     /// cancels the task, and waits for its end. False: no task begins any more.
     bool run_until_closed(asio::awaitable<void> task);
     /// See client::idle().

@@ -232,7 +232,7 @@ private:
     std::vector<server_address> servers_;
     std::map<std::string, std::size_t> refused_names_;  // how often a tunnel to this endpoint did not open
     bool secured_ = false;
-    std::unique_ptr<tunnel> tunnel_;  // behind fd_, if secured_
+    std::unique_ptr<tunnel> tunnel_;  // behind fd_; null without TLS
     std::unordered_map<op_id, std::unique_ptr<multi_call>> multis_;
     std::string last_bytes_;  // received since the goodbye: the last ones, as many as its answer has
 };

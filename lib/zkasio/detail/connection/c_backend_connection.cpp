@@ -70,7 +70,7 @@ interest c_backend::next_interest() {
         tv = {0, 0};
     }
     wants_write_ = fd_ >= 0 && (events & ZOOKEEPER_WRITE) != 0;
-    send_through_tunnel();  // a ping
+    send_through_tunnel();  // the library may have sent a ping
     report();
     // The listener may have changed the connection.
     interest result = network_interest();
@@ -289,7 +289,7 @@ bool c_backend::send_goodbye() {
     int fd = -1, events = 0;
     timeval tv{};
     if (library_interest(fd, events, tv) != ZOK || (events & ZOOKEEPER_WRITE) != 0 || !connected()) return false;
-    wants_write_ = false;  // goodbye_interest()
+    wants_write_ = false;  // for goodbye_interest()
     const std::array<std::uint32_t, 3> packet{htonl(8), htonl(static_cast<std::uint32_t>(goodbye_xid)),
                                               htonl(static_cast<std::uint32_t>(-11))};
     const bool sent = ::send(fd_, packet.data(), sizeof packet, MSG_NOSIGNAL | MSG_DONTWAIT) ==

@@ -146,7 +146,7 @@ void c_backend::set_servers(const std::vector<server_address>& servers) {
     }
     refused_names_.clear();
     servers_ = servers;
-    // It may also leave a server of the new list: by chance when the list has grown, always after the detour above.
+    // The library may also leave a server of the new list: by chance when the list has grown, always after the detour.
     const bool listed = std::any_of(servers.begin(), servers.end(),
                                     [&](const server_address& s) { return endpoint_of(s) == endpoint_; });
     if (reported_ == link_state::connected && !connected())

@@ -23,7 +23,7 @@ struct operations::impl {
     static void prepare(const operations& on, detail::command& c, std::string_view operation = {},
                         std::size_t checks = 0);
     static detail::command prepared(const operations& on, detail::request what);
-    /// The same for a request that is known to be valid.
+    /// As prepare(), for a request that is known to be valid.
     static void bind(const operations& on, detail::command& c);
 
     /// Sends one request, and turns its reply into a result. A read is sent again if the connection was lost while the
@@ -32,7 +32,7 @@ struct operations::impl {
     template <class Request, class Taken>
     static asio::awaitable<Taken> ask(const operations& on, Request what, Taken (*take)(detail::reply&&),
                                       std::error_code expected = {});
-    /// The same with the watch that the request sets.
+    /// As ask(), and returns the watch that the request sets, too.
     template <class Request, class Taken>
     static asio::awaitable<watched<Taken>> ask_and_watch(const operations& on, Request what,
                                                          Taken (*take)(detail::reply&&),

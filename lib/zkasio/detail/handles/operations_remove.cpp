@@ -15,9 +15,9 @@ using namespace detail;
 
 namespace {
 
-constexpr std::size_t window = 256;             // requests under way
-constexpr std::size_t most_steps = 128;         // of a transaction
-constexpr std::size_t most_bytes = 128 * 1024;  // of the paths in a transaction
+constexpr std::size_t window = 256;             // most requests under way
+constexpr std::size_t most_steps = 128;         // most steps in a transaction
+constexpr std::size_t most_bytes = 128 * 1024;  // most bytes of paths in a transaction
 constexpr int most_rounds = 10;      // while another client keeps adding children
 
 }  // namespace
@@ -27,7 +27,7 @@ struct operations::impl::tree {
     std::string unlisted;            // a node that this client may not list; "": none
 };
 
-// Nothing: this client may not list the node. It may still be allowed to remove it: the parent's ACL decides.
+// Nothing: this client may not list the node. It may still remove the node: the parent's ACL decides.
 asio::awaitable<std::optional<node_children>> operations::impl::certain_children(operations on, std::string path,
                                                                                  kept_reply_ptr asked) {
     for (bool again = false;; again = true) {

@@ -61,7 +61,7 @@ struct one_shot_state {
 private:
     std::function<void()> call_;  // most often there is none, or only one
     std::unique_ptr<std::vector<std::function<void()>>> other_calls_;
-    op_id first_ = 0;  // usually the only waiter: it needs no memory
+    op_id first_ = 0;  // the first waiter, usually the only one: needs no memory
     std::unique_ptr<std::set<op_id>> others_;  // may be very many, which leave one by one
 };
 

@@ -170,15 +170,15 @@ private:
         std::optional<request> what;  // none: only waits for a connection
         session_record_ptr pinned;
         watch_ptr watch;
-        std::error_code expected;  // see command
-        std::uint64_t connection = 0;  // see command
+        std::error_code expected;  // see command::expected
+        std::uint64_t connection = 0;  // see command::connection
         background_work::piece work;  // of a request that is until_certain
         time_point queued{}, sent{};
         std::size_t bytes = 0;  // once it was sent: counted in issued_bytes_
         stage at = stage::queued;
         bool until_certain = false, urgent = false;
         bool unconfirmed = false;  // counted in auth_list::unconfirmed
-        bool patient = false;      // see command
+        bool patient = false;      // see session::patient()
     };
     using entries = std::unordered_map<op_id, entry>;
     static send_queue::lane lane_of(const entry& e) noexcept;

@@ -50,7 +50,7 @@ void request_table::fail(op_id id, std::error_code code) {
     reply r;
     r.code = code;
     r.sent = code && node.mapped().at != stage::queued;
-    if (code == errc::not_connected) r.data = link_.why_not_connected();  // for the message
+    if (code == errc::not_connected) r.data = link_.why_not_connected();  // the hint of the error
     if (node.mapped().at == stage::under_way) no_longer_issued(node.mapped());
     finish(std::move(node.mapped()), std::move(r), clock::now());
     drop(std::move(node));
@@ -80,7 +80,7 @@ void request_table::answered(op_id id, reply&& r) {
 
 bool request_table::repeats(const entry& e, const reply& r) const {
     const bool retryable = r.code == condition::retryable;
-    const bool of_feeds = e.connection && std::holds_alternative<sync_request>(*e.what);  // feeds_connected()
+    const bool of_feeds = e.connection && std::holds_alternative<sync_request>(*e.what);  // sent by feeds_connected()
     if (of_feeds || std::holds_alternative<remove_watch_request>(*e.what)) return retryable && !owner_.is_closing();
     if (std::holds_alternative<add_auth_request>(*e.what)) return retryable && !owner_.is_closing() && !is_abandoned(e);
     return e.until_certain && (r.sent || retryable) && owner_.session_lives();

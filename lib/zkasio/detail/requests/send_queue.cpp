@@ -63,7 +63,7 @@ std::optional<op_id> send_queue::next(bool window_full, time_point now) {
     if (window_full) return std::nullopt;
     if (!again_.empty() && now >= again_not_before_) return again_.extract(again_.begin()).value();
     if (!normal_.empty()) return normal_.pop_front();
-    return std::nullopt;  // until again_not_before()
+    return std::nullopt;  // lane::again pauses
 }
 
 }  // namespace zkasio::detail

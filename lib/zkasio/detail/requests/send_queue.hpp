@@ -25,7 +25,7 @@ public:
     };
 
     void push(lane l, op_id id);
-    /// The backend could not take the request now: it becomes the next one of its lane.
+    /// The backend could not take the request now: the request becomes the next one of its lane.
     void put_back(lane l, op_id id);
 
     bool empty() const noexcept { return urgent_.empty() && again_.empty() && normal_.empty(); }
@@ -48,7 +48,7 @@ public:
     void for_each_normal(F f) const {
         normal_.for_each(f);
     }
-    /// The same for each in lane::again.
+    /// Calls `f(id)` for each in lane::again.
     template <class F>
     void for_each_again(F f) const {
         for (const op_id id : again_) f(id);

@@ -19,7 +19,7 @@ namespace zkasio::detail {
 struct watch_state {
     std::string path;
     watch_kind kind = watch_kind::data;
-    node_event event = node_event::data_changed;  // once it has fired
+    node_event event = node_event::data_changed;  // valid once the watch has fired
     one_shot_ptr fired = std::make_shared<one_shot_state>();
     std::uint64_t number = 0;  // among the waiters in watch_registry; 0: the server has not set the watch yet
     /// The watch ends with the connection, without an event: its owner sets it again on the next connection. Other
@@ -71,7 +71,7 @@ public:
     /// server no longer has the watch.
     bool removed(const std::string& path, watch_kind kind, bool gone);
 
-    /// The server does not remove the watch: it stays until a request uses it again, or the connection ends.
+    /// The server does not remove the watch: the watch stays until a request uses it again, or the connection ends.
     void left_standing(const std::string& path, watch_kind kind);
 
     /// The connection is gone, and with it the watches `of_connection` and those without a user. Returns the watches
@@ -109,8 +109,8 @@ private:
     struct entry {
         std::map<std::uint64_t, watch_ptr> waiters;  // in the order in which they came; there may be very many
         int registering = 0;    // requests under way that will set the watch
-        int lasting = 0;        // of these requests and of the waiters: those that outlive the connection
-        bool live = false;      // the server has it
+        int lasting = 0;        // how many of the waiters and of these requests outlive the connection
+        bool live = false;      // the server has set the watch
         bool removing = false;  // a removal is under way
     };
     using key = std::pair<std::string, watch_kind>;

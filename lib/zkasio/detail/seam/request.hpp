@@ -54,7 +54,7 @@ struct exists_request {
     static constexpr std::string_view name = "exists";
     static constexpr bool writes = false;
     static constexpr watch_kind watches = watch_kind::data;
-    static constexpr bool watches_missing_node = true;  // fact 18
+    static constexpr bool watches_missing_node = true;  // fact 18: exists() on a missing node
     std::string path;
     bool watch = false;
     std::size_t size() const noexcept { return 16; }

@@ -38,7 +38,7 @@ public:
 };
 
 /// For one established connection. An exception ends the attempt to connect, and is reported as its reason.
-/// @param descriptor non-blocking; it outlives the channel, which does not close it
+/// @param descriptor non-blocking; outlives the channel, which does not close the descriptor
 /// @param host the server's name or address, as the user gave it
 using channel_maker = std::function<std::unique_ptr<secure_channel>(int descriptor, const std::string& host)>;
 

@@ -21,7 +21,7 @@ private:
     friend class event_feed;
     std::mutex mutex_;
     std::deque<session_event> unread_;                                  // guarded by the mutex
-    one_shot_ptr arrival_ = std::make_shared<one_shot_state>();  // strand
+    one_shot_ptr arrival_ = std::make_shared<one_shot_state>();  // used on the strand only
 };
 
 using event_subscription_ptr = std::shared_ptr<event_subscription>;

@@ -46,7 +46,7 @@ struct hold {
 
 using hold_ptr = std::shared_ptr<hold>;
 
-/// The events of a hold; they keep the hold alive.
+/// The events `lost` and `renewed` of a hold. The pointers keep all of the hold alive.
 inline one_shot_ptr lost_of(const hold_ptr& h) { return one_shot_ptr(h, &h->lost); }
 inline one_shot_ptr renewed_of(const hold_ptr& h) { return one_shot_ptr(h, &h->renewed); }
 

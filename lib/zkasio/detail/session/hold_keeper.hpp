@@ -34,7 +34,7 @@ public:
         : owner_(o), link_(l), requests_(requests), waits_(waits), options_(options), log_(log) {}
 
     // ------------------------------------------------------------------------------------------------------ holds
-    /// The hold is valid from now on, or ends at once. It is not confirmed before the lease covers it.
+    /// The hold is valid from now on, or ends at once. The hold is not confirmed before the lease covers it.
     void add(const hold_ptr& h);
     enum class own_nodes { stay, are_removed };
     /// @param lost the node that is gone, of `h` or of a part of it.

@@ -10,7 +10,7 @@ namespace zkasio::detail {
 /// Until when a session is certain to live, as far as a client can know. Pure: times in, a time out.
 ///
 /// Answers prove little: a follower that is cut off from its leader goes on answering reads and pings of a session that
-/// the majority has long expired. What counts is when the *leader* last heard of this client.
+/// the majority has long expired. The time at which the *leader* last heard of this client decides.
 ///   - The handshake goes to the leader, which heard of this client no earlier than the handshake was sent.
 ///   - A follower notes each request of a session, reads and pings too, before it answers, and reports what it has
 ///     noted in its answer to the leader's next ping, every half tick. Writes travel the same connection in order. So

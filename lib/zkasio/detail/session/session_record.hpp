@@ -35,7 +35,7 @@ struct session_record {
     std::uint64_t last_hold = 0;                                          // the latest number
     std::pair<std::uint64_t, std::size_t>
         next_to_check{};  // the hold, and its node, that the next heartbeat begins with
-    std::unordered_map<std::string, std::weak_ptr<session_local>> locals;  // strand
+    std::unordered_map<std::string, std::weak_ptr<session_local>> locals;  // on the strand, see toolbox::local()
     std::size_t locals_swept = 0;  // the number of locals after the last removal of expired ones
     bool heartbeat_under_way = false;
     boot_clock::time_point last_heartbeat{};

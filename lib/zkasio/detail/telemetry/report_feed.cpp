@@ -68,7 +68,7 @@ bool report_feed::has_room() {
     const bool few = audience_->waiting.load(std::memory_order_relaxed) + batch_.size() < most_waiting;
     const bool small = audience_->waiting_bytes.load(std::memory_order_relaxed) + batch_bytes_ < most_waiting_bytes;
     if (few && small) {
-        if (batch_.empty()) batch_.reserve(last_size_);  // as busy as before
+        if (batch_.empty()) batch_.reserve(last_size_);  // expects as many as last time
         return true;
     }
     // The reports of this batch precede the gap; reports after the gap belong to the next batch.

@@ -51,7 +51,7 @@ private:
 
     strand_type strand_;
     std::shared_ptr<audience> audience_;
-    counter& dropped_;  // all that were ever dropped
+    counter& dropped_;  // client_stats::reports_dropped
     asio::steady_timer timer_;
     bool armed_ = false, finished_ = false;
     std::size_t untold_ = 0;  // reports dropped since the last batch, and before those of this batch

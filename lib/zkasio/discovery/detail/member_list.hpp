@@ -49,7 +49,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t most = 64;  // members in a chunk
+    static constexpr std::size_t most = 64;  // the most members in a chunk
     struct chunk {
         std::vector<member_ptr> members;  // never empty
         double weight = 0;

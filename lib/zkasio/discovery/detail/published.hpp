@@ -87,7 +87,7 @@ private:
         return *slots_.back();
     }
 
-    std::vector<std::unique_ptr<slot>> slots_;  // for set()
+    std::vector<std::unique_ptr<slot>> slots_;  // touched only by set()
     std::atomic<slot*> current_{nullptr};
 };
 

@@ -70,7 +70,7 @@ private:
     std::map<std::string, record> records_;
     // Derived from `records_`, and updated with each change of `records_`:
     member_list readable_, pickable_;
-    std::map<std::string, std::string> unreadable_;                                    // the reason
+    std::map<std::string, std::string> unreadable_;                                    // the reason, by the node's name
     mutable std::shared_ptr<const std::vector<unreadable_instance>> unreadable_list_;  // null: to be rebuilt
     std::uint64_t last_serial_ = 0, round_ = 0;
 };

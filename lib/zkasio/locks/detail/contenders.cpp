@@ -23,7 +23,7 @@ asio::awaitable<std::vector<contender_info>> contenders(client zk, std::string d
     std::vector<contender_info> result;
     std::vector<std::string> found = co_await children_if_any(zk, directory);
     const auto ordered = names.in_order(std::move(found));
-    constexpr std::size_t window = 256;  // requests under way
+    constexpr std::size_t window = 256;  // most requests under way
     for (std::size_t begin = 0; begin < ordered.size(); begin += window) {
         const std::size_t end = std::min(ordered.size(), begin + window);
         std::vector<pending_data> reads;
@@ -39,7 +39,7 @@ asio::awaitable<std::vector<contender_info>> contenders(client zk, std::string d
                 again = true;
             }
             if (again) node = co_await if_exists(zk.get(join_path(directory, ordered[i].name)));
-            if (!node) continue;  // left since the listing
+            if (!node) continue;  // has left since the listing
             contender_info info = info_of(join_path(directory, ordered[i].name), std::move(*node));
             info.kind = ordered[i].kind;
             info.position = result.size();

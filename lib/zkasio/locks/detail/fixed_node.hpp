@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-/// Nodes whose name all contenders share. That such a node exists does not prove that it is ours: an operator may have
+/// Nodes whose name all contenders share. If such a node exists, it need not be ours: an operator may have
 /// deleted ours, or the answer to a request was lost. So nodes are told apart by their czxid.
 namespace zkasio::lock_detail {
 

@@ -48,7 +48,7 @@ public:
 private:
     session on_;
     std::string prefix_;
-    std::shared_ptr<std::shared_ptr<lock_queue>> queue_;  // on the strand
+    std::shared_ptr<std::shared_ptr<lock_queue>> queue_;  // used on the strand only
 };
 
 // Nodes that a transaction may have created. The destructor removes them unless settled() was called.

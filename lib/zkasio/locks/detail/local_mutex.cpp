@@ -25,7 +25,7 @@ struct local_mutex::claim::state {
 
     std::string path;
     one_shot_event free;
-    one_shot_event placed;            // queued
+    one_shot_event placed;            // fired when the claim is in the queue
     std::error_code over;             // read after `free` has fired
     bool told = false;                // strand
     bool first = false;               // when placed: no claim ahead but one that is leaving

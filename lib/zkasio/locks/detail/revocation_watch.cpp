@@ -94,7 +94,7 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
 
     std::shared_ptr<lock_claim> claim;
     session on;
-    std::vector<place> places;  // and for each place:
+    std::vector<place> places;  // each place has an element in:
     std::vector<std::shared_ptr<pending_watched_data>> requests;
     std::vector<std::optional<watch>> watches;
     std::vector<back_off> pauses;

@@ -99,7 +99,7 @@ asio::awaitable<std::int64_t> create_with_record(session on, slot_spec spec, slo
     if (!offer.record) steps.create(record, bytes(), persistent_record(spec.entries));
     steps.set(record, held, offer.record.value_or(0));
     const std::vector<step_result> results = co_await on.multi(std::move(steps));
-    co_return results.back().new_stat->mzxid;  // of the transaction
+    co_return results.back().new_stat->mzxid;  // the zxid of the transaction, and so the node's czxid
 }
 
 asio::awaitable<void> remove_with_record(session on, slot_spec spec, std::uint32_t number, std::int64_t czxid) {

@@ -27,7 +27,7 @@ struct data_request {
     explicit data_request(one_shot_event e) : answered(std::move(e)) {}
 
     const one_shot_event answered;
-    std::uint64_t number = 0;  // of the call, from 1
+    std::uint64_t number = 0;  // the number of the call, from 1
     std::exception_ptr failed;  // written before `answered` is fired
 };
 

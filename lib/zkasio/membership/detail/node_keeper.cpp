@@ -138,7 +138,7 @@ asio::awaitable<void> node_keeper::create(std::shared_ptr<node_keeper> self, ses
     if (parent_is_gone) co_await wait_for_parent(self, on, wish);
 }
 
-// Finds the node of a create whose answer was lost. It may have other data than it should have now.
+// Finds the node of a create whose answer was lost. The node may have other data than the newest.
 asio::awaitable<bool> node_keeper::find_lost(std::shared_ptr<node_keeper> self, session on) {
     const std::optional<created> found =
         co_await toolbox(on).find_protected(std::string(parent_path(self->board_->path())), self->lost_id_);

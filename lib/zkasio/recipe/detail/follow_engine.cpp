@@ -200,7 +200,7 @@ void follow_engine::begin_to_leave() {
 void follow_engine::when_answered(void (follow_engine::*next)()) {
     const pending_data fence = toolbox(on_).start_exists("/");
     fence.then([self = shared_from_this(), next] {
-        if (self->work_) self->step(next);  // else the connection has gone, and with it the watches
+        if (self->work_) self->step(next);  // otherwise connection and watches are gone
     });
 }
 

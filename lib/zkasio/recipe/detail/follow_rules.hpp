@@ -27,7 +27,7 @@ public:
     void connected() noexcept { up_ = true; }
     void disconnected() noexcept;
     void changed(node_change what) noexcept;
-    /// Takes a server's answer. True: it answers the pending tell_next(), which is no longer pending then.
+    /// Takes a server's answer. True: the answer completes the pending tell_next().
     bool answered(node_read what, const node_mark& answer);
     /// @param known nothing: every answer is news.
     void want(std::optional<node_mark> known) noexcept;
@@ -40,7 +40,7 @@ public:
     bool under_way() const noexcept { return reading_.has_value(); }
     bool put_off() const noexcept { return put_off_; }
     void resume() noexcept { put_off_ = false; }
-    /// Whether a watch for the creation of the node is to be removed: it has turned out to be of no use.
+    /// Whether a watch for the creation of the node is to be removed, because another watch does its work.
     bool take_left() noexcept { return std::exchange(left_, false); }
 
     /// @param what node_read::children, or anything else for the watch of the data.
@@ -53,7 +53,7 @@ private:
     bool up_ = false, wanted_ = false, put_off_ = false, left_ = false;
     std::optional<node_mark> known_;    // the mark that the caller of the pending tell_next() knows
     std::optional<node_mark> stands_;   // F2: the current answer
-    std::optional<node_read> reading_;  // under way
+    std::optional<node_read> reading_;  // the read that is under way
     bool changed_meanwhile_ = false;    // F3: the node has changed since the read was sent
     bool missing_ = false;              // F4: the last answer was zk_errc::no_node
     bool watches_data_ = false, watches_children_ = false;

@@ -16,12 +16,12 @@ namespace zkasio::detail {
 ///   have been applied, and may be the very reason of the refusal: only the receipt tells.
 /// - R2: a receipt has the version of the last transaction that was applied with it. One more, with the data of the
 ///   transaction in question, says that this transaction was applied; any other state is not this client's writing.
-/// - R3: a receipt serves another transaction only if nothing can be applied with it any more.
+/// - R3: a receipt serves another transaction only if no earlier transaction can still be applied with it.
 
 /// What follows from a failed attempt.
 enum class after_failure {
     repeat,      // the outcome may be unknown, or the servers had too much to do
-    give_up,     // cancelled, or the session is over: nothing can be found out any more
+    give_up,     // cancelled, or the session is over: the outcome cannot be found out
     find_out,    // R1: refused; an earlier attempt may have been applied
     no_receipt,  // refused, as the receipt is gone or was written by another client: nothing was applied
     refused,     // nothing was applied

@@ -29,7 +29,7 @@ context_of_files::mark context_of_files::mark_of(const std::string& file) {
 }
 
 std::vector<context_of_files::mark> context_of_files::marks() const {
-    const char* const named = ::secure_getenv(::X509_get_default_cert_file_env());  // as OpenSSL looks
+    const char* const named = ::secure_getenv(::X509_get_default_cert_file_env());  // where OpenSSL looks
     const std::string ca = !files_.ca().empty() ? files_.ca() : named ? named : ::X509_get_default_cert_file();
     return {mark_of(ca), mark_of(files_.chain()), mark_of(files_.key())};
 }

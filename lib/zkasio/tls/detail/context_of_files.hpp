@@ -31,8 +31,8 @@ private:
 
     tls_files files_;
     std::mutex mutex_;
-    tls_options::context_ptr context_;  // guarded
-    std::vector<mark> read_;            // guarded: the files' marks when `context_` was made
+    tls_options::context_ptr context_;  // guarded by the mutex
+    std::vector<mark> read_;            // guarded by the mutex: the files' marks when `context_` was made
 };
 
 }  // namespace zkasio::detail

@@ -140,7 +140,7 @@ transaction unit_record::steps() const {
             case transaction::kind::create: all.create(w.path, w.data, w.options); break;
             case transaction::kind::set: all.set(w.path, w.data, version); break;
             case transaction::kind::remove: all.remove(w.path, version); break;
-            case transaction::kind::check: break;  // none is recorded
+            case transaction::kind::check: break;  // not among writes_
         }
     }
     return all;

@@ -25,7 +25,7 @@ using seen_node = std::optional<node_data>;
 /// The writes follow in the order of their calls.
 class unit_record {
 public:
-    /// What the body sees without a request: what it has written or read. Null: the node has to be read.
+    /// The node as the body has written or read it. Null: neither, so the node has to be read.
     const seen_node* view(const std::string& path) const;
 
     /// Notes what a server has answered, unless the body has written or read the node while the answer was under way.
@@ -51,7 +51,7 @@ public:
     bool has_writes() const noexcept { return !contradiction_ && !writes_.empty(); }
     transaction steps() const;
 
-    /// What the refusal of one of the steps means.
+    /// The meaning of the refusal of one of the steps.
     enum class refusal {
         of_a_write,  ///< the conditions hold: the write itself is not possible
         conflict,    ///< another client has changed what was read

@@ -28,7 +28,7 @@ struct unit_state {
         if (!record.view(path) && !ahead.contains(path)) ahead.emplace(path, toolbox(on).start_get(path));
     }
 
-    const session on;  // patient
+    const session on;  // a session::patient()
     const std::shared_ptr<const orphans> with_parents;
     unit_record record;
     std::map<std::string, pending_data> ahead;

@@ -49,7 +49,7 @@ struct contender {
     acquire_request asked;
     std::shared_ptr<lock_queue> where;
     struct creation {
-        std::string id;  // in the name of the node
+        std::string id;  // the random id in the node's name
         std::optional<pending_create> request;
     };
     std::unique_ptr<creation> creating;  // a create whose outcome is not known yet

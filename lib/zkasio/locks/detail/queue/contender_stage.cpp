@@ -34,7 +34,7 @@ constexpr stage_transition table[] = {
     {outside, joining},
     {outside, waiting},  // one of several locks, whose nodes were created in one transaction
     {outside, replacing_writer},
-    {outside, left},  // refused at once
+    {outside, left},  // refused before a create is sent
 
     {joining, owner},
     {joining, creating},  // no reader holds the lock

@@ -147,7 +147,7 @@ private:
     std::exception_ptr ended_while_held(std::string_view operation, const std::string& path) const;
 
     session on_;
-    toolbox tools_;  // of on_
+    toolbox tools_;  // toolbox(on_)
     lock_spec_ptr lock_;  // the first contender's: all have the same directory and names
     queue_order order_;
     std::error_code over_;

@@ -165,7 +165,7 @@ void lock_queue::removed(const contender_ptr& c, const std::vector<contender_ptr
     if (in_doubt) {
         order_.doubt_owners();
         for (const contender_ptr& s : successors)
-            if (s->now() == stage::owner_unconfirmed) lose_node(s);  // G29: it starts over
+            if (s->now() == stage::owner_unconfirmed) lose_node(s);  // G29: `s` starts over
     }
     confirm(successors, no_session);
     if (waited_for || in_doubt) reconsider();  // G16, G27: list now

@@ -108,7 +108,7 @@ void lost_creates::found(const lost& l, const created& node) {
 void lost_creates::not_found(const lost& l, const std::exception_ptr& failed) {
     const contender_ptr& c = l.who;
     queue_.stop_expecting_node(prefix_of(l));
-    if (failed && !queue_.over() && !c->path.empty()) queue_.tools().ensure_removed(c->path);  // G37
+    if (failed && !queue_.over() && !c->path.empty()) queue_.tools().ensure_removed(c->path);  // G37: of a found node
     c->path.clear();
     queue_.creation().after_detour(
         c, queue_.over() ? queue_.ended("acquire", queue_.directory()) : fresh_copy_of(failed));

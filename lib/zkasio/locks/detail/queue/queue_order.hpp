@@ -152,7 +152,7 @@ private:
     };
     struct departure {
         std::string_view name;
-        std::uint64_t time;   // of leave()
+        std::uint64_t time;   // when leave() was called
         std::uint64_t since;  // as local::since
     };
     void check_invariants() const noexcept;
@@ -174,12 +174,12 @@ private:
     std::size_t exclusive_waiting_ = 0, exclusive_owners_ = 0;
     std::map<queue_key, departure> departing_;
     std::set<std::uint64_t> departed_at_;  // departure::time of all in `departing_`
-    std::vector<remote> remotes_;          // in order
+    std::vector<remote> remotes_;          // in the order of their numbers
     std::optional<std::int64_t> horizon_;  // up to this number every node is known
     bool departing_shown_ = false;         // see waits_for_departure()
     bool owners_doubted_ = false;
     std::optional<std::int64_t> changed_from_;
-    std::optional<std::int64_t> base_;  // the largest number seen
+    std::optional<std::int64_t> base_;  // the largest number seen, see unwrap()
     std::uint64_t known_since_ = 0;     // the number of the listing that `remotes_` is from
     std::uint64_t first_listing_ = 0;   // listings with smaller numbers tell nothing of remote contenders
     std::uint64_t time_ = 0;            // counts what was sent: creates, listings, removals
