@@ -160,7 +160,7 @@ void tree_sync::changed(node_change what, const std::string& path) {
             // The first look at the node is still to come: the event belongs to another watch of this client.
             if (node->data_state == read_state::none && !node->data_refused) return;
             node->data_refused = false;
-            if (node->children_refused) ask(node_read::children, path);  // C7: perhaps no longer
+            if (node->children_refused) ask(node_read::children, path);  // C7: may be listed now
             return ask(wants_data(path) ? node_read::data : node_read::stat, path);
         case node_change::children_changed:
             if (node->children_state != read_state::none) ask(node_read::children, path);

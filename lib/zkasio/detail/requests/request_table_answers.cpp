@@ -32,7 +32,7 @@ void request_table::report(const entry& e, const reply& r, time_point now) noexc
 void request_table::finish(entry&& e, reply&& r, time_point now) {
     if (e.what) report(e, r, now);
     if (e.connection && r.sent) return finish_if_connected(std::move(e), std::move(r));
-    if (e.what && !is_write(*e.what)) r.sent = false;  // whether a read has arrived makes no difference
+    if (e.what && !is_write(*e.what)) r.sent = false;  // no read is of unknown outcome
     if (auto* const to = std::get_if<request_receiver>(&e.to)) {
         if (r.code && r.code != e.expected && e.what) r.asked = std::make_shared<request>(std::move(*e.what));
         to->deliver(std::move(r));

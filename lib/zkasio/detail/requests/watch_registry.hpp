@@ -21,7 +21,7 @@ struct watch_state {
     watch_kind kind = watch_kind::data;
     node_event event = node_event::data_changed;  // valid once the watch has fired
     one_shot_ptr fired = std::make_shared<one_shot_state>();
-    std::uint64_t number = 0;  // among the waiters in watch_registry; 0: the server has not set the watch yet
+    std::uint64_t number = 0;  // of the waiter in watch_registry; 0: the server has not set the watch yet
     /// The watch ends with the connection, without an event: its owner sets it again on the next connection. Other
     /// watches are set again by the library, all in one request (fact 23): so only these others have a budget.
     bool of_connection = false;

@@ -31,8 +31,8 @@ struct hold {
     std::atomic<loss_reason> told{loss_reason::none};    // written and read anywhere; `reason` follows a little later
     std::atomic<const own_node*> lost_node{nullptr};     // of this or of a part; set before `reason`, and before `told`
     one_shot_state lost;
-    std::uint64_t number = 0;           // among the holds of its session
-    boot_clock::time_point watch_at{};  // its key in session_record::to_watch
+    std::uint64_t number = 0;           // of this hold in its session
+    boot_clock::time_point watch_at{};  // the key of this hold in session_record::to_watch
     one_shot_state renewed;             // the lease has covered it for the first time, or it is over
 
     /// Why this hold or one of its parts has ended; `none` when all of them are valid. From any thread.

@@ -106,7 +106,7 @@ asio::awaitable<std::optional<created>> lock_queue::create_node_at(contender_ptr
                                                                    reader_node_role role) {
     const std::string prefix = names().prefix(names().new_id(), lock_kind::shared);
     const std::string path = join_path(directory(), prefix + std::string(names().digits(holder)));
-    expect_node(prefix);  // G17: until it is known, no contender follows it
+    expect_node(prefix);  // G17: no contender of this session follows the new node
     std::optional<created> node;
     std::exception_ptr failed;
     try {
