@@ -66,7 +66,7 @@ private:
 /// is checked again. Costs one watch, and a read for each change; if several changes come quickly, the ones in between
 /// may not be seen.
 ///
-/// The parser runs on the client's strand: requests of this client wait for it.
+/// A value that another client has written is parsed on the client's strand: requests of this client wait for that.
 ///
 /// *Lifetime*: move-only. Ends when destroyed, in the background (client::idle() waits for that); until then a
 /// config_value keeps the client open. May be used on any thread. Awaitables that its members have returned may be
