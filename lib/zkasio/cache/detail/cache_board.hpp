@@ -83,7 +83,7 @@ private:
     std::size_t bytes_ = 0;                   // the size of changes_
     std::uint64_t first_change_ = 0;          // the number of the first of changes_
     std::multiset<std::uint64_t> readers_;    // position::change of each reader that has begun and misses no change
-    std::uint64_t notice_ = 0;  // rises with each publish() that gives readers an update
+    std::uint64_t notice_ = 0;                // rises with each publish() that gives readers an update
     change_event change_;
     std::error_code closed_;
     std::string_view hint_;  // for the message of closed_

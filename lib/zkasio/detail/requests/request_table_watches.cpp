@@ -33,7 +33,7 @@ void request_table::send_watch_removal(const std::string& path, watch_kind kind)
     }
     if (!link_.connected()) {
         // The server has forgotten the watch together with the connection; the library must not set it again. In a turn
-        // of its own, because this may be one of the library's callbacks.
+        // of its own, because this may be within a call from the backend.
         return owner_.later([this, path, kind] {
             if (!link_.connected()) {
                 if (link_.is_open()) link_.backend().forget_watch(path, kind);
