@@ -72,7 +72,7 @@ private:
     bool receiving_over_ = false, told_ = false, sending_over_ = false;
     std::string failure_, sending_failure_;
     buffer incoming_buffer_, outgoing_buffer_;
-    std::span<const char> incoming_, outgoing_;  // the unprocessed rest of these
+    std::span<const char> incoming_, outgoing_;  // the unprocessed rest of the two buffers
 };
 
 }  // namespace zkasio::detail

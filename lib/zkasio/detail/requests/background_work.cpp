@@ -4,7 +4,7 @@
 
 namespace zkasio::detail {
 
-// Holds whenever no member function is at work.
+// The invariants: true except while a member function runs.
 void background_work::check() const noexcept {
     assert(!generations_.empty());
     assert(generations_.size() == 1 || generations_[generations_.size() - 2].over);

@@ -10,7 +10,7 @@
 
 namespace zkasio::detail {
 
-// Holds whenever no member function is at work.
+// The invariants: true except while a member function runs.
 void request_table::check() const noexcept {
     assert(issued_ <= entries_.size());
     assert(issued_ > 0 || issued_bytes_ == 0);

@@ -5,7 +5,7 @@
 
 namespace zkasio::detail {
 
-// Both hold whenever no member function is at work.
+// The invariants, of all and of one entry: true except while a member function runs.
 void watch_registry::check() const noexcept {
     assert(!entries_.empty() || path_bytes_ == 0);
     assert(feed_reads_ > 0 || kept_.empty());

@@ -76,8 +76,8 @@ void session_keeper::publish_connected() {
                                           ", timeout " + in_ms(to.session_timeout()));
 }
 
-// Leases are right with such a tick, too, but the granted timeout says that the tick is wrong, or that the servers have
-// no usual configuration.
+// Logs client_options::tick() if the granted timeout contradicts it: the tick is wrong, or the servers are set up in an
+// unusual way. Leases are right nevertheless.
 void session_keeper::check_tick(client_options::duration granted) const {
     const auto tick = options_.tick();
     if (tick == client_options::duration::zero()) return;

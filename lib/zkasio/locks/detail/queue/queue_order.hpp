@@ -143,7 +143,7 @@ private:
         std::string_view name;
         std::uint64_t since = 0;    // its create was sent no later: listings with larger numbers have to show the node
         std::uint64_t seen = 0;     // the number of the last listing that showed the node
-        std::uint64_t granted = 0;  // when it became an owner
+        std::uint64_t granted = 0;  // time_ when the contender became an owner
     };
     struct remote {
         std::int64_t number;
