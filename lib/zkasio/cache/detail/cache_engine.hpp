@@ -76,7 +76,7 @@ private:
 
     std::vector<std::pair<node_read, std::string>> to_leave_;  // watches to be removed
     bool leaving_ = false;                                     // removals are under way
-    std::size_t chain_ = 0;                                    // when_answered() ignores earlier ones
+    std::size_t chain_ = 0;                                    // answers to fences with an older number are ignored
     bool stopping_ = false;
     std::shared_ptr<const void> work_;  // held while the engine stops: see toolbox::begin_background_work()
 };

@@ -24,7 +24,11 @@ namespace zkasio::detail {
 /// No byte of the library's leaves before the handshake is over.
 class tunnel {
 public:
-    enum class stage { connecting, handshake, open };
+    enum class stage {
+        connecting,
+        handshake,
+        open
+    };
 
     /// Replaces the socket behind `descriptor`, which has begun to connect, and keeps that socket. Throws
     /// std::system_error.
@@ -67,8 +71,8 @@ private:
     std::string host_;
     std::unique_ptr<secure_channel> channel_;
     stage stage_ = stage::connecting;
-    bool needs_output_ = false;    // the handshake, or a read, waits for output
-    bool dry_ = false;             // nothing more from the network now
+    bool needs_output_ = false;  // the handshake, or a read, waits for output
+    bool dry_ = false;           // nothing more from the network now
     bool receiving_over_ = false, told_ = false, sending_over_ = false;
     std::string failure_, sending_failure_;
     buffer incoming_buffer_, outgoing_buffer_;
