@@ -24,11 +24,7 @@ namespace zkasio::detail {
 /// No byte of the library's leaves before the handshake is over.
 class tunnel {
 public:
-    enum class stage {
-        connecting,
-        handshake,
-        open
-    };
+    enum class stage { connecting, handshake, open };
 
     /// Replaces the socket behind `descriptor`, which has begun to connect, and keeps that socket. Throws
     /// std::system_error.
