@@ -12,7 +12,7 @@ usage: scripts/test.sh [--asan | --tsan | --clang | --all | --bare | --dev | --d
 
   --asan           unit, simulation (50 seeds each), testing, memory, integration and tls tests under AddressSanitizer
                    and UBSan
-  --tsan           testing and tls tests under ThreadSanitizer, and those unit and integration tests that have threads
+  --tsan           tls tests under ThreadSanitizer, and those unit, testing and integration tests that have threads
   --clang          unit and consumer tests and the examples with clang and a shared library; the simulation is only
                    built
   --all            all of these, and before them the plain tests

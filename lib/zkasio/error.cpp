@@ -67,7 +67,7 @@ class zkasio_category_impl final : public std::error_category {
             case errc::too_large: return "request too large";
             case errc::too_many_watches: return "too many watched paths";
             case errc::foreign_child: return "directory has children that are no contenders";
-            case errc::would_deadlock: return "held already by whoever asks for it, who would wait for itself";
+            case errc::would_deadlock: return "the caller holds the lock and would wait for itself";
             case errc::revoked: return "asked back, and the work under it cancelled";
             case errc::forked: return "made before fork(), so it belongs to the parent process";
             case errc::timed_out: return "timed out";

@@ -60,6 +60,11 @@ void require_path(std::string_view operation, std::string_view path) {
         throw error(errc::invalid_path, operation, path, problem);
 }
 
+void require_directory(std::string_view operation, std::string_view path) {
+    require_path(operation, path);
+    if (path == "/") throw error(errc::invalid_path, operation, path, "a directory of its own is needed");
+}
+
 bool belongs_to_servers(std::string_view path) noexcept {
     return path == "/zookeeper" || path.starts_with("/zookeeper/");
 }

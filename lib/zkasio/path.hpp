@@ -14,6 +14,8 @@ ZKASIO_EXPORT std::string path_problem(std::string_view path);
 
 /// Throws errc::invalid_path, with path_problem() as its hint, unless the path is valid. @param operation for messages.
 ZKASIO_EXPORT void require_path(std::string_view operation, std::string_view path);
+/// As require_path(), for a node of which all children are the recipe's: "/" is refused, too.
+ZKASIO_EXPORT void require_directory(std::string_view operation, std::string_view path);
 
 /// Whether the node is /zookeeper or below it: these nodes belong to the servers. @param path without a chroot.
 ZKASIO_EXPORT bool belongs_to_servers(std::string_view path) noexcept;

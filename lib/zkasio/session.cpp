@@ -161,6 +161,7 @@ void session_hold::lose(loss_reason why, std::string_view path) const noexcept {
     if (!hold_) return;
     const auto found = relying_on(hold_, path);
     const hold_ptr& hold = found.first;
+    if (hold->over() != loss_reason::none) return;  // the first report tells which node is gone
     if (found.second) hold->lost_node = found.second;
     auto untold = loss_reason::none;
     hold->told.compare_exchange_strong(untold, why);

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -18,12 +19,20 @@ struct node_stat {
     std::int64_t pzxid = 0;           ///< transaction that last changed its list of children
     std::int64_t ctime = 0;           ///< created at
     std::int64_t mtime = 0;           ///< data changed at
-    std::int64_t ephemeral_owner = 0; ///< session id of the owner, 0 when the node is not ephemeral
+    std::int64_t ephemeral_owner = 0; ///< session id of the owner, see is_ephemeral()
     std::int32_t version = 0;         ///< changes of the data
     std::int32_t cversion = 0;        ///< changes of the list of children
     std::int32_t aversion = 0;        ///< changes of the ACL
     std::int32_t data_length = 0;     ///< in bytes
     std::int32_t num_children = 0;
+
+    /// Whether the node ends with a session. (The owners with which servers mark containers and nodes with a time to live
+    /// are no sessions: EphemeralType. ZooKeeper 3.8 reports 0 for both.)
+    constexpr bool is_ephemeral() const noexcept {
+        constexpr std::int64_t container = std::numeric_limits<std::int64_t>::min();
+        const bool has_ttl = static_cast<std::uint64_t>(ephemeral_owner) >> 56 == 0xff;
+        return ephemeral_owner != 0 && ephemeral_owner != container && !has_ttl;
+    }
 
     friend bool operator==(const node_stat&, const node_stat&) = default;
 };

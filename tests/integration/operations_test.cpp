@@ -195,10 +195,10 @@ TEST_CASE("the owners that servers give to nodes: a session, nobody, or a specia
         const created d = co_await zk.create(dir + "/ephemeral", "", ephemeral);
         CHECK(a.stat.ephemeral_owner == 0);
         CHECK(d.stat.ephemeral_owner == s.id());
-        CHECK_FALSE(detail::is_owned(a.stat.ephemeral_owner));
-        CHECK_FALSE(detail::is_owned(b.stat.ephemeral_owner));
-        CHECK_FALSE(detail::is_owned(c.stat.ephemeral_owner));
-        CHECK(detail::is_owned(d.stat.ephemeral_owner));
+        CHECK_FALSE(a.stat.is_ephemeral());
+        CHECK_FALSE(b.stat.is_ephemeral());
+        CHECK_FALSE(c.stat.is_ephemeral());
+        CHECK(d.stat.is_ephemeral());
         // What no session owns is nobody else's: it is found again, and not removed.
         for (const create_options* o : {&container, &ttl}) {
             create_options as = *o;

@@ -325,7 +325,7 @@ TEST_CASE("unfair_mutex: commit is refused with a clear error") {
         };
         const std::string text = co_await message_of(attempt());
         CHECK(text == "commit " + dir +
-                          "/lock: invalid argument (the node of this kind of lock may be somebody else's: use mutex)");
+                          "/lock: invalid argument (the node of this kind of lock may be another client's: use mutex)");
         const auto done = co_await zk.exists(dir + "/done");
         CHECK_FALSE(done);
     };

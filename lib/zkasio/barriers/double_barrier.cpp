@@ -63,9 +63,7 @@ barrier_spec spec_of(std::string path, std::size_t members, const double_barrier
 
 double_barrier::double_barrier(client zk, std::string path, std::size_t members, double_barrier_options options)
     : zk_(std::move(zk)), path_(std::move(path)), members_(members), options_(std::move(options)) {
-    std::string problem = path_problem(path_);
-    if (problem.empty() && path_ == "/") problem = "a double barrier needs a directory of its own";
-    if (!problem.empty()) throw error(errc::invalid_path, "double_barrier", path_, problem);
+    require_directory("double_barrier", path_);
     if (members == 0) throw error(errc::invalid_argument, "double_barrier", path_, "it takes at least one member");
 }
 

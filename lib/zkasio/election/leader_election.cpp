@@ -29,9 +29,7 @@ lead_options& lead_options::minimum_tenure(any_duration t) {
 namespace {
 
 std::string checked(std::string path) {
-    std::string problem = path_problem(path);
-    if (problem.empty() && path == "/") problem = "an election needs a directory of its own";
-    if (!problem.empty()) throw error(errc::invalid_path, "leader_election", path, problem);
+    require_directory("leader_election", path);
     return path;
 }
 

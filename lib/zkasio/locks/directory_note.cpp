@@ -33,7 +33,7 @@ directory_note directory_note::parse_to_write(std::string_view data, std::string
                                               const std::string& path) {
     if (!data.empty() && !data.starts_with(first_line))
         throw error(errc::invalid_argument, operation, path,
-                    "the directory of the election has data of somebody else, which would be lost: clear them");
+                    "the directory of the election has data of another program, which would be lost: clear them");
     return parse(data);
 }
 

@@ -134,7 +134,7 @@ void lock_detail::require_held(const claim_ptr& claim, bool released, std::strin
     if (released) refuse_released(operation, claim);
     if (!claim->proves())
         throw error(errc::invalid_argument, operation, claim->paths().front(),
-                    "the node of this kind of lock may be somebody else's: use mutex");
+                    "the node of this kind of lock may be another client's: use mutex");
     if (!claim->hold().held())
         throw error(errc::lock_lost, operation, lost_path(claim), why_not_held(claim->hold().reason()));
 }

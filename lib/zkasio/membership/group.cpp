@@ -16,9 +16,7 @@ using namespace membership_detail;
 namespace {
 
 std::string checked_group_path(std::string path) {
-    std::string problem = path_problem(path);
-    if (problem.empty() && path == "/") problem = "a group needs a directory of its own";
-    if (!problem.empty()) throw error(errc::invalid_path, "group", path, problem);
+    require_directory("group", path);
     return path;
 }
 

@@ -24,9 +24,7 @@ std::string_view to_string(partitioner_state s) noexcept {
 namespace {
 
 std::string checked_partitioner_path(std::string path) {
-    std::string problem = path_problem(path);
-    if (problem.empty() && path == "/") problem = "a partitioner needs a directory of its own";
-    if (!problem.empty()) throw error(errc::invalid_path, "partitioner", path, problem);
+    require_directory("partitioner", path);
     return path;
 }
 

@@ -243,6 +243,10 @@ TEST_CASE("core: who finds that the node of one of several is gone tells that at
         CHECK(a.held());
         b.end();
         CHECK(b.reason() == loss_reason::node_deleted);
+        const session_hold two = s.hold(std::vector<std::string>{"/c", "/d"});
+        two.lose(loss_reason::node_deleted, "/d");
+        two.lose(loss_reason::node_deleted, "/c");
+        CHECK(two.lost_path() == "/d");  // the first report's
     };
     r.run(body);
 }

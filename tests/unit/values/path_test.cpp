@@ -213,4 +213,10 @@ TEST_CASE("paths: a path that is required and not valid is refused with the oper
     CHECK(refused->path() == "/a/");
     CHECK(refused->hint() == path_problem("/a/"));
     CHECK_FALSE(zkasio::test::error_of([] { require_path("watch", "/a"); }));
+    CHECK_FALSE(zkasio::test::error_of([] { require_directory("lock", "/a"); }));
+    for (const char* path : {"/", "/a/"}) {
+        const auto no_directory = zkasio::test::error_of([&] { require_directory("lock", path); });
+        REQUIRE(no_directory);
+        CHECK(no_directory->code() == errc::invalid_path);
+    }
 }

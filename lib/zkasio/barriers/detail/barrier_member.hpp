@@ -50,7 +50,6 @@ public:
 
     const session_hold& hold() const noexcept { return hold_; }
     const std::string& path() const noexcept { return own_; }
-    const std::string& barrier_path() const noexcept { return spec_.path; }
 
 private:
     void take_name();

@@ -104,7 +104,7 @@ private:
         return tree_.is_root(path) ? scope_.root_data : scope_.data;
     }
     bool wants_children(std::string_view path, const node_stat& stat) const noexcept {
-        return stat.ephemeral_owner == 0 && tree_.depth(path) < scope_.depth;
+        return !stat.is_ephemeral() && tree_.depth(path) < scope_.depth;
     }
     bool wanted(const std::string& path) const noexcept;
     bool is_known(node_read what, std::string_view path) const noexcept;

@@ -115,8 +115,9 @@ std::string c_backend::named(const std::string& endpoint) const {
 // number it would try only every other one. So its next step is made to lead to the server behind the last tried one.
 void c_backend::take_next_server() {
     constexpr int failed = 0;
+    if (zoo_state(zh_) != failed || servers_.size() < 2) return;
     const std::size_t listed = endpoints(servers_).size();
-    if (zoo_state(zh_) != failed || listed < 2) return;
+    if (listed < 2) return;
     const library_call guard(*this);
     const auto step = [this] {
         zoo_cycle_next_server(zh_);

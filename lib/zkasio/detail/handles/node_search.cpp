@@ -7,7 +7,6 @@
 #include <asio/post.hpp>
 #include <asio/use_awaitable.hpp>
 
-#include <limits>
 #include <set>
 #include <string_view>
 #include <unordered_map>
@@ -117,12 +116,6 @@ asio::awaitable<nodes_by_id> find_nodes(core_ptr c, session_record_ptr pinned, s
     const wait_end end = co_await wait_for(c, mine->done);
     if (end.code) throw error(end.code, "children", directory);
     co_return std::move(mine->found);
-}
-
-bool is_owned(std::int64_t ephemeral_owner) noexcept {
-    constexpr std::int64_t container = std::numeric_limits<std::int64_t>::min();
-    const bool has_ttl = static_cast<std::uint64_t>(ephemeral_owner) >> 56 == 0xff;  // EphemeralType.TTL of the servers
-    return ephemeral_owner != 0 && ephemeral_owner != container && !has_ttl;
 }
 
 }  // namespace zkasio::detail

@@ -31,7 +31,4 @@ struct node_search {
 asio::awaitable<nodes_by_id> find_nodes(core_ptr c, session_record_ptr pinned, std::string directory,
                                         std::vector<std::string> ids);
 
-/// Whether a session owns the node: containers and nodes with a time to live have special owners instead.
-bool is_owned(std::int64_t ephemeral_owner) noexcept;
-
 }  // namespace zkasio::detail

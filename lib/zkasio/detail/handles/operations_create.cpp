@@ -213,7 +213,7 @@ asio::awaitable<std::optional<node_stat>> operations::impl::certain_stat(operati
 
 bool operations::impl::of_this_session(const operations& on, const node_stat& s) {
     const session_record_ptr mine = on.session_ ? on.session_ : on.core_->current_session_record();
-    return !is_owned(s.ephemeral_owner) || s.ephemeral_owner == mine->session_id.load();
+    return !s.is_ephemeral() || s.ephemeral_owner == mine->session_id.load();
 }
 
 asio::awaitable<std::optional<created>> operations::impl::find_protected(operations on, std::string parent,

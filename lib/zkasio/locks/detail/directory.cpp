@@ -17,10 +17,9 @@ bool has_chroot(const client& zk) {
 }  // namespace
 
 void check_directory(std::string_view recipe, const client& zk, const std::string& path) {
-    std::string problem = path_problem(path);
-    if (belongs_to_servers(path) && !has_chroot(zk)) problem = "/zookeeper belongs to the server";
-    if (problem.empty() && path == "/") problem = "a lock needs a directory of its own";
-    if (!problem.empty()) throw error(errc::invalid_path, recipe, path, problem);
+    require_directory(recipe, path);
+    if (belongs_to_servers(path) && !has_chroot(zk))
+        throw error(errc::invalid_path, recipe, path, "/zookeeper belongs to the server");
 }
 
 asio::awaitable<void> make_directory(session on, std::string path, acl entries, bool stays) {
