@@ -12,6 +12,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 using namespace zkasio;
 using namespace zkasio::test;
@@ -112,6 +113,30 @@ TEST_CASE("without any server for long enough, the session is presumed lost and 
         CHECK(how == close_result::session_left_to_expire);  // the servers will keep it for a while when they are back
     };
     with_client(options(server.connect_string()).session_timeout(paced(2s)), body);
+}
+
+TEST_CASE("without any server for longer than its session lasts, a client ends that session before it has another one") {
+    test_server server;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "back");
+        const mutex lock(zk, dir);
+        const lock_guard guard = co_await lock.acquire();
+        const session first = co_await zk.current_session();
+        server.kill();
+        co_await first.ended();
+        server.start();  // counts all sessions' timeouts from now on
+        for (;;) {
+            const std::error_code failed = co_await code_of(zk.connected());
+            if (!failed) break;
+            CHECK(failed == errc::not_connected);
+        }
+        const std::vector<std::string> left = (co_await zk.children(dir)).names;
+        CHECK(left.empty());
+        const lock_guard again = co_await lock.acquire();
+        const close_result how = co_await zk.close();
+        CHECK(how == close_result::confirmed);
+    };
+    with_client(options(server.connect_string()).session_timeout(paced(6s)), body);
 }
 
 TEST_CASE("closing a client whose server hangs takes no longer than it may, and blocks nobody") {

@@ -51,7 +51,114 @@ TEST_CASE("core: a session is presumed expired when no server can be asked", "[c
         r.server.reachable = true;
         const session second = co_await zk.current_session();
         CHECK(second.id() != first.id());
-        CHECK(r.server.opened[1].session_id == 0);
+        CHECK(r.server.opened.back().session_id == 0);
+    };
+    r.run(body);
+}
+
+namespace {
+
+// Until the client has given its session up.
+asio::awaitable<session> given_up_session(rig& r, client zk) {
+    const session first = co_await zk.current_session();
+    r.server.reachable = false;
+    r.server.drop();
+    co_await first.ended();
+    co_return first;
+}
+
+bool said_goodbye(const rig& r) { return std::ranges::count(r.server.log, "goodbye") > 0; }
+
+}  // namespace
+
+TEST_CASE("core: a session that was given up is ended before another one is opened", "[core][session]") {
+    rig r;
+    r.server.session_timeout = 300ms;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session first = co_await given_up_session(r, zk);
+        session_events events = zk.events();
+        std::error_code code;
+        const auto get = [&]() -> asio::awaitable<void> { code = co_await code_of(zk.get("/a")); };
+        const running waiting(r.loop.executor(), get());
+        r.server.one_at_a_time();
+        r.server.reachable = true;
+        co_await r.server.until([&] { return said_goodbye(r); });
+        CHECK(r.server.requests.empty());  // the get is for the next session
+        CHECK(zk.state() == session_state::connecting);
+        const states seen = co_await states_until(events, session_state::connected);
+        CHECK(seen == states{session_state::connecting, session_state::connected});
+        const session second = co_await zk.current_session();
+        CHECK(second.id() != first.id());
+        REQUIRE(r.server.opened.size() == 3);
+        CHECK(r.server.opened[1].session_id == first.id());
+        CHECK(r.server.opened[1].session_password == "0123456789abcdef");
+        CHECK(r.server.opened[2].session_id == 0);
+        co_await r.server.until([&] { return r.server.requests.size() == 1; });
+        const close_result how = co_await zk.close();
+        CHECK(how == close_result::confirmed);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: a session that was given up, and whose end is not confirmed, keeps no other from being opened",
+          "[core][session]") {
+    rig r;
+    r.server.session_timeout = 300ms;
+    const std::string what = GENERATE("cannot be said", "is not answered", "is cut", "has expired", "refused");
+    INFO(what);
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session first = co_await given_up_session(r, zk);
+        r.server.can_send_goodbye = what != "cannot be said";
+        r.server.says_goodbye = false;
+        if (what == "has expired") r.server.expire();
+        if (what == "refused") r.server.refuse_auth();
+        r.server.reachable = true;
+        if (what == "is cut") {
+            co_await r.server.until([&] { return said_goodbye(r); });
+            r.server.drop();
+        }
+        const session second = co_await zk.current_session();
+        CHECK(second.id() != first.id());
+        CHECK(r.server.opened.back().session_id == 0);
+        r.server.can_send_goodbye = r.server.says_goodbye = true;
+        const close_result how = co_await zk.close();
+        CHECK(how == (what == "has expired" ? close_result::confirmed : close_result::session_left_to_expire));
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: a connection that is lost before a former session was ended is followed by another", "[core][session]") {
+    rig r;
+    r.server.session_timeout = 300ms;
+    r.server.can_send_goodbye = false;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session first = co_await given_up_session(r, zk);
+        r.server.reachable = true;
+        co_await r.server.until([&] { return r.server.connections == 2; });
+        r.server.drop();
+        co_await r.server.until([&] { return r.server.connections == 3; });
+        r.server.can_send_goodbye = true;
+        const session second = co_await zk.current_session();
+        REQUIRE(r.server.opened.size() == 3);
+        CHECK(r.server.opened[1].session_id == first.id());
+        CHECK(r.server.opened[2].session_id == 0);
+        const close_result how = co_await zk.close();
+        CHECK(how == close_result::confirmed);
+    };
+    r.run(body);
+}
+
+TEST_CASE("core: closed while a former session is being ended", "[core][session]") {
+    rig r;
+    r.server.session_timeout = 300ms;
+    r.server.says_goodbye = false;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await given_up_session(r, zk);
+        r.server.reachable = true;
+        co_await r.server.until([&] { return said_goodbye(r); });
+        const close_result how = co_await zk.close();
+        CHECK(how == close_result::session_left_to_expire);
+        CHECK(r.server.opened.size() == 2);
     };
     r.run(body);
 }

@@ -180,6 +180,7 @@ void core::log_library(std::string_view line) const noexcept {
 }
 
 void core::on_link(link_state s) noexcept {
+    if (link_.takes_for_former(s)) return;
     link_.changed(s);
     switch (s) {
         case link_state::connected: return link_up();

@@ -111,6 +111,7 @@ private:
     open_params to_open() const override { return sessions_.to_open(auth_); }
     void on_ready(bool readable, bool writable) override;
     void drive() override;
+    void former_session_over() noexcept override { sessions_.former_over(); }
     void on_reply(op_id id, reply&& r) noexcept override;
     void on_link(link_state s) noexcept override;
     void on_node_event(node_event e, std::string_view path) noexcept override { requests_.node_event(e, path); }

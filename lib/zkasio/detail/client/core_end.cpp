@@ -33,6 +33,7 @@ void core::end_session() {
     end_locals(*ended, code);
     if (renew) {
         requests_.feeds_disconnected();
+        if (auto former = sessions_.take_former()) link_.end_first(std::move(*former));
         link_.resolve();
     } else {
         requests_.feeds().closed(code);

@@ -84,6 +84,8 @@ void link::resolved(std::vector<server_address> servers, const std::string& fail
     std::sort(endpoints.begin(), endpoints.end());
     if (!backend_) {
         if (!open(std::move(servers))) return owner_.drive();
+    } else if (former_at_ == former_stage::goodbye) {
+        return;  // the session that follows gets the new list
     } else if (endpoints != endpoints_) {  // a later look-up: only changes matter
         backend_->set_servers(servers);
     }
@@ -94,6 +96,10 @@ void link::resolved(std::vector<server_address> servers, const std::string& fail
 
 bool link::open(std::vector<server_address> servers) {
     open_params p = owner_.to_open();
+    if (former_) {
+        p.session_id = former_->id();
+        p.session_password = former_->password();
+    }
     p.servers = std::move(servers);
     p.chroot = servers_.chroot;
     p.session_timeout = options_.session_timeout();
@@ -110,6 +116,7 @@ bool link::open(std::vector<server_address> servers) {
         return false;
     }
     state_ = link_state::disconnected;
+    former_at_ = former_ ? former_stage::resuming : former_stage::none;
     return true;
 }
 
@@ -159,16 +166,18 @@ void link::secure() {
 }
 
 void link::process(bool readable, bool writable) {
+    if (former_at_ == former_stage::goodbye) return read_answer_to_goodbye();
     more_to_read_ = backend_->process(readable, writable) == drain_result::more;
 }
 
 void link::read_what_has_come() {
-    if (!backend_ || !has_socket_) return;
+    if (!backend_ || !has_socket_ || former_at_ == former_stage::goodbye) return;
     backend_deadline_ = time_point::max();  // pump() sets the next one
     if (backend_->process(true, false) == drain_result::more) more_to_read_ = true;
 }
 
 void link::on_time(time_point now) {
+    if (former_deadline_ <= now) former_at_ = former_stage::gone;
     if (resolve_at_ <= now) {
         resolve_at_ = time_point::max();
         resolve();
@@ -183,6 +192,7 @@ void link::give_up_attempt(time_point now) {
 }
 
 void link::pump(time_point now) {
+    if (pump_former(now)) return;
     if (more_to_read_) {
         asio::post(strand_, [this, alive = owner_.keep_alive()] { owner_.on_ready(true, false); });
         more_to_read_ = false;  // not before: post() may throw, and no event would follow
@@ -195,6 +205,7 @@ void link::pump(time_point now) {
     }
     const bool was_up = connected();
     const interest next = backend_->next_interest();
+    if (former_at_ == former_stage::gone) return void(pump_former(now));
     if (is_final()) return;  // the session is over: nothing is to be waited for
     has_socket_ = backend_->has_socket();
     if (backend_->handshake_sent()) session_asked_for_ = true;
@@ -227,7 +238,7 @@ void link::attempt_failed(time_point now, bool was_up) {
 
 link::time_point link::due() const noexcept {
     const time_point attempt = connected() ? time_point::max() : attempt_deadline_;
-    return std::min({backend_deadline_, resolve_at_, attempt});
+    return std::min({backend_deadline_, resolve_at_, attempt, former_deadline_});
 }
 
 void link::rearm_goodbye() {
@@ -243,9 +254,61 @@ void link::retire() {
     has_socket_ = false;
     session_asked_for_ = false;
     attempt_connection_ = 0;
-    attempt_deadline_ = backend_deadline_ = time_point::max();
+    attempt_deadline_ = backend_deadline_ = former_deadline_ = time_point::max();
+    former_at_ = former_stage::none;
     connect_not_before_ = {};
     pacing_.reset();
+}
+
+// -------------------------------------------------------------------------------------- the end of a former session
+
+void link::end_first(session_credentials former) { former_ = std::move(former); }
+
+bool link::takes_for_former(link_state s) noexcept {
+    if (former_at_ == former_stage::none) return false;
+    switch (s) {
+        case link_state::connected: former_at_ = former_stage::resumed; break;
+        case link_state::disconnected:
+            former_at_ = former_stage::resuming;
+            former_deadline_ = time_point::max();
+            last_failure_ = backend_->last_failure();
+            break;
+        case link_state::expired:
+            owner_.former_session_over();
+            former_at_ = former_stage::gone;
+            break;
+        case link_state::auth_failed: former_at_ = former_stage::gone; break;
+    }
+    return true;
+}
+
+void link::read_answer_to_goodbye() {
+    switch (backend_->answer_to_goodbye()) {
+        case goodbye_result::none_yet: return;
+        case goodbye_result::session_over: owner_.former_session_over(); break;
+        case goodbye_result::connection_lost: break;  // it may live until it times out
+    }
+    former_at_ = former_stage::gone;
+}
+
+// True: this turn is over for the link.
+bool link::pump_former(time_point now) {
+    if (former_at_ == former_stage::resumed) {
+        attempt_deadline_ = time_point::max();
+        if (former_deadline_ == time_point::max()) former_deadline_ = now + options_.close_timeout();
+        if (!backend_->send_goodbye()) return false;  // a credential is still to be written
+        former_at_ = former_stage::goodbye;
+    }
+    if (former_at_ == former_stage::goodbye) {
+        backend_deadline_ = time_point::max();
+        rearm_goodbye();
+        return true;
+    }
+    if (former_at_ != former_stage::gone) return false;
+    former_.reset();
+    retire();
+    resolve();
+    return true;
 }
 
 }  // namespace zkasio::detail

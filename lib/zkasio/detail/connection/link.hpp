@@ -45,6 +45,8 @@ public:
         virtual void on_ready(bool readable, bool writable) = 0;
         /// The backend was opened, or has news: a turn ends.
         virtual void drive() = 0;
+        /// A server has confirmed that the session of end_first() is over.
+        virtual void former_session_over() noexcept = 0;
 
     protected:
         ~owner() = default;
@@ -108,10 +110,30 @@ public:
     /// Closes the backend, and with it the connection. The next resolve() opens another one.
     void retire();
 
+    // ---------------------------------------------------------------------------------- the end of a former session
+    /// Before another session is opened, the next connection resumes this session and ends it, so that the servers
+    /// remove its ephemeral nodes at once and not only when the session times out. Until then the link is not
+    /// connected.
+    void end_first(session_credentials former);
+    /// Takes the state that the backend has reported, if the backend is the former session's. False: it is not.
+    bool takes_for_former(link_state s) noexcept;
+    bool is_of_former() const noexcept { return former_at_ != former_stage::none; }
+
 private:
+    /// What happens to the session of end_first(). Each stage but the last one ends with the next.
+    enum class former_stage {
+        none,      ///< no backend is open for the former session
+        resuming,  ///< the backend tries to resume it
+        resumed,   ///< a server has resumed it; the goodbye is to be sent
+        goodbye,   ///< its answer is awaited, see backend::answer_to_goodbye()
+        gone,      ///< over, or given up for good: the backend is to be closed
+    };
+
     void resolved(std::vector<server_address> servers, const std::string& failure);
     bool open(std::vector<server_address> servers);
     void attempt_failed(time_point now, bool was_up);
+    void read_answer_to_goodbye();
+    bool pump_former(time_point now);
     bool is_final() const noexcept { return state_ == link_state::expired || state_ == link_state::auth_failed; }
 
     owner& owner_;
@@ -136,6 +158,10 @@ private:
     std::uint64_t attempt_connection_ = 0;
     time_point attempt_began_{};
     time_point attempt_deadline_ = time_point::max();
+
+    std::optional<session_credentials> former_;  // of end_first()
+    former_stage former_at_ = former_stage::none;
+    time_point former_deadline_ = time_point::max();  // of its goodbye
 
     time_point connect_not_before_{};
     time_point backend_deadline_ = time_point::max();

@@ -50,7 +50,7 @@ open_params session_keeper::to_open(const auth_list& auth) const {
 }
 
 session_credentials session_keeper::credentials() const {
-    if (!link_.is_open()) return {0, std::string()};
+    if (!link_.is_open() || link_.is_of_former()) return {0, std::string()};
     return {link_.backend().session_id(), link_.backend().session_password()};
 }
 
@@ -102,6 +102,7 @@ void session_keeper::expired() {
 }
 
 void session_keeper::refused() {
+    only_former_ = false;
     given_up_ = std::max(given_up_, record_->lease.session_timeout());  // servers hang up, and do not end it
     ending_ = {zk_errc::auth_failed, "a server has refused a credential"};
 }
@@ -113,7 +114,9 @@ session_keeper::time_point session_keeper::presumed_expiry() const noexcept {
 
 void session_keeper::presume_expired(time_point now) {
     if (ending_ || link_.state() != link_state::disconnected || now < presumed_expiry()) return;
+    only_former_ = given_up_ == duration::zero();
     given_up_ = std::max(given_up_, record_->lease.session_timeout());
+    former_ = credentials();
     ending_ = {errc::session_expired, "presumed expired: no server within 4/3 of the session timeout"};
 }
 
@@ -158,6 +161,11 @@ close_result session_keeper::without_goodbye() const noexcept {
 // that there was one leader all the time, which has ended every session that no client came back to.
 void session_keeper::forget_given_up(time_point now) {
     if (now - connected_since_ > 2 * given_up_) given_up_ = {};
+}
+
+void session_keeper::former_over() noexcept {
+    log_.info("the session that was given up has ended");
+    if (only_former_) given_up_ = {};
 }
 
 bool session_keeper::left_one_behind() {

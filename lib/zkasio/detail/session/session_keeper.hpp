@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace zkasio::detail {
 
@@ -60,6 +61,10 @@ public:
     ending take_ending();
     /// Ends the current record, and makes another one current. Returns the ended record.
     session_record_ptr renew();
+    /// The session that was given up without a server's word, for link::end_first(). Once.
+    std::optional<session_credentials> take_former() { return std::exchange(former_, std::nullopt); }
+    /// A server has confirmed the end of the session of take_former().
+    void former_over() noexcept;
 
     /// @param now the state as the client reports it: closed in a child process.
     void subscribe(const event_subscription_ptr& s, session_state now) const {
@@ -90,7 +95,9 @@ private:
     std::optional<session_credentials> resume_;
     std::optional<ending> ending_;
     time_point connected_since_{}, disconnected_since_{};
+    std::optional<session_credentials> former_;  // given up, and not taken by take_former()
     duration given_up_{};  // the timeout of a session that has ended here, and perhaps not yet on the servers
+    bool only_former_ = false;  // given_up_ is of the session of take_former(), and of no other
 };
 
 }  // namespace zkasio::detail
