@@ -285,7 +285,7 @@ private:
         event what;
     };
     std::deque<arrival> inbox_;
-    std::vector<std::pair<op_id, request>> outstanding_;
+    std::list<std::pair<op_id, request>> outstanding_;
     state state_ = state::none;
     std::uint64_t number_ = 0;
     std::int64_t session_ = 0;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <exception>
+#include <utility>
 
 namespace zkasio::cache_detail {
 
@@ -39,10 +41,25 @@ std::size_t tree_store::depth(std::string_view path) const noexcept {
 }
 
 tree_node* tree_store::find(std::string_view path) const noexcept {
-    return const_cast<tree_node*>(find_below(root_.get(), below(root_path_, path)));
+    if (!found_ || found_path_ != path) {
+        found_ = const_cast<tree_node*>(find_below(root_.get(), below(root_path_, path)));
+        if (found_ && !remember(path)) return std::exchange(found_, nullptr);
+    }
+    return found_;
+}
+
+// False: no memory.
+bool tree_store::remember(std::string_view path) const noexcept {
+    try {
+        found_path_ = path;
+        return true;
+    } catch (const std::exception&) {
+        return false;
+    }
 }
 
 tree_node& tree_store::edit(std::string_view path) {
+    found_ = nullptr;  // own() may replace any node on the way
     tree_node* at = &own(root_);
     for (std::string_view rest = below(root_path_, path); !rest.empty();)
         at = &own(*own(at->children).place(next_name(rest)));
@@ -77,6 +94,7 @@ void tree_store::remove(std::string_view path,
                         const std::function<void(const std::string& path, const value_ptr&)>& f) {
     tree_node* const found = find(path);
     if (!found) return;
+    found_ = nullptr;
     const ref_ptr<tree_node> gone(found);
     if (is_root(path)) {
         root_ = {};

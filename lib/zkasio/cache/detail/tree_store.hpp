@@ -40,9 +40,14 @@ public:
     void for_each(const std::string& top, const std::function<void(const std::string& path, tree_node&)>& f) const;
 
 private:
+    bool remember(std::string_view path) const noexcept;
+
     std::string root_path_;
     ref_ptr<tree_node> root_;
     std::size_t size_ = 0;
+    // The node that find() has found last, until the tree changes: each answer looks for its node many times.
+    mutable std::string found_path_;
+    mutable tree_node* found_ = nullptr;  // null: none
 };
 
 /// Removes the first name from `rest`, a path below a root without its first '/', and returns that name.

@@ -79,7 +79,7 @@ void request_table::answered(op_id id, reply&& r) {
 }
 
 bool request_table::repeats(const entry& e, const reply& r) const {
-    const bool retryable = r.code == condition::retryable;
+    const bool retryable = r.code && r.code == condition::retryable;  // for most answers, one comparison
     const bool of_feeds = e.connection && std::holds_alternative<sync_request>(*e.what);  // sent by feeds_connected()
     if (of_feeds || std::holds_alternative<remove_watch_request>(*e.what)) return retryable && !owner_.is_closing();
     if (std::holds_alternative<add_auth_request>(*e.what)) return retryable && !owner_.is_closing() && !is_abandoned(e);
