@@ -29,11 +29,12 @@ enum class queue_kind {
 /// without a lock path takes an item by removing it, also while a work_queue's claim stands. So, shared with such
 /// consumers:
 ///
-/// | | |
-/// |---|---|
-/// | work_queue::take(), try_take() | give an item to one consumer of any library |
-/// | work_queue::receive(), consume() | an item may be taken while this consumer works on it; delivery::held() stays true, and delivery::done() and reject() then fail with errc::lock_lost and change nothing. An effect that is a part of done() happens once, or not at all, if the item was taken |
-/// | the other library's consumers | lose an item, and are not told, if the answer to its removal is lost or they end |
+/// * work_queue::take() and try_take() give an item to one consumer of all libraries.
+/// * After work_queue::receive(), and in consume(), an item may be taken while this consumer works on it.
+///   delivery::held() stays true; delivery::done() and reject() then fail with errc::lock_lost, and change nothing. So
+///   an item may be worked on twice, but only one consumer removes it, and the effect of done() is applied only if that
+///   is this one.
+/// * A consumer of the other library loses an item, and is not told, if the answer to its removal is lost.
 ///
 /// *With claims* (kazoo's LockingQueue, and Curator's queues with a lock path), no consumer gets an item that another
 /// one has claimed. Curator's consumers notice a claim that has ended without its item only when other items come or

@@ -60,7 +60,8 @@ public:
     }
 
     /// A put waits while this many items are in the queue, claimed ones included, but not those whose delay has not
-    /// passed (0: never); in queue_layout::curator_delay(), those as well. Exceeded by at most the puts that are under way at the same time.
+    /// passed (0: never); in queue_layout::curator_delay(), those as well. Exceeded by at most the puts that are under
+    /// way at the same time.
     work_queue_options& most_items(std::size_t n) {
         most_items_ = n;
         return *this;
