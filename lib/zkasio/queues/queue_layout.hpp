@@ -37,8 +37,10 @@ enum class queue_kind {
 /// * A consumer of the other library loses an item, and is not told, if the answer to its removal is lost.
 ///
 /// *With claims* (kazoo's LockingQueue, and Curator's queues with a lock path), no consumer gets an item that another
-/// one has claimed. Curator's consumers notice a claim that has ended without its item only when other items come or
-/// go; consumers of this library notice at once.
+/// one has claimed.
+///
+/// Consumers of Curator look at an item that was given back only when other items come or go, and those of this library
+/// at once.
 class ZKASIO_EXPORT queue_layout {
 public:
     /// kazoo's LockingQueue, the default: `<path>/entries/entry-<priority, %03d>-S`, claims in `<path>/taken`.
