@@ -322,6 +322,25 @@ TEST_CASE("work_queue: the claim of an item that was taken goes, whichever answe
         }
 }
 
+TEST_CASE("work_queue: below a chroot, the claim of an item that was taken goes as well") {
+    fake_ensemble e;
+    e.create("/root");
+    const client zk = e.client(client_options("fake/root").session_timeout(20s).connection_timeout(1h));
+    auto all = [&]() -> asio::awaitable<void> {
+        const work_queue q(zk, "/q", work_queue_options().layout(queue_layout::curator("/locks")));
+        co_await q.put("job");
+        delivery d = co_await q.receive();
+        CHECK(e.children("/root/locks").size() == 1);
+        e.remove("/root/q/" + d.name());
+        const ended done = co_await end_of(d.done());
+        CHECK(done.code == errc::lock_lost);
+        co_await zk.idle();
+        CHECK(e.children("/root/locks").empty());
+        co_await zk.close();
+    };
+    e.run(all);
+}
+
 TEST_CASE("work_queue: take() shares each layout with consumers that regard no claims: each item is taken once") {
     constexpr std::size_t n = 24, seeds = 6;
     for (const layout_case& l : all_layouts()) {
