@@ -5,9 +5,9 @@
 #include <zkasio/error.hpp>
 #include <zkasio/queues/work_queue.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -41,8 +41,6 @@ struct other_queue {
     std::string command(const char* verb, const std::string& path) const {
         return std::string(" ") + verb + " " + kind + " " + path;
     }
-
-private:
     queue_layout layout(const std::string& path) const {
         const std::string locks = kind.ends_with("-locked") ? path + "-locks" : std::string();
         if (kind.starts_with("plain")) return queue_layout::curator(locks);
@@ -92,7 +90,12 @@ TEST_CASE("queues of Curator and kazoo: they take what ours puts, ours takes wha
             peer& library = q.program == "kazoo-structures" ? theirs.kazoo : theirs.curator;
             const std::string path = dir + "/" + q.kind;
             const work_queue ours = q.ours(zk, path);
-            for (const char* item : {"a", "b", "c"}) co_await ours.put(item, q.how);
+            put_options how = q.how;
+            for (const char* item : {"a", "b", "c"}) {
+                co_await ours.put(item, how);
+                // Curator has no order of items with the same time.
+                if (q.kind.starts_with("delay")) how.delay(how.delay() + 10ms);
+            }
             co_await ask(library, "x" + q.command("consume", path) + " 3", "consumed,a,b,c");
             for (const std::string item : {"d", "e"})
                 co_await ask(library, "x" + q.command("put", path) + " " + item + " " + q.how_theirs, "put");
