@@ -237,12 +237,11 @@ TEST_CASE("queues of Curator and kazoo: consumers of both libraries: each item i
                     if (item) seen.insert(*item);
                 }
             };
+            std::vector<std::string> batch;
+            for (std::size_t i = 0; i < items; ++i) batch.push_back("item" + std::to_string(100 + i));
+            all.insert(batch.begin(), batch.end());
             running taker(executor, take());
-            for (std::size_t i = 0; i < items; ++i) {
-                const std::string item = "item" + std::to_string(100 + i);
-                all.insert(item);
-                co_await ours.put(item, q.how);
-            }
+            co_await ours.put_all(std::move(batch), q.how);
             const std::string entries = q.kind == "locking" ? path + "/entries" : path;
             for (std::size_t left = 1; left > 0;) left = co_await count_children(zk, entries);
             all_taken = true;
