@@ -259,6 +259,22 @@ void add_structures(CLI::App& app, options& o) {
         one->add_flag("--kazoo", c.kazoo, "the number as text, as Python's kazoo (without it: as Curator, 8 bytes)");
 }
 
+const std::map<std::string, zkasio::queue_kind> queue_layouts = {
+    {"kazoo-locking", zkasio::queue_kind::kazoo_locking},
+    {"kazoo", zkasio::queue_kind::kazoo},
+    {"curator", zkasio::queue_kind::curator},
+    {"curator-priority", zkasio::queue_kind::curator_priority},
+    {"curator-delay", zkasio::queue_kind::curator_delay},
+    {"curator-id", zkasio::queue_kind::curator_id},
+    {"curator-simple", zkasio::queue_kind::curator_simple},
+};
+
+void require_priority(const queue_options& q) {
+    const bool any = !q.priority || q.layout == zkasio::queue_kind::curator_priority;
+    if (!any && (*q.priority < 0 || *q.priority > 999))
+        throw CLI::ValidationError("--priority", "from 0 to 999, except in the layout curator-priority");
+}
+
 void add_queue(CLI::App& app, options& o) {
     queue_options& q = o.queue;
     CLI::App& queue = add_verb(app, o, verb::queue, "queue", "a work queue: what waits, and what has failed",
@@ -273,7 +289,9 @@ void add_queue(CLI::App& app, options& o) {
     auto* const value = put.add_option("ITEM", q.value, "what to put")->type_name("");
     put.add_option("-f,--file", q.file, "put what is in this file; \"-\" is the standard input")->excludes(value);
     put.add_option("--priority", q.priority, "lower numbers are handed out first")
-        ->check(CLI::Range(0, 999))->type_name("N")->default_str("100");
+        ->type_name("N")->default_str("100");
+    put.add_option("--id", q.id, "the item's id, in the layout curator-id")->type_name("TEXT");
+    put.parse_complete_callback([&q] { require_priority(q); });
     duration_option(put, "--delay", q.delay, "hand it out this much later");
     CLI::App& dead = add_action(queue, "dead", q.path, act(queue_action::dead), "items that failed too often");
     CLI::App& revive = add_action(queue, "revive", q.path, act(queue_action::revive), "let dead items wait again");
@@ -282,6 +300,11 @@ void add_queue(CLI::App& app, options& o) {
     which->add_option("NAME", q.names, "as `zklock queue dead` shows them")->type_name("");
     which->add_flag("--all", q.all, "all that are dead");
     for (CLI::App* const one : {&ls, &dead}) one->add_flag("--json", q.json, "for programs");
+    for (CLI::App* const one : {&ls, &put, &dead, &revive}) {
+        enum_option(*one, "--layout", q.layout, queue_layouts, "whose queue it is");
+        one->add_option("--lock-path", q.lock_path, "where consumers of Curator's queue have their claims")
+            ->check(is_path)->type_name("PATH");
+    }
 }
 
 void add_checks(CLI::App& app, options& o) {

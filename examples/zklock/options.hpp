@@ -3,6 +3,8 @@
 #include "supervise.hpp"
 #include "terminal.hpp"
 
+#include <zkasio/queues/queue_layout.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -77,7 +79,10 @@ struct queue_options {
     queue_action action = queue_action::ls;
     std::optional<std::string> value;
     std::string file;  ///< take the item from there; "-" is the standard input
-    int priority = 100;
+    zkasio::queue_kind layout = zkasio::queue_kind::kazoo_locking;
+    std::string lock_path;
+    std::optional<int> priority;
+    std::optional<std::string> id;
     std::chrono::milliseconds delay{0};
     std::vector<std::string> names;  ///< revive: these
     bool all = false, json = false;

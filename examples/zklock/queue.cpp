@@ -23,6 +23,21 @@ std::int64_t ms_since_1970(std::chrono::system_clock::time_point t) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(t.time_since_epoch()).count();
 }
 
+zkasio::queue_layout layout_of(const queue_options& o) {
+    using zkasio::queue_kind;
+    using zkasio::queue_layout;
+    switch (o.layout) {
+        case queue_kind::kazoo_locking: return queue_layout::kazoo_locking();
+        case queue_kind::kazoo: return queue_layout::kazoo();
+        case queue_kind::curator: return queue_layout::curator(o.lock_path);
+        case queue_kind::curator_priority: return queue_layout::curator_priority(o.lock_path);
+        case queue_kind::curator_delay: return queue_layout::curator_delay(o.lock_path);
+        case queue_kind::curator_id: return queue_layout::curator_id(o.lock_path);
+        case queue_kind::curator_simple: return queue_layout::curator_simple();
+    }
+    return queue_layout::kazoo_locking();
+}
+
 asio::awaitable<void> list(zkasio::work_queue queue, queue_options o) {
     const zkasio::work_queue_info info = co_await queue.info();
     if (o.json) {
@@ -80,7 +95,8 @@ asio::awaitable<int> revive(zkasio::work_queue queue, queue_options o) {
 }  // namespace
 
 asio::awaitable<int> use_queue(session s, queue_options o) {
-    const zkasio::work_queue queue(s.zk, o.path);
+    const zkasio::queue_layout layout = layout_of(o);
+    const zkasio::work_queue queue(s.zk, o.path, zkasio::work_queue_options().layout(layout));
     switch (o.action) {
         case queue_action::ls: co_await list(queue, o); break;
         case queue_action::dead: co_await list_dead(queue, o.json); break;
@@ -91,7 +107,9 @@ asio::awaitable<int> use_queue(session s, queue_options o) {
                 co_return exit_code::usage;
             }
             zkasio::put_options how;
-            how.priority(o.priority).delay(o.delay);
+            how.delay(o.delay);
+            if (o.priority) how.priority(*o.priority);
+            if (o.id) how.id(*o.id);
             std::string item = o.file.empty() ? *o.value : read_file(o.file);
             co_await queue.put(std::move(item), how);
             break;

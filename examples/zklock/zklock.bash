@@ -55,6 +55,8 @@ _zklock() {
         --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$cur"); return ;;
         --mode) mapfile -t COMPREPLY < <(compgen -W 'persistent sequential container ttl sequential-ttl' -- "$cur")
             return ;;
+        --layout) mapfile -t COMPREPLY < <(compgen -W 'kazoo-locking kazoo curator curator-priority curator-delay
+            curator-id curator-simple' -- "$cur"); return ;;
         --acl | --set) mapfile -t COMPREPLY < <(compgen -W 'open creator read-only' -- "$cur"); return ;;
         --auth-file | --file | -f) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
         --connect | --session-timeout | --connect-timeout | --wait | -w | --command | -c | --grace | --semaphore | \
@@ -98,7 +100,7 @@ _zklock() {
         acl) own='--set' ;;
         barrier) [ "$action" != wait ] || own='--wait' ;;
         counter) own='--kazoo' ;;
-        queue) own='--json --file --priority --delay --all' ;;
+        queue) own='--json --file --priority --delay --all --layout --lock-path --id' ;;
         doctor) own='--json --stuck' ;;
         bench) own='--clients --duration --json' ;;
     esac

@@ -62,6 +62,16 @@ class Queues(support.CliTest):
         names = self.zklock("ls", jobs + "/entries")[1].split()
         self.assertEqual(sorted(names)[0][:10], "entry-005-")
 
+    def test_layouts(self):
+        for number, (layout, options, name) in enumerate((
+                ("kazoo", ("--priority", "7"), "entry-007-"), ("curator", ("--lock-path", self.path + "/locks"), "queue-"),
+                ("curator-priority", ("--priority", "-1"), "queue-0FFFFFFFF"), ("curator-delay", (), "queue-|"),
+                ("curator-id", ("--id", "a/b"), "queue-|a_b|"), ("curator-simple", (), "qn-"))):
+            jobs = f"{self.path}/jobs{number}"
+            self.assertEqual(self.zklock("queue", "put", "--layout", layout, *options, jobs, "one")[::2], (0, ""))
+            self.assertEqual(self.zklock("ls", jobs)[1][:len(name)], name)
+            self.assertIn("1 waiting", self.zklock("queue", "ls", "--layout", layout, jobs)[1])
+
     def test_dead_items(self):
         jobs = self.path + "/jobs"
         self.zklock("queue", "put", jobs, "works")

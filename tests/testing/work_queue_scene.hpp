@@ -8,6 +8,7 @@
 #include <zkasio/queues/work_queue.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -60,6 +61,59 @@ inline texts items(const fake_ensemble& e, const std::string& path = "/q") {
     return all;
 }
 
+/// A layout, and where a queue with the path "/q" has its nodes.
+struct layout_case {
+    std::string name;
+    queue_layout layout;
+    std::string items = "/q", claims = "/q-taken", dead = "/q-dead", later = "/q-later", receipts = "/q-receipts";
+
+    work_queue queue(client zk, work_queue_options options = work_queue_options()) const {
+        return work_queue(std::move(zk), "/q", options.layout(layout));
+    }
+    /// What each item of the layout needs.
+    put_options how() const {
+        put_options h;
+        if (layout.kind() == queue_kind::curator_id) h.id("some id");
+        return h;
+    }
+    bool is_framed() const {
+        const queue_kind k = layout.kind();
+        return k != queue_kind::kazoo_locking && k != queue_kind::kazoo && k != queue_kind::curator_simple;
+    }
+    /// All nodes of an empty queue.
+    texts directories() const {
+        texts all = {"/q"};
+        for (const std::string& path : {items, claims, dead, later, receipts})
+            if (path != "/q") all.push_back(path);
+        std::sort(all.begin(), all.end());
+        return all;
+    }
+};
+
+inline std::vector<layout_case> all_layouts() {
+    return {
+        {"kazoo's LockingQueue", queue_layout::kazoo_locking(), "/q/entries", "/q/taken", "/q/dead", "/q/later",
+         "/q/receipts"},
+        {"kazoo's Queue", queue_layout::kazoo()},
+        {"DistributedQueue", queue_layout::curator()},
+        {"DistributedQueue with claims", queue_layout::curator("/locks"), "/q", "/locks"},
+        {"DistributedPriorityQueue", queue_layout::curator_priority()},
+        {"DistributedPriorityQueue with claims", queue_layout::curator_priority("/locks"), "/q", "/locks"},
+        {"DistributedDelayQueue", queue_layout::curator_delay()},
+        {"DistributedDelayQueue with claims", queue_layout::curator_delay("/locks"), "/q", "/locks"},
+        {"DistributedIdQueue", queue_layout::curator_id()},
+        {"DistributedIdQueue with claims", queue_layout::curator_id("/locks"), "/q", "/locks"},
+        {"SimpleDistributedQueue", queue_layout::curator_simple()},
+    };
+}
+
+/// The nodes that do not end with a session: a session whose end was cut off lives on, with its receipts.
+inline texts lasting_nodes(const fake_ensemble& e) {
+    texts all = e.paths();
+    std::erase_if(all, [&](const std::string& path) { return e.stat(path)->ephemeral_owner != 0; });
+    return all;
+}
+
 /// An ensemble and a client of it.
 struct scene {
     explicit scene(std::uint64_t seed = 1) : ensemble(seed), zk(ensemble.client(calm())) {}
@@ -71,7 +125,7 @@ struct scene {
             co_await body();
             ensemble.on_step(nullptr);
             co_await zk.idle();
-            CHECK(ensemble.children("/q/taken").empty());
+            for (const char* claims : {"/q/taken", "/q-taken", "/locks"}) CHECK(ensemble.children(claims).empty());
             co_await zk.close();
         };
         ensemble.run(all);

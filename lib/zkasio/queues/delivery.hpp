@@ -26,7 +26,8 @@ struct delivery_access;
 ///
 /// The claim is an ephemeral node: if the session ends, the item is given to another consumer. held() is false before
 /// that can happen, as far as a client can know, as with a lock_guard. Only done() and reject() are proof: they remove
-/// the item if, and only if, it is still claimed by this delivery.
+/// the item if, and only if, it is still claimed by this delivery. In some layouts, a consumer of another library may
+/// take a claimed item, see queue_layout: done() and reject() then remove nothing.
 ///
 /// *Lifetime*: until it is destroyed, the delivery keeps the client open, as a lock_guard does, and it must not outlive
 /// the execution context of its client. May be used from any executor; held() from any thread. The awaitables of the
@@ -69,9 +70,10 @@ public:
     /// happen exactly once.
     /// *Completes when* this is done. The delivery is over.
     /// *Fails with* errc::lock_lost if the claim is lost: the item may be given, or have been given, to another
-    /// consumer. errc::lock_released if the delivery is over. errc::session_expired if the session ends while the
-    /// request is under way. The error of a refused step of `also`: its index counts from the two steps of the queue,
-    /// which precede `also`; the delivery is not over then. Nothing has been removed or applied in these cases, unless
+    /// consumer; also if another client has removed the item in spite of the claim, see queue_layout.
+    /// errc::lock_released if the delivery is over. errc::session_expired if the session ends while the request is
+    /// under way. The error of a refused step of `also`: its index counts from the two steps of the queue, which
+    /// precede `also`; the delivery is not over then. Nothing has been removed or applied in these cases, unless
     /// error::outcome_unknown() is true.
     /// *Cancellation*: see error::outcome_unknown().
     asio::awaitable<void> done(transaction also = transaction()) const;

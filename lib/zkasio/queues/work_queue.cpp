@@ -1,12 +1,10 @@
 #include <zkasio/queues/work_queue.hpp>
 
 #include <zkasio/error.hpp>
-#include <zkasio/path.hpp>
 #include <zkasio/queues/detail/claimer.hpp>
 #include <zkasio/queues/detail/dead_items.hpp>
 #include <zkasio/queues/detail/delivery_access.hpp>
 #include <zkasio/queues/detail/directories.hpp>
-#include <zkasio/queues/detail/item_names.hpp>
 #include <zkasio/queues/detail/puts.hpp>
 #include <zkasio/queues/detail/queue_state.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -72,9 +70,10 @@ asio::awaitable<void> put_in_some_session(state_ptr s, std::vector<bytes> items,
 
 asio::awaitable<void> put_items(state_ptr s, std::vector<bytes> items, put_options how) {
     const spec_ptr what = queue_of(s, "put")->what;
+    const std::string name = what->names.prefix(how);
     for (const bytes& item : items) require_size(*what, item);
     for (std::size_t put = 0; put < items.size();) {
-        const std::size_t n = count_for_transaction(items, put, *what);
+        const std::size_t n = count_for_transaction(items, put, *what, name);
         const auto first = items.begin() + static_cast<std::ptrdiff_t>(put);
         std::vector<bytes> some(first, first + static_cast<std::ptrdiff_t>(n));
         try {
@@ -195,7 +194,6 @@ asio::awaitable<delivery> receive_item(state_ptr s) {
 }  // namespace queue_detail
 
 work_queue::work_queue(client zk, std::string path, work_queue_options options) {
-    require_path("work_queue", path);
     state_ = std::make_shared<queue_state>(std::move(zk), std::move(path), std::move(options));
 }
 
@@ -207,9 +205,9 @@ asio::awaitable<void> work_queue::put_all(std::vector<std::string> items, put_op
 }
 void work_queue::put_with(transaction& steps, bytes item, put_options how) const {
     const queue_spec& what = *queue_of(state_, "put_with")->what;
-    if (how.delay() != how.delay().zero())
+    if (how.delay() != how.delay().zero() || what.names.tell_times())
         throw error(errc::invalid_argument, "put_with", what.path, "only put() knows the servers' time for a delay");
-    add_put(steps, what, what.item(item_prefix(how.priority())), std::move(item));
+    add_put(steps, what, what.item(what.names.prefix(how)), std::move(item));
 }
 asio::awaitable<void> work_queue::create() const { return create_queue(state_); }
 asio::awaitable<std::string> work_queue::take() const { return take_certainly(state_); }

@@ -29,7 +29,8 @@ ZKASIO_EXPORT asio::awaitable<void> run_consumers(std::function<asio::awaitable<
 
 /// Jobs that wait until some process does them. An item is put once, and delivery::done() removes it once, also if
 /// answers are lost, processes are killed and sessions end. The work on an item may begin more than once: see receive()
-/// and take(). With the nodes of kazoo's LockingQueue, and may be shared with it.
+/// and take(). With the nodes of kazoo's LockingQueue, or of another queue of kazoo or Curator, and may be shared with
+/// it: queue_layout.hpp says what holds then.
 ///
 /// For hundreds to some thousands of waiting items. ZooKeeper is no place for data that pass through: all servers keep
 /// all items in memory, and write each one to their logs. Above 20 000 items a warning is logged, since most clients
@@ -40,26 +41,27 @@ ZKASIO_EXPORT asio::awaitable<void> run_consumers(std::function<asio::awaitable<
 /// another by a batch. Up to a sixteenth of the listed items may be handed out before an item of higher priority that
 /// was put meanwhile, for up to a second.
 ///
-/// *Nodes*: `<path>/entries/entry-<priority>-<number>` for an item, and the ephemeral `<path>/taken/<the same name>`
-/// while the item is claimed. The version of an item's node counts its claims. Of this library alone:
-/// `<path>/later/<time>-<priority>-<number>`, `<path>/dead/<the item's name>.<its czxid>` with a child `reason`, and
-/// `<path>/receipts`, see receipts.hpp. The directories are created when they are missing, and stay: if they are
-/// deleted, numbers begin again at 0.
+/// *Nodes* of the default layout: `<path>/entries/entry-<priority>-<number>` for an item, and the ephemeral
+/// `<path>/taken/<the same name>` while the item is claimed. The version of an item's node counts its claims. Of this
+/// library alone: `<path>/later/<time>-<priority>-<number>`, `<path>/dead/<the item's name>.<its czxid>` with a child
+/// `reason`, and `<path>/receipts`, see receipts.hpp. The directories are created when they are missing, and stay: if
+/// they are deleted, numbers begin again at 0.
 ///
 /// May be used from any executor. Copies name the same queue. The awaitables of the members may be awaited when the
 /// queue object is gone. A moved-from queue fails with errc::invalid_argument.
 class ZKASIO_EXPORT work_queue {
 public:
-    /// Throws errc::invalid_path.
+    /// Throws errc::invalid_path, also for "/" in a layout whose items are children of the path, and
+    /// errc::invalid_argument if the lock path is the path, or a child of it.
     work_queue(client zk, std::string path, work_queue_options options = work_queue_options());
 
     /// Puts an item into the queue, once. With a delay, consumers of this library hand the item out when the delay has
     /// passed, which costs a request more. Waits while the queue is full (work_queue_options::most_items()).
     /// *Completes when* the item is there. An outage that the session survives ends nothing; an item whose request was
     /// not sent when the session ends is put in the next session.
-    /// *Fails with* errc::too_large: an item is a little smaller than a request. errc::not_connected as receive().
-    /// errc::session_expired and others with error::outcome_unknown() if the session ends while the request is under
-    /// way. And as operations::create().
+    /// *Fails with* errc::invalid_argument for a priority or an id that the layout cannot express. errc::too_large: an
+    /// item is a little smaller than a request. errc::not_connected as receive(). errc::session_expired and others with
+    /// error::outcome_unknown() if the session ends while the request is under way. And as operations::create().
     /// *Cancellation*: see error::outcome_unknown().
     asio::awaitable<void> put(bytes item, put_options how = put_options()) const;
 
@@ -71,7 +73,7 @@ public:
 
     /// Adds the put of an item to a transaction of the caller's: the item is put if the transaction is applied. The
     /// queue's directories must exist, see create(). work_queue_options::most_items() is not regarded. Throws
-    /// errc::too_large, and errc::invalid_argument for a delay.
+    /// errc::too_large, and errc::invalid_argument as put(), for a delay, and in queue_layout::curator_delay().
     void put_with(transaction& steps, bytes item, put_options how = put_options()) const;
 
     /// Creates the queue's directories, with their parents, unless they exist. Only needed before put_with().

@@ -15,12 +15,6 @@ constexpr std::chrono::milliseconds longest_delay = std::chrono::hours(24 * 366 
 
 }  // namespace
 
-put_options& put_options::priority(int n) {
-    if (n < 0 || n > 999) refuse_option("put", "a priority is a number from 0 to 999");
-    priority_ = n;
-    return *this;
-}
-
 put_options& put_options::delay(std::chrono::milliseconds d) {
     if (d < std::chrono::milliseconds::zero() || d > longest_delay)
         refuse_option("put", "a delay is from 0 to 100 years");

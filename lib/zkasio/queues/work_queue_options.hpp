@@ -2,9 +2,11 @@
 
 #include <zkasio/acl.hpp>
 #include <zkasio/export.hpp>
+#include <zkasio/queues/queue_layout.hpp>
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -14,24 +16,43 @@ namespace zkasio {
 class ZKASIO_EXPORT put_options {
 public:
     put_options() {}
-    /// Items of a lower number are handed out first (100). Throws errc::invalid_argument outside of 0 to 999.
-    put_options& priority(int n);
+    /// Items of a lower number are handed out first (100). A put fails with errc::invalid_argument if the layout cannot
+    /// express the number: kazoo's have 0 to 999, curator_priority() any `int`, and the others no priorities at all.
+    put_options& priority(int n) {
+        priority_ = n;
+        return *this;
+    }
     /// The item is handed out this much later at the earliest, by the servers' clocks (0). Throws
     /// errc::invalid_argument for a negative duration, and for more than 100 years.
     put_options& delay(std::chrono::milliseconds d);
 
-    int priority() const noexcept { return priority_; }
+    /// The id of an item of queue_layout::curator_id(): required there, and refused by other layouts, with
+    /// errc::invalid_argument. From 1 to 512 bytes. As in Curator's nodes, '/' and '|' become '_'.
+    put_options& id(std::string text) {
+        id_ = std::move(text);
+        return *this;
+    }
+
+    /// Nothing: none was given.
+    std::optional<int> priority() const noexcept { return priority_; }
     std::chrono::milliseconds delay() const noexcept { return delay_; }
+    const std::optional<std::string>& id() const noexcept { return id_; }
 
 private:
-    int priority_ = 100;
+    std::optional<int> priority_;
     std::chrono::milliseconds delay_{0};
+    std::optional<std::string> id_;
 };
 
 /// The options of a work_queue. All processes that use a queue give the same ones.
 class ZKASIO_EXPORT work_queue_options {
 public:
     work_queue_options() {}
+    /// The nodes of the queue (queue_layout::kazoo_locking()).
+    work_queue_options& layout(queue_layout nodes) {
+        layout_ = std::move(nodes);
+        return *this;
+    }
     /// The ACL of all nodes of the queue (open_acl()).
     work_queue_options& acl(zkasio::acl entries) {
         acl_ = std::move(entries);
@@ -39,7 +60,8 @@ public:
     }
 
     /// A put waits while this many items are in the queue, claimed ones included, but not those whose delay has not
-    /// passed (0: never). Exceeded by at most the puts that are under way at the same time.
+    /// passed (0: never); in queue_layout::curator_delay(), those as well. Exceeded by at most the puts that are under
+    /// way at the same time.
     work_queue_options& most_items(std::size_t n) {
         most_items_ = n;
         return *this;
@@ -48,11 +70,13 @@ public:
     /// never), see work_queue::dead(). Throws errc::invalid_argument for a negative number.
     work_queue_options& most_deliveries(int n);
 
+    const queue_layout& layout() const noexcept { return layout_; }
     const zkasio::acl& acl() const noexcept { return acl_; }
     std::size_t most_items() const noexcept { return most_items_; }
     int most_deliveries() const noexcept { return most_deliveries_; }
 
 private:
+    queue_layout layout_ = queue_layout::kazoo_locking();
     zkasio::acl acl_ = open_acl();
     std::size_t most_items_ = 0;
     int most_deliveries_ = 0;
@@ -80,7 +104,7 @@ private:
 
 /// How many items a queue has.
 struct work_queue_info {
-    std::size_t waiting = 0;  ///< not claimed
+    std::size_t waiting = 0;  ///< not claimed; in queue_layout::curator_delay(), whatever their time
     std::size_t claimed = 0;
     std::size_t later = 0;  ///< put with a delay that has not passed, or that no consumer has noticed yet
     std::size_t dead = 0;
@@ -89,7 +113,7 @@ struct work_queue_info {
 /// An item that is not handed out any more.
 struct dead_item {
     std::string name;                             ///< for work_queue::revive()
-    std::string item;                             ///< its data
+    std::string item;                             ///< its data; whole, if the layout's frame is broken
     std::string reason;                           ///< see delivery::reject()
     std::chrono::system_clock::time_point since;  ///< by the servers' clocks
 };

@@ -1,7 +1,9 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.HashMap;
+import java.util.Iterator;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ExecutorService;
@@ -14,8 +16,12 @@ import org.apache.curator.framework.recipes.atomic.AtomicValue;
 import org.apache.curator.framework.recipes.atomic.DistributedAtomicLong;
 import org.apache.curator.framework.recipes.barriers.DistributedBarrier;
 import org.apache.curator.framework.recipes.barriers.DistributedDoubleBarrier;
+import org.apache.curator.framework.recipes.queue.DistributedDelayQueue;
+import org.apache.curator.framework.recipes.queue.DistributedIdQueue;
 import org.apache.curator.framework.recipes.queue.DistributedPriorityQueue;
 import org.apache.curator.framework.recipes.queue.DistributedQueue;
+import org.apache.curator.framework.recipes.queue.MultiItem;
+import org.apache.curator.framework.recipes.queue.QueueBase;
 import org.apache.curator.framework.recipes.queue.QueueBuilder;
 import org.apache.curator.framework.recipes.queue.QueueConsumer;
 import org.apache.curator.framework.recipes.queue.QueueSerializer;
@@ -43,7 +49,14 @@ public final class CuratorStructuresPeer {
         @Override public void stateChanged(CuratorFramework unused, ConnectionState state) {}
     }
 
+    /** A consumer that takes all it can get until it is asked what it has. */
+    private static final class Gathering {
+        final Collector collector = new Collector();
+        QueueBase<String> queue;
+    }
+
     private final CuratorFramework zk;
+    private final Map<String, Gathering> gatherings = new HashMap<>();  // one for each ID
     private final Map<String, DistributedDoubleBarrier> inside = new HashMap<>();  // one for each ID
     private final Map<String, ExecutorService> threads = new HashMap<>();
 
@@ -91,26 +104,49 @@ public final class CuratorStructuresPeer {
         }
     }
 
-    private QueueBuilder<String> queue(QueueConsumer<String> consumer, String kind, String path) {
+    private QueueBase<String> queue(QueueConsumer<String> consumer, String kind, String path) throws Exception {
         QueueBuilder<String> how = QueueBuilder.builder(zk, consumer, new Text(), path);
-        return kind.endsWith("-locked") ? how.lockPath(path + "-locks") : how;
+        if (kind.endsWith("-locked")) how = how.lockPath(path + "-locks");
+        QueueBase<String> queue;
+        switch (kind.replace("-locked", "")) {
+            case "plain": queue = how.buildQueue(); break;
+            case "priority": queue = how.buildPriorityQueue(1); break;
+            case "delay": queue = how.buildDelayQueue(); break;
+            case "id": queue = how.buildIdQueue(); break;
+            default: throw new IllegalArgumentException("no queue " + kind);
+        }
+        queue.start();
+        return queue;
     }
 
-    private String put(String kind, String path, String item, String priority) throws Exception {
+    private static MultiItem<String> several(String[] words, int first) {
+        Iterator<String> items = Arrays.asList(words).subList(first, words.length).iterator();
+        return () -> items.hasNext() ? items.next() : null;
+    }
+
+    private String put(String kind, String path, String item, String how) throws Exception {
         if (kind.equals("simple")) {
             new SimpleDistributedQueue(zk, path).offer(item.getBytes(StandardCharsets.UTF_8));
-        } else if (kind.startsWith("priority")) {
-            try (DistributedPriorityQueue<String> queue = queue(null, kind, path).buildPriorityQueue(1)) {
-                queue.start();
-                queue.put(item, Integer.parseInt(priority));
-                queue.flushPuts(10, TimeUnit.SECONDS);
-            }
-        } else {
-            try (DistributedQueue<String> queue = queue(null, kind, path).buildQueue()) {
-                queue.start();
-                queue.put(item);
-                queue.flushPuts(10, TimeUnit.SECONDS);
-            }
+            return "put";
+        }
+        try (QueueBase<String> queue = queue(null, kind, path)) {
+            if (queue instanceof DistributedPriorityQueue)
+                ((DistributedPriorityQueue<String>) queue).put(item, Integer.parseInt(how));
+            else if (queue instanceof DistributedDelayQueue)
+                ((DistributedDelayQueue<String>) queue).put(item, System.currentTimeMillis() + Long.parseLong(how));
+            else if (queue instanceof DistributedIdQueue)
+                ((DistributedIdQueue<String>) queue).put(item, how);
+            else
+                ((DistributedQueue<String>) queue).put(item);
+            queue.flushPuts(10, TimeUnit.SECONDS);
+        }
+        return "put";
+    }
+
+    private String putMulti(String[] w) throws Exception {
+        try (QueueBase<String> queue = queue(null, w[2], w[3])) {
+            ((DistributedQueue<String>) queue).putMulti(several(w, 4));
+            queue.flushPuts(10, TimeUnit.SECONDS);
         }
         return "put";
     }
@@ -123,21 +159,27 @@ public final class CuratorStructuresPeer {
             return got.toString();
         }
         Collector collector = new Collector();
-        try (AutoCloseable queue = start(collector, kind, path)) {
+        try (AutoCloseable queue = queue(collector, kind, path)) {
             for (int i = 0; i < n; ++i) got.append(',').append(collector.items.take());
         }
         return got.toString();
     }
 
-    private AutoCloseable start(Collector collector, String kind, String path) throws Exception {
-        if (kind.startsWith("priority")) {
-            DistributedPriorityQueue<String> queue = queue(collector, kind, path).buildPriorityQueue(1);
-            queue.start();
-            return queue;
-        }
-        DistributedQueue<String> queue = queue(collector, kind, path).buildQueue();
-        queue.start();
-        return queue;
+    private String gather(String id, String kind, String path) throws Exception {
+        Gathering g = new Gathering();
+        g.queue = queue(g.collector, kind, path);
+        synchronized (gatherings) { gatherings.put(id, g); }
+        return "gathering";
+    }
+
+    private String gathered(String id, int n) throws Exception {
+        Gathering g;
+        synchronized (gatherings) { g = gatherings.remove(id); }
+        StringBuilder got = new StringBuilder("gathered");
+        for (int i = 0; i < n; ++i) got.append(',').append(g.collector.items.take());
+        g.queue.close();
+        for (String more; (more = g.collector.items.poll()) != null;) got.append(',').append(more);
+        return got.toString();
     }
 
     private String run(String id, String[] w) throws Exception {
@@ -149,7 +191,10 @@ public final class CuratorStructuresPeer {
             case "number": return number(w[2]);
             case "shared-count": return sharedCount(w[2], w.length > 3 ? w[3] : "");
             case "put": return put(w[2], w[3], w[4], w.length > 5 ? w[5] : "0");
+            case "put-multi": return putMulti(w);
             case "consume": return consume(w[2], w[3], Integer.parseInt(w[4]));
+            case "gather": return gather(id, w[2], w[3]);
+            case "gathered": return gathered(id, Integer.parseInt(w[2]));
             default: throw new IllegalArgumentException("no command " + w[1]);
         }
     }

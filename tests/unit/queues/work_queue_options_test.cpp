@@ -22,8 +22,6 @@ TEST_CASE("work_queue: pauses after failures double up to a limit", "[work_queue
 }
 
 TEST_CASE("work_queue: options out of their ranges are refused", "[work_queue]") {
-    CHECK_THROWS_AS(put_options().priority(-1), error);
-    CHECK_THROWS_AS(put_options().priority(1000), error);
     CHECK_THROWS_AS(put_options().delay(-1ms), error);
     CHECK_THROWS_AS(put_options().delay(std::chrono::hours(24 * 367 * 100)), error);
     CHECK_THROWS_AS(work_queue_options().most_deliveries(-1), error);
@@ -31,6 +29,15 @@ TEST_CASE("work_queue: options out of their ranges are refused", "[work_queue]")
     CHECK_THROWS_AS(consume_options().pause(-1ms), error);
     CHECK_THROWS_AS(consume_options().pause(1ms, -1ms), error);
     CHECK(put_options().priority(999).delay(1h).priority() == 999);
+    CHECK_FALSE(put_options().priority());
+}
+
+TEST_CASE("work_queue: layouts", "[work_queue]") {
+    CHECK(work_queue_options().layout().kind() == queue_kind::kazoo_locking);
+    CHECK(queue_layout::curator("/locks").lock_path() == "/locks");
+    CHECK(queue_layout::curator_id().lock_path().empty());
+    CHECK_THROWS_AS(queue_layout::curator("locks"), error);
+    CHECK_THROWS_AS(queue_layout::curator_priority("/locks/"), error);
 }
 
 }  // namespace work_queue_options_tests

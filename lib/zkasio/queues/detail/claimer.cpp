@@ -2,7 +2,6 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/directories.hpp>
-#include <zkasio/queues/detail/item_names.hpp>
 #include <zkasio/recipe/log_warning.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -31,11 +30,12 @@ claimer::claimer(const session& on, spec_ptr what)
       later_(on_, what_, receipts_, [this] {
           later_has_news_ = true;
           if (has_consumers()) begin();
-      }) {}
+      }),
+      clock_(on_, receipts_, [this] { look_again(); }) {}
 
 std::shared_ptr<claimer> claimer::of(const session& on, const spec_ptr& what) {
     const auto make = [&] { return std::make_shared<claimer>(on, what); };
-    return std::static_pointer_cast<claimer>(toolbox(on).local("work_queue " + what->path, make));
+    return std::static_pointer_cast<claimer>(toolbox(on).local("work_queue " + what->key(), make));
 }
 
 // ----------------------------------------------------------------------------------------------------------- consumers
@@ -48,6 +48,7 @@ void claimer::enter(awaited_item_ptr consumer) {
 void claimer::left() noexcept {
     if (serving_ || has_consumers() || !free_.empty()) return;
     later_.forget();
+    clock_.forget();
     items_watch_ = watch();
     claims_watch_ = watch();
     free_.forget();
@@ -57,6 +58,7 @@ void claimer::left() noexcept {
 void claimer::session_over(std::error_code why) noexcept {
     fail_all(std::make_exception_ptr(error(why, "receive", what_->path)));
     later_.forget();
+    clock_.forget();
     pauses_.clear();
 }
 
@@ -155,9 +157,11 @@ asio::awaitable<void> claimer::list() {
             if (e.code() != zk_errc::no_node) throw;
         }
         if (items) {
-            const bool is_old = free_.must_list(boot_clock::now());
             warn_of_many(items->names.size());
-            free_.list(in_order(std::move(items->names), what_->items), claims->names, boot_clock::now());
+            std::vector<std::string> names = what_->names.in_order(std::move(items->names), what_->items);
+            names = co_await only_due(std::move(names));
+            const bool is_old = free_.must_list(boot_clock::now());
+            free_.list(std::move(names), claims->names, boot_clock::now());
             if (is_old) free_.changed();
             break;
         }
@@ -174,11 +178,25 @@ asio::awaitable<node_children> claimer::list_and_watch(std::string directory, wa
     kept = std::move(found.changes);
     kept.then([weak = weak_from_this()](std::error_code failed, node_change) {
         const auto self = weak.lock();
-        if (!self || failed) return;
-        self->free_.changed();
-        if (self->has_consumers()) self->begin();
+        if (self && !failed) self->look_again();
     });
     co_return std::move(found.value);
+}
+
+void claimer::look_again() {
+    free_.changed();
+    if (has_consumers()) begin();
+}
+
+// Leaves out the items whose time has not come, and looks again when it has.
+asio::awaitable<std::vector<std::string>> claimer::only_due(std::vector<std::string> items) {
+    if (!what_->names.tell_times() || items.empty()) co_return items;
+    const server_time now = co_await clock_.now();
+    const auto is_due = [&](const std::string& name) { return what_->names.due(name) <= now; };
+    const auto first = std::partition_point(items.begin(), items.end(), is_due);
+    if (first != items.end()) clock_.wake_at(what_->names.due(*first), now);
+    items.erase(first, items.end());
+    co_return items;
 }
 
 void claimer::warn_of_many(std::size_t items) {

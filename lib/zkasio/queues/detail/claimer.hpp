@@ -3,6 +3,7 @@
 #include <zkasio/client.hpp>
 #include <zkasio/queues/detail/awaited_item.hpp>
 #include <zkasio/queues/detail/batch_limit.hpp>
+#include <zkasio/queues/detail/due_clock.hpp>
 #include <zkasio/queues/detail/item_claim.hpp>
 #include <zkasio/queues/detail/item_list.hpp>
 #include <zkasio/queues/detail/later_items.hpp>
@@ -55,10 +56,14 @@ private:
     asio::awaitable<void> serve();
     asio::awaitable<void> list();
     asio::awaitable<node_children> list_and_watch(std::string directory, watch& kept);
+    asio::awaitable<std::vector<std::string>> only_due(std::vector<std::string> items);
+    void look_again();
     void warn_of_many(std::size_t items);
 
     asio::awaitable<void> claim_some();
-    asio::awaitable<void> bury(std::vector<read_item>& batch);
+    bool is_spent(const read_item& item) const noexcept;
+    asio::awaitable<void> set_aside(std::vector<read_item>& batch);
+    void add_substitute(transaction& steps, const read_item& item) const;
     asio::awaitable<std::vector<read_item>> read_first(std::size_t n);
     asio::awaitable<std::optional<read_item>> read(std::string name);
     void read_ahead(std::size_t skipped, std::size_t n);
@@ -81,6 +86,7 @@ private:
     std::deque<awaited_item_ptr> consumers_;
     item_list free_;
     later_items later_;
+    due_clock clock_;  // of a layout whose names tell times
     std::set<std::shared_ptr<asio::steady_timer>> pauses_;  // of return_after()
     std::map<std::string, pending_data> ahead_;             // reads of items that will be claimed next
     batch_limit limit_{most_claims};

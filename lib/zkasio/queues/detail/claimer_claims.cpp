@@ -4,6 +4,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/directories.hpp>
+#include <zkasio/queues/detail/puts.hpp>
 #include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -20,31 +21,49 @@ constexpr std::size_t most_bytes_ahead = 64 * 1024;  // items of more are read w
 asio::awaitable<void> claimer::claim_some() {
     was_refused_ = false;
     std::vector<read_item> batch = co_await read_first(std::min(consumers_.size(), limit_.at_once()));
-    if (what_->options.most_deliveries() > 0) co_await bury(batch);
+    co_await set_aside(batch);
     if (!batch.empty() && !was_refused_ && has_consumers()) co_await try_claim(std::move(batch));
 }
 
-// Moves the items that were delivered too often to the dead ones.
-asio::awaitable<void> claimer::bury(std::vector<read_item>& batch) {
+bool claimer::is_spent(const read_item& item) const noexcept {
     const int most = what_->options.most_deliveries();
-    std::vector<read_item> alive, spent;
-    for (read_item& item : batch) (item.version < most ? alive : spent).push_back(std::move(item));
-    batch = std::move(alive);
-    for (std::size_t i = 0; i < spent.size() && !was_refused_; ++i) {
+    return most > 0 && item.version >= most;
+}
+
+// Takes the items out that are not handed out: they were delivered too often, or do not have one value.
+asio::awaitable<void> claimer::set_aside(std::vector<read_item>& batch) {
+    std::vector<read_item> usual, odd;
+    for (read_item& item : batch)
+        (is_spent(item) || !what_->payload.has_one_value(item.data) ? odd : usual).push_back(std::move(item));
+    batch = std::move(usual);
+    for (std::size_t i = 0; i < odd.size() && !was_refused_; ++i) {
         transaction steps;
-        steps.create(what_->claim(spent[i].name), bytes(),
+        steps.create(what_->claim(odd[i].name), bytes(),
                      what_->of_mode(create_mode::ephemeral));  // not claimed
-        steps.remove(what_->claim(spent[i].name)).remove(what_->item(spent[i].name), spent[i].version);
-        add_dead(steps, *what_, spent[i], "delivered " + std::to_string(spent[i].version) + " times");
+        steps.remove(what_->claim(odd[i].name)).remove(what_->item(odd[i].name), odd[i].version);
+        add_substitute(steps, odd[i]);
         committed done;
         const std::optional<error> failed = co_await apply(std::move(steps), done);
-        free_.remove(spent[i].name);
+        free_.remove(odd[i].name);
         if (!failed) continue;
         ahead_.clear();  // likely as old as this item
         free_.changed();
         const bool no_directory = failed->code() == zk_errc::no_node && parent_path(failed->path()) == what_->dead;
         if (no_directory) co_await create_directories(on_, what_);
     }
+}
+
+// Adds what takes the place of an item that is not handed out: a dead item, or an item for each value.
+void claimer::add_substitute(transaction& steps, const read_item& item) const {
+    if (is_spent(item))
+        return add_dead(steps, *what_, item, "delivered " + std::to_string(item.version) + " times");
+    const std::optional<std::vector<std::string>> values = what_->payload.unpack(item.data);
+    if (!values) return add_dead(steps, *what_, item, "the data are not framed as those of Curator's items");
+    std::vector<bytes> items(values->begin(), values->end());
+    const std::string prefix(what_->names.prefix_of(item.name));
+    if (!items.empty() && count_for_transaction(items, 0, *what_, prefix) < items.size())
+        return add_dead(steps, *what_, item, "more values than one transaction takes");
+    for (bytes& value : items) add_put(steps, *what_, what_->item(prefix), std::move(value));
 }
 
 // The first items with their data; without those that are gone.
@@ -59,7 +78,7 @@ asio::awaitable<std::vector<read_item>> claimer::read_first(std::size_t n) {
             free_.remove(name);
             continue;
         }
-        if (!limit_.takes(item->data.size())) break;
+        if (!limit_.takes(item->data.size() + item->name.size())) break;
         items.push_back(std::move(*item));
     }
     limit_.end();
@@ -154,6 +173,7 @@ std::vector<item_claim_ptr> claimer::hand_out(std::vector<read_item> claimed, st
     for (read_item& item : claimed) {
         free_.remove(item.name);
         ++item.version;
+        item.data = what_->payload.value_or_all(std::move(item.data));
         item_claim_ptr claim = item_claim::make(on_, what_, receipts_, std::move(item), token);
         if (const awaited_item_ptr consumer = next_consumer())
             consumer->succeed(std::move(claim));

@@ -2,7 +2,6 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/directories.hpp>
-#include <zkasio/queues/detail/item_names.hpp>
 #include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -44,7 +43,7 @@ asio::awaitable<std::vector<dead_item>> list_dead(session on, spec_ptr what) {
         std::optional<node_data> reason = co_await if_exists(on.get(join_path(path, dead_reason)));
         dead_item& d = all.emplace_back();
         d.name = std::move(name);
-        d.item = std::move(item->data);
+        d.item = what->payload.value_or_all(std::move(item->data));
         if (reason) d.reason = std::move(reason->data);
         d.since = std::chrono::system_clock::time_point(std::chrono::milliseconds(item->stat.ctime));
     }
@@ -52,7 +51,7 @@ asio::awaitable<std::vector<dead_item>> list_dead(session on, spec_ptr what) {
 }
 
 asio::awaitable<bool> revive_item(session on, spec_ptr what, std::string name) {
-    const std::string prefix(prefix_of_dead(name));
+    const std::string prefix(what->names.prefix_of_dead(name));
     const std::string path = join_path(what->dead, name);
     if (prefix.empty()) throw error(errc::invalid_argument, "revive", path, "this is no dead item's name");
     const receipts with(on, what->receipts, what->options.acl(), missing_parents::create_persistent);

@@ -32,13 +32,23 @@ asio::awaitable<void> item_claim::remove_claim(session on, std::string item, std
     auto remove = [&]() -> asio::awaitable<void> {
         transaction steps;
         steps.check(item, version).remove(claim);
-        co_await on.multi(std::move(steps));
+        bool item_gone = false;
+        try {
+            co_await on.multi(std::move(steps));
+        } catch (const error& e) {
+            item_gone = e.code() == zk_errc::no_node && e.path() == item;
+            if (!item_gone) throw;
+        }
+        if (!item_gone) co_return;
+        // No consumer can claim the item any more: a claim of this session is this one.
+        const std::optional<node_stat> found = co_await on.exists(claim);
+        if (found && found->ephemeral_owner == on.id()) co_await on.remove(claim);
     };
     std::optional<error> refused;
     try {
         co_await retry_until_certain(toolbox(on).make_back_off(), remove);
     } catch (const error& e) {
-        // The claim is gone, and maybe the item, too.
+        // The claim is gone.
         const bool is_over = e.code() == zk_errc::no_node || e.code() == zk_errc::bad_version ||
                              e.code() == condition::session_ended || e.code() == condition::cancelled;
         if (!is_over) {
@@ -114,18 +124,23 @@ asio::awaitable<void> item_claim::finish(std::shared_ptr<item_claim> self, trans
         self->throw_lost(operation, std::string(to_string(lost)));
     transaction steps;
     steps.remove(self->paths_.front()).remove(self->path_, self->item_.version).append(std::move(also));
-    bool taken_away = false;
+    const char* taken_away = nullptr;
     try {
         co_await self->receipts_.apply(std::move(steps), operation);
     } catch (const error& e) {
-        const bool is_ours = e.path() == self->paths_.front() || e.path() == self->path_;
-        taken_away = is_ours && (e.code() == zk_errc::no_node || e.code() == zk_errc::bad_version);
-        if (!taken_away) throw;
+        const bool is_missing = e.code() == zk_errc::no_node;
+        if (is_missing && e.path() == self->path_)
+            taken_away = "another client has removed the item in spite of the claim";
+        else if (e.path() == self->path_ ? e.code() == zk_errc::bad_version
+                                         : is_missing && e.path() == self->paths_.front())
+            taken_away = "another client has removed the claim";
+        else
+            throw;
     }
     if (taken_away && self->over_) throw error(errc::lock_released, operation, self->path_);  // by another call
     if (taken_away) {
         self->hold_.lose(loss_reason::node_deleted, self->paths_.front());
-        self->throw_lost(operation, "another client has removed the claim or the item");
+        self->throw_lost(operation, taken_away);
     }
     if (!self->end()) co_return;
     self->hold_.end(true);
@@ -134,7 +149,9 @@ asio::awaitable<void> item_claim::finish(std::shared_ptr<item_claim> self, trans
 
 asio::awaitable<void> item_claim::reject(std::shared_ptr<item_claim> self, std::string reason) {
     transaction burial;
-    add_dead(burial, *self->what_, self->item_, std::move(reason));
+    read_item item = self->item_;
+    item.data = self->what_->payload.pack(std::move(item.data));
+    add_dead(burial, *self->what_, item, std::move(reason));
     back_off pauses = toolbox(self->on_).make_back_off();
     for (;;) {
         try {

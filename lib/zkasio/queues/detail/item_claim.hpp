@@ -23,12 +23,13 @@ namespace zkasio::queue_detail {
 
 /// An item as it was read.
 struct read_item {
-    std::string name, data;
+    std::string name, data;  // data: of the node; in an item_claim, the value in it
     std::int64_t czxid = 0;
     std::int32_t version = 0;  // of its node: how often the item was claimed before
 };
 
-/// Adds the steps that put an item among the dead ones. The reason is cut where it is too long.
+/// Adds the steps that put an item among the dead ones. The reason is cut where it is too long. @param item with the
+/// data of its node.
 void add_dead(transaction& steps, const queue_spec& what, const read_item& item, std::string reason);
 
 /// A claimed item, from the transaction that has claimed it to the one that ends the claim. The version of the item's

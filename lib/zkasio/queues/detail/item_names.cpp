@@ -9,42 +9,146 @@
 #include <cstdint>
 #include <cstdio>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 namespace zkasio::queue_detail {
 namespace {
 
-constexpr std::string_view item_marker = "entry-";
+constexpr int usual_priority = 100;
+constexpr std::size_t longest_id = 512;
+constexpr std::size_t time_digits = 13;  // enough for 140 000 years of milliseconds
 
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+bool is_capital_hex_digit(char c) noexcept { return is_digit(c) || (c >= 'A' && c <= 'F'); }
 
-// kazoo writes a priority as {:03d}.
-bool is_priority(std::string_view text) noexcept {
-    return text.size() >= 3 && std::all_of(text.begin(), text.end(), is_digit);
+std::optional<server_time> parse_time(std::string_view hex) noexcept {
+    std::int64_t ms = 0;
+    const auto [last, failed] = std::from_chars(hex.data(), hex.data() + hex.size(), ms, 16);
+    if (failed != std::errc() || last != hex.data() + hex.size() || hex.front() == '-') return std::nullopt;
+    return server_time(std::chrono::milliseconds(ms));
 }
+
+template <class... Numbers>
+std::string formatted(const char* format, Numbers... numbers) {
+    char text[40];
+    std::snprintf(text, sizeof text, format, numbers...);
+    return text;
+}
+
+unsigned long long ms_since_1970(server_time t) noexcept {
+    return static_cast<unsigned long long>(std::max<std::int64_t>(0, t.time_since_epoch().count()));
+}
+
+// What stands between two '|'; empty: something else.
+std::string_view between_bars(std::string_view text) noexcept {
+    if (text.size() < 3 || text.front() != '|' || text.back() != '|') return {};
+    const std::string_view inner = text.substr(1, text.size() - 2);
+    return inner.find('|') == std::string_view::npos ? inner : std::string_view();
+}
+
+[[noreturn]] void refuse(const std::string& why) { throw error(errc::invalid_argument, "put", {}, why); }
 
 }  // namespace
 
-std::string item_prefix(int priority) {
-    const std::string digits = std::to_string(priority);
-    return std::string(item_marker) + std::string(3 - std::min<std::size_t>(3, digits.size()), '0') + digits + '-';
+// The beginning of all names.
+std::string_view item_names::marker() const noexcept {
+    switch (kind_) {
+        case queue_kind::kazoo_locking:
+        case queue_kind::kazoo: return "entry-";
+        case queue_kind::curator_simple: return "qn-";
+        default: return "queue-";
+    }
 }
 
-std::string_view prefix_of(std::string_view name) noexcept {
-    const std::optional<sequence_suffix> number = sequence_behind(name, "-");
-    if (!number || !name.starts_with(item_marker)) return {};
+// The end of all prefixes, by which a number that begins with '-' is recognised.
+std::string_view item_names::before_number() const noexcept {
+    switch (kind_) {
+        case queue_kind::kazoo_locking:
+        case queue_kind::kazoo: return "-";
+        case queue_kind::curator_delay:
+        case queue_kind::curator_id: return "|";
+        case queue_kind::curator_priority: return {};
+        default: return marker();
+    }
+}
+
+// Of a name: what stands between the marker and the number.
+bool item_names::is_valid_middle(std::string_view text) const noexcept {
+    switch (kind_) {
+        case queue_kind::kazoo_locking:
+        case queue_kind::kazoo:  // "{:03d}-"
+            return text.size() >= 4 && text.back() == '-' && std::all_of(text.begin(), text.end() - 1, is_digit);
+        case queue_kind::curator_priority:  // "%s%08X", and "1" in front unless the priority is negative
+            return text.size() == 9 && (text[0] == '0' || text[0] == '1') &&
+                   std::all_of(text.begin(), text.end(), is_capital_hex_digit);
+        case queue_kind::curator_delay: {
+            const std::string_view time = between_bars(text);
+            return !time.empty() && parse_time(time);
+        }
+        case queue_kind::curator_id: return !between_bars(text).empty();
+        default: return text.empty();
+    }
+}
+
+bool item_names::has_text_order() const noexcept {
+    return kind_ == queue_kind::kazoo_locking || kind_ == queue_kind::kazoo || kind_ == queue_kind::curator_priority;
+}
+
+void item_names::require(const put_options& how) const {
+    const bool is_kazoo = kind_ == queue_kind::kazoo_locking || kind_ == queue_kind::kazoo;
+    if (how.priority() && !has_text_order()) refuse("the items of this queue's layout have no priority");
+    if (is_kazoo && how.priority() && (*how.priority() < 0 || *how.priority() > 999))
+        refuse("a priority is a number from 0 to 999");
+    const bool needs_id = kind_ == queue_kind::curator_id;
+    if (needs_id && (!how.id() || how.id()->empty())) refuse("an item of this queue's layout has an id");
+    if (needs_id && how.id()->size() > longest_id) refuse("an id has at most " + std::to_string(longest_id) + " bytes");
+    if (!needs_id && how.id()) refuse("the items of this queue's layout have no id");
+}
+
+std::string item_names::prefix(const put_options& how, server_time due) const {
+    require(how);
+    const std::string begin(marker());
+    const int priority = how.priority().value_or(usual_priority);
+    switch (kind_) {
+        case queue_kind::kazoo_locking:
+        case queue_kind::kazoo: return begin + formatted("%03d-", priority);
+        case queue_kind::curator_priority:
+            return begin + formatted("%c%08X", priority >= 0 ? '1' : '0', static_cast<unsigned>(priority));
+        case queue_kind::curator_delay: return begin + formatted("|%08llX|", ms_since_1970(due));
+        case queue_kind::curator_id: {
+            std::string id = *how.id();
+            std::replace(id.begin(), id.end(), '/', '_');
+            std::replace(id.begin(), id.end(), '|', '_');
+            return begin + "|" + id + "|";
+        }
+        default: return begin;
+    }
+}
+
+std::string_view item_names::prefix_of(std::string_view name) const noexcept {
+    const std::optional<sequence_suffix> number = sequence_behind(name, before_number());
+    if (!number || !name.starts_with(marker())) return {};
     const std::string_view prefix = name.substr(0, name.size() - number->digits.size());
-    if (prefix.size() <= item_marker.size()) return {};
-    const std::string_view priority = prefix.substr(item_marker.size(), prefix.size() - item_marker.size() - 1);
-    return is_priority(priority) ? prefix : std::string_view();
+    if (prefix.size() < marker().size()) return {};
+    return is_valid_middle(prefix.substr(marker().size())) ? prefix : std::string_view();
 }
 
-std::vector<std::string> in_order(std::vector<std::string> children, std::string_view directory) {
+server_time item_names::due(std::string_view name) const noexcept {
+    const std::string_view prefix = tell_times() ? prefix_of(name) : std::string_view();
+    if (prefix.empty()) return server_time();
+    return parse_time(between_bars(prefix.substr(marker().size()))).value_or(server_time());
+}
+
+std::vector<std::string> item_names::in_order(std::vector<std::string> children, std::string_view directory) const {
     struct place {
-        std::size_t prefix;   // its length
+        server_time due;
+        std::size_t prefix;   // its length, if its text is of importance
         std::int32_t number;  // relative to the first child: ordered as an integer, wherever sequences wrap around
         std::string name;
-        std::string_view priority() const noexcept { return std::string_view(name).substr(0, prefix); }
+        std::tuple<server_time, std::string_view, std::int32_t> rank() const noexcept {
+            return {due, std::string_view(name).substr(0, prefix), number};
+        }
     };
     std::vector<place> places;
     places.reserve(children.size());
@@ -56,50 +160,31 @@ std::vector<std::string> in_order(std::vector<std::string> children, std::string
                         "child \"" + name + "\" is no item of this queue: use a directory of its own");
         const auto number = static_cast<std::uint32_t>(sequence_behind(name, prefix)->number);
         if (places.empty()) base = number;
-        const std::size_t length = prefix.size();
-        places.push_back({length, static_cast<std::int32_t>(number - base), std::move(name)});
+        const std::size_t length = has_text_order() ? prefix.size() : 0;
+        places.push_back({due(name), length, static_cast<std::int32_t>(number - base), std::move(name)});
     }
-    std::sort(places.begin(), places.end(), [](const place& a, const place& b) {
-        const int order = a.priority().compare(b.priority());
-        return order != 0 ? order < 0 : a.number < b.number;
-    });
+    std::sort(places.begin(), places.end(), [](const place& a, const place& b) { return a.rank() < b.rank(); });
     std::vector<std::string> names;
     names.reserve(places.size());
     for (place& p : places) names.push_back(std::move(p.name));
     return names;
 }
 
-namespace {
-
-constexpr std::size_t time_digits = 13;  // enough for 140 000 years of milliseconds
-
-}  // namespace
-
-std::string later_prefix(server_time due, int priority) {
-    char digits[24];
-    const auto n = static_cast<unsigned long long>(std::max<std::int64_t>(0, due.time_since_epoch().count()));
-    std::snprintf(digits, sizeof digits, "%013llx-", n);
-    return digits + item_prefix(priority).substr(item_marker.size());
+std::string item_names::later_prefix(server_time due, const put_options& how) const {
+    return formatted("%013llx-", ms_since_1970(due)) + prefix(how).substr(marker().size());
 }
 
-std::optional<later_item> parse_later(std::string name) {
+std::optional<later_item> item_names::parse_later(std::string name) const {
     if (name.size() <= time_digits || name[time_digits] != '-') return std::nullopt;
-    std::int64_t due = 0;
-    const char* const end = name.data() + time_digits;
-    const auto [last, failed] = std::from_chars(name.data(), end, due, 16);
-    if (failed != std::errc() || last != end || due < 0) return std::nullopt;
-    const std::string item = std::string(item_marker) + name.substr(time_digits + 1);
+    const std::optional<server_time> due = parse_time(std::string_view(name).substr(0, time_digits));
+    const std::string item = std::string(marker()) + name.substr(time_digits + 1);
     const std::string_view prefix = prefix_of(item);
-    if (prefix.empty()) return std::nullopt;
-    return later_item{server_time(std::chrono::milliseconds(due)), std::move(name), std::string(prefix)};
+    if (!due || prefix.empty()) return std::nullopt;
+    return later_item{*due, std::move(name), std::string(prefix)};
 }
 
 std::string dead_name(std::string_view name, std::int64_t czxid) {
-    char digits[24];
-    std::snprintf(digits, sizeof digits, ".%llx", static_cast<unsigned long long>(czxid));
-    return std::string(name) + digits;
+    return std::string(name) + formatted(".%llx", static_cast<unsigned long long>(czxid));
 }
-
-std::string_view prefix_of_dead(std::string_view name) noexcept { return prefix_of(name.substr(0, name.rfind('.'))); }
 
 }  // namespace zkasio::queue_detail

@@ -3,39 +3,32 @@
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/directories.hpp>
 #include <zkasio/recipe/if_exists.hpp>
-#include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <tuple>
 #include <utility>
 
 namespace zkasio::queue_detail {
 namespace {
 
-constexpr std::chrono::minutes until_asked_again(1);  // clocks drift
-constexpr std::chrono::hours longest_timer(24);
-
 bool is_later(const later_item& a, const later_item& b) { return std::tie(a.due, a.name) > std::tie(b.due, b.name); }
 
 }  // namespace
 
-asio::awaitable<server_time> ask_servers_time(session on, receipts with, std::string operation) {
-    auto ask = [&]() -> asio::awaitable<server_time> {
-        const committed done = co_await with.apply(transaction(), operation);
-        co_return std::chrono::time_point_cast<std::chrono::milliseconds>(done.at);
-    };
-    co_return co_await retry_until_certain(toolbox(on).make_back_off(), ask);
-}
-
 later_items::later_items(session on, spec_ptr what, receipts with, std::function<void()> wake)
-    : on_(std::move(on)), what_(std::move(what)), receipts_(std::move(with)), wake_(std::move(wake)) {}
+    : on_(std::move(on)),
+      what_(std::move(what)),
+      receipts_(std::move(with)),
+      wake_(std::move(wake)),
+      clock_(on_, receipts_, wake_) {}
 
 void later_items::forget() noexcept {
     watch_ = watch();
-    timer_.reset();
+    clock_.forget();
     items_.clear();
     is_old_ = true;
 }
@@ -45,13 +38,9 @@ asio::awaitable<void> later_items::move_due() {
     for (;;) {
         if (is_old_) co_await list();
         if (items_.empty()) co_return;
-        if (!now()) {
-            asked_ = co_await ask_servers_time(on_, receipts_, "receive");
-            asked_at_ = boot_clock::now();
-        }
-        const server_time known = now().value_or(*asked_);
-        if (known < items_.back().due) co_return set_timer(known);
-        const bool moved = co_await move_some(known);
+        const server_time now = co_await clock_.now();
+        if (now < items_.back().due) co_return clock_.wake_at(items_.back().due, now);
+        const bool moved = co_await move_some(now);
         if (moved) continue;
         co_await pauses.pause();
         co_await on_.sync(what_->later);
@@ -74,24 +63,8 @@ asio::awaitable<void> later_items::list() {
     });
     items_.clear();
     for (std::string& name : found->value.names)
-        if (std::optional<later_item> item = parse_later(std::move(name))) items_.push_back(std::move(*item));
+        if (auto item = what_->names.parse_later(std::move(name))) items_.push_back(std::move(*item));
     std::sort(items_.begin(), items_.end(), is_later);
-}
-
-// Not later than the servers' time. Nothing: they have to be asked.
-std::optional<server_time> later_items::now() const {
-    const auto since = boot_clock::now() - asked_at_;
-    if (!asked_ || since > until_asked_again) return std::nullopt;
-    return *asked_ + std::chrono::duration_cast<std::chrono::milliseconds>(since);
-}
-
-void later_items::set_timer(server_time now) {
-    timer_ = std::make_shared<asio::steady_timer>(on_.get_executor());
-    timer_->expires_after(std::min<std::chrono::milliseconds>(items_.back().due - now, longest_timer));
-    // Destroying a timer that has just expired is too late to cancel its handler: hence the weak pointer.
-    timer_->async_wait([this, weak = std::weak_ptr<asio::steady_timer>(timer_)](std::error_code cancelled) {
-        if (!cancelled && !weak.expired()) wake_();
-    });
 }
 
 // Moves what is due, as much as one transaction takes. False: another client was ahead.

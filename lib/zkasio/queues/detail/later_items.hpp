@@ -1,27 +1,19 @@
 #pragma once
 
-#include <zkasio/clock.hpp>
 #include <zkasio/queues/detail/batch_limit.hpp>
-#include <zkasio/queues/detail/item_names.hpp>
+#include <zkasio/queues/detail/due_clock.hpp>
 #include <zkasio/queues/detail/queue_spec.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/watch.hpp>
 
 #include <asio/awaitable.hpp>
-#include <asio/steady_timer.hpp>
 
 #include <cstddef>
 #include <functional>
-#include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
 namespace zkasio::queue_detail {
-
-/// The time by the servers' clocks. Asks until there is an answer. @param on patient. @param with receipts of `on`.
-asio::awaitable<server_time> ask_servers_time(session on, receipts with, std::string operation);
 
 /// The items of a queue that wait for a time by the servers' clocks. Whichever consumer notices first moves an item
 /// that is due to the others: the removal is a condition of the transaction, so that each item is moved once. On the
@@ -42,8 +34,6 @@ private:
 
     asio::awaitable<void> list();
     asio::awaitable<bool> move_some(server_time now);
-    std::optional<server_time> now() const;
-    void set_timer(server_time now);
 
     const session on_;
     const spec_ptr what_;
@@ -54,9 +44,7 @@ private:
     watch watch_;
     bool is_old_ = true;
     batch_limit limit_{most_moves};
-    std::shared_ptr<asio::steady_timer> timer_;
-    std::optional<server_time> asked_;  // a time that the servers' clock has shown, and when it was certain to be past
-    boot_clock::time_point asked_at_;
+    due_clock clock_;
 };
 
 }  // namespace zkasio::queue_detail

@@ -2,8 +2,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/directories.hpp>
-#include <zkasio/queues/detail/item_names.hpp>
-#include <zkasio/queues/detail/later_items.hpp>
+#include <zkasio/queues/detail/due_clock.hpp>
 #include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/recipe/rethrow_to_caller.hpp>
@@ -37,9 +36,11 @@ asio::awaitable<void> until_room(session on, spec_ptr what, std::size_t more) {
 
 // The beginning of the paths of these items: where they wait for a time, or for a consumer.
 asio::awaitable<std::string> prefix_for(session on, receipts with, spec_ptr what, put_options how) {
-    if (how.delay() == how.delay().zero()) co_return what->item(item_prefix(how.priority()));
-    const server_time now = co_await ask_servers_time(on, with, "put");
-    co_return join_path(what->later, later_prefix(now + how.delay(), how.priority()));
+    const item_names& names = what->names;
+    if (how.delay() == how.delay().zero() && !names.tell_times()) co_return what->item(names.prefix(how));
+    const server_time due = co_await ask_servers_time(on, with, "put") + how.delay();
+    co_return names.tell_times() ? what->item(names.prefix(how, due))
+                                 : join_path(what->later, names.later_prefix(due, how));
 }
 
 // Runs what a put needs before its transaction: whatever becomes of it, the items are not there.
@@ -64,13 +65,16 @@ void require_size(const queue_spec& what, const bytes& item) {
 
 void add_put(transaction& steps, const queue_spec& what, std::string prefix, bytes item) {
     require_size(what, item);
-    steps.create(std::move(prefix), std::move(item), what.of_mode(create_mode::persistent_sequential));
+    steps.create(std::move(prefix), what.payload.pack(std::move(item).take()),
+                 what.of_mode(create_mode::persistent_sequential));
 }
 
-std::size_t count_for_transaction(const std::vector<bytes>& items, std::size_t first, const queue_spec& what) {
-    std::size_t n = 1, size = items[first].size() + what.bytes_around_item();
+std::size_t count_for_transaction(const std::vector<bytes>& items, std::size_t first, const queue_spec& what,
+                                  std::string_view prefix) {
+    const std::size_t around = what.bytes_around_item() + prefix.size();
+    std::size_t n = 1, size = items[first].size() + around;
     for (; first + n < items.size() && n < most_puts; ++n) {
-        size += items[first + n].size() + what.bytes_around_item();
+        size += items[first + n].size() + around;
         if (size > what.largest_item()) break;
     }
     return n;

@@ -9,6 +9,8 @@
 #include <asio/awaitable.hpp>
 
 #include <cstddef>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace zkasio::queue_detail {
@@ -16,11 +18,12 @@ namespace zkasio::queue_detail {
 /// Throws errc::too_large.
 void require_size(const queue_spec& what, const bytes& item);
 
-/// Adds the create of an item. Throws errc::too_large. @param prefix of the node's path.
+/// Adds the create of an item with one value. Throws errc::too_large. @param prefix of the node's path.
 void add_put(transaction& steps, const queue_spec& what, std::string prefix, bytes item);
 
-/// So many of the items, from `first` on, as one transaction takes; at least one.
-std::size_t count_for_transaction(const std::vector<bytes>& items, std::size_t first, const queue_spec& what);
+/// So many of the items, from `first` on, as one transaction takes; at least one. @param prefix of their names.
+std::size_t count_for_transaction(const std::vector<bytes>& items, std::size_t first, const queue_spec& what,
+                                  std::string_view prefix);
 
 /// Puts items in one transaction, once, when the queue has room. @param on patient.
 /// *Fails with* errc::session_expired without error::outcome_unknown() if nothing was put because the session is over.

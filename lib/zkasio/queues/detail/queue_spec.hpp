@@ -2,6 +2,8 @@
 
 #include <zkasio/create_options.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/queues/detail/item_names.hpp>
+#include <zkasio/queues/detail/item_payload.hpp>
 #include <zkasio/queues/work_queue_options.hpp>
 #include <zkasio/types.hpp>
 
@@ -15,15 +17,12 @@ namespace zkasio::queue_detail {
 /// What a work_queue was made with, and the paths of its nodes. The directories are persistent: sequence numbers of a
 /// re-created directory begin again, so that two items could have the same name.
 struct queue_spec {
-    queue_spec(std::string p, work_queue_options o)
-        : path(std::move(p)),
-          options(std::move(o)),
-          items(join_path(path, "entries")),
-          claims(join_path(path, "taken")),
-          later(join_path(path, "later")),
-          dead(join_path(path, "dead")),
-          receipts(join_path(path, "receipts")) {}
+    /// Throws errc::invalid_path and errc::invalid_argument for a path, and a lock path, in which nodes of this library
+    /// would be among the items of the layout.
+    queue_spec(std::string p, work_queue_options o);
 
+    /// Names the queue, among all of a session.
+    std::string key() const { return claims + ' ' + std::to_string(static_cast<int>(options.layout().kind())) + path; }
     std::string item(const std::string& name) const { return join_path(items, name); }
     std::string claim(const std::string& name) const { return join_path(claims, name); }
 
@@ -46,6 +45,8 @@ struct queue_spec {
 
     const std::string path;
     const work_queue_options options;
+    const item_names names;
+    const item_payload payload;
     const std::string items, claims, later, dead, receipts;
 };
 using spec_ptr = std::shared_ptr<const queue_spec>;
