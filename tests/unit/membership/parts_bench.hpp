@@ -118,6 +118,7 @@ private:
     detail::open_params to_open() const override { return {}; }
     void on_ready(bool, bool) override {}
     void drive() override { ++drives; }
+    void former_session_over() noexcept override {}
     void on_reply(detail::op_id, detail::reply&&) noexcept override {}
     void on_link(detail::link_state) noexcept override {}
     void on_node_event(detail::node_event, std::string_view) noexcept override {}
