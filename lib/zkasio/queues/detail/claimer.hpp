@@ -9,6 +9,7 @@
 #include <zkasio/queues/detail/queue_spec.hpp>
 #include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/receipts.hpp>
+#include <zkasio/recipe/reports.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/session_local.hpp>
 #include <zkasio/watch.hpp>
@@ -63,7 +64,7 @@ private:
     asio::awaitable<std::optional<read_item>> read(std::string name);
     void read_ahead(std::size_t skipped, std::size_t n);
     asio::awaitable<void> try_claim(std::vector<read_item> batch);
-    asio::awaitable<std::optional<error>> apply(transaction steps, committed& done);
+    asio::awaitable<std::optional<error>> apply(commit_report r, transaction steps, committed& done);
     asio::awaitable<void> give_back_unknown(std::vector<read_item> batch);
     std::vector<item_claim_ptr> hand_out(std::vector<read_item> claimed, std::int64_t token);
     void leave_out(const error& why, const std::vector<read_item>& batch);
