@@ -165,6 +165,7 @@ asio::awaitable<std::string> take_certainly(state_ptr s) {
 asio::awaitable<work_queue_info> count(state_ptr s) {
     const spec_ptr what = queue_of(s, "info")->what;
     const session on = co_await toolbox(s->zk).current_session("info", what->path);
+    asio::dispatch(on.get_executor(), [s, on] { claimer_of(s, on); });
     co_return co_await count_items(on.patient(), what);
 }
 
