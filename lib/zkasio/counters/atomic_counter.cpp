@@ -94,6 +94,8 @@ asio::awaitable<std::int64_t> add_to(state_ptr s, std::int64_t delta) {
             co_return co_await outcome_of(mine, path);
         } catch (const error& e) {
             if (!is_for_next_session(e)) throw;
+        } catch (const std::system_error& e) {  // cancelled before outcome_of() has begun; the adder has the addition
+            throw error(e.code(), "add", path, {}, !mine->withdraw());
         }
     }
 }
