@@ -35,9 +35,10 @@ asio::awaitable<void> list(zkasio::work_queue queue, queue_options o) {
         if (info.oldest) j["oldest_ms"] = info.oldest->count();
         print(dump(j));
     } else {
-        const std::string oldest = info.oldest ? " (the oldest for " + to_text(*info.oldest) + ")" : "";
+        const std::string oldest = info.oldest ? " (the oldest for " + to_text(*info.oldest) + ")" : std::string();
         print(printable(o.path) + "  " + std::to_string(info.waiting) + " waiting" + oldest + ", " +
-              std::to_string(info.claimed) + " claimed, " + std::to_string(info.later) + " later, " + std::to_string(info.dead) + " dead\n");
+              std::to_string(info.claimed) + " claimed, " + std::to_string(info.later) + " later, " +
+              std::to_string(info.dead) + " dead\n");
     }
 }
 
