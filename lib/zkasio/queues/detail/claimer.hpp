@@ -88,6 +88,7 @@ private:
     watch items_watch_, claims_watch_;
     bool serving_ = false, has_warned_ = false;
     bool later_has_news_ = false;  // later_.move_due() has something to do
+    std::size_t claims_while_alone_ = 1'000'000;  // since another process was noticed; none was yet
     bool was_refused_ = false;  // the last claim: another consumer is there, and this session's server may lag behind
 };
 

@@ -14,6 +14,8 @@ namespace zkasio::queue_detail {
 namespace {
 
 constexpr std::size_t most_bytes_ahead = 64 * 1024;  // items of more are read when their turn comes
+// Of several processes that contend, each claims what the others have read ahead: then nothing is read ahead.
+constexpr std::size_t claims_until_alone = 16;
 
 std::chrono::milliseconds waited_until(const committed& claimed, const read_item& item) {
     const auto at = std::chrono::duration_cast<std::chrono::milliseconds>(claimed.at.time_since_epoch());
@@ -58,17 +60,25 @@ asio::awaitable<std::vector<read_item>> claimer::read_first(std::size_t n) {
     std::vector<read_item> items;
     limit_.begin();
     const std::vector<std::string> names = free_.first(n);
+    std::size_t gone = 0;
     for (const std::string& name : names) {
         std::optional<read_item> item = co_await read(name);
         if (!item) {
             free_.remove(name);
+            ++gone;
             continue;
         }
         if (!limit_.takes(item->data.size())) break;
         items.push_back(std::move(*item));
     }
     limit_.end();
-    if (limit_.bytes() <= most_bytes_ahead) read_ahead(items.size(), n);
+    if (gone > 1 && 2 * gone >= names.size()) {
+        free_.leave_out_next(items.size(), names.size());
+        ahead_.clear();
+        claims_while_alone_ = 0;
+    }
+    const bool is_alone = claims_while_alone_ >= claims_until_alone;
+    if (is_alone && limit_.bytes() <= most_bytes_ahead) read_ahead(items.size(), n);
     co_return items;
 }
 
@@ -146,6 +156,7 @@ asio::awaitable<std::optional<error>> claimer::apply(commit_report r, transactio
     report_commit(on_, std::move(r), what_->path, why);
     if (why && !failed) std::rethrow_exception(why);
     was_refused_ = failed.has_value();
+    claims_while_alone_ = was_refused_ ? 0 : claims_while_alone_ + 1;
     co_return failed;
 }
 
