@@ -106,9 +106,9 @@ void empty_a_queue(const queue_kind& of, const std::string& server, const std::s
     zkasio::testing::proxy network(server);
     raw_session session(server);
     const std::string what = std::string(of.kind) + " " + path + " ";
-    processes_of(of.library, server, 1).front()->tell("fill " + what + std::to_string(items));
-    const double filling = now();
-    while (session.children(path + of.items_below) < items && now() - filling < 60) turn({&session}, -1, 50);
+    const team filler = processes_of(of.library, server, 1);
+    filler.front()->tell("fill " + what + std::to_string(items));
+    filler.front()->answer("filled");
     team all = processes_of(of.library, network.address(), processes);
     const double began = now();
     for (const auto& p : all) p->tell("consume " + what + std::to_string(consumers));
