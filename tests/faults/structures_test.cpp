@@ -127,7 +127,7 @@ TEST_CASE("work_queue: 200 cuts and a server that is started again, nothing is l
     CHECK(twice == 0);
 }
 
-TEST_CASE("atomic_counter: 1000 coroutines of ten clients over 200 cuts, and the sum is exact") {
+TEST_CASE("atomic_counter: 1000 coroutines of ten clients over 200 cuts, and the sum is exact", "[clear]") {
     constexpr std::size_t clients = 10, coroutines = 100;
     constexpr int each = 10;
     fault_proxy proxy(first_server());

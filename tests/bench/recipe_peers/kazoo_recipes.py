@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """kazoo's Election, TreeCache, Counter and queues, measured: README.md."""
 import gc
+import logging
 import os
 import sys
 import threading
@@ -11,6 +12,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException
 from kazoo.recipe.cache import TreeCache, TreeEvent
 
+logging.disable(logging.WARNING)  # of connections that break
 output = threading.Lock()
 
 
