@@ -33,7 +33,8 @@ struct span {
 };
 
 /// Makes spans of the reports of a client: a request is a span of kind client from its call to its end, a wait for a
-/// lock and the time with the lock are internal spans. Derive from this class, and hand each span to your tracer. See
+/// lock, the time with the lock, a write of a queue, a counter or a transaction with all its attempts, and the work on an
+/// item of a queue are internal spans. Derive from this class, and hand each span to your tracer. See
 /// client_options::observer().
 class span_observer : public zkasio::client_observer {
 public:
@@ -42,6 +43,8 @@ public:
     void operation(const zkasio::operation_report& r) override;
     void lock_wait(const zkasio::lock_wait_report& r) override;
     void lock_hold(const zkasio::lock_hold_report& r) override;
+    void commit(const zkasio::commit_report& r) override;
+    void delivery(const zkasio::delivery_report& r) override;
 };
 
 inline span begin_span(std::string name, span::span_kind kind, zkasio::boot_clock::time_point from,
@@ -93,6 +96,32 @@ inline void span_observer::lock_hold(const zkasio::lock_hold_report& r) {
     span s = begin_span("lock hold", span::span_kind::internal, r.granted, r.ended);
     describe_lock(s, r.path, r.kind, r.token);
     if (r.lost != zkasio::loss_reason::none) {
+        s.failed = true;
+        s.description = to_string(r.lost);
+        s.attributes.push_back({"error.type", std::string(to_string(r.lost))});
+    }
+    finished(std::move(s));
+}
+
+inline void span_observer::commit(const zkasio::commit_report& r) {
+    span s = begin_span("commit " + std::string(to_string(r.kind)), span::span_kind::internal, r.asked, r.ended);
+    if (!r.path.empty()) s.attributes.push_back({"zkasio.path", zkasio::printable(r.path)});
+    s.attributes.push_back({"zkasio.commit.parts", std::int64_t(r.parts)});
+    s.attributes.push_back({"zkasio.commit.conflicts", std::int64_t(r.conflicts)});
+    if (r.promoted) s.attributes.push_back({"zkasio.commit.promoted", true});
+    if (r.outcome_unknown) s.attributes.push_back({"zkasio.outcome_unknown", true});
+    if (r.code) fail_span(s, r.code);
+    finished(std::move(s));
+}
+
+inline void span_observer::delivery(const zkasio::delivery_report& r) {
+    span s = begin_span("delivery", span::span_kind::internal, r.claimed, r.ended);
+    s.attributes.push_back({"zkasio.queue.path", zkasio::printable(r.path)});
+    s.attributes.push_back({"zkasio.queue.item", zkasio::printable(r.item)});
+    s.attributes.push_back({"zkasio.queue.attempt", std::int64_t(r.attempt)});
+    s.attributes.push_back({"zkasio.queue.ended", std::string(to_string(r.how))});
+    if (r.waited) s.attributes.push_back({"zkasio.queue.waited_ms", std::int64_t(r.waited->count())});
+    if (r.how == zkasio::delivery_end::lost) {
         s.failed = true;
         s.description = to_string(r.lost);
         s.attributes.push_back({"error.type", std::string(to_string(r.lost))});

@@ -47,10 +47,13 @@ asio::awaitable<void> list(zkasio::work_queue queue, queue_options o) {
         j["claimed"] = info.claimed;
         j["later"] = info.later;
         j["dead"] = info.dead;
+        if (info.oldest) j["oldest_ms"] = info.oldest->count();
         print(dump(j));
     } else {
-        print(printable(o.path) + "  " + std::to_string(info.waiting) + " waiting, " + std::to_string(info.claimed) +
-              " claimed, " + std::to_string(info.later) + " later, " + std::to_string(info.dead) + " dead\n");
+        const std::string oldest = info.oldest ? " (the oldest for " + to_text(*info.oldest) + ")" : std::string();
+        print(printable(o.path) + "  " + std::to_string(info.waiting) + " waiting" + oldest + ", " +
+              std::to_string(info.claimed) + " claimed, " + std::to_string(info.later) + " later, " +
+              std::to_string(info.dead) + " dead\n");
     }
 }
 

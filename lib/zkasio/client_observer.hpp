@@ -5,6 +5,7 @@
 #include <zkasio/lock_kind.hpp>
 #include <zkasio/loss_reason.hpp>
 #include <zkasio/session_event.hpp>
+#include <zkasio/structure_reports.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -80,6 +81,9 @@ public:
     virtual void session(const session_event&) {}
     virtual void lock_wait(const lock_wait_report&) {}
     virtual void lock_hold(const lock_hold_report&) {}
+    virtual void commit(const commit_report&) {}
+    virtual void delivery(const delivery_report&) {}
+    virtual void barrier(const barrier_report&) {}
     /// This number of reports was dropped here, because more than 65 536, or 32 MiB, waited for this observer.
     virtual void dropped(std::size_t) {}
 };

@@ -2,6 +2,7 @@
 
 #include <zkasio/export.hpp>
 #include <zkasio/loss_reason.hpp>
+#include <zkasio/structure_reports.hpp>
 
 #include <algorithm>
 #include <array>
@@ -63,10 +64,43 @@ struct lock_stats {
     duration_histogram waits, holds;
 };
 
+/// The statistics of one kind of commit, see commit_report.
+struct commit_stats {
+    commit_kind kind{};
+    std::uint64_t succeeded = 0;
+    std::uint64_t failed = 0;
+    std::uint64_t unknown = 0;    ///< of the failed ones: they may have been applied
+    std::uint64_t conflicts = 0;  ///< attempts that another client was ahead of
+    std::uint64_t promoted = 0;   ///< waited for the mutex of promote_to()
+    std::uint64_t parts = 0;      ///< of the succeeded ones
+    duration_histogram times;     ///< of all, with their pauses and waits
+};
+
+/// The claims of items of work_queues, see delivery_report.
+struct delivery_stats {
+    std::uint64_t held = 0;  ///< claims that this client has now
+    std::array<std::uint64_t, delivery_ends> ended{};
+    std::uint64_t ended_by(delivery_end e) const noexcept { return ended[static_cast<std::size_t>(e)]; }
+    duration_histogram waits;  ///< of items that were claimed for the first time, by the servers' clocks
+    duration_histogram holds;
+};
+
+/// The members of double_barriers, see barrier_report.
+struct barrier_stats {
+    std::uint64_t entered = 0, left = 0;
+    std::uint64_t failed = 0;  ///< steps of both kinds
+    std::uint64_t lost = 0;    ///< members that were lost while they were inside
+    std::uint64_t inside = 0;  ///< now
+    duration_histogram enters, leaves;
+};
+
 /// The statistics of a client, see client::stats(). Each number is correct, but the numbers are not of one moment.
 struct client_stats {
     std::vector<operation_stats> operations;  ///< of the kinds that have occurred, internal ones included
     lock_stats locks;
+    std::vector<commit_stats> commits;  ///< of the kinds that have occurred
+    delivery_stats deliveries;
+    barrier_stats barriers;
     std::uint64_t connections = 0;        ///< established
     std::uint64_t connections_lost = 0;
     std::uint64_t sessions = 0;           ///< begun or resumed

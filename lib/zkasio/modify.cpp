@@ -4,6 +4,7 @@
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/ensure_created.hpp>
 #include <zkasio/recipe/receipts.hpp>
+#include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/session.hpp>
 
@@ -186,13 +187,8 @@ private:
     std::optional<receipts> with_;  // of `session_`
 };
 
-}  // namespace
-
-asio::awaitable<modified> detail::modify_node(operations on, std::string path, node_change_function change,
-                                              modify_options how) {
-    if (!change) throw error(errc::invalid_argument, "modify", path, "the function is empty");
-    if (is_sequential(how.create_with().mode()) || how.create_with().is_protected())
-        throw error(errc::invalid_argument, "modify", path, "a sequential or protected node has a new name each time");
+asio::awaitable<modified> modify_until_certain(operations on, std::string path, detail::node_change_function change,
+                                               modify_options how, commit_report& r) {
     back_off pauses = toolbox(on).make_back_off();
     modification node(std::move(on), path, how);
     int tries = 0;
@@ -210,11 +206,24 @@ asio::awaitable<modified> detail::modify_node(operations on, std::string path, n
                         "the version of the node is negative, which no write can name as its condition");
         const std::optional<modified> done = co_await node.write(std::move(*text), left.version);
         if (done) co_return *done;
+        ++r.conflicts;
         if (!node.needs_session() && ++tries == how.tries())
             throw error(zk_errc::bad_version, "modify", path,
                         "other clients were ahead " + std::to_string(tries) + " times");
         co_await pauses.pause();
     }
+}
+
+}  // namespace
+
+asio::awaitable<modified> detail::modify_node(operations on, std::string path, node_change_function change,
+                                              modify_options how) {
+    if (!change) throw error(errc::invalid_argument, "modify", path, "the function is empty");
+    if (is_sequential(how.create_with().mode()) || how.create_with().is_protected())
+        throw error(errc::invalid_argument, "modify", path, "a sequential or protected node has a new name each time");
+    commit_report r = begin_commit(commit_kind::modify);
+    co_return co_await reported_commit(modify_until_certain(on, path, std::move(change), std::move(how), r), on, path,
+                                       r);
 }
 
 }  // namespace zkasio

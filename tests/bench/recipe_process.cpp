@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,6 +58,11 @@ double recipe_process::time_of(const std::string& first) {
     double t = 0;
     answer(first) >> t;
     return t;
+}
+
+void recipe_process::give_up_after(int seconds) noexcept {
+    const timeval limit{seconds, 0};
+    ::setsockopt(line_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
 
 void recipe_process::kill() noexcept {

@@ -24,6 +24,7 @@ public:
     /// What follows the word `first` in the next answer. Throws std::runtime_error for any other.
     std::istringstream answer(const std::string& first);
     double time_of(const std::string& first);  ///< see now()
+    void give_up_after(int seconds) noexcept;  ///< an answer that takes longer is an exception of answer()
     void kill() noexcept;                      ///< SIGKILL, and waits for its end
 
 private:

@@ -245,13 +245,24 @@ private:
         }
     }
 
-    // When the others have ended: takes what they have left.
+    bool items_are_left() const { return !s.ensemble.tree().children(items_path).empty(); }
+
+    // When the others have ended: takes what they have left. The last item may be done meanwhile, by a request of a
+    // consumer that was cancelled: then no item will come.
     asio::awaitable<void> drain(int client) {
         const work_queue q(s.client_number(client), "/q");
         while (working_ > 0) co_await s.pause(20);
-        while (!s.ensemble.tree().children(items_path).empty()) {
-            const auto never = std::make_shared<bool>(false);
-            co_await take(q, true, never);
+        while (items_are_left()) {
+            const auto cancelled = std::make_shared<bool>(false);
+            running takes(s.user_executor(), take(q, true, cancelled));
+            for (int pauses = 0; !takes.ended() && items_are_left(); ++pauses) {
+                if (pauses == 1000) throw violation("items are left, and nobody is given them");
+                co_await s.pause(20);
+            }
+            *cancelled = !takes.ended();
+            if (*cancelled) takes.cancel();
+            const std::exception_ptr failed = co_await takes.end();
+            if (failed) rethrow_unless_cancelled(failed, *cancelled);
         }
     }
 

@@ -19,6 +19,9 @@ public:
     void session(const session_event& e) override { sessions.push_back(e); }
     void lock_wait(const lock_wait_report& r) override { waits.push_back(r); }
     void lock_hold(const lock_hold_report& r) override { holds.push_back(r); }
+    void commit(const commit_report& r) override { commits.push_back(r); }
+    void delivery(const delivery_report& r) override { deliveries.push_back(r); }
+    void barrier(const barrier_report& r) override { barriers.push_back(r); }
     void dropped(std::size_t n) override { lost += n; }
 
     std::vector<operation_report> named(std::string_view operation) const {
@@ -39,6 +42,9 @@ public:
     std::vector<session_event> sessions;
     std::vector<lock_wait_report> waits;
     std::vector<lock_hold_report> holds;
+    std::vector<commit_report> commits;
+    std::vector<delivery_report> deliveries;
+    std::vector<barrier_report> barriers;
     std::size_t lost = 0;
 };
 

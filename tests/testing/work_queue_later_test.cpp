@@ -1,6 +1,9 @@
 #include "testing/steps.hpp"
 #include "testing/work_queue_scene.hpp"
 
+#include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -11,6 +14,11 @@ namespace work_queue_later_tests {
 using namespace work_queue_scenes;
 
 namespace {
+
+asio::awaitable<void> sleep(std::chrono::nanoseconds time) {
+    asio::steady_timer timer(co_await asio::this_coro::executor, time);
+    co_await timer.async_wait(asio::use_awaitable);
+}
 
 put_options in(std::chrono::milliseconds d) { return put_options().delay(d); }
 
@@ -291,6 +299,73 @@ TEST_CASE("work_queue: numbers of items") {
         CHECK(n.claimed == 1);
         CHECK(n.later == 1);
         CHECK(n.dead == 0);
+    });
+}
+
+TEST_CASE("work_queue: how long the oldest item has waited, by the servers' clocks") {
+    scene s;
+    s.run([&]() -> asio::awaitable<void> {
+        const work_queue q(s.zk, "/q");
+        const work_queue_info none = co_await q.info();
+        CHECK_FALSE(none.oldest);
+        CHECK_FALSE(s.ensemble.data("/q"));
+        co_await q.put("old", put_options().priority(900));
+        co_await sleep(10s);
+        co_await q.put("urgent", put_options().priority(1));
+        co_await q.put("later", in(5s));
+        s.ensemble.create("/q/entries/foreign");
+        const work_queue_info first = co_await q.info();
+        REQUIRE(first.oldest);
+        CHECK(*first.oldest >= 10s);
+        CHECK(*first.oldest < 11s);
+        s.ensemble.remove("/q/entries/foreign");
+        delivery urgent = co_await q.receive();
+        delivery old = co_await q.receive();
+        CHECK(old.item() == "old");
+        const work_queue_info claimed = co_await q.info();
+        CHECK_FALSE(claimed.oldest);
+        co_await urgent.again();
+        co_await sleep(5s);
+        const work_queue_info back = co_await q.info();
+        REQUIRE(back.oldest);  // since it was put, also if it was claimed meanwhile
+        CHECK(*back.oldest >= 5s);
+        CHECK(*back.oldest < 7s);
+        co_await old.done();
+        co_await q.take();
+        const std::string later = co_await q.take();
+        CHECK(later == "later");
+    });
+}
+
+TEST_CASE("work_queue: an item whose delay has passed is no older than that") {
+    scene s;
+    s.run([&]() -> asio::awaitable<void> {
+        const work_queue q(s.zk, "/q");
+        co_await q.put("soon", in(1min));
+        delivery d = co_await q.receive();
+        co_await d.again();
+        const work_queue_info n = co_await q.info();
+        REQUIRE(n.oldest);
+        CHECK(*n.oldest < 1s);
+        co_await q.take();
+    });
+}
+
+TEST_CASE("work_queue: who may not write is told how many items wait, and not for how long") {
+    scene s;
+    const client other = s.ensemble.client(calm());
+    s.run([&]() -> asio::awaitable<void> {
+        const work_queue q(s.zk, "/q"), theirs(other, "/q");
+        co_await q.put("a");
+        co_await q.take();
+        co_await q.put("b");
+        s.ensemble.refuse("/q/receipts", zk_errc::no_auth);
+        const work_queue_info n = co_await theirs.info();
+        CHECK(n.waiting == 1);
+        CHECK_FALSE(n.oldest);
+        s.ensemble.accept("/q/receipts");
+        co_await q.take();
+        co_await other.close();
     });
 }
 

@@ -98,6 +98,45 @@ TEST_CASE("work_queue: shared with consumers and producers that do what kazoo's 
     }
 }
 
+TEST_CASE("work_queue: several processes that empty a long queue read an item two or three times, not each of them once") {
+    constexpr int items = 2000, consumers = 30;
+    scene s(3);
+    const std::vector<client> all{s.zk, s.ensemble.client(calm()), s.ensemble.client(calm()),
+                                  s.ensemble.client(calm())};
+    s.run([&]() -> asio::awaitable<void> {
+        const work_queue q(s.zk, "/q");
+        texts numbers;
+        for (int i = 0; i < items; ++i) numbers.push_back(std::to_string(i));
+        co_await q.put_all(numbers);
+        const auto reads = [&] {
+            std::uint64_t n = 0;
+            for (const client& zk : all)
+                for (const operation_stats& o : zk.stats().operations)
+                    if (o.operation == "get") n += o.succeeded + o.failed;
+            return n;
+        };
+        const std::uint64_t before = reads();
+        int taken = 0;
+        auto consume = [&](client zk) -> asio::awaitable<void> {
+            const work_queue from(zk, "/q");
+            while (taken < items) {
+                ++taken;
+                co_await from.take();
+            }
+        };
+        std::vector<running> tasks;
+        for (int i = 0; i < consumers; ++i)
+            for (const client& zk : all) tasks.emplace_back(s.ensemble.get_executor(), consume(zk));
+        for (const running& t : tasks) {
+            const std::error_code failed = co_await t.code();
+            CHECK_FALSE(failed);
+        }
+        CAPTURE(reads() - before);
+        CHECK(reads() - before < 27 * items / 10);
+        for (std::size_t i = 1; i < all.size(); ++i) co_await all[i].close();
+    });
+}
+
 TEST_CASE("work_queue: an item that is written after it was read ahead is read again") {
     scene s;
     s.run([&]() -> asio::awaitable<void> {

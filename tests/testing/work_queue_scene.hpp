@@ -4,6 +4,7 @@
 #include "support/test_client.hpp"
 #include "testing/steps.hpp"
 
+#include <zkasio/client_stats.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/queues/work_queue.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
@@ -126,10 +127,22 @@ struct scene {
             ensemble.on_step(nullptr);
             co_await zk.idle();
             for (const char* claims : {"/q/taken", "/q-taken", "/locks"}) CHECK(ensemble.children(claims).empty());
+            check_reports();
             co_await zk.close();
         };
         ensemble.run(all);
         CHECK(ensemble.watches() == 0);
+    }
+
+    /// Each claim was counted, and so was its end.
+    void check_reports() const {
+        const client_stats seen = zk.stats();
+        std::uint64_t claimed = 0, ended = 0;
+        for (const commit_stats& c : seen.commits)
+            if (c.kind == commit_kind::claim) claimed = c.parts;
+        for (const std::uint64_t n : seen.deliveries.ended) ended += n;
+        CHECK(ended == claimed);
+        CHECK(seen.deliveries.held == 0);
     }
 
     fake_ensemble ensemble;

@@ -105,3 +105,54 @@ TEST_CASE("span_observer: waits for locks and the time with them are internal sp
     CHECK(attribute<std::string>(to.spans[1], "zkasio.lock.kind") == "shared");
     CHECK(attribute<std::int64_t>(to.spans[1], "zkasio.lock.token") == 7);
 }
+
+TEST_CASE("span_observer: writes of structures, and the work on items") {
+    span_recorder to;
+    commit_report added;
+    added.kind = commit_kind::add;
+    added.path = "/n";
+    added.parts = 20;
+    added.conflicts = 3;
+    added.promoted = true;
+    added.asked = boot_clock::now() - 10s;
+    added.ended = added.asked + 2s;
+    to.commit(added);
+    commit_report changed;
+    changed.kind = commit_kind::transact;
+    changed.code = errc::session_expired;
+    changed.outcome_unknown = true;
+    to.commit(changed);
+    delivery_report item;
+    item.path = "/jobs";
+    item.item = "entry-100-0000000001";
+    item.attempt = 2;
+    item.waited = 1500ms;
+    item.claimed = added.asked;
+    item.ended = item.claimed + 5s;
+    to.delivery(item);
+    item.how = delivery_end::lost;
+    item.lost = loss_reason::lease_ended;
+    item.waited.reset();
+    to.delivery(item);
+
+    REQUIRE(to.spans.size() == 4);
+    CHECK(to.spans[0].name == "commit add");
+    CHECK(to.spans[0].kind == span::span_kind::internal);
+    CHECK(to.spans[0].end - to.spans[0].start == 2s);
+    CHECK(attribute<std::string>(to.spans[0], "zkasio.path") == "/n");
+    CHECK(attribute<std::int64_t>(to.spans[0], "zkasio.commit.parts") == 20);
+    CHECK(attribute<std::int64_t>(to.spans[0], "zkasio.commit.conflicts") == 3);
+    CHECK(attribute<bool>(to.spans[0], "zkasio.commit.promoted"));
+    CHECK_FALSE(to.spans[0].failed);
+    CHECK(to.spans[1].failed);
+    CHECK(attribute<bool>(to.spans[1], "zkasio.outcome_unknown"));
+    CHECK_FALSE(has_attribute(to.spans[1], "zkasio.path"));
+    CHECK(to.spans[2].name == "delivery");
+    CHECK(attribute<std::string>(to.spans[2], "zkasio.queue.ended") == "done");
+    CHECK(attribute<std::int64_t>(to.spans[2], "zkasio.queue.attempt") == 2);
+    CHECK(attribute<std::int64_t>(to.spans[2], "zkasio.queue.waited_ms") == 1500);
+    CHECK_FALSE(to.spans[2].failed);
+    CHECK(to.spans[3].failed);
+    CHECK(to.spans[3].description == "lease ended");
+    CHECK_FALSE(has_attribute(to.spans[3], "zkasio.queue.waited_ms"));
+}

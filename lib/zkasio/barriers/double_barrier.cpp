@@ -3,11 +3,14 @@
 #include <zkasio/barriers/detail/barrier_member.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/error.hpp>
 
+#include <exception>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace zkasio {
@@ -67,7 +70,7 @@ double_barrier::double_barrier(client zk, std::string path, std::size_t members,
     if (members == 0) throw error(errc::invalid_argument, "double_barrier", path_, "it takes at least one member");
 }
 
-asio::awaitable<barrier_entry> double_barrier::enter_as(double_barrier self) {
+asio::awaitable<barrier_entry> double_barrier::enter_in_session(double_barrier self) {
     const std::string& path = self.path_;
     try {
         const session on = co_await toolbox(self.zk_).current_session("enter", path);
@@ -81,6 +84,24 @@ asio::awaitable<barrier_entry> double_barrier::enter_as(double_barrier self) {
     } catch (...) {
         rethrow_as_enter(path);
     }
+}
+
+asio::awaitable<barrier_entry> double_barrier::enter_as(double_barrier self) {
+    barrier_report r;
+    r.asked = boot_clock::now();
+    std::optional<barrier_entry> entry;
+    std::exception_ptr failed;
+    try {
+        barrier_entry inside = co_await enter_in_session(self);
+        entry.emplace(std::move(inside));
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    r.code = failure_of(failed).code;
+    r.ended = boot_clock::now();
+    send_report(self.zk_, std::move(r), self.path_);
+    if (failed) std::rethrow_exception(failed);
+    co_return std::move(*entry);
 }
 
 asio::awaitable<barrier_entry> double_barrier::enter() const { return enter_as(*this); }

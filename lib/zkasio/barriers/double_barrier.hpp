@@ -98,6 +98,7 @@ public:
     const std::string& path() const noexcept { return path_; }
 
 private:
+    static asio::awaitable<barrier_entry> enter_in_session(double_barrier self);
     static asio::awaitable<barrier_entry> enter_as(double_barrier self);
     static asio::awaitable<void> run_inside(std::function<asio::awaitable<void>(barrier_entry&)> body,
                                             double_barrier self);

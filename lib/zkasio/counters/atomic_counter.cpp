@@ -5,6 +5,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/if_exists.hpp>
+#include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/dispatch.hpp>
@@ -93,11 +94,14 @@ asio::awaitable<std::int64_t> add_to(state_ptr s, std::int64_t delta) {
             co_return co_await outcome_of(mine, path);
         } catch (const error& e) {
             if (!is_for_next_session(e)) throw;
+        } catch (const std::system_error& e) {  // cancelled before outcome_of() has begun; the adder has the addition
+            throw error(e.code(), "add", path, {}, !mine->withdraw());
         }
     }
 }
 
-asio::awaitable<bool> set_number_on(session on, spec_ptr what, std::int64_t expected, std::int64_t desired) {
+asio::awaitable<bool> set_number_on(session on, spec_ptr what, std::int64_t expected, std::int64_t desired,
+                                    commit_report& r) {
     const receipts with = receipts_of(on, *what);
     back_off pauses = toolbox(on).make_back_off();
     bool behind_sync = false;  // the server may lag behind other clients' writes
@@ -106,6 +110,7 @@ asio::awaitable<bool> set_number_on(session on, spec_ptr what, std::int64_t expe
         if (now.number == expected) {
             const bool written = co_await write_number(with, what, now, desired, "compare_and_set");
             if (written) co_return true;
+            ++r.conflicts;
             co_await pauses.pause();
         } else if (behind_sync) {
             co_return false;
@@ -114,19 +119,25 @@ asio::awaitable<bool> set_number_on(session on, spec_ptr what, std::int64_t expe
     }
 }
 
-asio::awaitable<bool> set_number(state_ptr s, std::int64_t expected, std::int64_t desired) {
-    const spec_ptr what = counter_of(s, "compare_and_set")->what;
+asio::awaitable<bool> set_in_some_session(state_ptr s, std::int64_t expected, std::int64_t desired, commit_report& r) {
+    const spec_ptr what = s->what;
     for (;;) {
         const session on = co_await toolbox(s->zk).current_session("compare_and_set", what->path);
         asio::dispatch(on.get_executor(), [s, on] { adder_of(s, on); });
         try {
-            co_return co_await set_number_on(on.patient(), what, expected, desired);
+            co_return co_await set_number_on(on.patient(), what, expected, desired, r);
         } catch (const error& e) {
             if (!is_for_next_session(e)) throw;
         } catch (const std::system_error& e) {  // of a pause that was cancelled
             throw error(e.code(), "compare_and_set", what->path);
         }
     }
+}
+
+asio::awaitable<bool> set_number(state_ptr s, std::int64_t expected, std::int64_t desired) {
+    const spec_ptr what = counter_of(s, "compare_and_set")->what;
+    commit_report r = begin_commit(commit_kind::compare_and_set);
+    co_return co_await reported_commit(set_in_some_session(s, expected, desired, r), s->zk, what->path, r);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <zkasio/printable.hpp>
 #include <zkasio/recipe/change_event.hpp>
 #include <zkasio/recipe/ensure_created.hpp>
+#include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -140,6 +141,8 @@ asio::awaitable<allocator_state::block> next_block(allocator_ptr s) {
 }
 
 asio::awaitable<void> fetch(allocator_ptr s) {
+    commit_report r = begin_commit(commit_kind::id_block);
+    r.parts = s->options.block();
     std::optional<allocator_state::block> arrived;
     std::exception_ptr failure;
     try {
@@ -147,6 +150,7 @@ asio::awaitable<void> fetch(allocator_ptr s) {
     } catch (...) {
         failure = std::current_exception();
     }
+    report_commit(s->zk, r, s->path, failure);
     std::unique_lock lock(s->mutex);
     s->fetching = false;
     if (arrived) s->blocks.push_back(*arrived);

@@ -128,6 +128,41 @@ void collect_locks(families& all, const lock_stats& s) {
     }
 }
 
+void collect_commits(families& all, const std::vector<commit_stats>& commits) {
+    constexpr const char* total = "zkasio_commits_total";
+    constexpr const char* ended = "Writes of queues, counters and transactions that have ended.";
+    for (const commit_stats& c : commits) {
+        const std::string_view kind = to_string(c.kind);
+        all.counter(total, ended, c.succeeded, "kind", kind, "outcome", "succeeded");
+        all.counter(total, ended, c.failed - c.unknown, "kind", kind, "outcome", "failed");
+        all.counter(total, ended, c.unknown, "kind", kind, "outcome", "unknown");
+        all.counter("zkasio_commit_parts_total", "Items, additions and ids of the writes that have succeeded.", c.parts,
+                    "kind", kind);
+        all.counter("zkasio_commit_conflicts_total", "Attempts that another client was ahead of.", c.conflicts, "kind",
+                    kind);
+        all.counter("zkasio_commit_promotions_total", "Writes that have waited for the mutex of promote_to().",
+                    c.promoted, "kind", kind);
+        all.histogram("zkasio_commit_seconds", "From asking for a write to its end.", c.times, "kind", kind);
+    }
+}
+
+void collect_structures(families& all, const delivery_stats& items, const barrier_stats& barriers) {
+    all.gauge("zkasio_deliveries_held", "Items of queues that are claimed.", items.held);
+    for (std::size_t i = 0; i < items.ended.size(); ++i)
+        all.counter("zkasio_deliveries_total", "Claims of items that have ended.", items.ended[i], "outcome",
+                    to_string(static_cast<delivery_end>(i)));
+    all.histogram("zkasio_item_wait_seconds", "From the put of an item to its first claim, by the servers' clocks.",
+                  items.waits);
+    all.histogram("zkasio_delivery_seconds", "From the claim of an item to the end of this claim.", items.holds);
+    all.gauge("zkasio_barrier_members", "Members that are inside of double barriers.", barriers.inside);
+    all.histogram("zkasio_barrier_wait_seconds", "From entering a double barrier, or leaving it, to the end of that.",
+                  barriers.enters, "step", "enter");
+    all.histogram("zkasio_barrier_wait_seconds", "From entering a double barrier, or leaving it, to the end of that.",
+                  barriers.leaves, "step", "leave");
+    all.counter("zkasio_barrier_failures_total", "Members that could not enter or leave.", barriers.failed);
+    all.counter("zkasio_barrier_members_lost_total", "Members that were lost while they were inside.", barriers.lost);
+}
+
 }  // namespace
 
 void prometheus_collector::add(std::string name, client zk) {
@@ -152,6 +187,8 @@ std::vector<MetricFamily> prometheus_collector::Collect() const {
         collect_requests(all, s);
         collect_sessions(all, s, zk.state());
         collect_locks(all, s.locks);
+        collect_commits(all, s.commits);
+        collect_structures(all, s.deliveries, s.barriers);
     }
     return all.take();
 }

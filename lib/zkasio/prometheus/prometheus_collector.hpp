@@ -31,6 +31,13 @@ namespace zkasio {
 /// - zkasio_lock_waits_total {outcome = granted | refused | failed}, zkasio_lock_wait_seconds and
 ///   zkasio_lock_hold_seconds, histograms; zkasio_lock_handovers_total {from = local | remote}, zkasio_locks_held,
 ///   zkasio_locks_lost_total {reason}
+/// - zkasio_commits_total {kind, outcome = succeeded | failed | unknown}, zkasio_commit_parts_total,
+///   zkasio_commit_conflicts_total and zkasio_commit_promotions_total {kind}, zkasio_commit_seconds {kind}, a
+///   histogram; the kinds are those of commit_kind
+/// - zkasio_deliveries_total {outcome = done | given_back | rejected | lost}, zkasio_deliveries_held,
+///   zkasio_item_wait_seconds and zkasio_delivery_seconds, histograms
+/// - zkasio_barrier_members, zkasio_barrier_wait_seconds {step = enter | leave}, a histogram,
+///   zkasio_barrier_failures_total, zkasio_barrier_members_lost_total
 /// - zkasio_reports_dropped_total, of a client_observer that is too slow
 class ZKASIO_EXPORT prometheus_collector final : public prometheus::Collectable {
 public:

@@ -7,6 +7,7 @@
 #include <zkasio/queues/detail/directories.hpp>
 #include <zkasio/queues/detail/puts.hpp>
 #include <zkasio/queues/detail/queue_state.hpp>
+#include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
 
@@ -76,8 +77,10 @@ asio::awaitable<void> put_items(state_ptr s, std::vector<bytes> items, put_optio
         const std::size_t n = count_for_transaction(items, put, *what, name);
         const auto first = items.begin() + static_cast<std::ptrdiff_t>(put);
         std::vector<bytes> some(first, first + static_cast<std::ptrdiff_t>(n));
+        commit_report r = begin_commit(commit_kind::put);
+        r.parts = n;
         try {
-            co_await put_in_some_session(s, std::move(some), how);
+            co_await reported_commit(put_in_some_session(s, std::move(some), how), s->zk, what->path, r);
         } catch (const error& e) {
             if (put == 0) throw;
             throw error(e.code(), e.operation(), e.path(), "after the first " + std::to_string(put) + " items", true);
@@ -161,6 +164,7 @@ asio::awaitable<std::string> take_certainly(state_ptr s) {
 asio::awaitable<work_queue_info> count(state_ptr s) {
     const spec_ptr what = queue_of(s, "info")->what;
     const session on = co_await toolbox(s->zk).current_session("info", what->path);
+    asio::dispatch(on.get_executor(), [s, on] { claimer_of(s, on); });
     co_return co_await count_items(on.patient(), what);
 }
 

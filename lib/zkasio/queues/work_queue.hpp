@@ -117,8 +117,11 @@ public:
         return detail::run_kept(std::forward<Body>(body), &queue_detail::run_consumers, state_, how);
     }
 
-    /// How many items there are, as the server of this client knows.
-    /// *Fails with* the errors of operations::exists().
+    /// How many items there are, and for how long they have waited, as the server of this client knows. Costs four
+    /// requests; while items wait, four more, of which two list the items and the claims, and one writes, since only a
+    /// write tells the servers' time. (The first one of a session creates its receipt: two more.)
+    /// *Fails with* the errors of operations::exists() and children(), and as put() if the write fails with anything
+    /// but zk_errc::no_auth.
     asio::awaitable<work_queue_info> info() const;
 
     /// The dead items: rejected, or delivered too often.

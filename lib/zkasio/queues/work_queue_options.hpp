@@ -108,6 +108,9 @@ struct work_queue_info {
     std::size_t claimed = 0;
     std::size_t later = 0;  ///< put with a delay that has not passed, or that no consumer has noticed yet
     std::size_t dead = 0;
+    /// How long the oldest item that waits has waited since its put, or since the end of its delay; by the servers'
+    /// clocks. Nothing: none waits, or the client may not write into the queue's receipts.
+    std::optional<std::chrono::milliseconds> oldest;
 };
 
 /// An item that is not handed out any more.

@@ -120,9 +120,9 @@ namespace {
 template <class Report>
 void tell(const core_ptr& core, const Report& r) noexcept {
     if (!core) return;
-    if (core->strand().running_in_this_thread()) return core->telemetry().lock(r);  // most often; without a copy
+    if (core->strand().running_in_this_thread()) return core->telemetry().ended(r);  // most often; without a copy
     try {
-        asio::dispatch(core->strand(), [core, r] { core->telemetry().lock(r); });
+        asio::dispatch(core->strand(), [core, r] { core->telemetry().ended(r); });
     } catch (...) {
         // Out of memory: the report is lost.
     }
@@ -132,6 +132,9 @@ void tell(const core_ptr& core, const Report& r) noexcept {
 
 void toolbox::report(const lock_wait_report& r) const noexcept { tell(on_.core_, r); }
 void toolbox::report(const lock_hold_report& r) const noexcept { tell(on_.core_, r); }
+void toolbox::report(const commit_report& r) const noexcept { tell(on_.core_, r); }
+void toolbox::report(const delivery_report& r) const noexcept { tell(on_.core_, r); }
+void toolbox::report(const barrier_report& r) const noexcept { tell(on_.core_, r); }
 bool toolbox::has_observer() const noexcept { return on_.core_ && on_.core_->observed(); }
 
 }  // namespace zkasio

@@ -27,6 +27,9 @@ namespace zkasio {
 
 struct lock_wait_report;
 struct lock_hold_report;
+struct commit_report;
+struct delivery_report;
+struct barrier_report;
 
 /// The operations on a client or a session that only recipes need: requests that are started and awaited later, writes
 /// that are repeated until they are certain, tasks in the background.
@@ -116,6 +119,9 @@ public:
     /// Reports for client_observer and client::stats(). From any thread.
     void report(const lock_wait_report& r) const noexcept;
     void report(const lock_hold_report& r) const noexcept;
+    void report(const commit_report& r) const noexcept;
+    void report(const delivery_report& r) const noexcept;
+    void report(const barrier_report& r) const noexcept;
     /// Whether there is a client_observer. If not, only the numbers of a report are used, and it needs no path.
     bool has_observer() const noexcept;
 

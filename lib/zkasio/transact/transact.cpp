@@ -4,6 +4,7 @@
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/receipts.hpp>
+#include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/transact/detail/unit_state.hpp>
 
@@ -89,8 +90,9 @@ asio::awaitable<void> apply_plainly(session on, transaction steps, bool writes) 
 
 class transacting {
 public:
-    transacting(const body_function& body, client zk, transact_options how)
-        : body_(body),
+    transacting(const body_function& body, client zk, transact_options how, commit_report& r)
+        : report_(r),
+          body_(body),
           zk_(std::move(zk)),
           how_(std::move(how)),
           claim_(how_.under()),
@@ -123,7 +125,7 @@ private:
         for (;;) {
             run_end end = co_await run_once(on, with);
             if (end.what != run_end::kind::conflict) co_return end;
-            const bool enough = ++conflicts_ >= tries();
+            const bool enough = ++report_.conflicts >= tries();
             if (enough && how_.promote_to().empty()) co_return end;
             try {
                 if (enough && !turn_)
@@ -149,11 +151,13 @@ private:
                 throw error(errc::would_deadlock, "transact", how_.promote_to(), "it is the lock of under()");
     }
 
-    int tries() const noexcept {
-        return how_.tries().value_or(how_.promote_to().empty() ? std::numeric_limits<int>::max() : 3);
+    std::size_t tries() const noexcept {
+        return static_cast<std::size_t>(
+            how_.tries().value_or(how_.promote_to().empty() ? std::numeric_limits<int>::max() : 3));
     }
 
     asio::awaitable<void> take_turn() {
+        report_.promoted = true;
         const mutex queue(zk_, how_.promote_to());
         lock_guard guard = co_await queue.acquire();
         turn_.emplace(std::move(guard));
@@ -234,6 +238,7 @@ private:
         }
     }
 
+    commit_report& report_;
     const body_function& body_;
     const client zk_;
     const transact_options how_;
@@ -241,15 +246,15 @@ private:
     const std::shared_ptr<orphans> orphans_;
     std::vector<std::string> read_before_;  // by the last run of the body
     std::optional<lock_guard> turn_;        // the mutex of promote_to()
-    int conflicts_ = 0;
 };
 
 }  // namespace
 
 asio::awaitable<void> run_transact(body_function body, client zk, transact_options how) {
     if (!body) throw error(errc::invalid_argument, "transact", {}, "the body is empty");
-    transacting t(body, std::move(zk), std::move(how));
-    co_await t.run();
+    commit_report r = begin_commit(commit_kind::transact);
+    transacting t(body, zk, std::move(how), r);
+    co_await reported_commit(t.run(), zk, std::string(), r);
 }
 
 }  // namespace transact_detail

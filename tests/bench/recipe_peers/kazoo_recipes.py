@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """kazoo's Election, TreeCache, Counter and queues, measured: README.md."""
 import gc
+import logging
 import os
 import sys
 import threading
@@ -8,8 +9,10 @@ import time
 import traceback
 
 from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException
 from kazoo.recipe.cache import TreeCache, TreeEvent
 
+logging.disable(logging.WARNING)  # of connections that break
 output = threading.Lock()
 
 
@@ -59,7 +62,12 @@ def add(zk, path, threads, times):
     def some():
         counter = zk.Counter(path)
         for _ in range(times):
-            counter += 1
+            while True:  # what fails is tried again
+                try:
+                    counter += 1
+                    break
+                except KazooException:
+                    pass
 
     began = time.monotonic()
     everybody = [threading.Thread(target=some) for _ in range(threads)]
@@ -95,14 +103,17 @@ class Consumers:
 
     def run(self, source):
         while not self.stopped:
-            item = source.get(0.5) if self.kind == "locking" else source.get()
-            if item is None:
-                if self.kind != "locking":
-                    time.sleep(0.05)  # its get() does not wait
-                continue
-            self.items.append(item.decode())
-            if self.kind == "locking":
-                source.consume()
+            try:
+                item = source.get(0.5) if self.kind == "locking" else source.get()
+                if item is None:
+                    if self.kind != "locking":
+                        time.sleep(0.05)  # its get() does not wait
+                    continue
+                self.items.append(item.decode())
+                if self.kind == "locking":
+                    source.consume()
+            except KazooException:  # the connection: once more
+                time.sleep(0.01)
 
     def stop(self):
         self.stopped = True

@@ -108,13 +108,13 @@ TEST_CASE("prometheus_collector: locks and bytes are shown as what they are") {
         wait.ended = wait.asked + std::chrono::seconds(1);
         for (const hand_over from : {hand_over::local, hand_over::remote, hand_over::remote, hand_over::none}) {
             wait.from = from;
-            told.lock(wait);
+            told.ended(wait);
         }
         lock_hold_report hold;
         hold.ended = hold.granted + std::chrono::seconds(7);
         for (const loss_reason lost : {loss_reason::none, loss_reason::session_expired}) {
             hold.lost = lost;
-            told.lock(hold);
+            told.ended(hold);
         }
         co_return;
     };
@@ -137,6 +137,74 @@ TEST_CASE("prometheus_collector: locks and bytes are shown as what they are") {
     CHECK(lost == std::vector<std::string>{"session expired"});
     CHECK(metric_of(all, "zkasio_received_bytes_total", "orders").counter.value >= 5000);
     CHECK(metric_of(all, "zkasio_sent_bytes_total", "orders").counter.value < 5000);
+    metrics.remove("orders");
+}
+
+TEST_CASE("prometheus_collector: queues, counters, transactions and barriers") {
+    prometheus_collector metrics;
+    rig r;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        metrics.add("orders", zk);
+        auto& told = r.core->telemetry();
+        commit_report claim;
+        claim.kind = commit_kind::claim;
+        claim.parts = 5;
+        claim.ended = claim.asked + std::chrono::seconds(2);
+        told.ended(claim);
+        claim.conflicts = 1;
+        claim.code = zk_errc::bad_version;
+        told.ended(claim);
+        commit_report added;
+        added.kind = commit_kind::add;
+        added.promoted = true;
+        added.code = errc::session_expired;
+        added.outcome_unknown = true;
+        told.ended(added);
+        delivery_report item;
+        item.attempt = 1;
+        item.waited = std::chrono::seconds(30);
+        item.ended = item.claimed + std::chrono::seconds(3);
+        for (const delivery_end how : {delivery_end::done, delivery_end::rejected, delivery_end::rejected}) {
+            item.how = how;
+            told.ended(item);
+        }
+        barrier_report member;
+        told.ended(member);
+        told.ended(member);
+        member.step = barrier_step::leave;
+        member.lost = loss_reason::lease_ended;
+        member.ended = member.asked + std::chrono::seconds(4);
+        told.ended(member);
+        co_return;
+    };
+    r.run(body);
+    const family_map all = collect(metrics);
+    const auto counted = [&](const char* family, const char* labels) {
+        return metric_of(all, family, labels).counter.value;
+    };
+    CHECK(counted("zkasio_commits_total", "orders claim succeeded") == 1);
+    CHECK(counted("zkasio_commits_total", "orders claim failed") == 1);
+    CHECK(counted("zkasio_commits_total", "orders claim unknown") == 0);
+    CHECK(counted("zkasio_commits_total", "orders add failed") == 0);
+    CHECK(counted("zkasio_commits_total", "orders add unknown") == 1);
+    CHECK(counted("zkasio_commit_parts_total", "orders claim") == 5);
+    CHECK(counted("zkasio_commit_parts_total", "orders add") == 0);
+    CHECK(counted("zkasio_commit_conflicts_total", "orders claim") == 1);
+    CHECK(counted("zkasio_commit_promotions_total", "orders claim") == 0);
+    CHECK(counted("zkasio_commit_promotions_total", "orders add") == 1);
+    CHECK(metric_of(all, "zkasio_commit_seconds", "orders claim").histogram.sample_count == 2);
+    CHECK(all.at("zkasio_commits_total").metric.size() == 6);  // of the kinds that have occurred
+    CHECK(metric_of(all, "zkasio_deliveries_held", "orders").gauge.value == 2);
+    CHECK(counted("zkasio_deliveries_total", "orders done") == 1);
+    CHECK(counted("zkasio_deliveries_total", "orders rejected") == 2);
+    CHECK(counted("zkasio_deliveries_total", "orders lost") == 0);
+    CHECK(std::abs(metric_of(all, "zkasio_item_wait_seconds", "orders").histogram.sample_sum - 90) < 1e-6);
+    CHECK(std::abs(metric_of(all, "zkasio_delivery_seconds", "orders").histogram.sample_sum - 9) < 1e-6);
+    CHECK(metric_of(all, "zkasio_barrier_members", "orders").gauge.value == 1);
+    CHECK(metric_of(all, "zkasio_barrier_wait_seconds", "orders enter").histogram.sample_count == 2);
+    CHECK(std::abs(metric_of(all, "zkasio_barrier_wait_seconds", "orders leave").histogram.sample_sum - 4) < 1e-6);
+    CHECK(counted("zkasio_barrier_failures_total", "orders") == 0);
+    CHECK(counted("zkasio_barrier_members_lost_total", "orders") == 1);
     metrics.remove("orders");
 }
 

@@ -90,4 +90,22 @@ TEST_CASE("item list: behind a refused item, the rest of its transaction is left
     CHECK(l.first(1) == texts{"i1032"});
 }
 
+TEST_CASE("item list: behind items that are gone, the next ones are left out", "[work_queue]") {
+    item_list l;
+    l.list({"a", "b", "c", "d", "e"}, {}, start);
+    l.remove("a");
+    l.leave_out_next(1, 2);
+    CHECK(l.first(9) == texts{"b", "e"});
+    CHECK(l.must_list(start));
+    l.leave_out_next(1, 5);
+    CHECK(l.first(9) == texts{"b"});
+    l.leave_out_next(3, 1);
+    CHECK(l.first(9) == texts{"b"});
+    l.list(names(1000), {}, start);
+    l.leave_out_next(0, 62);
+    CHECK_FALSE(l.must_list(start));  // they are listed again after a sixteenth of the list
+    l.leave_out_next(0, 1);
+    CHECK(l.must_list(start));
+}
+
 }  // namespace item_list_tests

@@ -4,6 +4,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/rethrow_to_caller.hpp>
+#include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
@@ -104,6 +105,11 @@ asio::awaitable<void> barrier_member::leave() {
 }
 
 asio::awaitable<void> barrier_member::leave_in_background(std::shared_ptr<barrier_member> self) {
+    barrier_report r;
+    r.step = barrier_step::leave;
+    r.asked = boot_clock::now();
+    const loss_reason why = self->hold_.reason();
+    if (why != loss_reason::released) r.lost = why;
     std::optional<error> refused;
     try {
         co_await self->leave();
@@ -113,6 +119,9 @@ asio::awaitable<void> barrier_member::leave_in_background(std::shared_ptr<barrie
     } catch (...) {
         self->failed_ = std::current_exception();
     }
+    r.code = failure_of(self->failed_).code;
+    r.ended = boot_clock::now();
+    send_report(self->on_, std::move(r), self->spec_.path);
     self->left_.fire();
     if (refused && refused->code() != condition::session_ended) throw error(*refused);  // so that it is logged
 }

@@ -44,28 +44,35 @@ asio::awaitable<void> adder::write_all(std::shared_ptr<adder> self) {
 }
 
 asio::awaitable<void> adder::write(additions round) {
+    commit_report r = begin_commit(commit_kind::add);
+    r.parts = 0;
     std::exception_ptr failed;
     try {
-        co_await write_until_certain(round);
+        co_await write_until_certain(round, r);
     } catch (...) {
         failed = std::current_exception();
     }
+    const bool is_refused = !failed && r.parts == 0;  // each addition, and nothing was written
+    if (!is_refused) report_commit(on_, r, what_->path, failed);
     for (const addition_ptr& a : round) a->fail(failed);
 }
 
 // Additions whose outcome was told leave the round.
-asio::awaitable<void> adder::write_until_certain(additions& round) {
+asio::awaitable<void> adder::write_until_certain(additions& round, commit_report& r) {
     const counter_options& how = what_->options;
     back_off pauses = toolbox(on_).make_back_off();
     std::optional<lock_guard> turn;
-    for (int conflicts = 0; !round.empty(); ++conflicts) {
-        if (!turn && !how.promote_to().empty() && conflicts >= how.optimistic_tries()) {
+    const auto tries = static_cast<std::size_t>(how.optimistic_tries());
+    while (!round.empty()) {
+        if (!turn && !how.promote_to().empty() && r.conflicts >= tries) {
+            r.promoted = true;
             lock_guard guard = co_await take_turn();
             turn.emplace(std::move(guard));
-        } else if (conflicts > 0) {
+        } else if (r.conflicts > 0) {
             co_await pauses.pause();
         }
-        co_await try_write(round);
+        r.parts = co_await try_write(round);
+        if (!round.empty()) ++r.conflicts;
     }
 }
 
@@ -79,8 +86,8 @@ asio::awaitable<lock_guard> adder::take_turn() const {
     }
 }
 
-// A conflict with another client's write leaves the round as it is.
-asio::awaitable<void> adder::try_write(additions& round) {
+// A conflict with another client's write leaves the round as it is. Returns how many additions were made.
+asio::awaitable<std::size_t> adder::try_write(additions& round) {
     if (!last_) last_ = co_await read_number(on_, what_, conflict_, "add");
     std::vector<sum> sums = add_up(round);
     if (all_refused(sums)) {
@@ -95,19 +102,23 @@ asio::awaitable<void> adder::try_write(additions& round) {
             if (!s.refused) now.number = s.number;
         const bool written = co_await write_number(receipts_, what_, before, now.number, "add");
         conflict_ = !written;
-        if (!written) co_return;
+        if (!written) co_return 0;
         if (const std::optional<std::int32_t> version = version_after(before.version)) {
             now.version = *version;
             last_ = now;
         }
     }
+    std::size_t made = 0;
     for (std::size_t i = 0; i < sums.size(); ++i) {
-        if (sums[i].refused)
+        if (sums[i].refused) {
             round[i]->fail(sums[i].refused);
-        else
+        } else {
             round[i]->succeed(sums[i].number);
+            ++made;
+        }
     }
     round.clear();
+    co_return made;
 }
 
 std::vector<adder::sum> adder::add_up(const additions& round) const {

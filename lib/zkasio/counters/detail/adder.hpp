@@ -3,6 +3,7 @@
 #include <zkasio/counters/detail/number_node.hpp>
 #include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/recipe/one_shot_event.hpp>
+#include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/session_local.hpp>
 
@@ -82,9 +83,9 @@ private:
     using additions = std::vector<addition_ptr>;
     static asio::awaitable<void> write_all(std::shared_ptr<adder> self);
     asio::awaitable<void> write(additions round);
-    asio::awaitable<void> write_until_certain(additions& round);
+    asio::awaitable<void> write_until_certain(additions& round, commit_report& r);
     asio::awaitable<lock_guard> take_turn() const;
-    asio::awaitable<void> try_write(additions& round);
+    asio::awaitable<std::size_t> try_write(additions& round);
     /// After an addition: the number, or why the addition is refused.
     struct sum {
         std::int64_t number = 0;

@@ -7,7 +7,6 @@
 #include <cassert>
 #include <chrono>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 namespace zkasio::detail {
@@ -17,6 +16,16 @@ void tell(client_observer& to, const operation_report& r) { to.operation(r); }
 void tell(client_observer& to, const session_event& r) { to.session(r); }
 void tell(client_observer& to, const lock_wait_report& r) { to.lock_wait(r); }
 void tell(client_observer& to, const lock_hold_report& r) { to.lock_hold(r); }
+void tell(client_observer& to, const commit_report& r) { to.commit(r); }
+void tell(client_observer& to, const delivery_report& r) { to.delivery(r); }
+void tell(client_observer& to, const barrier_report& r) { to.barrier(r); }
+
+std::size_t text_of(const session_event& r) noexcept { return r.reason.size(); }
+std::size_t text_of(const delivery_report& r) noexcept { return r.path.size() + r.item.size(); }
+template <class Report>
+std::size_t text_of(const Report& r) noexcept {
+    return r.path.size();
+}
 
 // An observer's exceptions are dropped.
 template <class F>
@@ -48,13 +57,7 @@ struct report_feed::audience {
 };
 
 std::size_t report_feed::size_of(const report& r) noexcept {
-    const auto text = [](const auto& what) -> const std::string& {
-        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(what)>, session_event>)
-            return what.reason;
-        else
-            return what.path;
-    };
-    return sizeof(report) + std::visit([&](const auto& what) { return text(what).size(); }, r);
+    return sizeof(report) + std::visit([](const auto& what) { return text_of(what); }, r);
 }
 
 report_feed::report_feed(strand_type strand, std::shared_ptr<client_observer> to, asio::any_io_executor where,

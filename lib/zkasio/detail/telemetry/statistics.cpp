@@ -47,6 +47,42 @@ void statistics::ended(const lock_hold_report& r) noexcept {
     held_.set(held_.get() - 1);
 }
 
+void statistics::ended(const commit_report& r) noexcept {
+    commits& c = commits_[static_cast<std::size_t>(r.kind)];
+    c.conflicts.add(r.conflicts);
+    if (r.promoted) c.promoted.add();
+    c.times.add(r.ended - r.asked);
+    if (r.code) {
+        c.failed.add();
+        if (r.outcome_unknown) c.unknown.add();
+        return;
+    }
+    c.succeeded.add();
+    c.parts.add(r.parts);
+    if (r.kind == commit_kind::claim) deliveries_.held.add(r.parts);
+}
+
+void statistics::ended(const delivery_report& r) noexcept {
+    deliveries_.ended[static_cast<std::size_t>(r.how)].add();
+    deliveries_.held.drop_one();
+    deliveries_.holds.add(r.ended - r.claimed);
+    if (r.waited && r.attempt == 1) deliveries_.waits.add(*r.waited);
+}
+
+void statistics::ended(const barrier_report& r) noexcept {
+    if (r.code) barriers_.failed.add();
+    if (r.step == barrier_step::enter) {
+        barriers_.enters.add(r.ended - r.asked);
+        if (r.code) return;
+        barriers_.entered.add();
+        return barriers_.inside.add();
+    }
+    barriers_.leaves.add(r.ended - r.asked);
+    barriers_.inside.drop_one();
+    if (r.lost != loss_reason::none) barriers_.lost.add();
+    if (!r.code) barriers_.left.add();
+}
+
 void statistics::happened(session_state s) noexcept {
     if (s == session_state::expired) sessions_expired_.add();
 }
@@ -68,6 +104,18 @@ client_stats statistics::get() const {
     for (std::size_t i = 0; i < holds_ended_.size(); ++i) s.locks.ended[i] = holds_ended_[i].get();
     s.locks.waits = waits_.get();
     s.locks.holds = holds_.get();
+    for (std::size_t i = 0; i < commit_kinds; ++i) {
+        const commits& c = commits_[i];
+        if (c.succeeded.get() + c.failed.get() == 0) continue;
+        s.commits.push_back({static_cast<commit_kind>(i), c.succeeded.get(), c.failed.get(), c.unknown.get(),
+                             c.conflicts.get(), c.promoted.get(), c.parts.get(), c.times.get()});
+    }
+    s.deliveries.held = deliveries_.held.get();
+    for (std::size_t i = 0; i < delivery_ends; ++i) s.deliveries.ended[i] = deliveries_.ended[i].get();
+    s.deliveries.waits = deliveries_.waits.get();
+    s.deliveries.holds = deliveries_.holds.get();
+    s.barriers = {barriers_.entered.get(), barriers_.left.get(),    barriers_.failed.get(), barriers_.lost.get(),
+                  barriers_.inside.get(),  barriers_.enters.get(), barriers_.leaves.get()};
     s.connections = connections.get();
     s.connections_lost = connections_lost.get();
     s.sessions = sessions.get();

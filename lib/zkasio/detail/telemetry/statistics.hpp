@@ -19,6 +19,9 @@ public:
     void add(std::uint64_t n = 1) noexcept {
         value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
     }
+    void drop_one() noexcept {
+        if (get() > 0) set(get() - 1);
+    }
     void set(std::uint64_t n) noexcept { value_.store(n, std::memory_order_relaxed); }
     std::uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
 
@@ -47,6 +50,9 @@ public:
                std::chrono::nanoseconds on_the_wire) noexcept;
     void ended(const lock_wait_report& r) noexcept;
     void ended(const lock_hold_report& r) noexcept;
+    void ended(const commit_report& r) noexcept;
+    void ended(const delivery_report& r) noexcept;
+    void ended(const barrier_report& r) noexcept;
     void happened(session_state s) noexcept;
 
     counter connections, connections_lost, sessions, repeated, watch_events, watches, pending, bytes_sent,
@@ -64,6 +70,21 @@ private:
     counter granted_, refused_, failed_, local_, remote_, held_, sessions_expired_;
     std::array<counter, std::tuple_size_v<decltype(lock_stats::ended)>> holds_ended_;
     histogram waits_, holds_;
+
+    struct commits {
+        counter succeeded, failed, unknown, conflicts, promoted, parts;
+        histogram times;
+    };
+    std::array<commits, commit_kinds> commits_;
+    struct {
+        counter held;
+        std::array<counter, delivery_ends> ended;
+        histogram waits, holds;
+    } deliveries_;
+    struct {
+        counter entered, left, failed, lost, inside;
+        histogram enters, leaves;
+    } barriers_;
 };
 
 /// Bytes of an answer's content.

@@ -22,8 +22,8 @@ public:
     /// Tells the observer that a request has ended. The caller has counted the request already.
     void operation_ended(const request& what, operation_report r) noexcept;
     void happened(const session_event& e) noexcept;
-    template <class LockReport>
-    void lock(const LockReport& r) noexcept {
+    template <class Report>
+    void ended(const Report& r) noexcept {
         counters.ended(r);
         tell(r);
     }

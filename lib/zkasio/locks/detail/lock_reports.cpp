@@ -1,36 +1,12 @@
 #include <zkasio/locks/detail/lock_reports.hpp>
 
-#include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/recipe/reports.hpp>
 
 #include <exception>
-#include <system_error>
 #include <utility>
 
 namespace zkasio::lock_detail {
 namespace {
-
-std::error_code code_of(const std::exception_ptr& failed) noexcept {
-    if (!failed) return {};
-    try {
-        std::rethrow_exception(failed);
-    } catch (const std::system_error& e) {
-        return e.code();
-    } catch (...) {
-        return std::make_error_code(std::errc::not_enough_memory);
-    }
-}
-
-// The report carries its path only if there is an observer: a path costs memory.
-template <class Report>
-void send(const operations& on, Report& r, const std::string& lock) noexcept {
-    const toolbox tools(on);
-    try {
-        if (tools.has_observer()) r.path = lock;
-    } catch (...) {
-        // Out of memory: the report has no path.
-    }
-    tools.report(r);
-}
 
 loss_reason loss_of(loss_reason how) noexcept { return how == loss_reason::released ? loss_reason::none : how; }
 
@@ -40,7 +16,7 @@ void report_wait(const session& on, const std::string& lock, contender& c) noexc
     if (c.asked.keeps_place) return;  // a part of an acquire, which is reported as a whole
     lock_wait_report r;
     r.kind = c.asked.kind;
-    r.code = code_of(c.failed);
+    r.code = failure_of(c.failed).code;
     r.refused = c.outcome == acquire_outcome::refused || c.outcome == acquire_outcome::displaced;
     if (c.outcome == acquire_outcome::granted) {
         r.token = c.czxid;
@@ -49,7 +25,7 @@ void report_wait(const session& on, const std::string& lock, contender& c) noexc
     r.queue_length = c.queue_length;
     r.asked = std::exchange(c.since, boot_clock::now());
     r.ended = c.since;
-    send(on, r, lock);
+    send_report(on, r, lock);
 }
 
 void report_hold(const session& on, const std::string& lock, const contender& c) noexcept {
@@ -60,7 +36,7 @@ void report_hold(const session& on, const std::string& lock, const contender& c)
     r.lost = loss_of(c.hold.reason());
     r.granted = c.since;
     r.ended = boot_clock::now();
-    send(on, r, lock);
+    send_report(on, r, lock);
 }
 
 reported_hold::reported_hold(const session& on, std::string lock, std::int64_t token, boot_clock::time_point asked)
@@ -69,7 +45,7 @@ reported_hold::reported_hold(const session& on, std::string lock, std::int64_t t
     r.token = token_;
     r.asked = asked;
     r.ended = granted_;
-    send(on_, r, lock_);
+    send_report(on_, r, lock_);
 }
 
 void reported_hold::end(loss_reason how) const noexcept {
@@ -78,7 +54,7 @@ void reported_hold::end(loss_reason how) const noexcept {
     r.lost = loss_of(how);
     r.granted = granted_;
     r.ended = boot_clock::now();
-    send(on_, r, lock_);
+    send_report(on_, r, lock_);
 }
 
 asio::awaitable<std::optional<lock_guard>> reported(asio::awaitable<std::optional<lock_guard>> attempt, client zk,
@@ -93,10 +69,10 @@ asio::awaitable<std::optional<lock_guard>> reported(asio::awaitable<std::optiona
         failed = std::current_exception();
     }
     if (guard) co_return std::move(guard);
-    r.code = code_of(failed);
+    r.code = failure_of(failed).code;
     r.refused = !failed;
     r.ended = boot_clock::now();
-    send(zk, r, path);
+    send_report(zk, r, path);
     if (failed) std::rethrow_exception(failed);
     co_return std::nullopt;
 }

@@ -10,6 +10,7 @@
 #include <zkasio/queues/detail/queue_spec.hpp>
 #include <zkasio/recipe/pending.hpp>
 #include <zkasio/recipe/receipts.hpp>
+#include <zkasio/recipe/reports.hpp>
 #include <zkasio/session.hpp>
 #include <zkasio/session_local.hpp>
 #include <zkasio/watch.hpp>
@@ -68,7 +69,7 @@ private:
     asio::awaitable<std::optional<read_item>> read(std::string name);
     void read_ahead(std::size_t skipped, std::size_t n);
     asio::awaitable<void> try_claim(std::vector<read_item> batch);
-    asio::awaitable<std::optional<error>> apply(transaction steps, committed& done);
+    asio::awaitable<std::optional<error>> apply(commit_report r, transaction steps, committed& done);
     asio::awaitable<void> give_back_unknown(std::vector<read_item> batch);
     std::vector<item_claim_ptr> hand_out(std::vector<read_item> claimed, std::int64_t token);
     void leave_out(const error& why, const std::vector<read_item>& batch);
@@ -93,6 +94,7 @@ private:
     watch items_watch_, claims_watch_;
     bool serving_ = false, has_warned_ = false;
     bool later_has_news_ = false;  // later_.move_due() has something to do
+    std::size_t claims_while_alone_ = 1'000'000;  // since another process was noticed; none was yet
     bool was_refused_ = false;  // the last claim: another consumer is there, and this session's server may lag behind
 };
 

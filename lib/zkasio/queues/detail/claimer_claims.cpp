@@ -15,6 +15,13 @@ namespace zkasio::queue_detail {
 namespace {
 
 constexpr std::size_t most_bytes_ahead = 64 * 1024;  // items of more are read when their turn comes
+// Of several processes that contend, each claims what the others have read ahead: then nothing is read ahead.
+constexpr std::size_t claims_until_alone = 16;
+
+std::chrono::milliseconds waited_until(const committed& claimed, const read_item& item) {
+    const auto at = std::chrono::duration_cast<std::chrono::milliseconds>(claimed.at.time_since_epoch());
+    return std::max(std::chrono::milliseconds::zero(), at - std::chrono::milliseconds(item.ctime));
+}
 
 }  // namespace
 
@@ -43,7 +50,7 @@ asio::awaitable<void> claimer::set_aside(std::vector<read_item>& batch) {
         steps.remove(what_->claim(odd[i].name)).remove(what_->item(odd[i].name), odd[i].version);
         add_substitute(steps, odd[i]);
         committed done;
-        const std::optional<error> failed = co_await apply(std::move(steps), done);
+        const std::optional<error> failed = co_await apply(begin_commit(commit_kind::bury), std::move(steps), done);
         free_.remove(odd[i].name);
         if (!failed) continue;
         ahead_.clear();  // likely as old as this item
@@ -72,17 +79,25 @@ asio::awaitable<std::vector<read_item>> claimer::read_first(std::size_t n) {
     std::vector<read_item> items;
     limit_.begin();
     const std::vector<std::string> names = free_.first(n);
+    std::size_t gone = 0;
     for (const std::string& name : names) {
         std::optional<read_item> item = co_await read(name);
         if (!item) {
             free_.remove(name);
+            ++gone;
             continue;
         }
         if (!limit_.takes(item->data.size() + item->name.size())) break;
         items.push_back(std::move(*item));
     }
     limit_.end();
-    if (limit_.bytes() <= most_bytes_ahead) read_ahead(items.size(), n);
+    if (gone > 1 && 2 * gone >= names.size()) {
+        free_.leave_out_next(items.size(), names.size());
+        ahead_.clear();
+        claims_while_alone_ = 0;
+    }
+    const bool is_alone = claims_while_alone_ >= claims_until_alone;
+    if (is_alone && limit_.bytes() <= most_bytes_ahead) read_ahead(items.size(), n);
     co_return items;
 }
 
@@ -117,6 +132,7 @@ asio::awaitable<std::optional<read_item>> claimer::read(std::string name) {
     item.data = std::move(found->data);
     item.czxid = found->stat.czxid;
     item.version = found->stat.version;
+    item.ctime = found->stat.ctime;
     co_return item;
 }
 
@@ -127,13 +143,16 @@ asio::awaitable<void> claimer::try_claim(std::vector<read_item> batch) {
         steps.set(what_->item(item.name), bytes(item.data), item.version);
         steps.create(what_->claim(item.name), bytes(id_), what_->of_mode(create_mode::ephemeral));
     }
+    commit_report r = begin_commit(commit_kind::claim);
+    r.parts = batch.size();
     committed done;
-    const std::optional<error> failed = co_await apply(std::move(steps), done);
+    const std::optional<error> failed = co_await apply(std::move(r), std::move(steps), done);
     if (failed && failed->outcome_unknown()) co_await give_back_unknown(batch);
     if (failed) {
         leave_out(*failed, batch);
         co_return;
     }
+    for (read_item& item : batch) item.waited = waited_until(done, item);
     const std::vector<item_claim_ptr> unwanted = hand_out(std::move(batch), done.zxid);
     for (const item_claim_ptr& claim : unwanted) claim->give_up();
     for (const item_claim_ptr& claim : unwanted) co_await claim->gone();
@@ -141,17 +160,22 @@ asio::awaitable<void> claimer::try_claim(std::vector<read_item> batch) {
 }
 
 // Returns why a step was refused because of another client.
-asio::awaitable<std::optional<error>> claimer::apply(transaction steps, committed& done) {
+asio::awaitable<std::optional<error>> claimer::apply(commit_report r, transaction steps, committed& done) {
     std::optional<error> failed;
+    std::exception_ptr why;
     try {
         done = co_await receipts_.apply(std::move(steps), "receive");
     } catch (const error& e) {
+        why = std::current_exception();
         const bool by_another_client = e.code() == zk_errc::no_node || e.code() == zk_errc::bad_version ||
                                        e.code() == zk_errc::node_exists || e.code() == zk_errc::connection_loss;
-        if (!by_another_client) throw;
-        failed.emplace(e);
+        if (by_another_client) failed.emplace(e);
     }
+    r.conflicts = failed ? 1 : 0;
+    report_commit(on_, std::move(r), what_->path, why);
+    if (why && !failed) std::rethrow_exception(why);
     was_refused_ = failed.has_value();
+    claims_while_alone_ = was_refused_ ? 0 : claims_while_alone_ + 1;
     co_return failed;
 }
 
@@ -162,6 +186,7 @@ asio::awaitable<void> claimer::give_back_unknown(std::vector<read_item> batch) {
         const std::optional<node_stat> claim = co_await on_.exists(what_->claim(item.name));
         if (!claim || claim->ephemeral_owner != on_.id()) continue;
         ++item.version;
+        report_commit(on_, begin_commit(commit_kind::claim), what_->path, nullptr);  // was reported as a failure
         item_claim::make(on_, what_, receipts_, std::move(item),
                          claim->czxid);  // its destructor gives the item back
     }

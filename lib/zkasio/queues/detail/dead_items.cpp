@@ -2,6 +2,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/queues/detail/directories.hpp>
+#include <zkasio/queues/detail/oldest_item.hpp>
 #include <zkasio/recipe/if_exists.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -29,6 +30,7 @@ asio::awaitable<work_queue_info> count_items(session on, spec_ptr what) {
     n.waiting = items - std::min(items, n.claimed);
     n.later = co_await children_of(on, what->later);
     n.dead = co_await children_of(on, what->dead);
+    if (n.waiting > 0) n.oldest = co_await age_of_oldest(on, what);
     co_return n;
 }
 

@@ -4,6 +4,7 @@
 #include <zkasio/queues/detail/claimer.hpp>
 #include <zkasio/queues/detail/directories.hpp>
 #include <zkasio/queues/detail/item_names.hpp>
+#include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/rethrow_to_caller.hpp>
 #include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -78,6 +79,7 @@ std::shared_ptr<item_claim> item_claim::make(session on, spec_ptr what, receipts
     asio::dispatch(made->on_.get_executor(), [made] {
         made->hold_.on_lost([weak = std::weak_ptr<item_claim>(made)](loss_reason) {
             const auto lost = weak.lock();
+            if (lost) lost->report(delivery_end::lost);
             // The code that finds the loss may be working on holds: hence a turn of its own.
             if (lost) asio::post(lost->on_.get_executor(), [lost] { lost->return_item(); });
         });
@@ -87,6 +89,7 @@ std::shared_ptr<item_claim> item_claim::make(session on, spec_ptr what, receipts
 
 void item_claim::give_up() noexcept {
     if (!end()) return;
+    report(delivery_end::given_back);
     hold_.end(true);
     return_item();
 }
@@ -112,6 +115,28 @@ asio::awaitable<void> until_removed(one_shot_event ended, std::shared_ptr<const 
 
 asio::awaitable<void> item_claim::gone() {
     return until_removed(gone_->ended, std::shared_ptr<const std::exception_ptr>(gone_, &gone_->failed), path_);
+}
+
+// Once. A claim that was lost before it was given back was lost.
+void item_claim::report(delivery_end how) noexcept {
+    if (reported_.exchange(true)) return;
+    delivery_report r;
+    r.how = how;
+    if (how != delivery_end::done && how != delivery_end::rejected) {
+        r.lost = hold_.reason();
+        if (r.lost != loss_reason::none) r.how = delivery_end::lost;
+    }
+    r.attempt = item_.version;
+    r.token = token_;
+    r.waited = item_.waited;
+    r.claimed = claimed_;
+    r.ended = boot_clock::now();
+    try {
+        if (toolbox(on_).has_observer()) r.item = item_.name;
+    } catch (...) {
+        // Out of memory: the report has no name.
+    }
+    send_report(on_, std::move(r), what_->path);
 }
 
 void item_claim::throw_lost(const std::string& operation, const std::string& why) const {
@@ -143,6 +168,7 @@ asio::awaitable<void> item_claim::finish(std::shared_ptr<item_claim> self, trans
         self->throw_lost(operation, taken_away);
     }
     if (!self->end()) co_return;
+    self->report(operation == "reject" ? delivery_end::rejected : delivery_end::done);
     self->hold_.end(true);
     self->gone_->ended.fire();
 }
@@ -168,6 +194,7 @@ asio::awaitable<void> item_claim::reject(std::shared_ptr<item_claim> self, std::
 
 void item_claim::give_up_after(std::chrono::milliseconds pause) {
     if (!end()) return;
+    report(delivery_end::given_back);
     hold_.end();
     asio::dispatch(on_.get_executor(), [self = shared_from_this(), pause] {
         claimer::of(self->on_, self->what_)->return_after(pause, self);

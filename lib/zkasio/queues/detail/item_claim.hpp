@@ -1,10 +1,12 @@
 #pragma once
 
+#include <zkasio/clock.hpp>
 #include <zkasio/locks/lock_claim.hpp>
 #include <zkasio/queues/detail/queue_spec.hpp>
 #include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/session.hpp>
+#include <zkasio/structure_reports.hpp>
 #include <zkasio/transaction.hpp>
 
 #include <asio/awaitable.hpp>
@@ -26,6 +28,8 @@ struct read_item {
     std::string name, data;  // data: of the node; in an item_claim, the value in it
     std::int64_t czxid = 0;
     std::int32_t version = 0;  // of its node: how often the item was claimed before
+    std::int64_t ctime = 0;    // by the servers' clock
+    std::optional<std::chrono::milliseconds> waited;  // until it was claimed
 };
 
 /// Adds the steps that put an item among the dead ones. The reason is cut where it is too long. @param item with the
@@ -79,6 +83,7 @@ private:
     static asio::awaitable<void> remove_claim(session on, std::string item, std::int32_t version, std::string claim,
                                               std::shared_ptr<removal> told);
     bool end() noexcept { return !over_.exchange(true); }
+    void report(delivery_end how) noexcept;
     [[noreturn]] void throw_lost(const std::string& operation, const std::string& why) const;
 
     const session on_;
@@ -90,7 +95,8 @@ private:
     const std::int64_t token_;
     const session_hold hold_;
     const std::shared_ptr<removal> gone_;
-    std::atomic<bool> over_{false}, returned_{false};
+    const boot_clock::time_point claimed_ = boot_clock::now();
+    std::atomic<bool> over_{false}, returned_{false}, reported_{false};
 };
 using item_claim_ptr = std::shared_ptr<item_claim>;
 

@@ -52,8 +52,15 @@ void item_list::leave_out(const std::string& name, std::size_t n) {
     const auto end = free_.begin() + static_cast<std::ptrdiff_t>(std::min(n, free_.size()));
     const auto from = std::find(free_.begin(), end, name);
     if (from == end) return;
-    used_ += static_cast<std::size_t>(end - from);
-    free_.erase(from, end);
+    leave_out_next(static_cast<std::size_t>(from - free_.begin()), static_cast<std::size_t>(end - from));
+}
+
+void item_list::leave_out_next(std::size_t from, std::size_t n) {
+    from = std::min(from, free_.size());
+    n = std::min(n, free_.size() - from);
+    const auto first = free_.begin() + static_cast<std::ptrdiff_t>(from);
+    free_.erase(first, first + static_cast<std::ptrdiff_t>(n));
+    used_ += n;
     is_old_ = true;
 }
 

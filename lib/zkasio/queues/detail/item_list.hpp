@@ -36,6 +36,9 @@ public:
     /// Another consumer was ahead at the item `name`, so likely at those behind it in the same transaction as well: of
     /// the first n items, these are left out until the next listing. Those before `name` stay.
     void leave_out(const std::string& name, std::size_t n);
+    /// Other consumers have taken items that stood here, so likely the next ones as well: of those behind the first
+    /// `from` items, n are left out until the next listing.
+    void leave_out_next(std::size_t from, std::size_t n);
 
 private:
     std::deque<std::string> free_;

@@ -1,0 +1,34 @@
+#include <zkasio/recipe/reports.hpp>
+
+#include <zkasio/error.hpp>
+
+#include <new>
+#include <utility>
+
+namespace zkasio {
+
+failure failure_of(const std::exception_ptr& failed) noexcept {
+    if (!failed) return {};
+    try {
+        std::rethrow_exception(failed);
+    } catch (const error& e) {
+        return {e.code(), e.outcome_unknown()};
+    } catch (const std::system_error& e) {
+        return {e.code(), false};
+    } catch (const std::bad_alloc&) {
+        return {std::make_error_code(std::errc::not_enough_memory), false};
+    } catch (...) {
+        return {std::make_error_code(std::errc::operation_canceled), false};
+    }
+}
+
+void report_commit(const operations& on, commit_report r, const std::string& path,
+                   const std::exception_ptr& failed) noexcept {
+    const failure why = failure_of(failed);
+    r.code = why.code;
+    r.outcome_unknown = why.outcome_unknown;
+    r.ended = boot_clock::now();
+    send_report(on, std::move(r), path);
+}
+
+}  // namespace zkasio

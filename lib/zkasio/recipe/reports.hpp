@@ -1,0 +1,81 @@
+#pragma once
+
+#include <zkasio/asio_version.hpp>
+#include <zkasio/client_observer.hpp>
+#include <zkasio/export.hpp>
+#include <zkasio/operations.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <exception>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+/// For writers of recipes: reports for client_observer and client::stats().
+namespace zkasio {
+
+/// Sends a report. The report carries the path only if there is an observer: a path costs memory.
+template <class Report>
+void send_report(const operations& on, Report r, const std::string& path) noexcept {
+    const toolbox tools(on);
+    try {
+        if (tools.has_observer()) r.path = path;
+    } catch (...) {
+        // Out of memory: the report has no path.
+    }
+    tools.report(r);
+}
+
+/// How an operation has failed, for its report.
+struct failure {
+    std::error_code code;  ///< none: it has not failed
+    bool outcome_unknown = false;
+};
+/// @param failed null: no failure. An exception without a code becomes std::errc::not_enough_memory for std::bad_alloc,
+/// and std::errc::operation_canceled for all others.
+ZKASIO_EXPORT failure failure_of(const std::exception_ptr& failed) noexcept;
+
+/// The report of a commit that begins now.
+inline commit_report begin_commit(commit_kind kind) noexcept {
+    commit_report r;
+    r.kind = kind;
+    r.asked = boot_clock::now();
+    return r;
+}
+
+/// Reports that a commit has ended now. @param path of the structure. @param failed null: it has succeeded.
+ZKASIO_EXPORT void report_commit(const operations& on, commit_report r, const std::string& path,
+                                 const std::exception_ptr& failed) noexcept;
+
+/// Runs a commit, and reports it when it has ended.
+/// *Lifetime*: `r`, to which the commit may add what it meets, outlives the call.
+template <class T>
+asio::awaitable<T> reported_commit(asio::awaitable<T> commit, operations on, std::string path, commit_report& r) {
+    std::exception_ptr failed;
+    if constexpr (std::is_void_v<T>) {
+        try {
+            co_await std::move(commit);
+        } catch (...) {
+            failed = std::current_exception();
+        }
+        report_commit(on, r, path, failed);
+        if (failed) std::rethrow_exception(failed);
+    } else {
+        std::optional<T> result;
+        try {
+            T value = co_await std::move(commit);
+            result.emplace(std::move(value));
+        } catch (...) {
+            failed = std::current_exception();
+        }
+        report_commit(on, r, path, failed);
+        if (failed) std::rethrow_exception(failed);
+        co_return std::move(*result);
+    }
+}
+
+}  // namespace zkasio
