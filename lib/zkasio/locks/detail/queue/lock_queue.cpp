@@ -6,6 +6,8 @@
 #include <zkasio/recipe/fresh_copy_of.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
+#include <asio/post.hpp>
+
 #include <cassert>
 #include <utility>
 
@@ -157,6 +159,8 @@ void lock_queue::decide(const contender_ptr& c, acquire_outcome how, std::except
     c->failed = std::move(why);
     report_wait(on_, directory(), *c);
     c->decided.fire();
+    // In a turn of its own: this code may be at work on the queue.
+    if (auto user = c->asked.user.lock()) asio::post(on_.get_executor(), [user = std::move(user)] { user->decided(); });
 }
 
 // The contender's node was deleted, and not by this session.

@@ -1,0 +1,423 @@
+#include <zkasio/locks/detail/cohort/cohort.hpp>
+
+#include <zkasio/error.hpp>
+#include <zkasio/locks/detail/cohort/cohort_turn.hpp>
+#include <zkasio/recipe/fresh_copy_of.hpp>
+
+#include <asio/error.hpp>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace zkasio::lock_detail {
+
+cohort_spec::cohort_spec(lock_spec_ptr l, const tenure_limits& how_long)
+    : lock(std::move(l)),
+      limits(how_long),
+      key("cohort " + std::to_string(limits.turns) + ' ' + std::to_string(limits.tenure.count()) + ' ' +
+          std::to_string(limits.linger.count()) + ' ' + lock->key) {}
+
+std::shared_ptr<cohort> cohort_spec::last() const {
+    const std::lock_guard guard(mutex_);
+    return last_.lock();
+}
+
+void cohort_spec::remember(const std::shared_ptr<cohort>& c) const {
+    const std::lock_guard guard(mutex_);
+    last_ = c;
+}
+
+cohort::cohort(session on, const cohort_spec& of)
+    : on_(on.patient()), tools_(on_), lock_(of.lock), limits_(of.limits), observed_(tools_.has_observer()) {}
+
+std::shared_ptr<cohort> cohort::of(const session& on, const cohort_spec_ptr& spec) {
+    const auto make = [&] { return std::make_shared<cohort>(on, *spec); };
+    const auto found = std::static_pointer_cast<cohort>(toolbox(on).local(spec->key, make));
+    spec->remember(found);
+    return found;
+}
+
+bool cohort::over() const {
+    const std::lock_guard guard(mutex_);
+    return bool(over_);
+}
+
+// ------------------------------------------------------------------------------------------------------ from turns
+
+bool cohort::take_at_once(const cohort_turn_ptr& t) {
+    const boot_clock::time_point now = boot_clock::now();
+    effects e;
+    locked lock(mutex_);
+    if (over_ || current_ || first_ || state_ != place_state::has_lock) return false;
+    if (place_->claim()->hold().held_until() <= now) return false;
+    tenure next = now_of_tenure(now);
+    next.has_waiters = true;
+    if (next_tenure_step(limits_, next) != tenure_step::grant) return false;
+    t->since_ = now;
+    grant(e, t, now);
+    e.granted = nullptr;  // is not suspended
+    finish(std::move(lock), e);
+    return true;
+}
+
+void cohort::enter(const cohort_turn_ptr& t, const asio::any_io_executor& from) {
+    const boot_clock::time_point now = boot_clock::now();
+    effects e;
+    std::exception_ptr failed;
+    locked lock(mutex_);
+    t->since_ = now;
+    t->queue_length_ = static_cast<std::uint32_t>(waiting_ + (current_ ? 1 : 0));
+    const bool excluded = current_ || first_ || state_ == place_state::waiting;
+    const bool refused = !over_ && t->when_contended_ == if_contended::give_up && excluded;
+    std::error_code why = over_;
+    if (!over_ && !refused && waits_for_itself(from)) why = errc::would_deadlock;
+    if (why || refused) {
+        report_wait(e, *t, now, why, refused);
+        finish(std::move(lock), e);
+        if (why)
+            failed = std::make_exception_ptr(
+                error(why, "acquire", lock_->directory, why == errc::would_deadlock ? holds_it_already : ""));
+        return t->resume(std::move(failed));
+    }
+    push_back(t);
+    advance(e, now);
+    finish(std::move(lock), e);
+}
+
+void cohort::cancel(const cohort_turn_ptr& t) noexcept {
+    const boot_clock::time_point now = boot_clock::now();
+    effects e;
+    locked lock(mutex_);
+    if (!t->waits_) return;
+    const cohort_turn_ptr keep = pop(*t);
+    report_wait(e, *t, now, asio::error::operation_aborted, false);
+    advance(e, now);
+    finish(std::move(lock), e);
+    t->resume(std::make_exception_ptr(error(asio::error::operation_aborted, "acquire", lock_->directory)));
+}
+
+cohort_place_ptr cohort::give_up(cohort_turn& t) noexcept {
+    const boot_clock::time_point now = boot_clock::now();
+    effects e;
+    locked lock(mutex_);
+    std::erase(with_bodies_, &t);
+    if (!t.lost_alone_) report_hold(e, t, now);
+    if (current_ == &t) {
+        current_ = nullptr;
+        idle_since_ = now;
+        advance(e, now);
+    } else if (t.lost_with_place_) {
+        e.left = t.place_;  // G40: the next place of this cohort no longer waits for the bodies of this turn
+    }
+    const cohort_place_ptr left = e.left;
+    finish(std::move(lock), e);
+    return left;
+}
+
+void cohort::turn_lost(cohort_turn& t) noexcept {
+    const boot_clock::time_point now = boot_clock::now();
+    effects e;
+    locked lock(mutex_);
+    if (current_ != &t || t.lost_alone_) return;
+    t.lost_alone_ = true;
+    report_hold(e, t, now);
+    if (!t.bodies_.any()) {
+        current_ = nullptr;
+        idle_since_ = now;
+        advance(e, now);
+    }
+    finish(std::move(lock), e);
+}
+
+void cohort::body_begins(cohort_turn& t, asio::any_io_executor executor) {
+    const std::lock_guard lock(mutex_);
+    if (!t.bodies_.any()) with_bodies_.push_back(&t);
+    t.bodies_.announce();
+    t.bodies_.begin(std::move(executor));
+}
+
+void cohort::body_ends(cohort_turn& t, const asio::any_io_executor& executor) noexcept {
+    const boot_clock::time_point now = boot_clock::now();
+    effects e;
+    locked lock(mutex_);
+    t.bodies_.end(executor);
+    if (t.bodies_.any()) return;
+    std::erase(with_bodies_, &t);
+    if (current_ != &t || !t.lost_alone_) return;
+    current_ = nullptr;
+    idle_since_ = now;
+    advance(e, now);
+    finish(std::move(lock), e);
+}
+
+void cohort::asked_back(const cohort_turn& t) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (current_ == &t) asked_back_ = true;
+}
+
+// Whether the work under a turn asks for another turn: a body of that turn runs on `from`.
+bool cohort::waits_for_itself(const asio::any_io_executor& from) const noexcept {
+    return std::any_of(with_bodies_.begin(), with_bodies_.end(),
+                       [&](const cohort_turn* t) { return t->bodies_.on(from); });
+}
+
+// -------------------------------------------------------------------------------------------------------- deciding
+
+tenure cohort::now_of_tenure(boot_clock::time_point now) const noexcept {
+    tenure t;
+    t.turns = turns_;
+    t.age = now - since_;
+    t.others = others_;
+    t.asked_back = asked_back_;
+    t.has_waiters = first_ != nullptr;
+    return t;
+}
+
+void cohort::advance(effects& e, boot_clock::time_point now) {
+    if (current_ || over_) return;
+    if (state_ == place_state::none) {
+        if (first_) ask_for_place(e);
+        return;
+    }
+    if (state_ == place_state::waiting) {
+        if (first_) return;
+        state_ = place_state::none;
+        e.withdrawn = std::move(place_);
+        return;
+    }
+    if (place_->claim()->hold().held_until() <= now) return;  // place_lost() follows
+    switch (next_tenure_step(limits_, now_of_tenure(now))) {
+        case tenure_step::grant: grant(e, pop(*first_), now); break;
+        case tenure_step::wait_for_look: break;
+        case tenure_step::queue_again:
+            e.left = std::move(place_);
+            ask_for_place(e);
+            return;
+        case tenure_step::give_back:
+            e.left = std::move(place_);
+            state_ = place_state::none;
+            return;
+        case tenure_step::linger:
+            if (!std::exchange(looked_, true)) {
+                e.looked = place_;
+                e.look_how = lookout::then::watch;
+            }
+            if (std::exchange(lingers_, true)) break;
+            e.linger = place_;
+            e.linger_end = idle_since_ + limits_.linger;
+            break;
+    }
+    if (!looked_ && must_look(now_of_tenure(now))) {
+        looked_ = true;
+        e.looked = place_;
+        e.look_how = lookout::then::list;
+    }
+}
+
+void cohort::ask_for_place(effects& e) {
+    state_ = place_state::waiting;
+    place_ = std::make_shared<cohort_place>(shared_from_this());
+    turns_ = 0;
+    others_ = other_contenders::unknown;
+    looked_ = lingers_ = asked_back_ = false;
+    e.entered = place_;
+    e.when_contended = waiting_ == 1 ? first_->when_contended_ : if_contended::wait;
+    e.from = first_->waiter_->on;
+}
+
+void cohort::grant(effects& e, cohort_turn_ptr t, boot_clock::time_point now) {
+    assert(!current_ && state_ == place_state::has_lock);
+    t->place_ = place_;
+    t->number_ = turns_++;
+    current_ = t.get();
+    report_wait(e, *t, now, {}, false);
+    t->since_ = now;
+    e.granted = std::move(t);
+}
+
+void cohort::finish(locked lock, effects& e) noexcept {
+    lock.unlock();
+    if (e.granted) e.granted->resume(nullptr);
+    if (e.left) e.left->leave();
+    if (e.withdrawn) e.withdrawn->withdraw();
+    if (e.entered) e.entered->enter(e.when_contended, std::move(e.from));
+    if (e.looked) e.looked->look(e.look_how);
+    if (e.linger) e.linger->wake_at(e.linger_end);
+    if (e.flush) flush_reports();
+}
+
+// --------------------------------------------------------------------------------------------------- from the place
+
+void cohort::place_granted(const cohort_place_ptr& place) {
+    const boot_clock::time_point now = boot_clock::now();
+    effects e;
+    locked lock(mutex_);
+    if (place_ != place || state_ != place_state::waiting) return;
+    state_ = place_state::has_lock;
+    since_ = idle_since_ = now;
+    advance(e, now);
+    finish(std::move(lock), e);
+}
+
+void cohort::place_refused(const cohort_place_ptr& place) noexcept {
+    const boot_clock::time_point now = boot_clock::now();
+    effects e;
+    cohort_turn_ptr refused;
+    locked lock(mutex_);
+    if (place_ != place) return;
+    place_.reset();
+    state_ = place_state::none;
+    if (first_ && first_->when_contended_ == if_contended::give_up) {
+        refused = pop(*first_);
+        report_wait(e, *refused, now, {}, true);
+    }
+    advance(e, boot_clock::now());
+    finish(std::move(lock), e);
+    if (refused) refused->resume(nullptr);
+}
+
+void cohort::place_failed(const cohort_place_ptr& place, const std::exception_ptr& why) noexcept {
+    bool only_first = false;
+    try {
+        std::rethrow_exception(why);
+    } catch (const std::system_error& failed) {
+        // The lock is held by the work that waits first. Others may wait.
+        only_first = failed.code() == errc::would_deadlock;
+    } catch (...) {
+    }
+    effects e;
+    locked lock(mutex_);
+    if (place_ != place) return;
+    place_.reset();
+    state_ = place_state::none;
+    if (!only_first) return fail_waiting(std::move(lock), why);
+    const cohort_turn_ptr failed = first_ ? pop(*first_) : nullptr;
+    if (failed) report_wait(e, *failed, boot_clock::now(), errc::would_deadlock, false);
+    advance(e, boot_clock::now());
+    finish(std::move(lock), e);
+    if (failed) failed->resume(fresh_copy_of(why));
+}
+
+void cohort::place_lost(const cohort_place_ptr& place) noexcept {
+    effects e;
+    locked lock(mutex_);
+    if (place_ != place) return;
+    place_.reset();
+    state_ = place_state::none;
+    if (current_)
+        std::exchange(current_, nullptr)->lost_with_place_ = true;
+    else
+        e.left = place;
+    advance(e, boot_clock::now());
+    finish(std::move(lock), e);
+    place->stop_looking();
+}
+
+void cohort::others_are(const cohort_place_ptr& place, other_contenders now) noexcept {
+    effects e;
+    locked lock(mutex_);
+    if (place_ != place) return;
+    others_ = now;
+    advance(e, boot_clock::now());
+    finish(std::move(lock), e);
+}
+
+void cohort::lingered(const cohort_place_ptr& place) noexcept {
+    const boot_clock::time_point now = boot_clock::now();
+    effects e;
+    locked lock(mutex_);
+    if (place_ != place || state_ != place_state::has_lock) return;
+    const boot_clock::time_point end = (current_ || first_ ? now : idle_since_) + limits_.linger;
+    if (end > now) {
+        e.linger = place;
+        e.linger_end = end;
+    } else {
+        e.left = std::move(place_);
+        state_ = place_state::none;
+    }
+    finish(std::move(lock), e);
+}
+
+// ------------------------------------------------------------------------------------------------------ session's end
+
+void cohort::session_over(std::error_code why) noexcept {
+    locked lock(mutex_);
+    over_ = why;
+    const cohort_place_ptr place = std::exchange(place_, nullptr);
+    state_ = place_state::none;
+    if (current_) std::exchange(current_, nullptr)->lost_with_place_ = true;
+    fail_waiting(std::move(lock), std::make_exception_ptr(error(why, "acquire", lock_->directory)));
+    if (place) place->stop_looking();
+    flush_reports();
+}
+
+// The waiting coroutines and their turns keep each other alive.
+void cohort::loop_over() noexcept {
+    locked lock(mutex_);
+    const cohort_place_ptr place = std::exchange(place_, nullptr);
+    current_ = nullptr;
+    state_ = place_state::none;
+    cohort_turn_ptr t = take_all_waiting();
+    lock.unlock();
+    while (t) {
+        const auto gone = std::exchange(t->waiter_, std::nullopt);
+        const cohort_turn_ptr next = std::move(t->next_);
+        t = next;
+    }
+}
+
+void cohort::fail_waiting(locked lock, std::exception_ptr why) noexcept {
+    effects e;
+    std::error_code code;
+    try {
+        std::rethrow_exception(why);
+    } catch (const std::system_error& failed) {
+        code = failed.code();
+    } catch (...) {
+        code = std::make_error_code(std::errc::not_enough_memory);
+    }
+    cohort_turn_ptr t = take_all_waiting();
+    const boot_clock::time_point now = boot_clock::now();
+    for (const cohort_turn* w = t.get(); w; w = w->next_.get()) report_wait(e, *w, now, code, false);
+    finish(std::move(lock), e);
+    while (t) {
+        cohort_turn_ptr next = std::move(t->next_);
+        t->resume(fresh_copy_of(why));
+        t = std::move(next);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------- the list
+
+void cohort::push_back(cohort_turn_ptr t) noexcept {
+    cohort_turn* const raw = t.get();
+    raw->waits_ = true;
+    raw->previous_ = last_;
+    (last_ ? last_->next_ : first_) = std::move(t);
+    last_ = raw;
+    ++waiting_;
+}
+
+cohort_turn_ptr cohort::pop(cohort_turn& t) noexcept {
+    cohort_turn_ptr& link = t.previous_ ? t.previous_->next_ : first_;
+    cohort_turn_ptr popped = std::move(link);
+    link = std::move(t.next_);
+    (link ? link->previous_ : last_) = t.previous_;
+    t.previous_ = nullptr;
+    t.waits_ = false;
+    --waiting_;
+    return popped;
+}
+
+cohort_turn_ptr cohort::take_all_waiting() noexcept {
+    for (cohort_turn* t = first_.get(); t; t = t->next_.get()) {
+        t->waits_ = false;
+        t->previous_ = nullptr;
+    }
+    last_ = nullptr;
+    waiting_ = 0;
+    return std::exchange(first_, nullptr);
+}
+
+}  // namespace zkasio::lock_detail
