@@ -45,20 +45,26 @@ bool cohort::over() const {
 
 // ------------------------------------------------------------------------------------------------------ from turns
 
-bool cohort::take_at_once(const cohort_turn_ptr& t) {
+bool cohort::is_busy() const {
+    const std::lock_guard guard(mutex_);
+    return !over_ && (current_ || first_);
+}
+
+cohort_turn_ptr cohort::take_at_once() {
     const boot_clock::time_point now = boot_clock::now();
     effects e;
     locked lock(mutex_);
-    if (over_ || current_ || first_ || state_ != place_state::has_lock) return false;
-    if (place_->claim()->hold().held_until() <= now) return false;
+    if (over_ || current_ || first_ || state_ != place_state::has_lock) return nullptr;
+    if (place_->claim()->hold().held_until() <= now) return nullptr;
     tenure next = now_of_tenure(now);
     next.has_waiters = true;
-    if (next_tenure_step(limits_, next) != tenure_step::grant) return false;
+    if (next_tenure_step(limits_, next) != tenure_step::grant) return nullptr;
+    auto t = std::make_shared<cohort_turn>(shared_from_this(), if_contended::wait);
     t->since_ = now;
     grant(e, t, now);
     e.granted = nullptr;  // is not suspended
     finish(std::move(lock), e);
-    return true;
+    return t;
 }
 
 void cohort::enter(const cohort_turn_ptr& t, const asio::any_io_executor& from) {
@@ -78,7 +84,7 @@ void cohort::enter(const cohort_turn_ptr& t, const asio::any_io_executor& from) 
         if (why)
             failed = std::make_exception_ptr(
                 error(why, "acquire", lock_->directory, why == errc::would_deadlock ? holds_it_already : ""));
-        return t->resume(std::move(failed));
+        return cohort_turn::resume(t, std::move(failed));
     }
     push_back(t);
     advance(e, now);
@@ -94,10 +100,10 @@ void cohort::cancel(const cohort_turn_ptr& t) noexcept {
     report_wait(e, *t, now, asio::error::operation_aborted, false);
     advance(e, now);
     finish(std::move(lock), e);
-    t->resume(std::make_exception_ptr(error(asio::error::operation_aborted, "acquire", lock_->directory)));
+    cohort_turn::resume(t, std::make_exception_ptr(error(asio::error::operation_aborted, "acquire", lock_->directory)));
 }
 
-cohort_place_ptr cohort::give_up(cohort_turn& t) noexcept {
+bool cohort::give_up(cohort_turn& t) noexcept {
     const boot_clock::time_point now = boot_clock::now();
     effects e;
     locked lock(mutex_);
@@ -110,7 +116,7 @@ cohort_place_ptr cohort::give_up(cohort_turn& t) noexcept {
     } else if (t.lost_with_place_) {
         e.left = t.place_;  // G40: the next place of this cohort no longer waits for the bodies of this turn
     }
-    const cohort_place_ptr left = e.left;
+    const bool left = e.left != nullptr;
     finish(std::move(lock), e);
     return left;
 }
@@ -122,7 +128,7 @@ void cohort::turn_lost(cohort_turn& t) noexcept {
     if (current_ != &t || t.lost_alone_) return;
     t.lost_alone_ = true;
     report_hold(e, t, now);
-    if (!t.bodies_.any()) {
+    if (!t.bodies_ || !t.bodies_->any()) {
         current_ = nullptr;
         idle_since_ = now;
         advance(e, now);
@@ -132,17 +138,18 @@ void cohort::turn_lost(cohort_turn& t) noexcept {
 
 void cohort::body_begins(cohort_turn& t, asio::any_io_executor executor) {
     const std::lock_guard lock(mutex_);
-    if (!t.bodies_.any()) with_bodies_.push_back(&t);
-    t.bodies_.announce();
-    t.bodies_.begin(std::move(executor));
+    if (!t.bodies_) t.bodies_ = std::make_unique<running_bodies>();
+    if (!t.bodies_->any()) with_bodies_.push_back(&t);
+    t.bodies_->announce();
+    t.bodies_->begin(std::move(executor));
 }
 
 void cohort::body_ends(cohort_turn& t, const asio::any_io_executor& executor) noexcept {
     const boot_clock::time_point now = boot_clock::now();
     effects e;
     locked lock(mutex_);
-    t.bodies_.end(executor);
-    if (t.bodies_.any()) return;
+    t.bodies_->end(executor);
+    if (t.bodies_->any()) return;
     std::erase(with_bodies_, &t);
     if (current_ != &t || !t.lost_alone_) return;
     current_ = nullptr;
@@ -159,7 +166,7 @@ void cohort::asked_back(const cohort_turn& t) noexcept {
 // Whether the work under a turn asks for another turn: a body of that turn runs on `from`.
 bool cohort::waits_for_itself(const asio::any_io_executor& from) const noexcept {
     return std::any_of(with_bodies_.begin(), with_bodies_.end(),
-                       [&](const cohort_turn* t) { return t->bodies_.on(from); });
+                       [&](const cohort_turn* t) { return t->bodies_->on(from); });
 }
 
 // -------------------------------------------------------------------------------------------------------- deciding
@@ -238,7 +245,7 @@ void cohort::grant(effects& e, cohort_turn_ptr t, boot_clock::time_point now) {
 
 void cohort::finish(locked lock, effects& e) noexcept {
     lock.unlock();
-    if (e.granted) e.granted->resume(nullptr);
+    if (e.granted) cohort_turn::resume(std::move(e.granted), nullptr);
     if (e.left) e.left->leave();
     if (e.withdrawn) e.withdrawn->withdraw();
     if (e.entered) e.entered->enter(e.when_contended, std::move(e.from));
@@ -274,7 +281,7 @@ void cohort::place_refused(const cohort_place_ptr& place) noexcept {
     }
     advance(e, boot_clock::now());
     finish(std::move(lock), e);
-    if (refused) refused->resume(nullptr);
+    if (refused) cohort_turn::resume(refused, nullptr);
 }
 
 void cohort::place_failed(const cohort_place_ptr& place, const std::exception_ptr& why) noexcept {
@@ -296,7 +303,7 @@ void cohort::place_failed(const cohort_place_ptr& place, const std::exception_pt
     if (failed) report_wait(e, *failed, boot_clock::now(), errc::would_deadlock, false);
     advance(e, boot_clock::now());
     finish(std::move(lock), e);
-    if (failed) failed->resume(fresh_copy_of(why));
+    if (failed) cohort_turn::resume(failed, fresh_copy_of(why));
 }
 
 void cohort::place_lost(const cohort_place_ptr& place) noexcept {
@@ -383,7 +390,7 @@ void cohort::fail_waiting(locked lock, std::exception_ptr why) noexcept {
     finish(std::move(lock), e);
     while (t) {
         cohort_turn_ptr next = std::move(t->next_);
-        t->resume(fresh_copy_of(why));
+        cohort_turn::resume(std::move(t), fresh_copy_of(why));
         t = std::move(next);
     }
 }

@@ -11,6 +11,7 @@
 
 #include <asio/any_io_executor.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -64,13 +65,17 @@ public:
     bool over() const;
 
     // ------------------------------------------------------------------------------------ for turns, from any thread
-    /// True: `t` has its turn now, since no coroutine has or wants one and the place has the lock.
-    bool take_at_once(const cohort_turn_ptr& t);
+    /// Whether a coroutine of this cohort has its turn, or waits.
+    bool is_busy() const;
+    /// Whether the caller of take_at_once() lets other coroutines run first: see yield_turn().
+    bool must_yield() noexcept { return taken_.fetch_add(1, std::memory_order_relaxed) % 32 == 31; }
+    /// A turn without a wait, if no coroutine has or wants one and the place has the lock; else null.
+    cohort_turn_ptr take_at_once();
     /// `t` waits for its turn. @param from the executor of its coroutine.
     void enter(const cohort_turn_ptr& t, const asio::any_io_executor& from);
     void cancel(const cohort_turn_ptr& t) noexcept;
-    /// The guard of `t` is given up. The result: the place, if it was given up along with the turn.
-    cohort_place_ptr give_up(cohort_turn& t) noexcept;
+    /// The guard of `t` is given up. The result: whether the place was given up along with the turn.
+    bool give_up(cohort_turn& t) noexcept;
     /// The turn is lost, and the place is not.
     void turn_lost(cohort_turn& t) noexcept;
     void body_begins(cohort_turn& t, asio::any_io_executor executor);
@@ -130,6 +135,7 @@ private:
     const tenure_limits limits_;
     const bool observed_;
 
+    std::atomic<std::uint32_t> taken_{0};
     mutable std::mutex mutex_;  // guards what follows
     std::error_code over_;
     place_state state_ = place_state::none;

@@ -16,33 +16,37 @@ namespace zkasio::lock_detail {
 
 cohort_turn::~cohort_turn() {
     if (place_) give_up();
-    delete used_.load(std::memory_order_acquire);
+    delete hold_.load(std::memory_order_acquire);
 }
 
 // ------------------------------------------------------------------------------------------------------------ waiting
 
-asio::awaitable<void> cohort_turn::decided(std::shared_ptr<cohort_turn> self) {
-    // Not a coroutine: a coroutine would need one more frame for each waiter.
-    return asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr)>(
-        [self = std::move(self)](auto h) {
-            auto on = asio::get_associated_executor(h);
+// Not a coroutine: all that waits is one frame, of Asio's, and the turn.
+asio::awaitable<lock_guard> cohort_turn::next(std::shared_ptr<cohort> of, if_contended when_contended,
+                                              std::shared_ptr<const void> open) {
+    return asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr, lock_guard)>(
+        [of = std::move(of), when_contended, open = std::move(open)](handler h) mutable {
+            const asio::any_io_executor on = asio::get_associated_executor(h);
+            cohort& c = *of;
+            const auto turn = std::make_shared<cohort_turn>(std::move(of), when_contended);
             if (auto slot = asio::get_associated_cancellation_slot(h); slot.is_connected())
-                slot.assign([self](asio::cancellation_type) { self->of_->cancel(self); });
-            self->suspended(std::move(h), std::move(on));
+                slot.assign([turn](asio::cancellation_type) { turn->of_->cancel(turn); });
+            turn->waiter_.emplace(waiter{std::move(h), asio::prefer(on, asio::execution::outstanding_work.tracked),
+                                         std::move(open)});
+            c.enter(turn, on);
         },
         asio::use_awaitable);
 }
 
-void cohort_turn::suspended(handler h, asio::any_io_executor on) {
-    waiter_.emplace(waiter{std::move(h), asio::prefer(on, asio::execution::outstanding_work.tracked)});
-    const auto of = of_;
-    of->enter(shared_from_this(), on);
-}
-
-void cohort_turn::resume(std::exception_ptr failed) noexcept {
-    waiter w = std::move(*waiter_);
-    waiter_.reset();
-    asio::post(w.on, [h = std::move(w.resume), failed = std::move(failed)]() mutable { std::move(h)(failed); });
+void cohort_turn::resume(std::shared_ptr<cohort_turn> self, std::exception_ptr failed) noexcept {
+    waiter w = std::move(*self->waiter_);
+    self->waiter_.reset();
+    asio::post(w.on, [h = std::move(w.resume), open = std::move(w.open), turn = std::move(self),
+                      failed = std::move(failed)]() mutable {
+        lock_guard guard;
+        if (turn->place_) guard = lock_guard(std::move(turn), std::move(open));
+        std::move(h)(std::move(failed), std::move(guard));
+    });
 }
 
 // ---------------------------------------------------------------------------------------------------- a granted turn
@@ -52,27 +56,25 @@ boot_clock::time_point cohort_turn::held_until() const noexcept {
 }
 
 loss_reason cohort_turn::reason() const noexcept {
-    if (const used* const u = used_.load(std::memory_order_acquire)) return u->hold.reason();
+    if (const session_hold* const mine = hold_.load(std::memory_order_acquire)) return mine->reason();
     return given_up_.load(std::memory_order_acquire) ? loss_reason::released : place_->claim()->hold().reason();
 }
 
 // Most turns are short, and nothing but held() and token() is asked of them: these have no hold of their own.
 const session_hold& cohort_turn::hold() const noexcept {
-    if (const used* const u = used_.load(std::memory_order_acquire)) return u->hold;
+    if (const session_hold* const mine = hold_.load(std::memory_order_acquire)) return *mine;
     try {
-        const session_hold& of_place = place_->claim()->hold();
-        auto mine = std::make_unique<used>();
-        mine->hold = on().hold_all({std::cref(of_place)});
-        used* other = nullptr;
-        if (!used_.compare_exchange_strong(other, mine.get(), std::memory_order_acq_rel)) return other->hold;
-        const used* const u = mine.release();
-        if (given_up_.load()) u->hold.end();
+        auto made = std::make_unique<session_hold>(on().hold_all({std::cref(place_->claim()->hold())}));
+        session_hold* mine = nullptr;
+        if (!hold_.compare_exchange_strong(mine, made.get())) return *mine;
+        mine = made.release();
+        if (given_up_.load()) mine->end();
         const auto self = std::const_pointer_cast<cohort_turn>(shared_from_this());
-        const std::shared_ptr<const session_hold> shared(self, &u->hold);
-        when_lost(on(), shared, [weak = std::weak_ptr<cohort_turn>(self)](loss_reason) {
-            if (const auto turn = weak.lock()) turn->of_->turn_lost(*turn);
-        });
-        return u->hold;
+        when_lost(on(), std::shared_ptr<const session_hold>(self, mine),
+                  [weak = std::weak_ptr<cohort_turn>(self)](loss_reason) {
+                      if (const auto turn = weak.lock()) turn->of_->turn_lost(*turn);
+                  });
+        return *mine;
     } catch (...) {
         // Out of memory: without a hold of its own, the turn counts as released.
         static const session_hold none;
@@ -94,13 +96,13 @@ void cohort_turn::asked_back() noexcept { of_->asked_back(*this); }
 
 void cohort_turn::give_up() noexcept {
     if (given_up_.exchange(true)) return;
-    if (const used* const u = used_.load()) u->hold.end();
-    left_ = of_->give_up(*this);
+    if (const session_hold* const mine = hold_.load()) mine->end();
+    gave_place_up_ = of_->give_up(*this);
 }
 
 asio::awaitable<void> cohort_turn::gone() {
-    if (!left_) co_return;
-    const std::shared_ptr<queue_claim> claim = left_->claim();
+    if (!gave_place_up_) co_return;
+    const std::shared_ptr<queue_claim> claim = place_->claim();
     co_await claim->gone();
 }
 

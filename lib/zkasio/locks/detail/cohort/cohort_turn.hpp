@@ -5,6 +5,7 @@
 #include <zkasio/locks/detail/running_bodies.hpp>
 #include <zkasio/locks/if_contended.hpp>
 #include <zkasio/locks/lock_claim.hpp>
+#include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/session.hpp>
 
 #include <asio/any_io_executor.hpp>
@@ -28,16 +29,17 @@ class cohort;
 /// no request.
 class cohort_turn final : public lock_claim, public std::enable_shared_from_this<cohort_turn> {
 public:
-    explicit cohort_turn(std::shared_ptr<cohort> of, if_contended when_contended) noexcept
+    cohort_turn(std::shared_ptr<cohort> of, if_contended when_contended) noexcept
         : of_(std::move(of)), when_contended_(when_contended) {}
     cohort_turn(const cohort_turn&) = delete;
     cohort_turn& operator=(const cohort_turn&) = delete;
     ~cohort_turn() override;
 
-    /// *Completes when* the turn is granted or, of an attempt that is not to wait, refused: then ask granted().
+    /// Waits for a turn. An empty guard: the call was not to wait, and another contender has the lock.
     /// *Cancellation*: ends the wait at once.
-    static asio::awaitable<void> decided(std::shared_ptr<cohort_turn> self);
-    bool granted() const noexcept { return place_ != nullptr; }
+    /// @param open client::keep_open(), for the wait and for the guard.
+    static asio::awaitable<lock_guard> next(std::shared_ptr<cohort> of, if_contended when_contended,
+                                            std::shared_ptr<const void> open);
 
     // --------------------------------------------------------------------------------------------------- as lock_claim
     const session_hold& hold() const noexcept override;
@@ -57,26 +59,21 @@ public:
 
 private:
     friend class cohort;
-    using handler = asio::async_result<asio::use_awaitable_t<>, void(std::exception_ptr)>::handler_type;
-    // The suspended coroutine, and its executor, which has work until the coroutine goes on.
+    using handler = asio::async_result<asio::use_awaitable_t<>, void(std::exception_ptr, lock_guard)>::handler_type;
+    // The suspended coroutine. Its executor has work until the coroutine goes on, and its client is open.
     struct waiter {
         handler resume;
         asio::any_io_executor on;
-    };
-    // Of turns that are more than taken and given back: with_lock(), run(), lost(), and the parts of a multi_mutex.
-    struct used {
-        session_hold hold;
+        std::shared_ptr<const void> open;
     };
 
-    void suspended(handler h, asio::any_io_executor on);
     /// Resumes the coroutine, in a turn of its executor. To be called once, without the cohort's mutex.
-    void resume(std::exception_ptr failed) noexcept;
+    static void resume(std::shared_ptr<cohort_turn> self, std::exception_ptr failed) noexcept;
 
+    // There may be very many waiting turns: what few turns need is allocated when they do.
     const std::shared_ptr<cohort> of_;
     cohort_place_ptr place_;  // once it is granted
-    mutable std::atomic<used*> used_{nullptr};
-    std::atomic<bool> given_up_{false};
-    cohort_place_ptr left_;  // the place, if it was given up along with this turn
+    mutable std::atomic<session_hold*> hold_{nullptr};
 
     // Guarded by the cohort's mutex:
     std::shared_ptr<cohort_turn> next_;
@@ -84,12 +81,15 @@ private:
     std::optional<waiter> waiter_;
     boot_clock::time_point since_{};  // when it was asked for; once it is granted: since then
     std::uint64_t number_ = 0;        // of the turn in its tenure, from 0
+    std::unique_ptr<running_bodies> bodies_;
     std::uint32_t queue_length_ = 0;
     const if_contended when_contended_;
-    bool waits_ = false;         // is in the list
-    bool lost_alone_ = false;    // lost while the place has the lock: its bodies have to end before the next turn
+    bool waits_ = false;       // is in the list
+    bool lost_alone_ = false;  // lost while the place has the lock: its bodies have to end before the next turn
     bool lost_with_place_ = false;
-    running_bodies bodies_;
+
+    std::atomic<bool> given_up_{false};
+    bool gave_place_up_ = false;  // the place was given up along with this turn
 };
 
 }  // namespace zkasio::lock_detail

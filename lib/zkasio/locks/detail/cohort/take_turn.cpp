@@ -32,44 +32,45 @@ Result as_guard(const client& zk, std::shared_ptr<lock_claim> claim) {
     }
 }
 
-std::shared_ptr<cohort_turn> turn_at_once(const cohort_spec_ptr& spec, if_contended when_contended) {
-    if (!spec) return nullptr;
-    auto of = spec->last();
-    if (!of) return nullptr;
-    cohort& c = *of;
-    auto turn = std::make_shared<cohort_turn>(std::move(of), when_contended);
-    return c.take_at_once(turn) ? turn : nullptr;
+template <class Result>
+Result as_result(lock_guard guard) {
+    if constexpr (std::is_same_v<Result, std::optional<lock_guard>>) {
+        std::optional<lock_guard> result;
+        if (guard.claim()) result.emplace(std::move(guard));
+        return result;
+    } else if constexpr (std::is_same_v<Result, lock_guard>) {
+        return guard;
+    } else {
+        return guard.take_claim();
+    }
 }
 
-// The cohort of the client's session. A waiting acquire does not keep the frame of this coroutine.
-asio::awaitable<std::shared_ptr<cohort_turn>> turn_to_wait(const client& zk, const cohort_spec_ptr& spec,
-                                                           if_contended when_contended) {
+asio::awaitable<std::shared_ptr<cohort>> find_cohort(client zk, cohort_spec_ptr spec) {
     const std::string path = spec ? spec->lock->directory : std::string();
     if (!spec || zk.state() != session_state::connected) co_await toolbox(zk).connected("acquire", path);
-    std::shared_ptr<cohort> found = spec->last();
-    if (!found || found->over()) {
-        const session on = zk.session_now();
-        const one_shot_event done = toolbox(on).make_one_shot_event();
-        const auto to = std::make_shared<std::shared_ptr<cohort>>();
-        asio::dispatch(on.get_executor(), [on, spec, done, to] {
-            *to = cohort::of(on, spec);
-            done.fire();
-        });
-        co_await wait_as(done, "acquire", path);
-        found = *to;
-    }
-    co_return std::make_shared<cohort_turn>(std::move(found), when_contended);
+    if (auto found = spec->last(); found && !found->over()) co_return found;
+    const session on = zk.session_now();
+    const one_shot_event done = toolbox(on).make_one_shot_event();
+    const auto to = std::make_shared<std::shared_ptr<cohort>>();
+    asio::dispatch(on.get_executor(), [on, spec, done, to] {
+        *to = cohort::of(on, spec);
+        done.fire();
+    });
+    co_await wait_as(done, "acquire", path);
+    co_return *to;
 }
 
 template <class Result>
 asio::awaitable<Result> take(client zk, cohort_spec_ptr spec, if_contended when_contended) {
-    std::shared_ptr<cohort_turn> turn = turn_at_once(spec, when_contended);
-    if (!turn) {
-        turn = co_await turn_to_wait(zk, spec, when_contended);
-        co_await cohort_turn::decided(turn);
-        if (!turn->granted()) turn.reset();
+    std::shared_ptr<cohort> of = spec ? spec->last() : nullptr;
+    if (of) {
+        if (of->must_yield()) co_await yield_turn();
+        std::shared_ptr<cohort_turn> turn = of->take_at_once();
+        if (turn) co_return as_result<Result>(lock_guard(std::move(turn), zk.keep_open()));
     }
-    co_return as_guard<Result>(zk, std::move(turn));
+    if (!of || of->over()) of = co_await find_cohort(zk, spec);
+    lock_guard guard = co_await cohort_turn::next(std::move(of), when_contended, zk.keep_open());
+    co_return as_result<Result>(std::move(guard));
 }
 
 template <class Result>
@@ -87,6 +88,11 @@ asio::awaitable<Result> take_as(client zk, cohort_spec_ptr spec, if_contended wh
 template <class Result>
 asio::awaitable<Result> take_turn(client zk, cohort_spec_ptr spec, if_contended when_contended,
                                   const acquire_options& how) {
+    // Where the wait is certain, one frame is enough for all of it.
+    if constexpr (std::is_same_v<Result, lock_guard>) {
+        std::shared_ptr<cohort> of = spec && !how.owner() ? spec->last() : nullptr;
+        if (of && of->is_busy()) return cohort_turn::next(std::move(of), when_contended, zk.keep_open());
+    }
     if (how.owner() && spec) return take_as<Result>(std::move(zk), std::move(spec), when_contended, *how.owner());
     return take<Result>(std::move(zk), std::move(spec), when_contended);
 }
