@@ -29,7 +29,12 @@ void cohort_spec::remember(const std::shared_ptr<cohort>& c) const {
 }
 
 cohort::cohort(session on, const cohort_spec& of)
-    : on_(on.patient()), tools_(on_), lock_(of.lock), limits_(of.limits), observed_(tools_.has_observer()) {}
+    : on_(on.patient()),
+      tools_(on_),
+      lock_(of.lock),
+      limits_(of.limits),
+      observed_(tools_.has_observer()),
+      flush_timer_(on_.get_executor()) {}
 
 std::shared_ptr<cohort> cohort::of(const session& on, const cohort_spec_ptr& spec) {
     const auto make = [&] { return std::make_shared<cohort>(on, *spec); };
@@ -246,12 +251,13 @@ void cohort::grant(effects& e, cohort_turn_ptr t, boot_clock::time_point now) {
 void cohort::finish(locked lock, effects& e) noexcept {
     lock.unlock();
     if (e.granted) cohort_turn::resume(std::move(e.granted), nullptr);
+    // The new node is created before the old one is removed: no process comes between, which would be fairness lost.
+    if (e.entered) e.entered->enter(e.when_contended, std::move(e.from));
     if (e.left) e.left->leave();
     if (e.withdrawn) e.withdrawn->withdraw();
-    if (e.entered) e.entered->enter(e.when_contended, std::move(e.from));
     if (e.looked) e.looked->look(e.look_how);
     if (e.linger) e.linger->wake_at(e.linger_end);
-    if (e.flush) flush_reports();
+    if (e.flush != flush_time::none) flush_reports(e.flush);
 }
 
 // --------------------------------------------------------------------------------------------------- from the place
@@ -263,6 +269,7 @@ void cohort::place_granted(const cohort_place_ptr& place) {
     if (place_ != place || state_ != place_state::waiting) return;
     state_ = place_state::has_lock;
     since_ = idle_since_ = now;
+    if (place->claim()->came_from() == hand_over::remote) others_ = other_contenders::expected;
     advance(e, now);
     finish(std::move(lock), e);
 }
@@ -356,7 +363,7 @@ void cohort::session_over(std::error_code why) noexcept {
     if (current_) std::exchange(current_, nullptr)->lost_with_place_ = true;
     fail_waiting(std::move(lock), std::make_exception_ptr(error(why, "acquire", lock_->directory)));
     if (place) place->stop_looking();
-    flush_reports();
+    flush_reports(flush_time::now);
 }
 
 // The waiting coroutines and their turns keep each other alive.

@@ -10,6 +10,7 @@
 #include <zkasio/session_local.hpp>
 
 #include <asio/any_io_executor.hpp>
+#include <asio/steady_timer.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -99,6 +100,8 @@ private:
     using locked = std::unique_lock<std::mutex>;
     enum class place_state : std::uint8_t { none, waiting, has_lock };
 
+    enum class flush_time : std::uint8_t { none, soon, now };
+
     // What a change of the state leads to. Carried out without the mutex.
     struct effects {
         cohort_turn_ptr granted;
@@ -107,7 +110,7 @@ private:
         asio::any_io_executor from;
         lookout::then look_how = lookout::then::list;
         boot_clock::time_point linger_end;
-        bool flush = false;
+        flush_time flush = flush_time::none;
     };
 
     void advance(effects& e, boot_clock::time_point now);
@@ -127,7 +130,8 @@ private:
                      bool refused) noexcept;
     void report_hold(effects& e, const cohort_turn& t, boot_clock::time_point now) noexcept;
     void must_flush(effects& e) noexcept;
-    void flush_reports() noexcept;
+    void flush_reports(flush_time when) noexcept;
+    void tell_reports() noexcept;
 
     const session on_;
     const toolbox tools_;  // of on_
@@ -135,6 +139,7 @@ private:
     const tenure_limits limits_;
     const bool observed_;
 
+    asio::steady_timer flush_timer_;  // strand
     std::atomic<std::uint32_t> taken_{0};
     mutable std::mutex mutex_;  // guards what follows
     std::error_code over_;
@@ -151,8 +156,8 @@ private:
     other_contenders others_ = other_contenders::unknown;
     bool looked_ = false, lingers_ = false, asked_back_ = false;
 
-    std::vector<std::variant<lock_wait_report, lock_hold_report>> reports_;
-    bool flushing_ = false;  // reports_ will be taken by flush_reports()
+    std::vector<std::variant<lock_wait_report, lock_hold_report>> reports_;  // not empty: a flush_reports() is under way
+
 };
 
 }  // namespace zkasio::lock_detail

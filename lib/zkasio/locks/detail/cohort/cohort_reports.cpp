@@ -5,13 +5,16 @@
 
 #include <asio/dispatch.hpp>
 
+#include <chrono>
 #include <utility>
 
 namespace zkasio::lock_detail {
 namespace {
 
-// Reports are counted on the client's strand. Each detour there costs as much as a turn: so many reports share one.
-constexpr std::size_t reports_at_once = 64;
+// Reports are counted on the client's strand. Each detour there costs as much as a turn: so the reports of this time
+// share one. (An observer is told at once.)
+constexpr std::chrono::milliseconds reports_wait{1};
+constexpr std::size_t most_reports = 4096;
 
 }  // namespace
 
@@ -55,25 +58,29 @@ void cohort::report_hold(effects& e, const cohort_turn& t, boot_clock::time_poin
 }
 
 void cohort::must_flush(effects& e) noexcept {
-    const bool is_idle = !current_ && !first_;
-    if (flushing_ || (!observed_ && !is_idle && reports_.size() < reports_at_once)) return;
-    flushing_ = e.flush = true;
+    if (reports_.size() == 1 || reports_.size() == most_reports)
+        e.flush = observed_ || reports_.size() > 1 ? flush_time::now : flush_time::soon;
 }
 
-void cohort::flush_reports() noexcept {
+void cohort::flush_reports(flush_time when) noexcept {
     try {
-        asio::dispatch(on_.get_executor(), [self = shared_from_this()] {
-            std::vector<std::variant<lock_wait_report, lock_hold_report>> all;
-            {
-                const std::lock_guard lock(self->mutex_);
-                all.swap(self->reports_);
-                self->flushing_ = false;
-            }
-            for (const auto& one : all) std::visit([&](const auto& r) { self->tools_.report(r); }, one);
+        asio::dispatch(on_.get_executor(), [self = shared_from_this(), when] {
+            if (when == flush_time::now) return self->tell_reports();
+            self->flush_timer_.expires_after(reports_wait);
+            self->flush_timer_.async_wait([self](std::error_code) { self->tell_reports(); });
         });
     } catch (...) {
-        // Out of memory: a later report brings them along.
+        // Out of memory: later reports bring these along.
     }
+}
+
+void cohort::tell_reports() noexcept {
+    std::vector<std::variant<lock_wait_report, lock_hold_report>> all;
+    {
+        const std::lock_guard lock(mutex_);
+        all.swap(reports_);
+    }
+    for (const auto& one : all) std::visit([&](const auto& r) { tools_.report(r); }, one);
 }
 
 }  // namespace zkasio::lock_detail

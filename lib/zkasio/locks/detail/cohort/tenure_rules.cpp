@@ -12,7 +12,7 @@ tenure_step next_tenure_step(const tenure_limits& limits, const tenure& now) noe
     if (now.asked_back) return tenure_step::queue_again;  // T5
     const bool at_limit = now.turns >= limits.turns || (now.turns > 0 && now.age >= limits.tenure);
     if (!at_limit || now.others == other_contenders::none) return tenure_step::grant;               // T1
-    return wanted_elsewhere ? tenure_step::queue_again : tenure_step::wait_for_look;  // T1, T2
+    return now.others == other_contenders::unknown ? tenure_step::wait_for_look : tenure_step::queue_again;  // T1, T2
 }
 
 bool must_look(const tenure& now) noexcept {

@@ -15,6 +15,7 @@ struct tenure_limits {
 /// What a cohort knows of contenders that are not its own.
 enum class other_contenders : std::uint8_t {
     unknown,
+    expected,  ///< not known, but the place has got the lock from another session, which most likely waits again
     none,     ///< and a watch tells when that changes
     waiting,  ///< at least one waits for the place
 };
@@ -39,8 +40,11 @@ enum class tenure_step : std::uint8_t {
 /// The rules of a tenure. Pure.
 ///
 /// T1. A tenure ends after `turns` turns or the time `tenure`, if another contender waits; otherwise it goes on.
-/// T2. While that is not known, no turn is given beyond these limits.
-/// T3. A place that no coroutine wants is given back at once if another contender waits.
+/// T2. While that is not known, no turn is given beyond these limits. If another contender is expected, the tenure ends:
+///     the answer to a listing would take longer than most tenures. A wrong guess costs a process that has just become
+///     alone two requests, once: its next place comes from no other session.
+/// T3. A place that no coroutine wants is given back at once if another contender waits. (If one is only expected, that
+///     is looked up first.)
 /// T4. Otherwise the place is kept for the time `linger`; for none if that is 0.
 /// T5. revoke() ends the tenure as another contender does that has waited for long.
 tenure_step next_tenure_step(const tenure_limits& limits, const tenure& now) noexcept;
