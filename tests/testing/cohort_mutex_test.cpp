@@ -56,7 +56,7 @@ TEST_CASE("cohort_mutex: one node for all coroutines of a client, which take tur
             CHECK(first.token() > last);
             CHECK(first.token().value() == last.value());
             last = first.token();
-            CHECK(e.requests(zk) <= before + 2);  // looks once whether others wait
+            CHECK(e.requests(zk) <= before + 3);  // looks once whether others wait, and watches its node
         }
         co_await first.release();
         co_await pause(e, 500ms);

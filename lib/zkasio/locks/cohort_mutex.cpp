@@ -49,9 +49,13 @@ cohort_mutex::cohort_mutex(client zk, std::string path, cohort_mutex_options opt
     spec_ = std::make_shared<const cohort_spec>(std::move(lock), limits);
 }
 
+// A waiting turn has no node that could go with its session: a later attempt of the same acquire is ahead of coroutines
+// that came later.
 lock_attempt cohort_mutex::attempts(acquire_options how) const {
-    return [zk = on(), spec = spec_, how = std::move(how)](if_contended when_contended) {
-        return take_turn<std::optional<lock_guard>>(zk, spec, when_contended, how);
+    const auto came = std::make_shared<std::optional<boot_clock::time_point>>();
+    return [zk = on(), spec = spec_, how = std::move(how), came](if_contended when_contended) {
+        if (!*came) *came = boot_clock::now();
+        return take_turn<std::optional<lock_guard>>(zk, spec, when_contended, how, **came);
     };
 }
 

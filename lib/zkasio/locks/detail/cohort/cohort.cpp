@@ -64,7 +64,7 @@ cohort_turn_ptr cohort::take_at_once() {
     tenure next = now_of_tenure(now);
     next.has_waiters = true;
     if (next_tenure_step(limits_, next) != tenure_step::grant) return nullptr;
-    auto t = std::make_shared<cohort_turn>(shared_from_this(), if_contended::wait);
+    auto t = std::make_shared<cohort_turn>(shared_from_this(), if_contended::wait, now);
     t->since_ = now;
     grant(e, t, now);
     e.granted = nullptr;  // is not suspended
@@ -78,6 +78,7 @@ void cohort::enter(const cohort_turn_ptr& t, const asio::any_io_executor& from) 
     std::exception_ptr failed;
     locked lock(mutex_);
     t->since_ = now;
+    t->came_ = std::min(t->came_, now);
     t->queue_length_ = static_cast<std::uint32_t>(waiting_ + (current_ ? 1 : 0));
     const bool excluded = current_ || first_ || state_ == place_state::waiting;
     const bool refused = !over_ && t->when_contended_ == if_contended::give_up && excluded;
@@ -91,7 +92,7 @@ void cohort::enter(const cohort_turn_ptr& t, const asio::any_io_executor& from) 
                 error(why, "acquire", lock_->directory, why == errc::would_deadlock ? holds_it_already : ""));
         return cohort_turn::resume(t, std::move(failed));
     }
-    push_back(t);
+    insert(t);
     advance(e, now);
     finish(std::move(lock), e);
 }
@@ -404,12 +405,17 @@ void cohort::fail_waiting(locked lock, std::exception_ptr why) noexcept {
 
 // ---------------------------------------------------------------------------------------------------------- the list
 
-void cohort::push_back(cohort_turn_ptr t) noexcept {
+// By the time at which each has come: those that have waited in an earlier session are ahead of those that have not.
+void cohort::insert(cohort_turn_ptr t) noexcept {
+    cohort_turn* after = last_;
+    while (after && after->came_ > t->came_) after = after->previous_;
+    cohort_turn_ptr& link = after ? after->next_ : first_;
     cohort_turn* const raw = t.get();
     raw->waits_ = true;
-    raw->previous_ = last_;
-    (last_ ? last_->next_ : first_) = std::move(t);
-    last_ = raw;
+    raw->previous_ = after;
+    raw->next_ = std::move(link);
+    (raw->next_ ? raw->next_->previous_ : last_) = raw;
+    link = std::move(t);
     ++waiting_;
 }
 

@@ -123,7 +123,7 @@ private:
     tenure now_of_tenure(boot_clock::time_point now) const noexcept;
 
     // The waiting turns, first come, first served: a list through cohort_turn::next_.
-    void push_back(cohort_turn_ptr t) noexcept;
+    void insert(cohort_turn_ptr t) noexcept;
     cohort_turn_ptr pop(cohort_turn& t) noexcept;
 
     void report_wait(effects& e, const cohort_turn& t, boot_clock::time_point now, std::error_code failed,

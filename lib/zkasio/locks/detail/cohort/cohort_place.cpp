@@ -57,7 +57,12 @@ void cohort_place::stop_looking() noexcept {
 
 void cohort_place::look(lookout::then how) noexcept {
     on_strand([how](cohort_place& self) {
-        if (const auto out = self.lookout_) out->look(how);
+        const auto out = self.lookout_;
+        if (!out) return;
+        out->look(how);
+        // The place is kept for more than one turn. If an operator deletes its node, no further turns are given as soon
+        // as this watch tells; without it, a heartbeat would tell.
+        if (!self.claim_->hold().nodes_watched()) self.claim_->hold().watch_nodes();
     });
 }
 

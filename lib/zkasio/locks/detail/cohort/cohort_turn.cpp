@@ -23,12 +23,12 @@ cohort_turn::~cohort_turn() {
 
 // Not a coroutine: all that waits is one frame, of Asio's, and the turn.
 asio::awaitable<lock_guard> cohort_turn::next(std::shared_ptr<cohort> of, if_contended when_contended,
-                                              std::shared_ptr<const void> open) {
+                                              std::shared_ptr<const void> open, boot_clock::time_point came) {
     return asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr, lock_guard)>(
-        [of = std::move(of), when_contended, open = std::move(open)](handler h) mutable {
+        [of = std::move(of), when_contended, open = std::move(open), came](handler h) mutable {
             const asio::any_io_executor on = asio::get_associated_executor(h);
             cohort& c = *of;
-            const auto turn = std::make_shared<cohort_turn>(std::move(of), when_contended);
+            const auto turn = std::make_shared<cohort_turn>(std::move(of), when_contended, came);
             if (auto slot = asio::get_associated_cancellation_slot(h); slot.is_connected())
                 slot.assign([turn](asio::cancellation_type) { turn->of_->cancel(turn); });
             turn->waiter_.emplace(waiter{std::move(h), asio::prefer(on, asio::execution::outstanding_work.tracked),

@@ -29,8 +29,9 @@ class cohort;
 /// no request.
 class cohort_turn final : public lock_claim, public std::enable_shared_from_this<cohort_turn> {
 public:
-    cohort_turn(std::shared_ptr<cohort> of, if_contended when_contended) noexcept
-        : of_(std::move(of)), when_contended_(when_contended) {}
+    /// @param came when its coroutine first asked for the lock, maybe in an earlier session.
+    cohort_turn(std::shared_ptr<cohort> of, if_contended when_contended, boot_clock::time_point came) noexcept
+        : of_(std::move(of)), came_(came), when_contended_(when_contended) {}
     cohort_turn(const cohort_turn&) = delete;
     cohort_turn& operator=(const cohort_turn&) = delete;
     ~cohort_turn() override;
@@ -38,8 +39,11 @@ public:
     /// Waits for a turn. An empty guard: the call was not to wait, and another contender has the lock.
     /// *Cancellation*: ends the wait at once.
     /// @param open client::keep_open(), for the wait and for the guard.
+    /// @param came the beginning of the wait, if it began in an earlier session: the turn is ahead of those that came
+    /// later.
     static asio::awaitable<lock_guard> next(std::shared_ptr<cohort> of, if_contended when_contended,
-                                            std::shared_ptr<const void> open);
+                                            std::shared_ptr<const void> open,
+                                            boot_clock::time_point came = boot_clock::time_point::max());
 
     // --------------------------------------------------------------------------------------------------- as lock_claim
     const session_hold& hold() const noexcept override;
@@ -79,6 +83,7 @@ private:
     std::shared_ptr<cohort_turn> next_;
     cohort_turn* previous_ = nullptr;
     std::optional<waiter> waiter_;
+    boot_clock::time_point came_;
     boot_clock::time_point since_{};  // when it was asked for; once it is granted: since then
     std::uint64_t number_ = 0;        // of the turn in its tenure, from 0
     std::unique_ptr<running_bodies> bodies_;

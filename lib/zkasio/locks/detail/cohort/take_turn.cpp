@@ -61,7 +61,7 @@ asio::awaitable<std::shared_ptr<cohort>> find_cohort(client zk, cohort_spec_ptr 
 }
 
 template <class Result>
-asio::awaitable<Result> take(client zk, cohort_spec_ptr spec, if_contended when_contended) {
+asio::awaitable<Result> take(client zk, cohort_spec_ptr spec, if_contended when_contended, boot_clock::time_point came) {
     std::shared_ptr<cohort> of = spec ? spec->last() : nullptr;
     if (of) {
         if (of->must_yield()) co_await yield_turn();
@@ -69,15 +69,16 @@ asio::awaitable<Result> take(client zk, cohort_spec_ptr spec, if_contended when_
         if (turn) co_return as_result<Result>(lock_guard(std::move(turn), zk.keep_open()));
     }
     if (!of || of->over()) of = co_await find_cohort(zk, spec);
-    lock_guard guard = co_await cohort_turn::next(std::move(of), when_contended, zk.keep_open());
+    lock_guard guard = co_await cohort_turn::next(std::move(of), when_contended, zk.keep_open(), came);
     co_return as_result<Result>(std::move(guard));
 }
 
 template <class Result>
-asio::awaitable<Result> take_as(client zk, cohort_spec_ptr spec, if_contended when_contended, lock_owner owner) {
+asio::awaitable<Result> take_as(client zk, cohort_spec_ptr spec, if_contended when_contended,
+                                boot_clock::time_point came, lock_owner owner) {
     const lock_spec& lock = *spec->lock;
     const std::string key = zk.options().servers() + ' ' + lock.names.exclusive() + ' ' + lock.directory;
-    std::function<asio::awaitable<std::shared_ptr<lock_claim>>()> acquire = [&] { return take<std::shared_ptr<lock_claim>>(zk, spec, when_contended); };
+    std::function<asio::awaitable<std::shared_ptr<lock_claim>>()> acquire = [&] { return take<std::shared_ptr<lock_claim>>(zk, spec, when_contended, came); };
     if (when_contended == if_contended::give_up)
         co_return as_guard<Result>(zk, co_await owner.try_acquire(zk, key, lock.directory, lock_kind::exclusive, acquire));
     co_return as_guard<Result>(zk, co_await owner.acquire(zk, key, lock.directory, lock_kind::exclusive, acquire));
@@ -87,17 +88,19 @@ asio::awaitable<Result> take_as(client zk, cohort_spec_ptr spec, if_contended wh
 
 template <class Result>
 asio::awaitable<Result> take_turn(client zk, cohort_spec_ptr spec, if_contended when_contended,
-                                  const acquire_options& how) {
+                                  const acquire_options& how, boot_clock::time_point came) {
     // Where the wait is certain, one frame is enough for all of it.
     if constexpr (std::is_same_v<Result, lock_guard>) {
         std::shared_ptr<cohort> of = spec && !how.owner() ? spec->last() : nullptr;
         if (of && of->is_busy()) return cohort_turn::next(std::move(of), when_contended, zk.keep_open());
     }
-    if (how.owner() && spec) return take_as<Result>(std::move(zk), std::move(spec), when_contended, *how.owner());
-    return take<Result>(std::move(zk), std::move(spec), when_contended);
+    if (how.owner() && spec) return take_as<Result>(std::move(zk), std::move(spec), when_contended, came, *how.owner());
+    return take<Result>(std::move(zk), std::move(spec), when_contended, came);
 }
 
-template asio::awaitable<lock_guard> take_turn(client, cohort_spec_ptr, if_contended, const acquire_options&);
-template asio::awaitable<std::optional<lock_guard>> take_turn(client, cohort_spec_ptr, if_contended, const acquire_options&);
+template asio::awaitable<lock_guard> take_turn(client, cohort_spec_ptr, if_contended, const acquire_options&,
+                                               boot_clock::time_point);
+template asio::awaitable<std::optional<lock_guard>> take_turn(client, cohort_spec_ptr, if_contended,
+                                                              const acquire_options&, boot_clock::time_point);
 
 }  // namespace zkasio::lock_detail
