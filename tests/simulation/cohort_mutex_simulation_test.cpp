@@ -144,7 +144,9 @@ const std::string shared_path = "/locks/cohort";
 // In a simulation no time passes: a place that lingers would do so for ever.
 lock_under_test cohort_of(std::uint64_t turns) {
     return thing({{shared_path}}, [turns](client zk, std::string) {
-        return cohort_mutex(std::move(zk), shared_path, cohort_mutex_options().turns(turns).linger(any_duration(std::chrono::seconds(0))));
+        cohort_mutex_options how;
+        how.turns(turns).linger(std::chrono::seconds(0));
+        return cohort_mutex(std::move(zk), shared_path, how);
     });
 }
 lock_under_test plain_mutex() {

@@ -172,7 +172,8 @@ TEST_CASE("cohort_mutex: an acquire that is cancelled at any step leaves nothing
                     });
                     first.emplace(e, ours);
                     if (at % 2) second.emplace(e, ours);
-                    for (std::size_t i = 0; others && i < 1000 && step <= at && !first->ended(); ++i) co_await turns(e, 5);
+                    for (std::size_t i = 0; others && i < 1000 && step <= at && !first->ended(); ++i)
+                        co_await turns(e, 5);
                     if (others && !first->ended()) {  // all steps are past
                         first->cancel();
                         if (second) second->cancel();

@@ -299,7 +299,8 @@ TEST_CASE("cohort_mutex: a coroutine that would wait for itself is refused", "[c
         const mutex plain(zk, path);
         int ran = 0;
         auto again = [&](lock_guard& guard) -> asio::awaitable<void> {
-            const std::error_code by_cohort = co_await code_of(lock.acquire()), by_mutex = co_await code_of(plain.acquire());
+            const std::error_code by_cohort = co_await code_of(lock.acquire());
+            const std::error_code by_mutex = co_await code_of(plain.acquire());
             CHECK(by_cohort == errc::would_deadlock);
             CHECK(by_mutex == errc::would_deadlock);
             const auto refused = co_await lock.try_acquire();

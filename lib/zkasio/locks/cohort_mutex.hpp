@@ -73,8 +73,8 @@ private:
 /// revoke() of the place's node reaches the guard that has its turn; the place then goes back to the end of the queue
 /// when that guard is released. release() completes at once, except when the place is given back with it.
 ///
-/// Otherwise as `mutex`: lease, commit(), would_deadlock, lock_owner (an owner may enter a lock again that it holds as a
-/// `mutex` or a `cohort_mutex`).
+/// Otherwise as `mutex`: lease, commit(), would_deadlock, lock_owner (an owner may enter a lock again that it holds as
+/// a `mutex` or a `cohort_mutex`).
 class ZKASIO_EXPORT cohort_mutex final : public lockable {
 public:
     /// @param path a directory of its own; created as a container when it is missing. Throws errc::invalid_path.

@@ -2,7 +2,7 @@
 
 #include <zkasio/error.hpp>
 #include <zkasio/locks/detail/cohort/cohort_turn.hpp>
-#include <zkasio/recipe/fresh_copy_of.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
 
 #include <asio/error.hpp>
 
@@ -11,6 +11,19 @@
 #include <utility>
 
 namespace zkasio::lock_detail {
+
+namespace {
+
+// An exception of its own for each caller.
+std::exception_ptr failure_of_acquire(const std::exception_ptr& why, const std::string& path) noexcept {
+    try {
+        rethrow_to_caller(why, "acquire", path);
+    } catch (...) {
+        return std::current_exception();
+    }
+}
+
+}  // namespace
 
 cohort_spec::cohort_spec(lock_spec_ptr l, const tenure_limits& how_long)
     : lock(std::move(l)),
@@ -43,7 +56,9 @@ std::shared_ptr<cohort> cohort::of(const session& on, const cohort_spec_ptr& spe
     return found;
 }
 
+// A child process must not wait for the mutex, which another thread of its parent may have had: hence on_ first.
 bool cohort::over() const {
+    if (on_.over()) return true;
     const std::lock_guard guard(mutex_);
     return bool(over_);
 }
@@ -51,11 +66,13 @@ bool cohort::over() const {
 // ------------------------------------------------------------------------------------------------------ from turns
 
 bool cohort::is_busy() const {
+    if (on_.over()) return false;
     const std::lock_guard guard(mutex_);
     return !over_ && (current_ || first_);
 }
 
 cohort_turn_ptr cohort::take_at_once() {
+    if (on_.over()) return nullptr;
     const boot_clock::time_point now = boot_clock::now();
     effects e;
     locked lock(mutex_);
@@ -110,6 +127,7 @@ void cohort::cancel(const cohort_turn_ptr& t) noexcept {
 }
 
 bool cohort::give_up(cohort_turn& t) noexcept {
+    if (t.place_->claim()->hold().reason() == loss_reason::forked) return false;
     const boot_clock::time_point now = boot_clock::now();
     effects e;
     locked lock(mutex_);
@@ -311,7 +329,7 @@ void cohort::place_failed(const cohort_place_ptr& place, const std::exception_pt
     if (failed) report_wait(e, *failed, boot_clock::now(), errc::would_deadlock, false);
     advance(e, boot_clock::now());
     finish(std::move(lock), e);
-    if (failed) cohort_turn::resume(failed, fresh_copy_of(why));
+    if (failed) cohort_turn::resume(failed, failure_of_acquire(why, lock_->directory));
 }
 
 void cohort::place_lost(const cohort_place_ptr& place) noexcept {
@@ -398,7 +416,7 @@ void cohort::fail_waiting(locked lock, std::exception_ptr why) noexcept {
     finish(std::move(lock), e);
     while (t) {
         cohort_turn_ptr next = std::move(t->next_);
-        cohort_turn::resume(std::move(t), fresh_copy_of(why));
+        cohort_turn::resume(std::move(t), failure_of_acquire(why, lock_->directory));
         t = std::move(next);
     }
 }

@@ -84,7 +84,7 @@ public:
     /// The place's holder was asked to release the lock.
     void asked_back(const cohort_turn& t) noexcept;
 
-    // ------------------------------------------------------------------------------------- for its place, on the strand
+    // ------------------------------------------------------------------------------------ for its place, on the strand
     void place_granted(const cohort_place_ptr& place);
     void place_refused(const cohort_place_ptr& place) noexcept;
     void place_failed(const cohort_place_ptr& place, const std::exception_ptr& why) noexcept;
@@ -92,7 +92,7 @@ public:
     void others_are(const cohort_place_ptr& place, other_contenders now) noexcept;
     void lingered(const cohort_place_ptr& place) noexcept;
 
-    // -------------------------------------------------------------------------------------------------- for the session
+    // ------------------------------------------------------------------------------------------------- for the session
     void session_over(std::error_code why) noexcept override;
     void loop_over() noexcept override;
 
@@ -156,7 +156,8 @@ private:
     other_contenders others_ = other_contenders::unknown;
     bool looked_ = false, lingers_ = false, asked_back_ = false;
 
-    std::vector<std::variant<lock_wait_report, lock_hold_report>> reports_;  // not empty: a flush_reports() is under way
+    // Not empty: a flush_reports() is under way.
+    std::vector<std::variant<lock_wait_report, lock_hold_report>> reports_;
 
 };
 

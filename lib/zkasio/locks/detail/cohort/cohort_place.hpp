@@ -24,7 +24,7 @@ public:
     cohort_place(const cohort_place&) = delete;
     cohort_place& operator=(const cohort_place&) = delete;
 
-    // ------------------------------------------------------------------------- for the cohort and its turns, any thread
+    // ------------------------------------------------------------------------ for the cohort and its turns, any thread
     /// Queues. To be called once, before anything else. @param from the executor of the coroutine that waits first.
     void enter(if_contended when_contended, asio::any_io_executor from) noexcept;
     /// Gives up a place that does not have the lock yet.

@@ -19,18 +19,7 @@
 namespace zkasio::lock_detail {
 namespace {
 
-template <class Result>
-Result as_guard(const client& zk, std::shared_ptr<lock_claim> claim) {
-    if constexpr (std::is_same_v<Result, std::optional<lock_guard>>) {
-        std::optional<lock_guard> guard;
-        if (claim) guard.emplace(std::move(claim), zk.keep_open());
-        return guard;
-    } else if constexpr (std::is_same_v<Result, lock_guard>) {
-        return lock_guard(std::move(claim), zk.keep_open());
-    } else {
-        return claim;
-    }
-}
+using claim_ptr = std::shared_ptr<lock_claim>;
 
 template <class Result>
 Result as_result(lock_guard guard) {
@@ -61,7 +50,8 @@ asio::awaitable<std::shared_ptr<cohort>> find_cohort(client zk, cohort_spec_ptr 
 }
 
 template <class Result>
-asio::awaitable<Result> take(client zk, cohort_spec_ptr spec, if_contended when_contended, boot_clock::time_point came) {
+asio::awaitable<Result> take(client zk, cohort_spec_ptr spec, if_contended when_contended,
+                             boot_clock::time_point came) {
     std::shared_ptr<cohort> of = spec ? spec->last() : nullptr;
     if (of) {
         if (of->must_yield()) co_await yield_turn();
@@ -78,10 +68,15 @@ asio::awaitable<Result> take_as(client zk, cohort_spec_ptr spec, if_contended wh
                                 boot_clock::time_point came, lock_owner owner) {
     const lock_spec& lock = *spec->lock;
     const std::string key = zk.options().servers() + ' ' + lock.names.exclusive() + ' ' + lock.directory;
-    std::function<asio::awaitable<std::shared_ptr<lock_claim>>()> acquire = [&] { return take<std::shared_ptr<lock_claim>>(zk, spec, when_contended, came); };
+    std::function<asio::awaitable<claim_ptr>()> acquire = [&] {
+        return take<claim_ptr>(zk, spec, when_contended, came);
+    };
+    claim_ptr claim;
     if (when_contended == if_contended::give_up)
-        co_return as_guard<Result>(zk, co_await owner.try_acquire(zk, key, lock.directory, lock_kind::exclusive, acquire));
-    co_return as_guard<Result>(zk, co_await owner.acquire(zk, key, lock.directory, lock_kind::exclusive, acquire));
+        claim = co_await owner.try_acquire(zk, key, lock.directory, lock_kind::exclusive, acquire);
+    else
+        claim = co_await owner.acquire(zk, key, lock.directory, lock_kind::exclusive, acquire);
+    co_return as_result<Result>(claim ? lock_guard(std::move(claim), zk.keep_open()) : lock_guard());
 }
 
 }  // namespace

@@ -40,8 +40,8 @@ enum class tenure_step : std::uint8_t {
 /// The rules of a tenure. Pure.
 ///
 /// T1. A tenure ends after `turns` turns or the time `tenure`, if another contender waits; otherwise it goes on.
-/// T2. While that is not known, no turn is given beyond these limits. If another contender is expected, the tenure ends:
-///     the answer to a listing would take longer than most tenures. A wrong guess costs a process that has just become
+/// T2. While that is not known, no turn is given beyond these limits. If another contender is expected, the tenure
+///     ends: the answer to a listing would take longer than most tenures. A wrong guess costs a process that has just become
 ///     alone two requests, once: its next place comes from no other session.
 /// T3. A place that no coroutine wants is given back at once if another contender waits. (If one is only expected, that
 ///     is looked up first.)
