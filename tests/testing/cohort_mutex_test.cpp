@@ -311,13 +311,18 @@ TEST_CASE("cohort_mutex: a coroutine that would wait for itself is refused", "[c
             ++ran;
         };
         co_await lock.with_lock(again);
+        std::optional<taking> outside;
         auto under_mutex = [&](lock_guard&) -> asio::awaitable<void> {
+            outside.emplace(e, lock);  // may wait
             const std::error_code code = co_await code_of(lock.acquire());
             CHECK(code == errc::would_deadlock);
             ++ran;
         };
         co_await plain.with_lock(under_mutex);
         CHECK(ran == 2);
+        const std::error_code waited = co_await outside->code();
+        CHECK_FALSE(waited);
+        outside.reset();
         const lock_owner me;
         acquire_options as_me;
         as_me.owner(me);

@@ -5,9 +5,11 @@
 #include <zkasio/recipe/rethrow_to_caller.hpp>
 
 #include <asio/error.hpp>
+#include <asio/strand.hpp>
 
 #include <algorithm>
 #include <cassert>
+#include <typeinfo>
 #include <utility>
 
 namespace zkasio::lock_detail {
@@ -92,7 +94,6 @@ cohort_turn_ptr cohort::take_at_once() {
 void cohort::enter(const cohort_turn_ptr& t, const asio::any_io_executor& from) {
     const boot_clock::time_point now = boot_clock::now();
     effects e;
-    std::exception_ptr failed;
     locked lock(mutex_);
     t->since_ = now;
     t->came_ = std::min(t->came_, now);
@@ -104,26 +105,35 @@ void cohort::enter(const cohort_turn_ptr& t, const asio::any_io_executor& from) 
     if (why || refused) {
         report_wait(e, *t, now, why, refused);
         finish(std::move(lock), e);
-        if (why)
-            failed = std::make_exception_ptr(
-                error(why, "acquire", lock_->directory, why == errc::would_deadlock ? holds_it_already : ""));
-        return cohort_turn::resume(t, std::move(failed));
+        return cohort_turn::resume(t, why ? failure(why) : nullptr);
     }
+    // Bodies run on a strand; place_failed() tells of the turn for which the place is asked.
+    const bool in_body = from.target_type() == typeid(asio::strand<asio::any_io_executor>);
+    const cohort_place_ptr checks = in_body && state_ == place_state::waiting ? place_ : nullptr;
     insert(t);
     advance(e, now);
     finish(std::move(lock), e);
+    if (checks) checks->refuse_if_own_work(t, from);
 }
 
-void cohort::cancel(const cohort_turn_ptr& t) noexcept {
+void cohort::cancel(const cohort_turn_ptr& t) noexcept { stop_waiting(t, asio::error::operation_aborted); }
+void cohort::would_deadlock(const cohort_turn_ptr& t) noexcept { stop_waiting(t, errc::would_deadlock); }
+
+void cohort::stop_waiting(const cohort_turn_ptr& t, std::error_code why) noexcept {
     const boot_clock::time_point now = boot_clock::now();
     effects e;
     locked lock(mutex_);
     if (!t->waits_) return;
     const cohort_turn_ptr keep = pop(*t);
-    report_wait(e, *t, now, asio::error::operation_aborted, false);
+    report_wait(e, *t, now, why, false);
     advance(e, now);
     finish(std::move(lock), e);
-    cohort_turn::resume(t, std::make_exception_ptr(error(asio::error::operation_aborted, "acquire", lock_->directory)));
+    cohort_turn::resume(t, failure(why));
+}
+
+std::exception_ptr cohort::failure(std::error_code why) const {
+    return std::make_exception_ptr(
+        error(why, "acquire", lock_->directory, why == errc::would_deadlock ? holds_it_already : ""));
 }
 
 bool cohort::give_up(cohort_turn& t) noexcept {

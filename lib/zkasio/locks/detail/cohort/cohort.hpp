@@ -75,6 +75,8 @@ public:
     /// `t` waits for its turn. @param from the executor of its coroutine.
     void enter(const cohort_turn_ptr& t, const asio::any_io_executor& from);
     void cancel(const cohort_turn_ptr& t) noexcept;
+    /// The lock is held by the work that waits for `t`.
+    void would_deadlock(const cohort_turn_ptr& t) noexcept;
     /// The guard of `t` is given up. The result: whether the place was given up along with the turn.
     bool give_up(cohort_turn& t) noexcept;
     /// The turn is lost, and the place is not.
@@ -120,6 +122,8 @@ private:
     void fail_waiting(locked lock, std::exception_ptr why) noexcept;
     cohort_turn_ptr take_all_waiting() noexcept;
     bool waits_for_itself(const asio::any_io_executor& from) const noexcept;
+    std::exception_ptr failure(std::error_code why) const;
+    void stop_waiting(const cohort_turn_ptr& t, std::error_code why) noexcept;
     tenure now_of_tenure(boot_clock::time_point now) const noexcept;
 
     // The waiting turns, first come, first served: a list through cohort_turn::next_.

@@ -2,6 +2,7 @@
 
 #include <zkasio/locks/detail/cohort/cohort.hpp>
 #include <zkasio/locks/detail/finish_acquire.hpp>
+#include <zkasio/locks/detail/queue/lock_queue.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -69,6 +70,13 @@ void cohort_place::look(lookout::then how) noexcept {
 void cohort_place::wake_at(boot_clock::time_point end) noexcept {
     on_strand([end](cohort_place& self) {
         if (const auto out = self.lookout_) out->wake_at(end);
+    });
+}
+
+void cohort_place::refuse_if_own_work(const std::shared_ptr<cohort_turn>& waits, asio::any_io_executor from) noexcept {
+    on_strand([waits, from = std::move(from)](cohort_place& self) {
+        const auto queue = lock_queue::of(self.of_->on(), self.of_->lock());
+        if (queue->waits_for_itself(lock_kind::exclusive, from)) self.of_->would_deadlock(waits);
     });
 }
 

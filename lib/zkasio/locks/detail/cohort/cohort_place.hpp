@@ -15,6 +15,7 @@
 namespace zkasio::lock_detail {
 
 class cohort;
+class cohort_turn;
 
 /// A cohort's place in the queue of the lock, for one tenure: an ordinary contender, and what looks after it. Tells the
 /// cohort of all that happens to it, on the strand.
@@ -34,6 +35,8 @@ public:
     void look(lookout::then how) noexcept;
     void wake_at(boot_clock::time_point end) noexcept;
     void stop_looking() noexcept;
+    /// Calls cohort::would_deadlock() if the lock is held by the work that waits for this turn on `from`.
+    void refuse_if_own_work(const std::shared_ptr<cohort_turn>& waits, asio::any_io_executor from) noexcept;
     /// Of a place that has got the lock.
     const std::shared_ptr<queue_claim>& claim() const noexcept { return claim_; }
 

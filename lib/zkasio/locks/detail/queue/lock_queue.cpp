@@ -58,8 +58,7 @@ void lock_queue::enter_with_node(const contender_ptr& c, const std::string& path
     node_created(c, node);
 }
 
-// Whether the work under this lock asks for the lock again: a body of an owner that excludes the newcomer runs on
-// `from`, an executor that no other work uses.
+// A body of an owner that excludes the newcomer runs on `from`, an executor that no other work uses.
 bool lock_queue::waits_for_itself(lock_kind kind, const asio::any_io_executor& from) const {
     const auto runs_there = [&](const contender& owner) { return owner.bodies.on(from); };
     return order_.any_owner_excludes(kind, runs_there) || any_unfinished_excludes(kind, runs_there);
