@@ -188,8 +188,9 @@ void print(const std::string& title, const std::vector<result>& all, double own 
         cpu += r.cpu;
         longest = std::max(longest, r.longest);
     }
-    std::printf("%-28s %10.0f grants/s  %10.0f a second of CPU  %8.4f requests each  longest wait of a process %8.2f ms",
-                title.c_str(), rate, grants / cpu, asked / grants, longest * 1000);
+    std::printf(
+        "%-28s %10.0f grants/s  %10.0f a second of CPU  %8.4f requests each  longest wait of a process %8.2f ms",
+        title.c_str(), rate, grants / cpu, asked / grants, longest * 1000);
     if (own > 0) std::printf("  %6.0f bytes/waiter", all.front().bytes - own);
     std::printf("\n");
     std::fflush(stdout);
@@ -205,9 +206,7 @@ void newcomer(const std::string& server) {
         const zkasio::cohort_mutex lingers(one, "/bench-newcomer");
         const zkasio::mutex comes(two, "/bench-newcomer");
         for (int i = 0; i < 200; ++i) {
-            {
-                zkasio::lock_guard guard = co_await lingers.acquire();
-            }
+            { zkasio::lock_guard guard = co_await lingers.acquire(); }
             asio::steady_timer timer(io, 5ms);
             co_await timer.async_wait(asio::use_awaitable);
             const double begin = now();
@@ -230,7 +229,8 @@ void newcomer(const std::string& server) {
 
 int main(int argc, char** argv) {
     using namespace bench;
-    if (argc < 2) return std::fprintf(stderr, "usage: %s HOST:PORT [1000|10000|cycle|4x250|newcomer|strand...]\n", *argv), 1;
+    if (argc < 2)
+        return std::fprintf(stderr, "usage: %s HOST:PORT [1000|10000|cycle|4x250|newcomer|strand...]\n", *argv), 1;
     std::vector<std::string> all(argv + 2, argv + argc);
     if (all.empty()) all = {"1000", "10000", "cycle", "4x250", "newcomer"};
     bool on_strand = false;

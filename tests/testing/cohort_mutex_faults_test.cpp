@@ -100,7 +100,8 @@ TEST_CASE("cohort_mutex: a cut at any step", "[cohort]") {
 }
 
 TEST_CASE("cohort_mutex: a session that expires at any step", "[cohort]") {
-    play_at_each_step(3, [](fake_ensemble& e, const client& one, const client&) { e.expire(one); }, true);
+    play_at_each_step(
+        3, [](fake_ensemble& e, const client& one, const client&) { e.expire(one); }, true);
 }
 
 TEST_CASE("cohort_mutex: a client that is cut off at any step, until its session has expired", "[cohort]") {
@@ -112,19 +113,25 @@ TEST_CASE("cohort_mutex: a client that is cut off at any step, until its session
 }
 
 TEST_CASE("cohort_mutex: an operator who deletes the first node at any step", "[cohort]") {
-    play_at_each_step(3, [](fake_ensemble& e, const client&, const client&) {
-        std::vector<std::string> nodes = e.children(path);
-        const auto number = [](const std::string& name) { return name.substr(name.size() - 10); };
-        std::sort(nodes.begin(), nodes.end(), [&](const auto& a, const auto& b) { return number(a) < number(b); });
-        if (!nodes.empty()) e.remove(path + '/' + nodes.front());
-    }, true);
+    play_at_each_step(
+        3,
+        [](fake_ensemble& e, const client&, const client&) {
+            std::vector<std::string> nodes = e.children(path);
+            const auto number = [](const std::string& name) { return name.substr(name.size() - 10); };
+            std::sort(nodes.begin(), nodes.end(), [&](const auto& a, const auto& b) { return number(a) < number(b); });
+            if (!nodes.empty()) e.remove(path + '/' + nodes.front());
+        },
+        true);
 }
 
 TEST_CASE("cohort_mutex: an operator who deletes the whole directory at any step", "[cohort]") {
-    play_at_each_step(2, [](fake_ensemble& e, const client&, const client&) {
-        for (const std::string& name : e.children(path)) e.remove(path + '/' + name);
-        if (e.exists(path)) e.remove(path);
-    }, true);
+    play_at_each_step(
+        2,
+        [](fake_ensemble& e, const client&, const client&) {
+            for (const std::string& name : e.children(path)) e.remove(path + '/' + name);
+            if (e.exists(path)) e.remove(path);
+        },
+        true);
 }
 
 TEST_CASE("cohort_mutex: lost answers", "[cohort]") {

@@ -170,8 +170,8 @@ TEST_CASE("cohort_mutex: an idle place is given back when another contender appe
         for (const bool as_mutex : {false, true}) {
             if (same_client && !as_mutex) continue;
             for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-                INFO((same_client ? "the same client, " : "another client, ") << (as_mutex ? "mutex" : "cohort_mutex")
-                                                                              << ", seed " << seed);
+                INFO((same_client ? "the same client, " : "another client, ")
+                     << (as_mutex ? "mutex" : "cohort_mutex") << ", seed " << seed);
                 fake_ensemble e(seed);
                 if (seed % 3 == 0) e.lag();
                 const client one = e.client(calm()), two = e.client(calm());

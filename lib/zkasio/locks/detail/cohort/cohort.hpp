@@ -100,9 +100,17 @@ public:
 
 private:
     using locked = std::unique_lock<std::mutex>;
-    enum class place_state : std::uint8_t { none, waiting, has_lock };
+    enum class place_state : std::uint8_t {
+        none,
+        waiting,
+        has_lock
+    };
 
-    enum class flush_time : std::uint8_t { none, soon, now };
+    enum class flush_time : std::uint8_t {
+        none,
+        soon,
+        now
+    };
 
     // What a change of the state leads to. Carried out without the mutex.
     struct effects {
@@ -162,7 +170,6 @@ private:
 
     // Not empty: a flush_reports() is under way.
     std::vector<std::variant<lock_wait_report, lock_hold_report>> reports_;
-
 };
 
 }  // namespace zkasio::lock_detail

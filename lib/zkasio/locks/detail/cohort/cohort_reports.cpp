@@ -27,8 +27,9 @@ void cohort::report_wait(effects& e, const cohort_turn& t, boot_clock::time_poin
         r.refused = refused;
         if (t.place_) {
             r.token = t.place_->claim()->token();
-            r.from = t.number_ == 0 ? t.place_->claim()->came_from()
-                     : t.queue_length_ > 0 ? hand_over::local : hand_over::none;
+            r.from = t.number_ == 0        ? t.place_->claim()->came_from()
+                     : t.queue_length_ > 0 ? hand_over::local
+                                           : hand_over::none;
         }
         r.queue_length = t.queue_length_;
         r.asked = t.since_;

@@ -31,8 +31,8 @@ asio::awaitable<lock_guard> cohort_turn::next(std::shared_ptr<cohort> of, if_con
             const auto turn = std::make_shared<cohort_turn>(std::move(of), when_contended, came);
             if (auto slot = asio::get_associated_cancellation_slot(h); slot.is_connected())
                 slot.assign([turn](asio::cancellation_type) { turn->of_->cancel(turn); });
-            turn->waiter_.emplace(waiter{std::move(h), asio::prefer(on, asio::execution::outstanding_work.tracked),
-                                         std::move(open)});
+            turn->waiter_.emplace(
+                waiter{std::move(h), asio::prefer(on, asio::execution::outstanding_work.tracked), std::move(open)});
             c.enter(turn, on);
         },
         asio::use_awaitable);

@@ -25,7 +25,10 @@ public:
     /// @param own_name of the place's node.
     lookout(session on, lock_spec_ptr lock, std::string own_name, std::weak_ptr<cohort_place> place);
 
-    enum class then { watch, list };
+    enum class then {
+        watch,
+        list
+    };
     /// Looks whether other contenders wait, unless a look is under way. @param how list: the first look needs no watch,
     /// since another contender is expected.
     void look(then how);

@@ -11,7 +11,7 @@ tenure_step next_tenure_step(const tenure_limits& limits, const tenure& now) noe
     }
     if (now.asked_back) return tenure_step::queue_again;  // T5
     const bool at_limit = now.turns >= limits.turns || (now.turns > 0 && now.age >= limits.tenure);
-    if (!at_limit || now.others == other_contenders::none) return tenure_step::grant;               // T1
+    if (!at_limit || now.others == other_contenders::none) return tenure_step::grant;                        // T1
     return now.others == other_contenders::unknown ? tenure_step::wait_for_look : tenure_step::queue_again;  // T1, T2
 }
 

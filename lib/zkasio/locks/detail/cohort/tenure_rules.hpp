@@ -16,33 +16,33 @@ struct tenure_limits {
 enum class other_contenders : std::uint8_t {
     unknown,
     expected,  ///< not known, but the place has got the lock from another session, which most likely waits again
-    none,     ///< and a watch tells when that changes
-    waiting,  ///< at least one waits for the place
+    none,      ///< and a watch tells when that changes
+    waiting,   ///< at least one waits for the place
 };
 
 /// A tenure: from the moment in which the place got the lock. No turn is being taken.
 struct tenure {
-    std::uint64_t turns = 0;           ///< so many were given
+    std::uint64_t turns = 0;  ///< so many were given
     std::chrono::nanoseconds age{0};
     other_contenders others = other_contenders::unknown;
-    bool asked_back = false;           ///< revoke() was called for the place
-    bool has_waiters = false;          ///< of this cohort
+    bool asked_back = false;   ///< revoke() was called for the place
+    bool has_waiters = false;  ///< of this cohort
 };
 
 enum class tenure_step : std::uint8_t {
-    grant,           ///< the first waiter has its turn
-    wait_for_look,   ///< nothing, until a listing has told whether other contenders wait
-    queue_again,     ///< gives the place up, and queues at the end
-    give_back,       ///< gives the place up
-    linger,          ///< keeps the place although no coroutine of this cohort wants it
+    grant,          ///< the first waiter has its turn
+    wait_for_look,  ///< nothing, until a listing has told whether other contenders wait
+    queue_again,    ///< gives the place up, and queues at the end
+    give_back,      ///< gives the place up
+    linger,         ///< keeps the place although no coroutine of this cohort wants it
 };
 
 /// The rules of a tenure. Pure.
 ///
 /// T1. A tenure ends after `turns` turns or the time `tenure`, if another contender waits; otherwise it goes on.
 /// T2. While that is not known, no turn is given beyond these limits. If another contender is expected, the tenure
-///     ends: the answer to a listing would take longer than most tenures. A wrong guess costs a process that has just become
-///     alone two requests, once: its next place comes from no other session.
+///     ends: the answer to a listing would take longer than most tenures. A wrong guess costs a process that has just
+///     become alone two requests, once: its next place comes from no other session.
 /// T3. A place that no coroutine wants is given back at once if another contender waits. (If one is only expected, that
 ///     is looked up first.)
 /// T4. Otherwise the place is kept for the time `linger`; for none if that is 0.
