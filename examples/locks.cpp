@@ -1,4 +1,5 @@
 // Every kind of lock, each in a few lines: locks 127.0.0.1:2181
+#include <zkasio/locks/cohort_mutex.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
@@ -10,6 +11,7 @@
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
 
+#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -85,6 +87,19 @@ asio::awaitable<void> asked_back(zkasio::client zk) {
 }
 // [/revoke]
 
+// [turns]
+// Many coroutines of this process take turns under one node, and no turn needs a request.
+asio::awaitable<void> turns(zkasio::client zk) {
+    const zkasio::cohort_mutex stock(zk, "/locks-example/stock");
+    std::int64_t first = 0;
+    for (int i = 0; i < 1000; ++i) {
+        const lock_guard guard = co_await stock.acquire();
+        if (i == 0) first = guard.token().value();
+        if (i == 999 && guard.token().value() == first) std::cout << "turn " << guard.token().turn() << "\n";
+    }
+}
+// [/turns]
+
 // [flag]
 // The simple lock: one node, no queue.
 asio::awaitable<void> flag(zkasio::client zk) {
@@ -104,6 +119,7 @@ asio::awaitable<void> all(std::string servers) {
     co_await several(zk);
     co_await again(zk);
     co_await asked_back(zk);
+    co_await turns(zk);
     co_await flag(zk);
     co_await zk.close();
 }

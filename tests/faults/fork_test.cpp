@@ -3,6 +3,7 @@
 #include "support/lock_checks.hpp"
 #include "support/test_client.hpp"
 
+#include <zkasio/locks/cohort_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/membership/persistent_node.hpp>
 #include <zkasio/session_loop.hpp>
@@ -48,6 +49,8 @@ struct parent {
     asio::io_context io;
     std::optional<client> zk{std::in_place, io.get_executor(), options().session_timeout(paced(4s))};
     std::optional<lock_guard> guard;
+    std::optional<cohort_mutex> cohort;
+    std::optional<lock_guard> turn;
     std::optional<session> on;
     std::optional<session_loop> loop;
     std::optional<persistent_node> member;
@@ -76,6 +79,7 @@ struct parent {
         asio::steady_timer more_than_a_session(io, 5s);  // what keeps it alive is not a matter of one request
         co_await more_than_a_session.async_wait(asio::use_awaitable);
         CHECK(guard->held());
+        CHECK(turn->held());
         CHECK_FALSE(on->over());
         const std::optional<node_stat> member_node = co_await zk->exists(member->path());
         CHECK(member_node);
@@ -131,6 +135,7 @@ std::string says_forked(asio::io_context& io, const lock_guard& guard) {
 // Every kind of operation, of what was made before the fork; on `io`.
 std::string all_fail(parent& p, asio::io_context& io, const mutex& lock) {
     if (p.guard->held() || p.guard->held_until() != boot_clock::time_point()) return "the child holds the lock";
+    if (p.turn->held()) return "the child has its turn";
     if (p.zk->state() != session_state::closed) return "state()";
     if (!p.on->over()) return "over()";
     std::string wrong;
@@ -138,6 +143,9 @@ std::string all_fail(parent& p, asio::io_context& io, const mutex& lock) {
         if (wrong.empty()) wrong = std::move(found);
     };
     check(fails_with_forked(io, p.zk->get("/"), "get"));
+    check(fails_with_forked(io, p.cohort->acquire(), "cohort_mutex"));
+    check(fails_with_forked(io, p.cohort->try_acquire(), "cohort_mutex, try"));
+    check(says_forked(io, *p.turn));
     check(fails_with_forked(io, p.zk->create("/test-fork/by-child"), "create"));
     check(fails_with_forked(io, p.on->set("/test-fork", "x"), "set"));
     check(fails_with_forked(io, p.zk->connected(), "connected"));
@@ -196,6 +204,10 @@ void fork_with_lock_held(const std::function<std::string(std::unique_ptr<parent>
         p->loop.emplace(run_in_each_session(*p->zk, [](session s) -> asio::awaitable<void> { co_await s.ended(); }));
         auto queue = [](mutex m) -> asio::awaitable<void> { co_await m.acquire(); };
         p->waiting.push_back(std::make_unique<running>(p->io.get_executor(), queue(*lock)));
+        p->cohort.emplace(*p->zk, dir + "/cohort");
+        p->turn = co_await p->cohort->acquire();
+        auto next = [](cohort_mutex m) -> asio::awaitable<void> { co_await m.acquire(); };
+        p->waiting.push_back(std::make_unique<running>(p->io.get_executor(), next(*p->cohort)));
         co_await until_queued(*p->zk, dir + "/lock", 2);
         p->member.emplace(*p->zk, dir + "/node", "by the parent");
         co_await p->member->created();
@@ -218,12 +230,15 @@ void fork_with_lock_held(const std::function<std::string(std::unique_ptr<parent>
         p->loop->stop();
         co_await std::move(goes_on);
         co_await p->guard->release();
+        co_await p->turn->release();
         co_await p->zk->remove_recursive(dir);
         const close_result how = co_await p->zk->close();
         CHECK(how == close_result::confirmed);
     };
     p->run(end());
     p->guard.reset();
+    p->turn.reset();
+    p->cohort.reset();
     p->on.reset();
     p->loop.reset();
     p->member.reset();
@@ -267,6 +282,8 @@ TEST_CASE("fork: a child that destroys all that it got harms nobody") {
     SECTION("guards and clients before the loop") {
         const auto child = [&](std::unique_ptr<parent>& p, std::optional<mutex>&) {
             p->guard.reset();
+            p->turn.reset();
+            p->cohort.reset();
             p->waiting.clear();
             p->on.reset();
             p->loop.reset();
@@ -280,6 +297,8 @@ TEST_CASE("fork: a child that destroys all that it got harms nobody") {
     SECTION("the loop, with everything in it") {
         const auto child = [](std::unique_ptr<parent>& p, std::optional<mutex>& lock) {
             p->guard.reset();
+            p->turn.reset();
+            p->cohort.reset();
             p->on.reset();
             p->loop.reset();
             p->member.reset();

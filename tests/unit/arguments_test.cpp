@@ -3,6 +3,7 @@
 #include "unit/support/rig.hpp"
 
 #include <zkasio/election/leader_election.hpp>
+#include <zkasio/locks/cohort_mutex.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
@@ -88,7 +89,8 @@ std::error_code refusal_of(const client& zk, const std::string& path, Args... ar
 }
 
 std::vector<std::error_code> refusals(const client& zk, const std::string& path) {
-    return {refusal_of<mutex>(zk, path), refusal_of<shared_mutex>(zk, path), refusal_of<unfair_mutex>(zk, path),
+    return {refusal_of<mutex>(zk, path), refusal_of<cohort_mutex>(zk, path), refusal_of<shared_mutex>(zk, path),
+            refusal_of<unfair_mutex>(zk, path),
             refusal_of<slots>(zk, path, 1u), refusal_of<semaphore>(zk, path, permits::fixed(1)),
             refusal_of<leader_election>(zk, path)};
 }

@@ -5,6 +5,7 @@
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/locks/detail/nodes_claim.hpp>
 #include <zkasio/locks/lock_guard.hpp>
+#include <zkasio/locks/cohort_mutex.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
@@ -236,6 +237,13 @@ TEST_CASE("locks that were moved from refuse everything", "[moved]") {
         co_await refuses("try_acquire_for", m.try_acquire_for(1h));
         co_await refuses("with_lock", m.with_lock(under_lock));
         co_await refuses("contenders", m.contenders());
+        cohort_mutex c(zk, "/cohort");
+        const cohort_mutex c2 = std::move(c);
+        co_await refuses("acquire", c.acquire());
+        co_await refuses("acquire", c.acquire(acquire_options().owner(lock_owner())));
+        co_await refuses("try_acquire", c.try_acquire());
+        co_await refuses("try_acquire_for", c.try_acquire_for(1h));
+        co_await refuses("contenders", c.contenders());
         shared_mutex rw(zk, "/shared");
         const shared_mutex rw2 = std::move(rw);
         co_await refuses("acquire_shared", rw.acquire_shared());

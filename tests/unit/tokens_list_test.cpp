@@ -17,6 +17,7 @@
 #include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/counters/id_allocator.hpp>
 #include <zkasio/election/leader_election.hpp>
+#include <zkasio/locks/cohort_mutex.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
@@ -182,6 +183,7 @@ void list_locks(token_list& all) {
     list_lock<mutex>(all, "lockable.hpp");
     list_lock<shared_mutex>(all, "shared_mutex.hpp");
     all.compiles<mutex>("mutex.hpp contenders", [](auto& l) { return l.contenders(); });
+    all.compiles<cohort_mutex>("cohort_mutex.hpp contenders", [](auto& l) { return l.contenders(); });
     all.compiles<unfair_mutex>("unfair_mutex.hpp holder", [](auto& l) { return l.holder(); });
     all.compiles<shared_mutex>("shared_mutex.hpp acquire_shared", [](auto& l) { return l.acquire_shared(); });
     all.compiles<shared_mutex>("shared_mutex.hpp try_acquire_shared", [](auto& l) { return l.try_acquire_shared(); });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/asio_version.hpp>
+#include <zkasio/clock.hpp>
 #include <zkasio/loss_reason.hpp>
 #include <zkasio/recipe/one_shot_event.hpp>
 #include <zkasio/session.hpp>
@@ -32,6 +33,13 @@ public:
     virtual const std::vector<std::string>& paths() const noexcept = 0;
     virtual const session& on() const noexcept = 0;
     virtual std::int64_t token() const noexcept = 0;
+    /// The second part of the fencing token: distinguishes claims whose token() is the same.
+    virtual std::uint64_t turn() const noexcept { return 0; }
+
+    /// As the members of hold(). Override them where the answers are known without a hold of the claim's own.
+    virtual bool held() const noexcept { return hold().held(); }
+    virtual boot_clock::time_point held_until() const noexcept { return hold().held_until(); }
+    virtual loss_reason reason() const noexcept { return hold().reason(); }
 
     /// The sequence number of the node, see lock_guard::sequence(); nothing where the recipe has none.
     virtual std::optional<std::int32_t> sequence() const noexcept { return std::nullopt; }
@@ -51,6 +59,9 @@ public:
 
     /// Ends the claim for this reason, as if hold() had been lost: for each part of a claim that consists of claims.
     virtual void lose(loss_reason why) noexcept { hold().lose(why); }
+
+    /// Another client or an operator has asked for the lock back, see lock_guard::revoke_requested().
+    virtual void asked_back() noexcept {}
 
     /// Gives the lock back; called once. From then on hold().held() is false. If the claim was lost before, this call
     /// tells that no guard is left.

@@ -12,7 +12,7 @@
 namespace zkasio {
 
 lock_guard::lock_guard(std::shared_ptr<lock_claim> claim, std::shared_ptr<const void> open)
-    : open_(std::move(open)), claim_(std::move(claim)), token_(claim_->token()) {}
+    : open_(std::move(open)), claim_(std::move(claim)), token_(claim_->token(), claim_->turn()) {}
 
 lock_guard::lock_guard(lock_guard&& other) noexcept
     : open_(std::move(other.open_)),
@@ -135,8 +135,7 @@ void lock_detail::require_held(const claim_ptr& claim, bool released, std::strin
     if (!claim->proves())
         throw error(errc::invalid_argument, operation, claim->paths().front(),
                     "the node of this kind of lock may be another client's: use mutex");
-    if (!claim->hold().held())
-        throw error(errc::lock_lost, operation, lost_path(claim), why_not_held(claim->hold().reason()));
+    if (!claim->held()) throw error(errc::lock_lost, operation, lost_path(claim), why_not_held(claim->reason()));
 }
 
 void lock_detail::throw_if_lost(const claim_ptr& claim, const error& e, std::string_view operation) {

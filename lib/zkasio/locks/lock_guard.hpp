@@ -69,12 +69,12 @@ public:
     /// The number that this guard stands for. Nothing for all locks but `slots`, and for an empty guard.
     std::optional<std::uint32_t> slot() const noexcept { return claim_ ? claim_->slot() : std::nullopt; }
 
-    bool held() const noexcept { return !is_released() && claim_->hold().held(); }
+    bool held() const noexcept { return !is_released() && claim_->held(); }
     boot_clock::time_point held_until() const noexcept {
-        return is_released() ? boot_clock::time_point() : claim_->hold().held_until();
+        return is_released() ? boot_clock::time_point() : claim_->held_until();
     }
     /// loss_reason::none while nothing is wrong.
-    loss_reason reason() const noexcept { return is_released() ? loss_reason::released : claim_->hold().reason(); }
+    loss_reason reason() const noexcept { return is_released() ? loss_reason::released : claim_->reason(); }
 
     /// *Completes when* the lock is lost or released, with the reason. If a lock_owner has several guards, the lock is
     /// released with the last guard; this holds for revoke_requested(), too.

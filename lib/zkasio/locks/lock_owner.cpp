@@ -33,6 +33,11 @@ public:
     const std::vector<std::string>& paths() const noexcept override { return all_->claim->paths(); }
     const session& on() const noexcept override { return all_->claim->on(); }
     std::int64_t token() const noexcept override { return all_->claim->token(); }
+    std::uint64_t turn() const noexcept override { return all_->claim->turn(); }
+    bool held() const noexcept override { return all_->claim->held(); }
+    boot_clock::time_point held_until() const noexcept override { return all_->claim->held_until(); }
+    loss_reason reason() const noexcept override { return all_->claim->reason(); }
+    void asked_back() noexcept override { all_->claim->asked_back(); }
     std::optional<std::int32_t> sequence() const noexcept override { return all_->claim->sequence(); }
     bool proves() const noexcept override { return all_->claim->proves(); }
     void body_begins(asio::any_io_executor e) override {

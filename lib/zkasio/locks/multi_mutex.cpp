@@ -26,7 +26,7 @@ session_hold hold_of(const std::vector<std::shared_ptr<lock_claim>>& claims) {
 // The claims of all locks, in the order in which they were acquired, and one hold over them. If one is lost, all are.
 class multi_claim final : public lock_claim {
 public:
-    static std::shared_ptr<lock_claim> of(std::vector<std::shared_ptr<lock_claim>> parts, std::int64_t token) {
+    static std::shared_ptr<lock_claim> of(std::vector<std::shared_ptr<lock_claim>> parts, fencing_token token) {
         const auto all = std::make_shared<multi_claim>(std::move(parts), token);
         const std::shared_ptr<const session_hold> hold(all, &all->hold_);
         when_lost(all->on(), hold, [weak = std::weak_ptr<multi_claim>(all)](loss_reason why) {
@@ -35,14 +35,18 @@ public:
         });
         return all;
     }
-    multi_claim(std::vector<std::shared_ptr<lock_claim>> parts, std::int64_t token)
+    multi_claim(std::vector<std::shared_ptr<lock_claim>> parts, fencing_token token)
         : parts_(std::move(parts)), paths_(all_paths(parts_)), hold_(hold_of(parts_)), token_(token) {}
     ~multi_claim() override { give_up(); }
 
     const session_hold& hold() const noexcept override { return hold_; }
     const std::vector<std::string>& paths() const noexcept override { return paths_; }
     const session& on() const noexcept override { return parts_.front()->on(); }
-    std::int64_t token() const noexcept override { return token_; }
+    std::int64_t token() const noexcept override { return token_.value(); }
+    std::uint64_t turn() const noexcept override { return token_.turn(); }
+    void asked_back() noexcept override {
+        for (const auto& p : parts_) p->asked_back();
+    }
     bool proves() const noexcept override {
         return std::all_of(parts_.begin(), parts_.end(), [](const auto& p) { return p->proves(); });
     }
@@ -71,7 +75,7 @@ private:
     std::vector<std::shared_ptr<lock_claim>> parts_;
     std::vector<std::string> paths_;
     session_hold hold_;
-    std::int64_t token_;
+    fencing_token token_;
 };
 
 std::vector<std::shared_ptr<lock_claim>> claims_of(const std::vector<lock_guard>& guards) {
@@ -182,7 +186,7 @@ asio::awaitable<multi_mutex::taken> multi_mutex::take_together(multi_mutex self,
     joint_claims all = co_await contend_for_all(on, std::move(requests));
     taken result;
     result.claims = std::move(all.claims);
-    result.token = all.token;
+    result.token = fencing_token(all.token);
     result.lost = std::move(all.lost);
     co_return result;
 }
@@ -224,7 +228,7 @@ asio::awaitable<multi_mutex::taken> multi_mutex::take_one_by_one(multi_mutex sel
         if (mine.id() != on.id()) throw error(errc::session_expired, "multi_mutex", m.lock->path());
     }
     for (lock_guard& guard : guards) {
-        result.token = std::max(result.token, guard.token().value());
+        result.token = std::max(result.token, guard.token());
         result.claims.push_back(guard.take_claim());
     }
     co_return result;

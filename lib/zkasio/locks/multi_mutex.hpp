@@ -105,7 +105,7 @@ private:
     void check_client(const asio::any_io_executor& strand, const std::string& path) const;
     struct taken {
         std::vector<std::shared_ptr<lock_claim>> claims;  // of all locks; if empty, see `lost`
-        std::int64_t token = 0;
+        fencing_token token;
         std::string lost;  // node of a lock lost before all were acquired; "": another contender has one
     };
     static asio::awaitable<taken> take_together(multi_mutex self, session on, bool wait);

@@ -61,21 +61,32 @@ bool pending_create::withdraw() const {
     return core && core->requests().withdraw(asked);
 }
 
-pending_watched_data::pending_watched_data(core_ptr core, std::shared_ptr<detail::kept_reply> kept_reply,
-                                           std::shared_ptr<watch_state> watch, std::string path)
-    : pending(std::move(core), std::move(kept_reply), "get", std::move(path)), watch_(std::move(watch)) {}
+pending_watched::pending_watched(core_ptr core, std::shared_ptr<detail::kept_reply> kept_reply,
+                                 std::shared_ptr<watch_state> watch, std::string_view operation, std::string path)
+    : pending(std::move(core), std::move(kept_reply), operation, std::move(path)), watch_(std::move(watch)) {}
 
-pending_watched_data::~pending_watched_data() {
+pending_watched::~pending_watched() {
     if (!watch_) return;
     on_strand(core_, [core = core_, kept_reply = kept_, watch = std::move(watch_)] {
         core->waits().then(kept_reply->answered, [core, watch] { core->requests().leave_watch(watch); });
     });
 }
 
+watch pending_watched::take_watch() {
+    if (!watch_) throw error(errc::invalid_argument, operation_, path_, "its answer was taken already");
+    return access::make<watch>(core_, std::exchange(watch_, nullptr));
+}
+
 watched<node_data> pending_watched_data::get() {
     reply& answer = good();
-    if (!watch_) throw error(errc::invalid_argument, operation_, path_, "its answer was taken already");
-    return watched<node_data>{take_data(std::move(answer)), access::make<watch>(core_, std::exchange(watch_, nullptr))};
+    watch changes = take_watch();
+    return watched<node_data>{take_data(std::move(answer)), std::move(changes)};
+}
+
+watched<node_children> pending_watched_children::get() {
+    reply& answer = good();
+    watch changes = take_watch();
+    return watched<node_children>{take_children(std::move(answer)), std::move(changes)};
 }
 
 void pending_removal::get() const {

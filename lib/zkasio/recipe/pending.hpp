@@ -91,22 +91,42 @@ private:
     using pending::pending;
 };
 
-class ZKASIO_EXPORT pending_watched_data : public pending {
+/// A read that also sets a watch.
+class ZKASIO_EXPORT pending_watched : public pending {
 public:
-    /// Removes the watch when the request is answered, unless get() has returned the watch.
-    ~pending_watched_data();
-    pending_watched_data(pending_watched_data&&) noexcept = default;
-    pending_watched_data& operator=(pending_watched_data&&) = delete;
+    pending_watched(pending_watched&&) noexcept = default;
+    pending_watched& operator=(pending_watched&&) = delete;
 
+protected:
+    friend struct detail::access;
+    pending_watched(std::shared_ptr<detail::core> core, std::shared_ptr<detail::kept_reply> kept_reply,
+                    std::shared_ptr<detail::watch_state> watch, std::string_view operation, std::string path);
+    /// Removes the watch when the request is answered, unless take_watch() has returned the watch.
+    ~pending_watched();
+    /// Throws errc::invalid_argument the second time.
+    watch take_watch();
+
+    std::shared_ptr<detail::watch_state> watch_;
+};
+
+class ZKASIO_EXPORT pending_watched_data : public pending_watched {
+public:
     /// As operations::get_and_watch(), once it is answered. A second call fails with errc::invalid_argument.
     watched<node_data> get();
 
 private:
     friend struct detail::access;
-    pending_watched_data(std::shared_ptr<detail::core> core, std::shared_ptr<detail::kept_reply> kept_reply,
-                         std::shared_ptr<detail::watch_state> watch, std::string path);
+    using pending_watched::pending_watched;
+};
 
-    std::shared_ptr<detail::watch_state> watch_;
+class ZKASIO_EXPORT pending_watched_children : public pending_watched {
+public:
+    /// As operations::children_and_watch(), once it is answered. A second call fails with errc::invalid_argument.
+    watched<node_children> get();
+
+private:
+    friend struct detail::access;
+    using pending_watched::pending_watched;
 };
 
 class ZKASIO_EXPORT pending_removal : public pending {

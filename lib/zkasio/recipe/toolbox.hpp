@@ -51,6 +51,7 @@ public:
     /// older ones for none. A node that does not exist is an error: zk_errc::no_node.
     pending_data start_exists(std::string path) const;
     pending_watched_data start_get_and_watch(std::string path) const;
+    pending_watched_children start_children_and_watch(std::string path) const;
 
     // --------------------------------------------------------------------------------------------- until certain
 

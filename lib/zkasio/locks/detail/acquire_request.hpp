@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/lock_kind.hpp>
+#include <zkasio/locks/detail/cohort/place_user.hpp>
 #include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/locks/if_contended.hpp>
 #include <zkasio/locks/queue_position.hpp>
@@ -60,6 +61,10 @@ struct acquire_request {
     /// Only the place in the queue is wanted, not a lease: the place is given back when its node is deleted or when the
     /// claim is given up, and not when the connection or the lease is lost.
     bool keeps_place = false;
+    /// The wait and the hold are not reported: the user of the place reports its own.
+    bool reported_by_user = false;
+    /// Told once the acquire is decided.
+    std::weak_ptr<place_user> user;
 };
 
 }  // namespace zkasio::lock_detail

@@ -13,7 +13,7 @@ loss_reason loss_of(loss_reason how) noexcept { return how == loss_reason::relea
 }  // namespace
 
 void report_wait(const session& on, const std::string& lock, contender& c) noexcept {
-    if (c.asked.keeps_place) return;  // a part of an acquire, which is reported as a whole
+    if (c.asked.keeps_place || c.asked.reported_by_user) return;  // reported as a whole, or in parts
     lock_wait_report r;
     r.kind = c.asked.kind;
     r.code = failure_of(c.failed).code;
@@ -29,7 +29,7 @@ void report_wait(const session& on, const std::string& lock, contender& c) noexc
 }
 
 void report_hold(const session& on, const std::string& lock, const contender& c) noexcept {
-    if (c.asked.keeps_place) return;
+    if (c.asked.keeps_place || c.asked.reported_by_user) return;
     lock_hold_report r;
     r.kind = c.asked.kind;
     r.token = c.czxid;

@@ -56,7 +56,10 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
         if (!request) return;
         try {
             watched<node_data> seen = request->get();
-            if (places[i].asks(seen.value.data)) return decide(nullptr);
+            if (places[i].asks(seen.value.data)) {
+                claim->asked_back();
+                return decide(nullptr);
+            }
             pauses.at(i).reset();
             watches[i].emplace(std::move(seen.changes));
             watches[i]->then([weak = weak_from_this(), i](std::error_code, node_change) {

@@ -6,6 +6,8 @@
 #include <zkasio/recipe/fresh_copy_of.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
+#include <asio/post.hpp>
+
 #include <cassert>
 #include <utility>
 
@@ -56,8 +58,7 @@ void lock_queue::enter_with_node(const contender_ptr& c, const std::string& path
     node_created(c, node);
 }
 
-// Whether the work under this lock asks for the lock again: a body of an owner that excludes the newcomer runs on
-// `from`, an executor that no other work uses.
+// A body of an owner that excludes the newcomer runs on `from`, an executor that no other work uses.
 bool lock_queue::waits_for_itself(lock_kind kind, const asio::any_io_executor& from) const {
     const auto runs_there = [&](const contender& owner) { return owner.bodies.on(from); };
     return order_.any_owner_excludes(kind, runs_there) || any_unfinished_excludes(kind, runs_there);
@@ -157,6 +158,8 @@ void lock_queue::decide(const contender_ptr& c, acquire_outcome how, std::except
     c->failed = std::move(why);
     report_wait(on_, directory(), *c);
     c->decided.fire();
+    // In a turn of its own: this code may be at work on the queue.
+    if (auto user = c->asked.user.lock()) asio::post(on_.get_executor(), [user = std::move(user)] { user->decided(); });
 }
 
 // The contender's node was deleted, and not by this session.

@@ -55,6 +55,8 @@ public:
     void leave(const contender_ptr& c);
     /// A body under the lock of `c` has ended.
     void body_ended(const contender_ptr& c);
+    /// Whether the work under this lock, which runs on `from`, asks for the lock again.
+    bool waits_for_itself(lock_kind kind, const asio::any_io_executor& from) const;
     /// Replaces the owner `from` by `to`, which shares the lock, at the same place.
     void downgrade(const contender_ptr& from, const contender_ptr& to);
 
@@ -99,7 +101,6 @@ public:
 
 private:
     // Deciding: lock_queue.cpp
-    bool waits_for_itself(lock_kind kind, const asio::any_io_executor& from) const;
     /// G40: whether `claim(owner)` holds for an owner that has lost the lock, excludes a newcomer, and has running
     /// bodies.
     template <class Claim>

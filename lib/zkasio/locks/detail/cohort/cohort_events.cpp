@@ -1,0 +1,168 @@
+// The part of cohort that hears of its place, of other contenders, and of the session's end.
+
+#include <zkasio/locks/detail/cohort/cohort.hpp>
+
+#include <zkasio/error.hpp>
+#include <zkasio/locks/detail/cohort/cohort_turn.hpp>
+#include <zkasio/recipe/rethrow_to_caller.hpp>
+
+#include <optional>
+#include <utility>
+
+namespace zkasio::lock_detail {
+namespace {
+
+// An exception of its own for each caller.
+std::exception_ptr failure_of_acquire(const std::exception_ptr& why, const std::string& path) noexcept {
+    try {
+        rethrow_to_caller(why, "acquire", path);
+    } catch (...) {
+        return std::current_exception();
+    }
+}
+
+}  // namespace
+
+// --------------------------------------------------------------------------------------------------- from the place
+
+void cohort::place_granted(const cohort_place_ptr& place) {
+    const boot_clock::time_point now = boot_clock::now();
+    effects e;
+    locked lock(mutex_);
+    if (place_ != place || state_ != place_state::waiting) return;
+    state_ = place_state::has_lock;
+    since_ = idle_since_ = now;
+    if (place->claim()->came_from() == hand_over::remote) others_ = other_contenders::expected;
+    advance(e, now);
+    finish(std::move(lock), e);
+}
+
+void cohort::place_refused(const cohort_place_ptr& place) noexcept {
+    const boot_clock::time_point now = boot_clock::now();
+    effects e;
+    cohort_turn_ptr refused;
+    locked lock(mutex_);
+    if (place_ != place) return;
+    place_.reset();
+    state_ = place_state::none;
+    if (first_ && first_->when_contended_ == if_contended::give_up) {
+        refused = pop(*first_);
+        report_wait(e, *refused, now, {}, true);
+    }
+    advance(e, boot_clock::now());
+    finish(std::move(lock), e);
+    if (refused) cohort_turn::resume(refused, nullptr);
+}
+
+void cohort::place_failed(const cohort_place_ptr& place, const std::exception_ptr& why) noexcept {
+    bool only_first = false;
+    try {
+        std::rethrow_exception(why);
+    } catch (const std::system_error& failed) {
+        // The lock is held by the work that waits first. Others may wait.
+        only_first = failed.code() == errc::would_deadlock;
+    } catch (...) {
+    }
+    effects e;
+    locked lock(mutex_);
+    if (place_ != place) return;
+    place_.reset();
+    state_ = place_state::none;
+    if (!only_first) return fail_waiting(std::move(lock), why);
+    const cohort_turn_ptr failed = first_ ? pop(*first_) : nullptr;
+    if (failed) report_wait(e, *failed, boot_clock::now(), errc::would_deadlock, false);
+    advance(e, boot_clock::now());
+    finish(std::move(lock), e);
+    if (failed) cohort_turn::resume(failed, failure_of_acquire(why, lock_->directory));
+}
+
+void cohort::place_lost(const cohort_place_ptr& place) noexcept {
+    effects e;
+    locked lock(mutex_);
+    if (place_ != place) return;
+    place_.reset();
+    state_ = place_state::none;
+    if (current_)
+        std::exchange(current_, nullptr)->lost_with_place_ = true;
+    else
+        e.left = place;
+    advance(e, boot_clock::now());
+    finish(std::move(lock), e);
+    place->stop_looking();
+}
+
+void cohort::others_are(const cohort_place_ptr& place, other_contenders now) noexcept {
+    effects e;
+    locked lock(mutex_);
+    if (place_ != place) return;
+    others_ = now;
+    advance(e, boot_clock::now());
+    finish(std::move(lock), e);
+}
+
+void cohort::lingered(const cohort_place_ptr& place) noexcept {
+    const boot_clock::time_point now = boot_clock::now();
+    effects e;
+    locked lock(mutex_);
+    if (place_ != place || state_ != place_state::has_lock) return;
+    const boot_clock::time_point end = (current_ || first_ ? now : idle_since_) + limits_.linger;
+    if (end > now) {
+        e.linger = place;
+        e.linger_end = end;
+    } else {
+        e.left = std::move(place_);
+        state_ = place_state::none;
+    }
+    finish(std::move(lock), e);
+}
+
+// ------------------------------------------------------------------------------------------------------ session's end
+
+void cohort::session_over(std::error_code why) noexcept {
+    locked lock(mutex_);
+    over_ = why;
+    const cohort_place_ptr place = std::exchange(place_, nullptr);
+    state_ = place_state::none;
+    if (current_) std::exchange(current_, nullptr)->lost_with_place_ = true;
+    fail_waiting(std::move(lock), std::make_exception_ptr(error(why, "acquire", lock_->directory)));
+    if (place) place->stop_looking();
+    flush_reports(flush_time::now);
+}
+
+// The waiting coroutines and their turns keep each other alive.
+void cohort::loop_over() noexcept {
+    locked lock(mutex_);
+    const cohort_place_ptr place = std::exchange(place_, nullptr);
+    current_ = nullptr;
+    state_ = place_state::none;
+    cohort_turn_ptr t = take_all_waiting();
+    lock.unlock();
+    while (t) {
+        const auto gone = std::exchange(t->waiter_, std::nullopt);
+        const cohort_turn_ptr next = std::move(t->next_);
+        t = next;
+    }
+}
+
+void cohort::fail_waiting(locked lock, std::exception_ptr why) noexcept {
+    effects e;
+    std::error_code code;
+    try {
+        std::rethrow_exception(why);
+    } catch (const std::system_error& failed) {
+        code = failed.code();
+    } catch (...) {
+        code = std::make_error_code(std::errc::not_enough_memory);
+    }
+    cohort_turn_ptr t = take_all_waiting();
+    const boot_clock::time_point now = boot_clock::now();
+    for (const cohort_turn* w = t.get(); w; w = w->next_.get()) report_wait(e, *w, now, code, false);
+    finish(std::move(lock), e);
+    while (t) {
+        cohort_turn_ptr next = std::move(t->next_);
+        cohort_turn::resume(std::move(t), failure_of_acquire(why, lock_->directory));
+        t = std::move(next);
+    }
+}
+
+}  // namespace zkasio::lock_detail

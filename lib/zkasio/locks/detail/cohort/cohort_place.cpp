@@ -1,0 +1,117 @@
+#include <zkasio/locks/detail/cohort/cohort_place.hpp>
+
+#include <zkasio/locks/detail/cohort/cohort.hpp>
+#include <zkasio/locks/detail/finish_acquire.hpp>
+#include <zkasio/locks/detail/queue/lock_queue.hpp>
+#include <zkasio/path.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+
+#include <asio/dispatch.hpp>
+#include <asio/post.hpp>
+
+#include <exception>
+#include <string>
+#include <utility>
+
+namespace zkasio::lock_detail {
+
+template <class F>
+void cohort_place::on_strand(F f) noexcept {
+    try {
+        asio::dispatch(of_->on().get_executor(), [self = shared_from_this(), f] { f(*self); });
+    } catch (...) {
+        // Out of memory: the place stays until the session ends, or the next event.
+    }
+}
+
+// On the strand, so that the claim is there when the contender is decided.
+void cohort_place::enter(if_contended when_contended, asio::any_io_executor from) noexcept {
+    on_strand([when_contended, from = std::move(from)](cohort_place& self) {
+        try {
+            acquire_request what(self.of_->lock(), lock_kind::exclusive, when_contended);
+            what.reported_by_user = true;
+            what.user = self.weak_from_this();
+            self.claim_ = std::make_shared<queue_claim>(self.of_->on(), std::move(what), from);
+        } catch (...) {
+            self.of_->place_failed(self.shared_from_this(), std::current_exception());
+        }
+    });
+}
+
+void cohort_place::withdraw() noexcept {
+    on_strand([](cohort_place& self) {
+        if (self.claim_) self.claim_->give_up();
+    });
+    stop_looking();
+}
+
+void cohort_place::leave() noexcept {
+    claim_->give_up();
+    stop_looking();
+}
+
+void cohort_place::stop_looking() noexcept {
+    on_strand([](cohort_place& self) {
+        if (const auto out = std::exchange(self.lookout_, nullptr)) out->stop();
+    });
+}
+
+void cohort_place::look(lookout::then how) noexcept {
+    on_strand([how](cohort_place& self) {
+        const auto out = self.lookout_;
+        if (!out) return;
+        out->look(how);
+        // The place is kept for more than one turn. If an operator deletes its node, no further turns are given as soon
+        // as this watch tells; without it, a heartbeat would tell.
+        if (!self.claim_->hold().nodes_watched()) self.claim_->hold().watch_nodes();
+    });
+}
+
+void cohort_place::wake_at(boot_clock::time_point end) noexcept {
+    on_strand([end](cohort_place& self) {
+        if (const auto out = self.lookout_) out->wake_at(end);
+    });
+}
+
+void cohort_place::refuse_if_own_work(const std::shared_ptr<cohort_turn>& waits, asio::any_io_executor from) noexcept {
+    on_strand([waits, from = std::move(from)](cohort_place& self) {
+        const auto queue = lock_queue::of(self.of_->on(), self.of_->lock());
+        if (queue->waits_for_itself(lock_kind::exclusive, from)) self.of_->would_deadlock(waits);
+    });
+}
+
+void cohort_place::decided() noexcept {
+    try {
+        if (!claim_->granted()) return of_->place_refused(shared_from_this());
+        if (claim_->hold().held()) return granted();
+        toolbox(of_->on()).run_in_background(wait_for_lease(shared_from_this()));
+    } catch (...) {
+        of_->place_failed(shared_from_this(), std::current_exception());
+    }
+}
+
+asio::awaitable<void> cohort_place::wait_for_lease(std::shared_ptr<cohort_place> self) {
+    try {
+        const bool covered = co_await wait_until_covered(self->claim_);
+        covered ? self->granted() : self->of_->place_lost(self);
+    } catch (...) {
+        self->of_->place_failed(self, std::current_exception());
+    }
+}
+
+void cohort_place::granted() {
+    lookout_ = std::make_shared<lookout>(of_->on(), of_->lock(), std::string(node_name(claim_->paths().front())),
+                                         weak_from_this());
+    // In a turn of its own: the code that finds the loss may be at work on the queue.
+    claim_->hold().on_lost([weak = weak_from_this(), strand = of_->on().get_executor()](loss_reason) {
+        asio::post(strand, [weak] {
+            if (const auto self = weak.lock()) self->of_->place_lost(self);
+        });
+    });
+    of_->place_granted(shared_from_this());
+}
+
+void cohort_place::others_are(other_contenders now) { of_->others_are(shared_from_this(), now); }
+void cohort_place::lingered() { of_->lingered(shared_from_this()); }
+
+}  // namespace zkasio::lock_detail

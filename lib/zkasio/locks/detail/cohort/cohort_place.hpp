@@ -1,0 +1,61 @@
+#pragma once
+
+#include <zkasio/clock.hpp>
+#include <zkasio/locks/detail/cohort/lookout.hpp>
+#include <zkasio/locks/detail/cohort/place_user.hpp>
+#include <zkasio/locks/detail/cohort/tenure_rules.hpp>
+#include <zkasio/locks/detail/queue_claim.hpp>
+#include <zkasio/locks/if_contended.hpp>
+
+#include <asio/any_io_executor.hpp>
+#include <asio/awaitable.hpp>
+
+#include <memory>
+
+namespace zkasio::lock_detail {
+
+class cohort;
+class cohort_turn;
+
+/// A cohort's place in the queue of the lock, for one tenure: an ordinary contender, and what looks after it. Tells the
+/// cohort of all that happens to it, on the strand.
+class cohort_place final : public place_user, public std::enable_shared_from_this<cohort_place> {
+public:
+    explicit cohort_place(std::shared_ptr<cohort> of) : of_(std::move(of)) {}
+    cohort_place(const cohort_place&) = delete;
+    cohort_place& operator=(const cohort_place&) = delete;
+
+    // ------------------------------------------------------------------------ for the cohort and its turns, any thread
+    /// Queues. To be called once, before anything else. @param from the executor of the coroutine that waits first.
+    void enter(if_contended when_contended, asio::any_io_executor from) noexcept;
+    /// Gives up a place that does not have the lock yet.
+    void withdraw() noexcept;
+    /// Gives up a place that has, or had, the lock. By one thread, once.
+    void leave() noexcept;
+    void look(lookout::then how) noexcept;
+    void wake_at(boot_clock::time_point end) noexcept;
+    void stop_looking() noexcept;
+    /// Calls cohort::would_deadlock() if the lock is held by the work that waits for this turn on `from`.
+    void refuse_if_own_work(const std::shared_ptr<cohort_turn>& waits, asio::any_io_executor from) noexcept;
+    /// Of a place that has got the lock.
+    const std::shared_ptr<queue_claim>& claim() const noexcept { return claim_; }
+
+    // ------------------------------------------------------------------------------------------------ on the strand
+    void decided() noexcept override;
+    void others_are(other_contenders now);
+    void lingered();
+
+private:
+    static asio::awaitable<void> wait_for_lease(std::shared_ptr<cohort_place> self);
+    void granted();
+    template <class F>
+    void on_strand(F f) noexcept;
+
+    const std::shared_ptr<cohort> of_;
+    std::shared_ptr<queue_claim> claim_;
+    std::shared_ptr<lookout> lookout_;  // strand
+};
+
+using cohort_place_ptr = std::shared_ptr<cohort_place>;
+
+}  // namespace zkasio::lock_detail

@@ -1,0 +1,130 @@
+#include <zkasio/locks/detail/cohort/lookout.hpp>
+
+#include <zkasio/error.hpp>
+#include <zkasio/locks/detail/cohort/cohort_place.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace zkasio::lock_detail {
+
+lookout::lookout(session on, lock_spec_ptr lock, std::string own_name, std::weak_ptr<cohort_place> place)
+    : on_(on.patient()),
+      lock_(std::move(lock)),
+      own_name_(std::move(own_name)),
+      place_(std::move(place)),
+      pauses_(toolbox(on_).make_back_off()),
+      timer_(on_.get_executor()) {}
+
+void lookout::look(then how) {
+    if (over_ || looking_ || watch_) return;
+    looking_ = true;
+    try {
+        how == then::list ? list() : watch_children();
+    } catch (...) {
+        failed();
+    }
+}
+
+void lookout::list() {
+    const pending_children asked = toolbox(on_).start_children(lock_->directory);
+    asked.then([weak = weak_from_this(), asked] {
+        const auto self = weak.lock();
+        if (!self || self->over_) return;
+        try {
+            self->seen(asked.get().names);
+        } catch (...) {
+            self->failed();
+        }
+    });
+}
+
+void lookout::watch_children() {
+    request_ = std::make_shared<pending_watched_children>(toolbox(on_).start_children_and_watch(lock_->directory));
+    request_->then([weak = weak_from_this()] {
+        const auto self = weak.lock();
+        if (!self || self->over_) return;
+        const auto asked = std::exchange(self->request_, nullptr);
+        try {
+            watched<node_children> found = asked->get();
+            self->watch_.emplace(std::move(found.changes));
+            self->seen(found.value.names);
+        } catch (...) {
+            self->failed();
+        }
+    });
+}
+
+void lookout::seen(const std::vector<std::string>& names) {
+    looking_ = false;
+    pauses_.reset();
+    const auto place = place_.lock();
+    if (!place) return stop();
+    const bool others = std::any_of(names.begin(), names.end(), [&](const auto& name) { return name != own_name_; });
+    if (others) {
+        watch_.reset();
+        return place->others_are(other_contenders::waiting);
+    }
+    if (!watch_) return look(then::watch);
+    // Told in this order: a watch that has fired already calls at once.
+    place->others_are(other_contenders::none);
+    if (over_ || !watch_) return;
+    watch_->then([weak = weak_from_this()](std::error_code ended, node_change) {
+        const auto self = weak.lock();
+        if (!self || self->over_ || ended) return;
+        self->watch_.reset();
+        if (const auto place = self->place_.lock()) place->others_are(other_contenders::unknown);
+        self->look(then::watch);
+    });
+}
+
+// In a catch block. A directory that is gone took the place's node along, which the hold tells. What else cannot be
+// repeated is a refusal: without a look, the cohort behaves as if another contender always waited.
+void lookout::failed() noexcept {
+    looking_ = false;
+    try {
+        try {
+            throw;
+        } catch (const error& e) {
+            if (e.code() == condition::retryable) return look_later();
+            if (e.code() == condition::session_ended || e.code() == condition::cancelled) return;
+        }
+    } catch (...) {
+        // Out of memory, say: as a refusal.
+    }
+    if (const auto place = place_.lock()) place->others_are(other_contenders::waiting);
+}
+
+void lookout::look_later() {
+    looking_ = true;
+    pauses_.then(on_.get_executor(), [weak = weak_from_this()] {
+        const auto self = weak.lock();
+        if (!self || self->over_) return;
+        self->looking_ = false;
+        self->look(then::watch);
+    });
+}
+
+void lookout::wake_at(boot_clock::time_point end) {
+    if (over_) return;
+    const auto left = std::min<boot_clock::duration>(end - boot_clock::now(), std::chrono::hours(1));
+    timer_.expires_after(left);
+    timer_.async_wait([weak = weak_from_this()](std::error_code cancelled) {
+        const auto self = weak.lock();
+        if (!self || self->over_ || cancelled) return;
+        if (const auto place = self->place_.lock()) place->lingered();
+    });
+}
+
+void lookout::stop() noexcept {
+    over_ = true;
+    request_.reset();
+    watch_.reset();
+    try {
+        timer_.cancel();
+    } catch (...) {
+    }
+}
+
+}  // namespace zkasio::lock_detail

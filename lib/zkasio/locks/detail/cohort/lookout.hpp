@@ -1,0 +1,59 @@
+#pragma once
+
+#include <zkasio/back_off.hpp>
+#include <zkasio/clock.hpp>
+#include <zkasio/locks/detail/lock_spec.hpp>
+#include <zkasio/recipe/pending.hpp>
+#include <zkasio/session.hpp>
+#include <zkasio/watch.hpp>
+
+#include <asio/steady_timer.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zkasio::lock_detail {
+
+class cohort_place;
+
+/// Looks out, for a place that has the lock, for contenders behind it, and for the end of the time for which an idle
+/// place lingers. On the strand. Reports to the cohort_place until stop().
+class lookout : public std::enable_shared_from_this<lookout> {
+public:
+    /// @param own_name of the place's node.
+    lookout(session on, lock_spec_ptr lock, std::string own_name, std::weak_ptr<cohort_place> place);
+
+    enum class then {
+        watch,
+        list
+    };
+    /// Looks whether other contenders wait, unless a look is under way. @param how list: the first look needs no watch,
+    /// since another contender is expected.
+    void look(then how);
+    /// Calls cohort_place::lingered() at `end`, or soon after it.
+    void wake_at(boot_clock::time_point end);
+    void stop() noexcept;
+
+private:
+    void list();
+    void watch_children();
+    template <class Pending>
+    void answered(Pending& asked);
+    void seen(const std::vector<std::string>& names);
+    void failed() noexcept;
+    void look_later();
+
+    const session on_;
+    const lock_spec_ptr lock_;
+    const std::string own_name_;
+    const std::weak_ptr<cohort_place> place_;
+    bool over_ = false, looking_ = false;
+    std::shared_ptr<pending_watched_children> request_;
+    std::optional<watch> watch_;
+    back_off pauses_;
+    asio::steady_timer timer_;
+};
+
+}  // namespace zkasio::lock_detail
