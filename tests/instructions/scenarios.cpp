@@ -76,7 +76,7 @@ int run(scenario what, long n) {
     server.answer = [&](const detail::request& r) { return tree(r); };
     // Nothing is sent because of the time that the run takes.
     auto options = client_options("10.0.0.1:2181").session_timeout(1h).connection_timeout(1h);
-    server.session_timeout = 1h;
+    server.session_timeout = server.tick = 1h;
     tree.create_as("/a", 77);
     tree.create_as("/tree", 0);
     server.nodes_are_ours = what != &fill;  // a cache looks below nodes that no session owns

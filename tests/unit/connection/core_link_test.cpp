@@ -6,6 +6,9 @@
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
 #include <asio/use_awaitable.hpp>
 
 #include <algorithm>
@@ -357,6 +360,71 @@ TEST_CASE("core: what misses the client's own root says so", "[core][session]") 
         CHECK(has(below, "the parent does not exist"));
         const std::string read = co_await message_of(zk.get("/a"));
         CHECK(read == "get /a: no such node");
+    };
+    r.run(body);
+}
+
+TEST_CASE("attack: a late loop does not give up the connection that has resumed a former session", "[attack]") {
+    rig r;
+    r.server.session_timeout = 300ms;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session first = co_await given_up_session(r, zk);
+        r.server.handshake = 20ms;
+        r.server.reachable = true;
+        co_await r.server.until([&] { return r.server.opened.size() == 2; });
+        const auto turns = r.server.turns;
+        co_await r.server.until([&] { return r.server.turns > turns + 1; });
+        CHECK(r.server.connections == 1);
+        std::this_thread::sleep_for(400ms);
+        const session second = co_await zk.current_session();
+        CHECK(second.id() != first.id());
+        CHECK(std::ranges::count(r.server.log, "abort") == 0);
+        CHECK(r.server.connections == 3);
+    };
+    r.run(body);
+}
+
+TEST_CASE("attack: a callback of the session's end that changes the servers", "[attack]") {
+    rig r;
+    r.server.session_timeout = 300ms;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        const session first = co_await zk.current_session();
+        r.server.reachable = false;
+        r.server.drop();
+        asio::steady_timer t(r.loop.executor());
+        t.expires_after(320ms);  // behind the end of the lease
+        co_await t.async_wait(asio::use_awaitable);
+        const session_hold hold = first.hold("/x");
+        loss_reason why = loss_reason::none;
+        asio::post(first.get_executor(), [&] {
+            hold.on_lost([&](loss_reason r_) {
+                why = r_;
+                asio::co_spawn(first.get_executor(), zk.set_servers("10.0.0.9:2181"), asio::detached);
+            });
+        });
+        co_await first.ended();
+        CHECK(why == loss_reason::session_expired);
+        r.server.reachable = true;
+        const session second = co_await zk.current_session();
+        CHECK(r.server.opened[1].session_id == first.id());
+        CHECK(r.server.opened.size() == 3);
+    };
+    r.run(body);
+}
+
+TEST_CASE("attack: an unanswered goodbye keeps no session from being opened for longer than the former one can live",
+          "[attack]") {
+    rig r(rig::quick().close_timeout(3s));
+    r.server.session_timeout = 300ms;
+    auto body = [&](client zk) -> asio::awaitable<void> {
+        co_await given_up_session(r, zk);
+        r.server.says_goodbye = false;
+        r.server.reachable = true;
+        co_await r.server.until([&] { return said_goodbye(r); });
+        const auto began = boot_clock::now();
+        co_await zk.current_session();
+        CHECK(boot_clock::now() - began < 1s);
+        r.server.says_goodbye = true;
     };
     r.run(body);
 }

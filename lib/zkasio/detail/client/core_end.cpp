@@ -19,6 +19,8 @@ void core::end_session() {
     const bool renew = !final && options_.renewal() == session_renewal::automatic && closing_ == closing::no;
     sessions_.current()->over.store(true, std::memory_order_release);
     link_.retire();
+    // Before any callback: one of them may make the link open its backend.
+    if (auto former = sessions_.take_former(); former && renew) link_.end_first(std::move(*former));
     const session_record_ptr ended = sessions_.renew();
     // Collected before any callback: requests that the callbacks submit belong to the next session.
     const std::vector<op_id> over = requests_.of_this_session(renew);
@@ -33,7 +35,6 @@ void core::end_session() {
     end_locals(*ended, code);
     if (renew) {
         requests_.feeds_disconnected();
-        if (auto former = sessions_.take_former()) link_.end_first(std::move(*former));
         link_.resolve();
     } else {
         requests_.feeds().closed(code);

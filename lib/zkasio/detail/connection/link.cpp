@@ -84,7 +84,7 @@ void link::resolved(std::vector<server_address> servers, const std::string& fail
     std::sort(endpoints.begin(), endpoints.end());
     if (!backend_) {
         if (!open(std::move(servers))) return owner_.drive();
-    } else if (former_at_ == former_stage::goodbye) {
+    } else if (former_at_ >= former_stage::goodbye) {
         return;  // the session that follows gets the new list
     } else if (endpoints != endpoints_) {  // a later look-up: only changes matter
         backend_->set_servers(servers);
@@ -136,6 +136,8 @@ void link::changed(link_state s) {
 }
 
 std::string link::why_not_connected() const {
+    if (former_at_ == former_stage::resumed || former_at_ == former_stage::goodbye)
+        return backend_->current_server() + ": the session that was given up is being ended";
     // An attempt that has only just begun says less than the failure before it.
     const bool trying = backend_ && has_socket_ && !connected();
     if (trying && (last_failure_.empty() || clock::now() - attempt_began_ > 100ms)) return backend_->attempt();
@@ -166,18 +168,21 @@ void link::secure() {
 }
 
 void link::process(bool readable, bool writable) {
-    if (former_at_ == former_stage::goodbye) return read_answer_to_goodbye();
+    if (former_at_ >= former_stage::goodbye) return read_answer_to_goodbye();
     more_to_read_ = backend_->process(readable, writable) == drain_result::more;
 }
 
 void link::read_what_has_come() {
-    if (!backend_ || !has_socket_ || former_at_ == former_stage::goodbye) return;
+    if (!backend_ || !has_socket_ || former_at_ >= former_stage::goodbye) return;
     backend_deadline_ = time_point::max();  // pump() sets the next one
     if (backend_->process(true, false) == drain_result::more) more_to_read_ = true;
 }
 
 void link::on_time(time_point now) {
-    if (former_deadline_ <= now) former_at_ = former_stage::gone;
+    if (former_deadline_ <= now) {
+        read_answer_to_goodbye();  // it may have come, and wait behind the timer
+        former_at_ = former_stage::gone;
+    }
     if (resolve_at_ <= now) {
         resolve_at_ = time_point::max();
         resolve();
@@ -267,8 +272,12 @@ void link::end_first(session_credentials former) { former_ = std::move(former); 
 bool link::takes_for_former(link_state s) noexcept {
     if (former_at_ == former_stage::none) return false;
     switch (s) {
-        case link_state::connected: former_at_ = former_stage::resumed; break;
+        case link_state::connected:
+            former_at_ = former_stage::resumed;
+            attempt_deadline_ = time_point::max();
+            break;
         case link_state::disconnected:
+            if (former_at_ == former_stage::gone) break;
             former_at_ = former_stage::resuming;
             former_deadline_ = time_point::max();
             last_failure_ = backend_->last_failure();
@@ -283,6 +292,7 @@ bool link::takes_for_former(link_state s) noexcept {
 }
 
 void link::read_answer_to_goodbye() {
+    if (former_at_ != former_stage::goodbye) return;
     switch (backend_->answer_to_goodbye()) {
         case goodbye_result::none_yet: return;
         case goodbye_result::session_over: owner_.former_session_over(); break;
@@ -294,8 +304,9 @@ void link::read_answer_to_goodbye() {
 // True: this turn is over for the link.
 bool link::pump_former(time_point now) {
     if (former_at_ == former_stage::resumed) {
-        attempt_deadline_ = time_point::max();
-        if (former_deadline_ == time_point::max()) former_deadline_ = now + options_.close_timeout();
+        // A session that is left alone for its timeout ends without a goodbye.
+        const auto patience = std::min<duration>(options_.close_timeout(), backend_->session_timeout());
+        if (former_deadline_ == time_point::max()) former_deadline_ = now + patience;
         if (!backend_->send_goodbye()) return false;  // a credential is still to be written
         former_at_ = former_stage::goodbye;
     }
@@ -307,7 +318,7 @@ bool link::pump_former(time_point now) {
     if (former_at_ != former_stage::gone) return false;
     former_.reset();
     retire();
-    resolve();
+    if (owner_.wants_connection()) resolve();
     return true;
 }
 
