@@ -107,7 +107,8 @@ public:
         auth_.emplace_back(std::move(scheme), std::move(credential));
         return *this;
     }
-    /// Takes over this session instead of opening a new one.
+    /// Takes over this session instead of opening a new one. The client that had it has to be gone: without a server
+    /// for 4/3 of the session's timeout, a client ends the session that it had.
     client_options& resume(session_credentials c) { resume_ = {std::move(c)}; return *this; }
     /// The sink is called on the client's strand with one record at a time, in order, soon after the event of the
     /// record. The sink may use the client and make other clients; while the sink runs, its client does nothing else.

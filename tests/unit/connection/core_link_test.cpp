@@ -364,7 +364,7 @@ TEST_CASE("core: what misses the client's own root says so", "[core][session]") 
     r.run(body);
 }
 
-TEST_CASE("attack: a late loop does not give up the connection that has resumed a former session", "[attack]") {
+TEST_CASE("core: a late loop does not give up the connection that has resumed a former session", "[core][session]") {
     rig r;
     r.server.session_timeout = 300ms;
     auto body = [&](client zk) -> asio::awaitable<void> {
@@ -384,7 +384,8 @@ TEST_CASE("attack: a late loop does not give up the connection that has resumed 
     r.run(body);
 }
 
-TEST_CASE("attack: a callback of the session's end that changes the servers", "[attack]") {
+TEST_CASE("core: a former session is ended first, also if the end of the session makes a callback change the servers",
+          "[core][session]") {
     rig r;
     r.server.session_timeout = 300ms;
     auto body = [&](client zk) -> asio::awaitable<void> {
@@ -412,18 +413,16 @@ TEST_CASE("attack: a callback of the session's end that changes the servers", "[
     r.run(body);
 }
 
-TEST_CASE("attack: an unanswered goodbye keeps no session from being opened for longer than the former one can live",
-          "[attack]") {
-    rig r(rig::quick().close_timeout(3s));
+TEST_CASE("core: an unanswered goodbye keeps no session from being opened for longer than the former one can live",
+          "[core][session]") {
+    rig r(rig::quick().close_timeout(60s));  // longer than the loop of a test runs
     r.server.session_timeout = 300ms;
     auto body = [&](client zk) -> asio::awaitable<void> {
         co_await given_up_session(r, zk);
         r.server.says_goodbye = false;
         r.server.reachable = true;
         co_await r.server.until([&] { return said_goodbye(r); });
-        const auto began = boot_clock::now();
         co_await zk.current_session();
-        CHECK(boot_clock::now() - began < 1s);
         r.server.says_goodbye = true;
     };
     r.run(body);

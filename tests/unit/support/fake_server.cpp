@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 
 namespace zkasio::test {
 
@@ -64,7 +65,11 @@ public:
         return result;
     }
 
-    drain_result process(bool, bool writable) override {
+    drain_result process(bool readable, bool writable) override {
+        assert(!goodbye_sent_ && "only the answer to the goodbye may be asked for");
+        return take_turn(readable, writable);
+    }
+    drain_result take_turn(bool, bool writable) {
         ++server_.turns;
         if (writable) server_.wants_write = false;
         std::uint64_t ignored = 0;
@@ -160,7 +165,7 @@ public:
         return true;
     }
     goodbye_result answer_to_goodbye() override {
-        process(true, false);
+        take_turn(true, false);
         return goodbye_result_;
     }
 

@@ -122,14 +122,14 @@ TEST_CASE("statistics: members of barriers are inside from the end of enter() to
 }
 
 TEST_CASE("reports: what an exception means") {
-    CHECK_FALSE(failure_of(nullptr).code);
-    const failure known = failure_of(std::make_exception_ptr(error(zk_errc::no_auth, "put", "/q", "", true)));
+    CHECK_FALSE(zkasio::failure_of(nullptr).code);
+    const failure known = zkasio::failure_of(std::make_exception_ptr(error(zk_errc::no_auth, "put", "/q", "", true)));
     CHECK(known.code == zk_errc::no_auth);
     CHECK(known.outcome_unknown);
     const std::system_error aborted(asio::error::operation_aborted);
-    CHECK(failure_of(std::make_exception_ptr(aborted)).code == asio::error::operation_aborted);
-    CHECK(failure_of(std::make_exception_ptr(std::bad_alloc())).code == std::errc::not_enough_memory);
-    CHECK(failure_of(std::make_exception_ptr(std::runtime_error("no"))).code == std::errc::operation_canceled);
+    CHECK(zkasio::failure_of(std::make_exception_ptr(aborted)).code == asio::error::operation_aborted);
+    CHECK(zkasio::failure_of(std::make_exception_ptr(std::bad_alloc())).code == std::errc::not_enough_memory);
+    CHECK(zkasio::failure_of(std::make_exception_ptr(std::runtime_error("no"))).code == std::errc::operation_canceled);
 }
 
 TEST_CASE("client_observer: reports of structures, and the bytes that they may take while they wait") {

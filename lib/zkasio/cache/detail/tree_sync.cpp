@@ -279,10 +279,10 @@ void tree_sync::forget_old(const std::string& path, std::int64_t czxid) {
             if (!some_is_made_since(child, czxid)) old.push_back(child.name);
         });
     for (const std::string& name : old) leave(join_path(path, name));  // an old value, perhaps with a newly set watch
-    tree_node* const node = tree_.find(path);
-    deltas_.push_back({path, node->value, {}});
+    deltas_.push_back({path, tree_.find(path)->value, {}});
     dirty_ = true;
     tree_.forget_value(path);
+    tree_node* const node = tree_.find(path);  // not before: forget_value() copies a node that a snapshot shares
     // A watch of the old node would have fired. So this watch is of the new node, and the read that set it is
     // forgotten.
     if (node->children_state != read_state::none) left_.push_back({node_read::children, path});

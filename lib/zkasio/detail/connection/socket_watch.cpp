@@ -18,6 +18,7 @@ void socket_watch::start(std::shared_ptr<void> keep_alive, reactor_mark reactor,
 }
 
 void socket_watch::close() {
+    ++generation_;
     // At once: as long as a duplicate is open, the kernel does not tell the server that the client is gone.
     for (direction* d : {&reading_, &writing_}) {
         drop(*d);
@@ -72,8 +73,8 @@ void socket_watch::wait(direction& d) {
     const auto owner = keep_alive_.lock();
     if (!owner) return;
     d.descriptor->async_wait(
-        d.what, [self = shared_from_this(), owner, generation = connection_, &d](std::error_code closed) {
-            if (closed != asio::error::operation_aborted && generation == self->connection_ && d.descriptor)
+        d.what, [self = shared_from_this(), owner, generation = generation_, &d](std::error_code closed) {
+            if (closed != asio::error::operation_aborted && generation == self->generation_ && d.descriptor)
                 self->ready(d);
         });
     d.waiting = true;  // not before: async_wait() may throw

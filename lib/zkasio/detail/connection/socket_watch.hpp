@@ -57,6 +57,7 @@ private:
     reactor_mark reactor_;
     on_ready ready_;
     std::uint64_t connection_ = 0;
+    std::uint64_t generation_ = 0;  // of the waits: those from before the latest close() are ignored
     direction reading_{wait_type::wait_read}, writing_{wait_type::wait_write};
 };
 
