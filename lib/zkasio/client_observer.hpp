@@ -59,7 +59,7 @@ struct lock_wait_report {
     boot_clock::time_point asked{}, ended{};
 };
 
-/// One owner's time with a lock.
+/// One contender's time as the owner of a lock.
 struct lock_hold_report {
     std::string path;  ///< of the lock
     lock_kind kind = lock_kind::exclusive;

@@ -15,10 +15,10 @@ namespace zkasio {
 /// destroyed removes the node in any case: the types differ in what is left when the process or its session dies. A
 /// node that is to outlive a process that ends in order is written as any other node, see to_json().
 enum class service_type {
-    dynamic,             ///< nothing
-    fixed,               ///< "STATIC": the node, until it is removed, or the instance is announced again and withdrawn
+    dynamic,             ///< the servers remove the node when the session ends
+    fixed,               ///< "STATIC": the node stays until it is removed, or announced again and withdrawn
     permanent,           ///< as fixed
-    dynamic_sequential,  ///< nothing; and the server appends a number to the name of the node
+    dynamic_sequential,  ///< as dynamic; and the server appends a number to the name of the node
 };
 ZKASIO_EXPORT const char* to_string(service_type type) noexcept;
 

@@ -45,7 +45,7 @@ asio::awaitable<std::int64_t> create_node(session on, std::string path, unfair_m
     co_return node.stat.czxid;
 }
 
-// Null: another contender has the lock.
+// Returns null if another contender has the lock and this one was not to wait.
 asio::awaitable<std::shared_ptr<lock_claim>> contend_for_node(session on, std::string path,
                                                               unfair_mutex_options options,
                                                               if_contended when_contended) {

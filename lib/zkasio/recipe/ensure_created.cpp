@@ -23,7 +23,7 @@ asio::awaitable<void> ensure_created(session on, std::string path, bytes data, c
     } catch (const error& e) {
         if (e.outcome_unknown() == maybe_created) throw;
         throw error(e.code(), e.operation(), e.path(), e.hint(), maybe_created);
-    } catch (const std::system_error& e) {  // of a pause that was cancelled
+    } catch (const std::system_error& e) {  // thrown by a pause that was cancelled
         throw error(e.code(), "create_unless_exists", path, {}, maybe_created);
     }
 }

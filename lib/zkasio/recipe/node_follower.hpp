@@ -73,7 +73,7 @@ public:
     /// *Completes when* no watch of this follower is left on the servers.
     /// *Cancellation*: ends the wait only.
     asio::awaitable<void> close() const;
-    /// As close(), without waiting.
+    /// As close(), but does not wait until the watch is gone.
     void stop() const noexcept;
 
 private:

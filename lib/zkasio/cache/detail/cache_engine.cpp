@@ -185,7 +185,7 @@ void cache_engine::begin_to_leave() {
     assert(up_ && stopping_);
     work_ = toolbox(on_).begin_background_work();
     sync_.for_each_watch([this](node_read what, const std::string& path) { to_leave_.emplace_back(what, path); });
-    sync_ = tree_sync(*root_, tree_scope());  // watches nothing from now on
+    sync_ = tree_sync(*root_, tree_scope());  // from now on watches() is false, as node_feed::leave() requires
     leaving_ = true;
     ++chain_;
     when_answered(&cache_engine::leave_some);  // reads that are under way set watches, too

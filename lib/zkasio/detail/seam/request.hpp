@@ -20,9 +20,9 @@
 namespace zkasio::detail {
 
 enum class watch_kind {
-    data,  ///< of get() and of exists(), as on a server
+    data,  ///< the watch of get() and of exists(), as on a server
     children,
-    config,  ///< data of /zookeeper/config, which no chroot applies to
+    config,  ///< the watch on the data of /zookeeper/config, a path that no chroot applies to
 };
 
 std::size_t wire_size(const zkasio::acl& entries) noexcept;

@@ -42,7 +42,7 @@ public:
 
 private:
     std::deque<std::string> free_;
-    std::size_t listed_ = 0, used_ = 0;  // of the newest listing: its items, and how many of them were claimed
+    std::size_t listed_ = 0, used_ = 0;  // the free items of the newest list(); how many have left free_ since
     boot_clock::time_point when_;
     bool is_old_ = true;  // the watches have fired, or there are none, or some items were left out
 };

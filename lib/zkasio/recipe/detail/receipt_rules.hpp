@@ -10,12 +10,12 @@
 
 namespace zkasio::detail {
 
-/// Decides what receipts do about a transaction that has failed, and about its receipt. Pure.
+/// What zkasio::receipts does after a failed attempt of a transaction. A receipt is a node that each one writes. Pure.
 ///
-/// - R1: a transaction that was refused was not applied by this attempt. An earlier attempt whose answer was lost may
-///   have been applied, and may be the very reason of the refusal: only the receipt tells.
-/// - R2: a receipt has the version of the last transaction that was applied with it. One more, with the data of the
-///   transaction in question, says that this transaction was applied; any other state is not this client's writing.
+/// - R1: if a server refuses a transaction, this attempt did not apply it. An earlier attempt whose answer was lost may
+///   have applied the transaction, and may be the reason of the refusal: only the receipt tells.
+/// - R2: a transaction raises the version of its receipt by one. The old version: not applied. One more, with the data
+///   of the transaction: applied. In any other state another client has written the receipt, and it tells nothing.
 /// - R3: a receipt serves another transaction only if no earlier transaction can still be applied with it.
 
 /// What follows from a failed attempt.

@@ -56,7 +56,7 @@ public:
 
     /// The first waiter; null when there is none.
     contender_ptr head() const;
-    /// The first of our owners; null when there is none.
+    /// The first owner of this session, in the order of the queue; null if this session does not own the lock.
     contender_ptr first_owner() const;
     std::vector<contender_ptr> waiting() const;
     /// Whether one of our owners excludes a newcomer.
