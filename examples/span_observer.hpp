@@ -33,8 +33,8 @@ struct span {
 };
 
 /// Makes spans of the reports of a client: a request is a span of kind client from its call to its end, a wait for a
-/// lock, the time with the lock, a write of a queue, a counter or a transaction with all its attempts, and the work on an
-/// item of a queue are internal spans. Derive from this class, and hand each span to your tracer. See
+/// lock, the time with the lock, a write of a queue, a counter or a transaction with all its attempts, and the work on
+/// an item of a queue are internal spans. Derive from this class, and hand each span to your tracer. See
 /// client_options::observer().
 class span_observer : public zkasio::client_observer {
 public:

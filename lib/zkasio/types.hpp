@@ -26,7 +26,7 @@ struct node_stat {
     std::int32_t data_length = 0;     ///< in bytes
     std::int32_t num_children = 0;
 
-    /// Whether the node ends with a session. (The owners with which servers mark containers and nodes with a time to live
+    /// Whether the node ends with a session. (The owners by which servers mark containers and nodes with a time to live
     /// are no sessions: EphemeralType. ZooKeeper 3.8 reports 0 for both.)
     constexpr bool is_ephemeral() const noexcept {
         constexpr std::int64_t container = std::numeric_limits<std::int64_t>::min();

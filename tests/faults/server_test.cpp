@@ -115,7 +115,8 @@ TEST_CASE("without any server for long enough, the session is presumed lost and 
     with_client(options(server.connect_string()).session_timeout(paced(2s)), body);
 }
 
-TEST_CASE("without any server for longer than its session lasts, a client ends that session before it has another one") {
+TEST_CASE(
+    "without any server for longer than its session lasts, a client ends that session before it has another one") {
     test_server server;
     auto body = [&](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "back");

@@ -98,7 +98,8 @@ TEST_CASE("work_queue: shared with consumers and producers that do what kazoo's 
     }
 }
 
-TEST_CASE("work_queue: several processes that empty a long queue read an item two or three times, not each of them once") {
+TEST_CASE(
+    "work_queue: several processes that empty a long queue read an item two or three times, not each of them once") {
     constexpr int items = 2000, consumers = 30;
     scene s(3);
     const std::vector<client> all{s.zk, s.ensemble.client(calm()), s.ensemble.client(calm()),

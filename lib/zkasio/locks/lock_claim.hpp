@@ -74,8 +74,8 @@ public:
 namespace lock_detail {
 /// The message of errc::would_deadlock when the work under a lock acquires the same lock.
 inline constexpr const char* holds_it_already =
-    "the work under this lock acquires the lock again: pass its lock_owner on, or acquire on another executor if the work "
-    "does not wait for that";
+    "the work under this lock acquires the lock again: pass its lock_owner on, or acquire on another executor if the "
+    "work does not wait for that";
 
 /// The reason for messages when held() is false. reason() ignores the clock: loss_reason::none means an ended lease.
 inline std::string_view why_not_held(loss_reason why) noexcept {

@@ -130,7 +130,8 @@ TEST_CASE("core: a session that was given up, and whose end is not confirmed, ke
     r.run(body);
 }
 
-TEST_CASE("core: a connection that is lost before a former session was ended is followed by another", "[core][session]") {
+TEST_CASE("core: a connection that is lost before a former session was ended is followed by another",
+          "[core][session]") {
     rig r;
     r.server.session_timeout = 300ms;
     r.server.can_send_goodbye = false;

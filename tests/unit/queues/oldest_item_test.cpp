@@ -25,6 +25,6 @@ TEST_CASE("oldest_first: by number, whatever the priority, without claimed items
 
 TEST_CASE("oldest_first: numbers that wrap around") {
     const names items{"entry-100--2147483647", "entry-100-2147483646", "entry-100--2147483648", "entry-100-2147483647"};
-    CHECK(oldest_first(layout, items, {}) == names{"entry-100-2147483646", "entry-100-2147483647", "entry-100--2147483648",
-                                           "entry-100--2147483647"});
+    CHECK(oldest_first(layout, items, {}) ==
+          names{"entry-100-2147483646", "entry-100-2147483647", "entry-100--2147483648", "entry-100--2147483647"});
 }
