@@ -40,7 +40,7 @@ unsigned long long ms_since_1970(server_time t) noexcept {
     return static_cast<unsigned long long>(std::max<std::int64_t>(0, t.time_since_epoch().count()));
 }
 
-// What stands between two '|'; empty: something else.
+// The text between two '|'; empty if `text` does not begin and end with one, or has more of them.
 std::string_view between_bars(std::string_view text) noexcept {
     if (text.size() < 3 || text.front() != '|' || text.back() != '|') return {};
     const std::string_view inner = text.substr(1, text.size() - 2);
@@ -73,7 +73,7 @@ std::string_view item_names::before_number() const noexcept {
     }
 }
 
-// Of a name: what stands between the marker and the number.
+// Whether the text between the marker and the number of a name is one that the layout writes.
 bool item_names::is_valid_middle(std::string_view text) const noexcept {
     switch (kind_) {
         case queue_kind::kazoo_locking:
