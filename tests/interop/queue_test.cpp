@@ -195,6 +195,26 @@ TEST_CASE("Curator's queues: priorities, delays and items of several values mean
     with_client(body);
 }
 
+TEST_CASE("Curator's queues with claims: an item whose consumer has failed in Curator is handed out by ours") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "interop-queues-failed");
+        peer curator(co_await asio::this_coro::executor, "curator-structures");
+        co_await curator.ready();
+        for (const other_queue& q : all_queues()) {
+            if (!q.has_claims() || q.program != "curator-structures") continue;
+            INFO(q.kind);
+            const std::string path = dir + "/" + q.kind;
+            co_await ask(curator, "x" + q.command("put", path) + " item " + q.how_theirs, "put");
+            co_await ask(curator, "x" + q.command("fail", path), "failed");
+            co_await zk.sync(path);
+            const work_queue ours = q.ours(zk, path);
+            co_await take(zk, ours, "item");
+        }
+        co_await curator.exit();
+    };
+    with_client(body);
+}
+
 TEST_CASE("queues with claims: what one of both has claimed, the other one does not get") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "interop-queues-claims");

@@ -63,12 +63,14 @@ public:
     /// @param lock_path the directory of claims, as QueueBuilder.lockPath(); no node of the queue, and of no other
     /// queue. Empty: consumers of Curator have no lock path. Throws errc::invalid_path.
     static queue_layout curator(std::string lock_path = std::string());
-    /// Curator's DistributedPriorityQueue: `<path>/queue-<0|1><priority, %08X>S`. Any `int` is a priority.
+    /// Curator's DistributedPriorityQueue: `<path>/queue-<0|1><priority, %08X>S`. Any `int` is a priority. Curator puts
+    /// an item whose consumer has failed again (ErrorMode.REQUEUE) as `<path>/queue-S`, in front of all priorities.
     /// @param lock_path as curator().
     static queue_layout curator_priority(std::string lock_path = std::string());
     /// Curator's DistributedDelayQueue: `<path>/queue-|<milliseconds since 1970, %08X>|S`. An item has no priority: the
     /// items are handed out in the order of their times. Consumers of this library go by the servers' clocks, those of
-    /// Curator by their own. @param lock_path as curator().
+    /// Curator by their own. An item whose consumer has failed is put again by Curator (ErrorMode.REQUEUE) as
+    /// `<path>/queue-S`, and is due at once. @param lock_path as curator().
     static queue_layout curator_delay(std::string lock_path = std::string());
     /// Curator's DistributedIdQueue: `<path>/queue-|<id>|S`. Each item has an id, put_options::id(), and no priority.
     /// @param lock_path as curator().

@@ -91,6 +91,12 @@ bool item_names::is_valid_middle(std::string_view text) const noexcept {
     }
 }
 
+// Whether an item's name may lack the time or the priority: if a consumer of Curator fails, Curator puts the item again,
+// and names it as an item of DistributedQueue.
+bool item_names::may_be_plain() const noexcept {
+    return kind_ == queue_kind::curator_priority || kind_ == queue_kind::curator_delay;
+}
+
 bool item_names::has_text_order() const noexcept {
     return kind_ == queue_kind::kazoo_locking || kind_ == queue_kind::kazoo || kind_ == queue_kind::curator_priority;
 }
@@ -127,6 +133,10 @@ std::string item_names::prefix(const put_options& how, server_time due) const {
 }
 
 std::string_view item_names::prefix_of(std::string_view name) const noexcept {
+    if (may_be_plain()) {
+        const std::optional<sequence_suffix> plain = sequence_behind(name, marker());
+        if (plain && name.size() == marker().size() + plain->digits.size()) return name.substr(0, marker().size());
+    }
     const std::optional<sequence_suffix> number = sequence_behind(name, before_number());
     if (!number || !name.starts_with(marker())) return {};
     const std::string_view prefix = name.substr(0, name.size() - number->digits.size());
