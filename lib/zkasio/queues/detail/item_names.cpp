@@ -91,7 +91,7 @@ bool item_names::is_valid_middle(std::string_view text) const noexcept {
     }
 }
 
-// Whether an item's name may lack the time or the priority: if a consumer of Curator fails, Curator puts the item again,
+// Whether names may lack the time or the priority: if a consumer of Curator fails, Curator puts its item again,
 // and names it as an item of DistributedQueue.
 bool item_names::may_be_plain() const noexcept {
     return kind_ == queue_kind::curator_priority || kind_ == queue_kind::curator_delay;
