@@ -113,11 +113,12 @@ asio::awaitable<void> covered(item_claim_ptr claim, std::string operation, std::
 }
 
 // The claim of an item in some session; null: no item is free, and the consumer does not wait.
-asio::awaitable<item_claim_ptr> next_claim(state_ptr s, when_empty how, std::string operation) {
+// @param newest the session that the last call has used. A wait that has begun outlasts an outage: while this session
+// lives, no connection is asked for. In the caller's frame.
+asio::awaitable<item_claim_ptr> next_claim(state_ptr s, when_empty how, std::string operation,
+                                           std::optional<session>& newest) {
     const std::string& path = s->what->path;
-    std::optional<session> newest;
     for (;;) {
-        // A wait that has begun outlasts an outage: while its session lives, no connection is asked for.
         if (!newest || newest->over()) {
             session next = co_await toolbox(s->zk).current_session(operation, path);
             newest.emplace(std::move(next));
@@ -134,6 +135,7 @@ asio::awaitable<item_claim_ptr> next_claim(state_ptr s, when_empty how, std::str
         } catch (const error& e) {
             // An unknown outcome does not matter: a claim ends with its session.
             once_more = e.code() == errc::session_expired || e.code() == errc::lock_lost;
+            if (e.code() == errc::session_expired) newest.reset();
             failed = std::current_exception();
         } catch (...) {
             failed = std::current_exception();
@@ -145,8 +147,9 @@ asio::awaitable<item_claim_ptr> next_claim(state_ptr s, when_empty how, std::str
 
 asio::awaitable<std::optional<std::string>> take_item(state_ptr s, when_empty how) {
     queue_of(s, "take");
+    std::optional<session> newest;
     for (;;) {
-        const item_claim_ptr claim = co_await next_claim(s, how, "take");
+        const item_claim_ptr claim = co_await next_claim(s, how, "take", newest);
         if (!claim) co_return std::nullopt;
         try {
             co_await item_claim::finish(claim, transaction(), "take");
@@ -191,7 +194,8 @@ asio::awaitable<bool> revive_in_some_session(state_ptr s, std::string name) {
 
 asio::awaitable<delivery> receive_item(state_ptr s) {
     queue_of(s, "receive");
-    item_claim_ptr claim = co_await next_claim(s, when_empty::wait, "receive");
+    std::optional<session> newest;
+    item_claim_ptr claim = co_await next_claim(s, when_empty::wait, "receive", newest);
     co_return delivery_access::make(std::move(claim), s->zk.keep_open());
 }
 
