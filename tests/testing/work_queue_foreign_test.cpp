@@ -280,6 +280,48 @@ TEST_CASE("work_queue: an item is handed out in time, also if the servers' time 
     });
 }
 
+TEST_CASE("work_queue: an item that becomes due while the queue is listed is noticed") {
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+        INFO("seed " << seed);
+        scene s(seed);
+        s.ensemble.lag(seed % 2 == 0);
+        const client other = s.ensemble.client(calm());
+        s.run([&]() -> asio::awaitable<void> {
+            const layout_case l = all_layouts().at(seed % 3 == 0 ? 0 : seed % 3 == 1 ? 6 : 7);
+            const work_queue q = l.queue(s.zk), theirs = l.queue(other);
+            co_await q.create();
+            std::vector<std::chrono::nanoseconds> taken;
+            const auto take = [&]() -> asio::awaitable<void> {
+                for (int i = 0; i < 5; ++i) {
+                    co_await q.take();
+                    taken.push_back(s.ensemble.now());
+                }
+            };
+            std::vector<std::chrono::nanoseconds> due;
+            for (int i = 0; i < 5; ++i) {
+                const std::chrono::milliseconds delay((i + 1) * 20);
+                co_await theirs.put("x", l.how().delay(delay));
+                due.push_back(s.ensemble.now() + delay);
+            }
+            running takes(s.ensemble.get_executor(), take());
+            // Other items come and go, and each of them makes the consumer list again.
+            const std::string never = l.layout.kind() == queue_kind::curator_delay
+                                          ? l.items + "/queue-|7FFFFFFFFFFFFFFF|"
+                                          : l.later + "/7ffffffffffff-100-";
+            for (int i = 0; i < 200 && !takes.ended(); ++i) {
+                const std::string name = never + std::to_string(1'000'000'000 + i);
+                s.ensemble.create(name);
+                co_await sleep(std::chrono::milliseconds(1 + (seed + static_cast<std::uint64_t>(i)) % 2));
+                s.ensemble.remove(name);
+            }
+            co_await takes.end();
+            REQUIRE(taken.size() == due.size());
+            for (std::size_t i = 0; i < due.size(); ++i) CHECK(taken[i] - due[i] < 500ms);
+            co_await other.close();
+        });
+    }
+}
+
 TEST_CASE("work_queue: an outage just after the claim does not end a wait whose session survives") {
     fake_ensemble e;
     const client zk = e.client(calm().connection_timeout(1s).suspension(suspension_policy::lose));

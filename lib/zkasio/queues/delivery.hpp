@@ -25,9 +25,9 @@ struct delivery_access;
 /// Move-only; the destructor gives the item back, in the background.
 ///
 /// The claim is an ephemeral node: if the session ends, the item is given to another consumer. held() is false before
-/// that can happen, as far as a client can know, as with a lock_guard. Only done() and reject() are proof: they remove
-/// the item if, and only if, it is still claimed by this delivery. In some layouts, a consumer of another library may
-/// take a claimed item, see queue_layout: done() and reject() then remove nothing.
+/// another consumer can be given the item, as far as a client can know, as with a lock_guard. Only done() and reject()
+/// are proof: they remove the item if, and only if, this delivery still claims it. In some layouts, a consumer of
+/// another library may take a claimed item, see queue_layout: done() and reject() then remove nothing.
 ///
 /// *Lifetime*: until it is destroyed, the delivery keeps the client open, as a lock_guard does, and it must not outlive
 /// the execution context of its client. May be used from any executor; held() from any thread. The awaitables of the
