@@ -72,8 +72,8 @@ asio::awaitable<bool> revive_item(session on, spec_ptr what, std::string name) {
             co_return true;
         } catch (const error& e) {
             no_directory = e.code() == zk_errc::no_node && parent_path(e.path()) == what->items;
-            const bool has_changed = e.path().starts_with(path) &&
-                                     (e.code() == zk_errc::no_node || e.code() == zk_errc::bad_version);
+            const bool has_changed =
+                e.path().starts_with(path) && (e.code() == zk_errc::no_node || e.code() == zk_errc::bad_version);
             if (e.outcome_unknown() || (!no_directory && !has_changed)) throw;
         }
         if (no_directory) co_await create_directories(on, what);

@@ -52,8 +52,8 @@ asio::awaitable<void> item_claim::remove_claim(session on, spec_ptr what, read_i
     try {
         co_await retry_until_certain(toolbox(on).make_back_off(), remove);
     } catch (const error& e) {
-        const bool is_over = e.code() == zk_errc::no_node || e.code() == condition::session_ended ||
-                             e.code() == condition::cancelled;
+        const bool is_over =
+            e.code() == zk_errc::no_node || e.code() == condition::session_ended || e.code() == condition::cancelled;
         if (!is_over) {
             told->failed = std::current_exception();
             refused.emplace(e);
