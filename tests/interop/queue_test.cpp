@@ -1,14 +1,18 @@
 #include "interop/structures_peers.hpp"
 #include "support/lock_directory.hpp"
+#include "support/pace.hpp"
 #include "support/test_client.hpp"
 
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/queues/work_queue.hpp>
+#include <zkasio/recipe/if_exists.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,6 +82,41 @@ void add_items(std::multiset<std::string>& to, const std::string& answer) {
     }
 }
 
+/// The nodes of a queue that has its items below its path, for the message of a test that fails.
+asio::awaitable<std::string> nodes_of(client zk, std::string path) {
+    std::string text;
+    for (const char* suffix : {"", "-taken", "-later", "-dead"}) {
+        std::vector<std::string> names = co_await children_if_any(zk, path + suffix);
+        text += "; " + path + suffix + " has " + std::to_string(names.size()) + ":";
+        for (const std::string& name : names) text += " " + name;
+    }
+    co_return text;
+}
+
+/// Adds to a failure what the queue has then: who waits for which item.
+asio::awaitable<void> or_tell_nodes(client zk, std::string path, asio::awaitable<void> step) {
+    std::string failed;
+    try {
+        co_await std::move(step);
+    } catch (const std::exception& e) {
+        failed = e.what();
+    }
+    if (failed.empty()) co_return;
+    failed += co_await nodes_of(zk, path);
+    throw std::runtime_error(failed);
+}
+
+asio::awaitable<void> take_within_limit(work_queue q, std::string item) {
+    const std::string got = co_await timeout(paced(20s), q.take());
+    if (got != item) throw std::runtime_error("take() has \"" + got + "\" instead of \"" + item + "\"");
+}
+
+/// Takes the next item, which is to be this one.
+asio::awaitable<void> take(client zk, work_queue q, std::string item) {
+    const std::string path = q.path();
+    return or_tell_nodes(std::move(zk), path, take_within_limit(std::move(q), std::move(item)));
+}
+
 }  // namespace
 
 TEST_CASE("queues of Curator and kazoo: they take what ours puts, ours takes what they put, in the same order") {
@@ -119,40 +158,57 @@ TEST_CASE("Curator's queues: priorities, delays and items of several values mean
         peer curator(co_await asio::this_coro::executor, "curator-structures");
         co_await curator.ready();
         const std::string urgent = dir + "/urgent", timed = dir + "/timed", several = dir + "/several";
+        const auto curators = [&](const char* command, const std::string& path, std::string rest, const char* answer) {
+            std::string line = "x " + std::string(command) + " " + path + " " + std::move(rest);
+            return or_tell_nodes(zk, path, ask(curator, std::move(line), answer));
+        };
         const work_queue priorities(zk, urgent, work_queue_options().layout(queue_layout::curator_priority()));
         const std::vector<std::pair<const char*, int>> items = {{"d", 4711}, {"b", -1}, {"c", 0}, {"a", -2147483648}};
         for (const auto& [item, n] : items) co_await priorities.put(item, priority(n));
-        co_await ask(curator, "x consume priority " + urgent + " 4", "consumed,a,b,c,d");
+        co_await curators("consume priority", urgent, "4", "consumed,a,b,c,d");
         for (const auto& [item, n] : items)
-            co_await ask(curator, "x put priority " + urgent + " " + item + " " + std::to_string(n), "put");
+            co_await curators("put priority", urgent, std::string(item) + " " + std::to_string(n), "put");
         co_await zk.sync(urgent);
-        for (const char* item : {"a", "b", "c", "d"}) {
-            const std::string got = co_await priorities.take();
-            CHECK(got == item);
-        }
+        for (const char* item : {"a", "b", "c", "d"}) co_await take(zk, priorities, item);
 
+        // The second item is put before the first one is due, also by a slow machine.
+        const std::chrono::milliseconds delay = paced(700ms);
         const work_queue delays(zk, timed, work_queue_options().layout(queue_layout::curator_delay()));
-        const auto later = put_options().delay(std::chrono::milliseconds(700));
+        const put_options later = put_options().delay(delay);
         co_await delays.put("later", later);
         co_await delays.put("now");
-        co_await ask(curator, "x consume delay " + timed + " 2", "consumed,now,later");
+        co_await curators("consume delay", timed, "2", "consumed,now,later");
         const auto begin = boot_clock::now();
-        co_await ask(curator, "x put delay " + timed + " later 700", "put");
-        co_await ask(curator, "x put delay " + timed + " now 0", "put");
+        co_await curators("put delay", timed, "later " + std::to_string(delay.count()), "put");
+        co_await curators("put delay", timed, "now 0", "put");
         co_await zk.sync(timed);
-        const std::string first = co_await delays.take();
-        CHECK(first == "now");
-        const std::string second = co_await delays.take();
-        CHECK(second == "later");
-        CHECK(boot_clock::now() - begin >= std::chrono::milliseconds(700));
+        for (const char* item : {"now", "later"}) co_await take(zk, delays, item);
+        CHECK(boot_clock::now() - begin >= delay);
 
         const work_queue values(zk, several, work_queue_options().layout(queue_layout::curator()));
-        co_await ask(curator, "x put-multi plain " + several + " a b c", "put");
-        co_await ask(curator, "x put plain " + several + " d", "put");
+        co_await curators("put-multi plain", several, "a b c", "put");
+        co_await curators("put plain", several, "d", "put");
         co_await zk.sync(several);
-        for (const char* item : {"d", "a", "b", "c"}) {
-            const std::string got = co_await values.take();
-            CHECK(got == item);
+        for (const char* item : {"d", "a", "b", "c"}) co_await take(zk, values, item);
+        co_await curator.exit();
+    };
+    with_client(body);
+}
+
+TEST_CASE("Curator's queues with claims: an item whose consumer has failed in Curator is handed out by ours") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "interop-queues-failed");
+        peer curator(co_await asio::this_coro::executor, "curator-structures");
+        co_await curator.ready();
+        for (const other_queue& q : all_queues()) {
+            if (!q.has_claims() || q.program != "curator-structures") continue;
+            INFO(q.kind);
+            const std::string path = dir + "/" + q.kind;
+            co_await ask(curator, "x" + q.command("put", path) + " item " + q.how_theirs, "put");
+            co_await ask(curator, "x" + q.command("fail", path), "failed");
+            co_await zk.sync(path);
+            const work_queue ours = q.ours(zk, path);
+            co_await take(zk, ours, "item");
         }
         co_await curator.exit();
     };

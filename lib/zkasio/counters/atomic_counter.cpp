@@ -5,6 +5,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/if_exists.hpp>
+#include <zkasio/recipe/is_for_next_session.hpp>
 #include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -49,9 +50,6 @@ const state_ptr& counter_of(const state_ptr& state, const char* operation) {
     if (!state) throw error(errc::invalid_argument, operation, {}, "this atomic_counter was moved from");
     return state;
 }
-
-// Nothing was written, and a later session may do it.
-bool is_for_next_session(const error& e) { return e.code() == errc::session_expired && !e.outcome_unknown(); }
 
 asio::awaitable<std::int64_t> get_number(state_ptr s) {
     const spec_ptr what = counter_of(s, "get")->what;

@@ -47,7 +47,7 @@ delivery::~delivery() = default;
 
 const std::string& delivery::item() const noexcept { return item_of(claim_).data; }
 const std::string& delivery::name() const noexcept { return item_of(claim_).name; }
-int delivery::attempt() const noexcept { return item_of(claim_).version; }
+int delivery::attempt() const noexcept { return item_of(claim_).attempt(); }
 
 asio::awaitable<void> delivery::run_body(std::function<asio::awaitable<void>()> body, item_claim_ptr claim) {
     require(claim, "run");

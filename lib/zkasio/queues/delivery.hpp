@@ -25,9 +25,9 @@ struct delivery_access;
 /// Move-only; the destructor gives the item back, in the background.
 ///
 /// The claim is an ephemeral node: if the session ends, the item is given to another consumer. held() is false before
-/// that can happen, as far as a client can know, as with a lock_guard. Only done() and reject() are proof: they remove
-/// the item if, and only if, it is still claimed by this delivery. In some layouts, a consumer of another library may
-/// take a claimed item, see queue_layout: done() and reject() then remove nothing.
+/// another consumer can be given the item, as far as a client can know, as with a lock_guard. Only done() and reject()
+/// are proof: they remove the item if, and only if, this delivery still claims it. In some layouts, a consumer of
+/// another library may take a claimed item, see queue_layout: done() and reject() then remove nothing.
 ///
 /// *Lifetime*: until it is destroyed, the delivery keeps the client open, as a lock_guard does, and it must not outlive
 /// the execution context of its client. May be used from any executor; held() from any thread. The awaitables of the
@@ -45,7 +45,8 @@ public:
     /// The name of the item's node: the same for each delivery of the item.
     const std::string& name() const noexcept;
     /// How often consumers of this library have claimed the item: 1 for the first delivery. Also counts claims whose
-    /// consumer was cancelled before it was given the item.
+    /// consumer was cancelled before it was given the item, and writes of other clients to the item. Always 1 for an
+    /// item that is too large to be written again, see queue_layout.
     int attempt() const noexcept;
     /// Rises with every claim, over the whole ensemble, see fencing_token.
     fencing_token token() const noexcept { return guard_.token(); }
@@ -70,7 +71,7 @@ public:
     /// happen exactly once.
     /// *Completes when* this is done. The delivery is over.
     /// *Fails with* errc::lock_lost if the claim is lost: the item may be given, or have been given, to another
-    /// consumer; also if another client has removed the item in spite of the claim, see queue_layout.
+    /// consumer; also if another client has written the item, or removed it in spite of the claim, see queue_layout.
     /// errc::lock_released if the delivery is over. errc::session_expired if the session ends while the request is
     /// under way. The error of a refused step of `also`: its index counts from the two steps of the queue, which
     /// precede `also`; the delivery is not over then. Nothing has been removed or applied in these cases, unless
@@ -89,7 +90,7 @@ public:
 
     /// Moves the item to the queue's dead items, see work_queue::dead().
     /// *Completes when* this is done. The delivery is over.
-    /// *Fails with*, and *Cancellation*: as done().
+    /// *Fails with*, and *Cancellation*: as done(). errc::too_large: the item stays claimed, see queue_layout.
     /// @param reason for operators; its first 4096 bytes are kept.
     asio::awaitable<void> reject(std::string reason) const;
 

@@ -39,6 +39,13 @@ enum class queue_kind {
 /// *With claims* (kazoo's LockingQueue, and Curator's queues with a lock path), no consumer gets an item that another
 /// one has claimed.
 ///
+/// *Large items* of other clients, which are larger than work_queue::put() accepts, cannot be written again. They are
+/// handed out, but their claims are not counted: delivery::attempt() is 1, and work_queue_options::most_deliveries() is
+/// not regarded. delivery::reject() fails with errc::too_large, and consume() gives the item back instead. A large item
+/// that would be replaced, as it has several values or a broken frame, stays in the queue; a warning is logged, and
+/// consumers get the items behind it. If an operator removes the claim of a large item, and another consumer claims the
+/// item before the first one has noticed, delivery::done() of the first one removes the item and the other's claim.
+///
 /// Consumers of Curator look at an item that was given back only when other items come or go, and those of this library
 /// at once.
 class ZKASIO_EXPORT queue_layout {
@@ -56,12 +63,14 @@ public:
     /// @param lock_path the directory of claims, as QueueBuilder.lockPath(); no node of the queue, and of no other
     /// queue. Empty: consumers of Curator have no lock path. Throws errc::invalid_path.
     static queue_layout curator(std::string lock_path = std::string());
-    /// Curator's DistributedPriorityQueue: `<path>/queue-<0|1><priority, %08X>S`. Any `int` is a priority.
+    /// Curator's DistributedPriorityQueue: `<path>/queue-<0|1><priority, %08X>S`. Any `int` is a priority. Curator puts
+    /// an item whose consumer has failed again (ErrorMode.REQUEUE) as `<path>/queue-S`, in front of all priorities.
     /// @param lock_path as curator().
     static queue_layout curator_priority(std::string lock_path = std::string());
     /// Curator's DistributedDelayQueue: `<path>/queue-|<milliseconds since 1970, %08X>|S`. An item has no priority: the
     /// items are handed out in the order of their times. Consumers of this library go by the servers' clocks, those of
-    /// Curator by their own. @param lock_path as curator().
+    /// Curator by their own. An item whose consumer has failed is put again by Curator (ErrorMode.REQUEUE) as
+    /// `<path>/queue-S`, and is due at once. @param lock_path as curator().
     static queue_layout curator_delay(std::string lock_path = std::string());
     /// Curator's DistributedIdQueue: `<path>/queue-|<id>|S`. Each item has an id, put_options::id(), and no priority.
     /// @param lock_path as curator().

@@ -7,6 +7,7 @@
 #include <zkasio/queues/detail/directories.hpp>
 #include <zkasio/queues/detail/puts.hpp>
 #include <zkasio/queues/detail/queue_state.hpp>
+#include <zkasio/recipe/is_for_next_session.hpp>
 #include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 #include <zkasio/recipe/wait_as.hpp>
@@ -39,9 +40,6 @@ const state_ptr& queue_of(const state_ptr& state, const char* operation) {
 }
 
 namespace {
-
-// Nothing was written, and a later session may do it.
-bool is_for_next_session(const error& e) { return e.code() == errc::session_expired && !e.outcome_unknown(); }
 
 // On the strand.
 std::shared_ptr<claimer> claimer_of(const state_ptr& s, const session& on) {
@@ -118,34 +116,43 @@ asio::awaitable<void> covered(item_claim_ptr claim, std::string operation, std::
 }
 
 // The claim of an item in some session; null: no item is free, and the consumer does not wait.
-asio::awaitable<item_claim_ptr> next_claim(state_ptr s, when_empty how, std::string operation) {
+// @param newest the session that the last call has used. A wait that has begun outlasts an outage: while this session
+// lives, no connection is asked for. In the caller's frame.
+asio::awaitable<item_claim_ptr> next_claim(state_ptr s, when_empty how, std::string operation,
+                                           std::optional<session>& newest) {
     const std::string& path = s->what->path;
     for (;;) {
-        const session on = co_await toolbox(s->zk).current_session(operation, path);
+        if (!newest || newest->over()) {
+            session next = co_await toolbox(s->zk).current_session(operation, path);
+            newest.emplace(std::move(next));
+        }
+        const session on = *newest;
         const auto mine = std::make_shared<awaited_item>(how, toolbox(on).make_one_shot_event());
         asio::dispatch(on.get_executor(), [s, on, mine] { claimer_of(s, on)->enter(mine); });
         std::exception_ptr failed;
-        bool next_session = false;
+        bool once_more = false;
         try {
             const item_claim_ptr claim = co_await outcome_of(mine, operation, path);
             if (claim) co_await covered(claim, operation, path);
             co_return claim;
         } catch (const error& e) {
             // An unknown outcome does not matter: a claim ends with its session.
-            next_session = e.code() == errc::session_expired || e.code() == errc::lock_lost;
+            once_more = e.code() == errc::session_expired || e.code() == errc::lock_lost;
+            if (e.code() == errc::session_expired) newest.reset();
             failed = std::current_exception();
         } catch (...) {
             failed = std::current_exception();
         }
         if (mine->withdraw()) asio::dispatch(on.get_executor(), [s, on] { claimer::of(on, s->what)->left(); });
-        if (!next_session) std::rethrow_exception(failed);
+        if (!once_more) std::rethrow_exception(failed);
     }
 }
 
 asio::awaitable<std::optional<std::string>> take_item(state_ptr s, when_empty how) {
     queue_of(s, "take");
+    std::optional<session> newest;
     for (;;) {
-        const item_claim_ptr claim = co_await next_claim(s, how, "take");
+        const item_claim_ptr claim = co_await next_claim(s, how, "take", newest);
         if (!claim) co_return std::nullopt;
         try {
             co_await item_claim::finish(claim, transaction(), "take");
@@ -191,7 +198,8 @@ asio::awaitable<bool> revive_in_some_session(state_ptr s, std::string name) {
 
 asio::awaitable<delivery> receive_item(state_ptr s) {
     queue_of(s, "receive");
-    item_claim_ptr claim = co_await next_claim(s, when_empty::wait, "receive");
+    std::optional<session> newest;
+    item_claim_ptr claim = co_await next_claim(s, when_empty::wait, "receive", newest);
     co_return delivery_access::make(std::move(claim), s->zk.keep_open());
 }
 

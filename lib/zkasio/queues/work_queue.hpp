@@ -38,8 +38,8 @@ ZKASIO_EXPORT asio::awaitable<void> run_consumers(std::function<asio::awaitable<
 ///
 /// Consumers get the items by priority, and items of the same priority in the order in which they were put. A process
 /// serves its waiting consumers in the order of their calls. Of several processes that contend, one may overtake
-/// another by a batch. Up to a sixteenth of the listed items may be handed out before an item of higher priority that
-/// was put meanwhile, for up to a second.
+/// another by a batch. A process may hand out up to a sixteenth of the items that it has listed, for up to a second,
+/// before it notices an item of a higher priority.
 ///
 /// *Nodes* of the default layout: `<path>/entries/entry-<priority>-<number>` for an item, and the ephemeral
 /// `<path>/taken/<the same name>` while the item is claimed. The version of an item's node counts its claims. Of this
@@ -108,7 +108,7 @@ public:
     /// Does not complete: outages, and sessions that end, do not end it.
     /// *Fails with* errc::client_closed and errc::forked; and as receive() and delivery::done() with all errors that
     /// are neither condition::retryable nor errc::lock_lost, errc::lock_released or errc::session_expired.
-    /// *Cancellation*: the bodies receive the cancellation; what they have not done by then is given back.
+    /// *Cancellation*: the bodies receive the cancellation, and the items that are not done are given back.
     /// *Lifetime* of the body: see kept_body.hpp. The bodies run on one strand, see task_scope.
     template <class Body>
     asio::awaitable<void> consume(Body&& body, consume_options how = consume_options()) const {

@@ -113,7 +113,7 @@ struct work_queue_info {
     std::optional<std::chrono::milliseconds> oldest;
 };
 
-/// An item that is not handed out any more.
+/// An item that was rejected, or delivered too often: consumers are not given it.
 struct dead_item {
     std::string name;                             ///< for work_queue::revive()
     std::string item;                             ///< its data; whole, if the layout's frame is broken

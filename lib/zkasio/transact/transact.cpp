@@ -3,6 +3,7 @@
 #include <zkasio/error.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/path.hpp>
+#include <zkasio/recipe/is_for_next_session.hpp>
 #include <zkasio/recipe/receipts.hpp>
 #include <zkasio/recipe/reports.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -58,14 +59,12 @@ struct run_end {
 
 run_end failed_now(run_end::kind what) { return {what, std::current_exception()}; }
 
-bool is_session_over(const error& e) { return e.code() == errc::session_expired && !e.outcome_unknown(); }
-
 // The failure of the body itself, or of one of its reads because the session is over.
 run_end body_failed(const unit_state& u) {
     try {
         throw;
     } catch (const error& e) {
-        if (u.session_over && is_session_over(e)) return failed_now(run_end::kind::session_over);
+        if (u.session_over && is_for_next_session(e)) return failed_now(run_end::kind::session_over);
         return failed_now(run_end::kind::failed);
     } catch (...) {
         return failed_now(run_end::kind::failed);
@@ -216,7 +215,7 @@ private:
 
     run_end::kind meaning_of(const unit_state& u, const error& e) const {
         if (e.outcome_unknown()) return run_end::kind::failed;
-        if (is_session_over(e)) return run_end::kind::session_over;
+        if (is_for_next_session(e)) return run_end::kind::session_over;
         switch (u.record.meaning_of(e)) {
             case unit_record::refusal::no_parent: orphans_->insert(e.path()); return run_end::kind::conflict;
             case unit_record::refusal::conflict: return run_end::kind::conflict;

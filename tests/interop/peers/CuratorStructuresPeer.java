@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -165,6 +166,20 @@ public final class CuratorStructuresPeer {
         return got.toString();
     }
 
+    /** A consumer fails until Curator has put the item again, and has handed it out a second time. */
+    private String fail(String kind, String path) throws Exception {
+        CountDownLatch calls = new CountDownLatch(2);
+        QueueConsumer<String> consumer = new QueueConsumer<String>() {
+            @Override public void consumeMessage(String item) throws Exception {
+                calls.countDown();
+                throw new Exception("failed on purpose");
+            }
+            @Override public void stateChanged(CuratorFramework unused, ConnectionState state) {}
+        };
+        try (AutoCloseable queue = queue(consumer, kind, path)) { calls.await(); }
+        return "failed";
+    }
+
     private String gather(String id, String kind, String path) throws Exception {
         Gathering g = new Gathering();
         g.queue = queue(g.collector, kind, path);
@@ -193,6 +208,7 @@ public final class CuratorStructuresPeer {
             case "put": return put(w[2], w[3], w[4], w.length > 5 ? w[5] : "0");
             case "put-multi": return putMulti(w);
             case "consume": return consume(w[2], w[3], Integer.parseInt(w[4]));
+            case "fail": return fail(w[2], w[3]);
             case "gather": return gather(id, w[2], w[3]);
             case "gathered": return gathered(id, Integer.parseInt(w[2]));
             default: throw new IllegalArgumentException("no command " + w[1]);

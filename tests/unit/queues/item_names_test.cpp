@@ -88,7 +88,10 @@ TEST_CASE("queue items: names are those of Curator's queues", "[work_queue]") {
                          {urgent, "queue-100000064-000000001", "queue-100000064"},
                          {urgent, "queue-2000000640000000012", ""},
                          {urgent, "queue-10000006g0000000012", ""},
-                         {urgent, "queue-0000000012", ""},
+                         {urgent, "queue-0000000012", "queue-"},
+                         {urgent, "queue--2147483648", "queue-"},
+                         {urgent, "queue-12", ""},
+                         {urgent, "queue-00000000120", ""},
                          {timed, "queue-|18F0A1B2C3D|0000000012", "queue-|18F0A1B2C3D|"},
                          {timed, "queue-|18f0a1b2c3d|-2147483648", "queue-|18f0a1b2c3d|"},
                          {timed, "queue-|7FFFFFFFFFFFFFFF|0000000012", "queue-|7FFFFFFFFFFFFFFF|"},
@@ -97,7 +100,10 @@ TEST_CASE("queue items: names are those of Curator's queues", "[work_queue]") {
                          {timed, "queue-||0000000012", ""},
                          {timed, "queue-|0000000012", ""},
                          {timed, "queue-|xyz|0000000012", ""},
-                         {timed, "queue-0000000012", ""},
+                         {timed, "queue-0000000012", "queue-"},
+                         {timed, "queue--2147483648", "queue-"},
+                         {timed, "qn-0000000012", ""},
+                         {named, "queue-0000000012", ""},
                          {named, "queue-|a_b|0000000012", "queue-|a_b|"},
                          {named, "queue-|0000000007|-2147483648", "queue-|0000000007|"},
                          {named, "queue-||0000000012", ""},
@@ -106,6 +112,15 @@ TEST_CASE("queue items: names are those of Curator's queues", "[work_queue]") {
         INFO(r.name);
         CHECK(r.names.prefix_of(r.name) == r.prefix);
     }
+}
+
+TEST_CASE("queue items: an item that Curator has put again, without priority or time, is the first", "[work_queue]") {
+    const texts urgent_ones = {"queue-0000000012", "queue-0800000000000000001", "queue-1000000010000000000"};
+    CHECK(urgent.in_order({urgent_ones[2], urgent_ones[0], urgent_ones[1]}, "/q") == urgent_ones);
+    const texts timed_ones = {"queue-0000000012", "queue-|00000001|0000000000"};
+    CHECK(timed.in_order({timed_ones[1], timed_ones[0]}, "/q") == timed_ones);
+    CHECK(timed.due(timed_ones[0]) == at(0));
+    CHECK(timed.prefix_of_dead("queue-0000000012.4d") == "queue-");
 }
 
 TEST_CASE("queue items: what a layout cannot express is refused", "[work_queue]") {

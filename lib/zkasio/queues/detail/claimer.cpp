@@ -106,10 +106,15 @@ void claimer::fail_all(const std::exception_ptr& why) noexcept {
 
 void claimer::begin() {
     if (std::exchange(serving_, true)) return;
-    toolbox(on_).run_in_background(run(shared_from_this()));
+    try {
+        toolbox(on_).run_in_background(run(shared_from_this()));
+    } catch (...) {
+        serving_ = false;
+        fail_all(std::current_exception());
+    }
 }
 
-// Until no consumer waits, or no item is free: then the watches begin it again.
+// Serves until no consumer waits, or no item is free: then the watches and the timers call begin() again.
 asio::awaitable<void> claimer::run(std::shared_ptr<claimer> self) {
     std::exception_ptr failed;
     try {
@@ -159,6 +164,7 @@ asio::awaitable<void> claimer::list() {
         if (items) {
             warn_of_many(items->names.size());
             std::vector<std::string> names = what_->names.in_order(std::move(items->names), what_->items);
+            erase_unusable(names);
             names = co_await only_due(std::move(names));
             const bool is_old = free_.must_list(boot_clock::now());
             free_.list(std::move(names), claims->names, boot_clock::now());
@@ -197,6 +203,18 @@ asio::awaitable<std::vector<std::string>> claimer::only_due(std::vector<std::str
     if (first != items.end()) clock_.wake_at(what_->names.due(*first), now);
     items.erase(first, items.end());
     co_return items;
+}
+
+// Forgets the unusable items that are not listed any more.
+void claimer::erase_unusable(std::vector<std::string>& names) {
+    if (unusable_.empty()) return;
+    std::set<std::string> still_there;
+    std::erase_if(names, [&](const std::string& name) {
+        if (!unusable_.contains(name)) return false;
+        still_there.insert(name);
+        return true;
+    });
+    unusable_ = std::move(still_there);
 }
 
 void claimer::warn_of_many(std::size_t items) {

@@ -54,6 +54,7 @@ private:
 
     void begin();
     static asio::awaitable<void> run(std::shared_ptr<claimer> self);
+    void erase_unusable(std::vector<std::string>& names);
     asio::awaitable<void> serve();
     asio::awaitable<void> list();
     asio::awaitable<node_children> list_and_watch(std::string directory, watch& kept);
@@ -64,6 +65,7 @@ private:
     asio::awaitable<void> claim_some();
     bool is_spent(const read_item& item) const noexcept;
     asio::awaitable<void> set_aside(std::vector<read_item>& batch);
+    void leave_alone(const read_item& item);
     void add_substitute(transaction& steps, const read_item& item) const;
     asio::awaitable<std::vector<read_item>> read_first(std::size_t n);
     asio::awaitable<std::optional<read_item>> read(std::string name);
@@ -82,7 +84,7 @@ private:
     const session on_;
     const spec_ptr what_;
     const receipts receipts_;
-    const std::string id_;  // the data of claims, as kazoo has them
+    const std::string id_;  // the data of claims, as kazoo's consumers write them
 
     std::deque<awaited_item_ptr> consumers_;
     item_list free_;
@@ -95,7 +97,8 @@ private:
     bool serving_ = false, has_warned_ = false;
     bool later_has_news_ = false;  // later_.move_due() has something to do
     std::size_t claims_while_alone_ = 1'000'000;  // since another process was noticed; none was yet
-    bool was_refused_ = false;  // the last claim: another consumer is there, and this session's server may lag behind
+    bool was_refused_ = false;     // the last claim: another consumer was ahead, and this session's server may lag
+    std::set<std::string> unusable_;  // items that can neither be handed out nor be moved; removed from the listings
 };
 
 }  // namespace zkasio::queue_detail

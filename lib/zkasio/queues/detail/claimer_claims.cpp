@@ -6,6 +6,7 @@
 #include <zkasio/queues/detail/directories.hpp>
 #include <zkasio/queues/detail/puts.hpp>
 #include <zkasio/recipe/if_exists.hpp>
+#include <zkasio/recipe/log_warning.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 namespace zkasio::queue_detail {
 namespace {
 
-constexpr std::size_t most_bytes_ahead = 64 * 1024;  // items of more are read when their turn comes
+constexpr std::size_t most_bytes_ahead = 64 * 1024;  // behind a larger batch, nothing is read ahead
 // Of several processes that contend, each claims what the others have read ahead: then nothing is read ahead.
 constexpr std::size_t claims_until_alone = 16;
 
@@ -34,30 +35,44 @@ asio::awaitable<void> claimer::claim_some() {
 
 bool claimer::is_spent(const read_item& item) const noexcept {
     const int most = what_->options.most_deliveries();
-    return most > 0 && item.version >= most;
+    return most > 0 && item.is_counted && item.version >= most;
 }
 
-// Takes the items out that are not handed out: they were delivered too often, or do not have one value.
+// Takes the items out of the batch that are not handed out: an item that was delivered too often, or that does not have
+// one value, is replaced.
 asio::awaitable<void> claimer::set_aside(std::vector<read_item>& batch) {
     std::vector<read_item> usual, odd;
-    for (read_item& item : batch)
-        (is_spent(item) || !what_->payload.has_one_value(item.data) ? odd : usual).push_back(std::move(item));
+    for (read_item& item : batch) {
+        const bool has_one_value = what_->payload.has_one_value(item.data);
+        if (!has_one_value && !item.is_counted)
+            leave_alone(item);
+        else
+            (is_spent(item) || !has_one_value ? odd : usual).push_back(std::move(item));
+    }
     batch = std::move(usual);
     for (std::size_t i = 0; i < odd.size() && !was_refused_; ++i) {
         transaction steps;
-        steps.create(what_->claim(odd[i].name), bytes(),
-                     what_->of_mode(create_mode::ephemeral));  // not claimed
+        // The create is refused if another consumer has claimed the item.
+        steps.create(what_->claim(odd[i].name), bytes(), what_->of_mode(create_mode::ephemeral));
         steps.remove(what_->claim(odd[i].name)).remove(what_->item(odd[i].name), odd[i].version);
         add_substitute(steps, odd[i]);
         committed done;
         const std::optional<error> failed = co_await apply(begin_commit(commit_kind::bury), std::move(steps), done);
         free_.remove(odd[i].name);
         if (!failed) continue;
-        ahead_.clear();  // likely as old as this item
+        ahead_.clear();  // read at about the same time as this item, so likely outdated as well
         free_.changed();
         const bool no_directory = failed->code() == zk_errc::no_node && parent_path(failed->path()) == what_->dead;
         if (no_directory) co_await create_directories(on_, what_);
     }
+}
+
+// The item stays where it is, as no transaction has room for the data of its substitute.
+void claimer::leave_alone(const read_item& item) {
+    free_.remove(item.name);
+    unusable_.insert(item.name);
+    log_warning(on_, "the work_queue " + what_->path + " has an item that is not handed out: the data of " + item.name +
+                         " are not one value, and too large to be moved");
 }
 
 // Adds what takes the place of an item that is not handed out: a dead item, or an item for each value.
@@ -73,7 +88,7 @@ void claimer::add_substitute(transaction& steps, const read_item& item) const {
     for (bytes& value : items) add_put(steps, *what_, what_->item(prefix), std::move(value));
 }
 
-// The first items with their data; without those that are gone.
+// The first items that still exist, with their data.
 asio::awaitable<std::vector<read_item>> claimer::read_first(std::size_t n) {
     read_ahead(0, n);
     std::vector<read_item> items;
@@ -101,14 +116,15 @@ asio::awaitable<std::vector<read_item>> claimer::read_first(std::size_t n) {
     co_return items;
 }
 
-// Starts to read n items behind the first `skipped`, which are being claimed: their versions are about to change.
+// Starts to read n items, without waiting for them. The first `skipped` items are about to be claimed, which changes
+// their versions: the items to be read begin behind them.
 void claimer::read_ahead(std::size_t skipped, std::size_t n) {
     const std::vector<std::string> names = free_.first(skipped + n);
     for (std::size_t i = skipped; i < names.size(); ++i)
         if (!ahead_.contains(names[i])) ahead_.emplace(names[i], toolbox(on_).start_get(what_->item(names[i])));
 }
 
-// Nothing: the item is gone.
+// Returns nothing if the item does not exist any more.
 asio::awaitable<std::optional<read_item>> claimer::read(std::string name) {
     std::optional<pending_data> asked;
     if (const auto it = ahead_.find(name); it != ahead_.end()) {
@@ -133,14 +149,18 @@ asio::awaitable<std::optional<read_item>> claimer::read(std::string name) {
     item.czxid = found->stat.czxid;
     item.version = found->stat.version;
     item.ctime = found->stat.ctime;
+    item.is_counted = what_->can_write_again(item.data);
     co_return item;
 }
 
-// Claims all items of the batch, or none. The version of an item counts its claims.
+// Claims all items of the batch, or none. Writing an item's data again counts the claim in the version of the item.
 asio::awaitable<void> claimer::try_claim(std::vector<read_item> batch) {
     transaction steps;
     for (const read_item& item : batch) {
-        steps.set(what_->item(item.name), bytes(item.data), item.version);
+        if (item.is_counted)
+            steps.set(what_->item(item.name), bytes(item.data), item.version);
+        else
+            steps.check(what_->item(item.name), item.version);
         steps.create(what_->claim(item.name), bytes(id_), what_->of_mode(create_mode::ephemeral));
     }
     commit_report r = begin_commit(commit_kind::claim);
@@ -159,7 +179,7 @@ asio::awaitable<void> claimer::try_claim(std::vector<read_item> batch) {
     if (!unwanted.empty()) free_.changed();
 }
 
-// Returns why a step was refused because of another client.
+// Returns the error of a step that was refused because of another client; throws other errors.
 asio::awaitable<std::optional<error>> claimer::apply(commit_report r, transaction steps, committed& done) {
     std::optional<error> failed;
     std::exception_ptr why;
@@ -179,25 +199,26 @@ asio::awaitable<std::optional<error>> claimer::apply(commit_report r, transactio
     co_return failed;
 }
 
-// Another client has taken the receipt away while the answer was lost: an item may be claimed by this session.
+// Another client has removed the receipt while the answer was lost: this session may have claimed the items. Gives back
+// the items that it has claimed.
 asio::awaitable<void> claimer::give_back_unknown(std::vector<read_item> batch) {
     co_await on_.sync(what_->claims);
     for (read_item& item : batch) {
         const std::optional<node_stat> claim = co_await on_.exists(what_->claim(item.name));
         if (!claim || claim->ephemeral_owner != on_.id()) continue;
-        ++item.version;
+        if (item.is_counted) ++item.version;
         report_commit(on_, begin_commit(commit_kind::claim), what_->path, nullptr);  // was reported as a failure
-        item_claim::make(on_, what_, receipts_, std::move(item),
-                         claim->czxid);  // its destructor gives the item back
+        // The destructor of the claim gives the item back.
+        item_claim::make(on_, what_, receipts_, std::move(item), claim->czxid);
     }
 }
 
-// Returns the claims of those consumers that have left.
+// Gives the claims to the waiting consumers. Returns the claims for which no consumer is left.
 std::vector<item_claim_ptr> claimer::hand_out(std::vector<read_item> claimed, std::int64_t token) {
     std::vector<item_claim_ptr> unwanted;
     for (read_item& item : claimed) {
         free_.remove(item.name);
-        ++item.version;
+        if (item.is_counted) ++item.version;
         item.data = what_->payload.value_or_all(std::move(item.data));
         item_claim_ptr claim = item_claim::make(on_, what_, receipts_, std::move(item), token);
         if (const awaited_item_ptr consumer = next_consumer())
@@ -209,11 +230,12 @@ std::vector<item_claim_ptr> claimer::hand_out(std::vector<read_item> claimed, st
 }
 
 void claimer::leave_out(const error& why, const std::vector<read_item>& batch) {
-    ahead_.clear();  // likely as old as this batch
+    ahead_.clear();  // read at about the same time as this batch, so likely outdated as well
     const auto it = std::find_if(batch.begin(), batch.end(), [&](const read_item& item) {
         return why.path() == what_->item(item.name) || why.path() == what_->claim(item.name);
     });
-    if (it == batch.end()) return free_.forget();  // a directory, or a receipt: list again
+    // The error is not about an item, but about a directory or a receipt.
+    if (it == batch.end()) return free_.forget();
     free_.leave_out(it->name, batch.size());
 }
 

@@ -52,6 +52,7 @@ asio::awaitable<std::exception_ptr> run_body(const consumer& c, delivery& d) {
 asio::awaitable<void> end(const consumer& c, delivery& d, std::exception_ptr failed) {
     const int most = c.from->what->options.most_deliveries();
     const bool is_last = most > 0 && d.attempt() >= most;
+    bool can_end = true;
     try {
         if (!failed)
             co_await d.done();
@@ -60,10 +61,13 @@ asio::awaitable<void> end(const consumer& c, delivery& d, std::exception_ptr fai
         else
             co_await d.again(c.how.pause_after(d.attempt()));
     } catch (const error& e) {
-        if (e.code() != errc::lock_lost && e.code() != errc::lock_released && e.code() != errc::session_expired &&
-            e.code() != condition::retryable)
+        can_end = e.code() != errc::too_large || !is_last;
+        if (can_end && e.code() != errc::lock_lost && e.code() != errc::lock_released &&
+            e.code() != errc::session_expired && e.code() != condition::retryable)
             throw;
     }
+    // The item is too large for the dead items.
+    if (!can_end) co_await d.again(c.how.pause_after(d.attempt()));
 }
 
 asio::awaitable<void> work_on(const consumer& c) {

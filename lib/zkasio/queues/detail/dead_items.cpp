@@ -41,7 +41,7 @@ asio::awaitable<std::vector<dead_item>> list_dead(session on, spec_ptr what) {
     for (std::string& name : names) {
         const std::string path = join_path(what->dead, name);
         std::optional<node_data> item = co_await if_exists(on.get(path));
-        if (!item) continue;  // revived meanwhile
+        if (!item) continue;  // another client has revived the item since the listing
         std::optional<node_data> reason = co_await if_exists(on.get(join_path(path, dead_reason)));
         dead_item& d = all.emplace_back();
         d.name = std::move(name);
@@ -57,25 +57,28 @@ asio::awaitable<bool> revive_item(session on, spec_ptr what, std::string name) {
     const std::string path = join_path(what->dead, name);
     if (prefix.empty()) throw error(errc::invalid_argument, "revive", path, "this is no dead item's name");
     const receipts with(on, what->receipts, what->options.acl(), missing_parents::create_persistent);
-    co_await on.sync(what->dead);
-    std::optional<node_data> item = co_await if_exists(on.get(path));
-    if (!item) co_return false;
-    const std::optional<node_data> reason = co_await if_exists(on.get(join_path(path, dead_reason)));
-    transaction steps;
-    if (reason) steps.remove(join_path(path, dead_reason));
-    steps.remove(path).create(what->item(prefix), bytes(std::move(item->data)),
-                              what->of_mode(create_mode::persistent_sequential));
     back_off pauses = toolbox(on).make_back_off();
     for (;;) {
+        co_await on.sync(what->dead);
+        std::optional<node_data> item = co_await if_exists(on.get(path));
+        if (!item) co_return false;
+        const std::optional<node_data> reason = co_await if_exists(on.get(join_path(path, dead_reason)));
+        transaction steps;
+        if (reason) steps.remove(join_path(path, dead_reason));
+        steps.remove(path, item->stat.version);
+        steps.create(what->item(prefix), bytes(std::move(item->data)),
+                     what->of_mode(create_mode::persistent_sequential));
+        bool no_directory = false;
         try {
-            co_await with.apply(steps, "revive");
+            co_await with.apply(std::move(steps), "revive");
             co_return true;
         } catch (const error& e) {
-            if (e.code() != zk_errc::no_node || e.outcome_unknown()) throw;
-            if (e.path().starts_with(path)) co_return false;
-            if (parent_path(e.path()) != what->items) throw;
+            no_directory = e.code() == zk_errc::no_node && parent_path(e.path()) == what->items;
+            const bool has_changed =
+                e.path().starts_with(path) && (e.code() == zk_errc::no_node || e.code() == zk_errc::bad_version);
+            if (e.outcome_unknown() || (!no_directory && !has_changed)) throw;
         }
-        co_await create_directories(on, what);
+        if (no_directory) co_await create_directories(on, what);
         co_await pauses.pause();
     }
 }

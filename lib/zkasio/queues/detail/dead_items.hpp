@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-/// What operators want to know of a queue. All sessions are patient.
+/// The operations on a queue that are meant for operators. @param on a patient session, for all of them.
 namespace zkasio::queue_detail {
 
 asio::awaitable<work_queue_info> count_items(session on, spec_ptr what);

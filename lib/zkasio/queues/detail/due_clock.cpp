@@ -12,6 +12,7 @@ namespace zkasio::queue_detail {
 namespace {
 
 constexpr std::chrono::minutes until_asked_again(1);  // clocks drift
+constexpr std::chrono::seconds usual_answer(1);
 constexpr std::chrono::hours longest_timer(24);
 
 }  // namespace
@@ -29,8 +30,13 @@ due_clock::due_clock(session on, receipts with, std::function<void()> wake)
 
 asio::awaitable<server_time> due_clock::now() {
     if (!asked_ || boot_clock::now() - asked_at_ > until_asked_again) {
-        asked_ = co_await ask_servers_time(on_, receipts_, "receive");
-        asked_at_ = boot_clock::now();
+        // An answer that came late, as after an outage, tells a time long past: once more.
+        for (bool is_late = true, again = true; is_late; again = false) {
+            const auto begin = boot_clock::now();
+            asked_ = co_await ask_servers_time(on_, receipts_, "receive");
+            asked_at_ = boot_clock::now();
+            is_late = again && asked_at_ - begin > usual_answer;
+        }
         co_return *asked_;
     }
     co_return *asked_ + std::chrono::duration_cast<std::chrono::milliseconds>(boot_clock::now() - asked_at_);

@@ -24,7 +24,7 @@ public:
     /// @param wake called when the time of wake_at() has come; may be called once more after forget().
     due_clock(session on, receipts with, std::function<void()> wake);
 
-    /// Not later than the servers' time. Asks them once a minute.
+    /// A little earlier than the servers' time, by the time that an answer takes. Asks the servers once a minute.
     asio::awaitable<server_time> now();
     /// Replaces the last wake_at(). Long waits end before their time.
     void wake_at(server_time due, server_time now);
@@ -37,7 +37,7 @@ private:
     const std::function<void()> wake_;
 
     std::shared_ptr<asio::steady_timer> timer_;
-    std::optional<server_time> asked_;  // a time that the servers' clock has shown, and when it was certain to be past
+    std::optional<server_time> asked_;  // a time that the servers' clock had reached at `asked_at_`
     boot_clock::time_point asked_at_;
 };
 

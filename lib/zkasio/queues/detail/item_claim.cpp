@@ -26,39 +26,42 @@ void add_dead(transaction& steps, const queue_spec& what, const read_item& item,
     steps.create(join_path(path, dead_reason), bytes(std::move(reason)), how);
 }
 
-// Removes the claim unless another consumer has claimed the item since: an answer may be lost, and the claim of that
-// consumer has the same name.
-asio::awaitable<void> item_claim::remove_claim(session on, std::string item, std::int32_t version, std::string claim,
+// Removes the claim unless another consumer has claimed the item since: the answer to an earlier attempt may be lost,
+// and the claim of the other consumer has the same name.
+asio::awaitable<void> item_claim::remove_claim(session on, spec_ptr what, read_item claimed, std::int64_t token,
                                                std::shared_ptr<removal> told) {
+    const std::string item = what->item(claimed.name), claim = what->claim(claimed.name);
     auto remove = [&]() -> asio::awaitable<void> {
-        transaction steps;
-        steps.check(item, version).remove(claim);
-        bool item_gone = false;
-        try {
-            co_await on.multi(std::move(steps));
-        } catch (const error& e) {
-            item_gone = e.code() == zk_errc::no_node && e.path() == item;
-            if (!item_gone) throw;
+        bool version_tells = claimed.is_counted;
+        if (version_tells) {
+            transaction steps;
+            steps.check(item, claimed.version).remove(claim);
+            try {
+                co_await on.multi(std::move(steps));
+            } catch (const error& e) {
+                // Another client has removed or written the item: the claim may still be this one.
+                version_tells = e.path() != item || (e.code() != zk_errc::no_node && e.code() != zk_errc::bad_version);
+                if (version_tells) throw;
+            }
         }
-        if (!item_gone) co_return;
-        // No consumer can claim the item any more: a claim of this session is this one.
+        if (version_tells) co_return;
+        co_await on.sync(claim);
         const std::optional<node_stat> found = co_await on.exists(claim);
-        if (found && found->ephemeral_owner == on.id()) co_await on.remove(claim);
+        if (found && found->czxid == token) co_await on.remove(claim);
     };
     std::optional<error> refused;
     try {
         co_await retry_until_certain(toolbox(on).make_back_off(), remove);
     } catch (const error& e) {
-        // The claim is gone.
-        const bool is_over = e.code() == zk_errc::no_node || e.code() == zk_errc::bad_version ||
-                             e.code() == condition::session_ended || e.code() == condition::cancelled;
+        const bool is_over =
+            e.code() == zk_errc::no_node || e.code() == condition::session_ended || e.code() == condition::cancelled;
         if (!is_over) {
             told->failed = std::current_exception();
             refused.emplace(e);
         }
     }
     told->ended.fire();
-    if (refused) throw error(*refused);  // so that it is logged
+    if (refused) throw error(*refused);  // a background task that fails is logged
 }
 
 item_claim::item_claim(session on, spec_ptr what, receipts with, read_item claimed, std::int64_t token)
@@ -97,7 +100,11 @@ void item_claim::give_up() noexcept {
 void item_claim::return_item() noexcept {
     if (returned_.exchange(true)) return;
     try {
-        toolbox(on_).run_in_background(remove_claim(on_, path_, item_.version, paths_.front(), gone_));
+        read_item known;  // without the data
+        known.name = item_.name;
+        known.version = item_.version;
+        known.is_counted = item_.is_counted;
+        toolbox(on_).run_in_background(remove_claim(on_, what_, std::move(known), token_, gone_));
     } catch (...) {
         // Out of memory: the claim goes with the session.
     }
@@ -126,7 +133,7 @@ void item_claim::report(delivery_end how) noexcept {
         r.lost = hold_.reason();
         if (r.lost != loss_reason::none) r.how = delivery_end::lost;
     }
-    r.attempt = item_.version;
+    r.attempt = item_.attempt();
     r.token = token_;
     r.waited = item_.waited;
     r.claimed = claimed_;
@@ -158,7 +165,7 @@ asio::awaitable<void> item_claim::finish(std::shared_ptr<item_claim> self, trans
             taken_away = "another client has removed the item in spite of the claim";
         else if (e.path() == self->path_ ? e.code() == zk_errc::bad_version
                                          : is_missing && e.path() == self->paths_.front())
-            taken_away = "another client has removed the claim";
+            taken_away = "another client has removed the claim, or written the item";
         else
             throw;
     }
@@ -174,6 +181,8 @@ asio::awaitable<void> item_claim::finish(std::shared_ptr<item_claim> self, trans
 }
 
 asio::awaitable<void> item_claim::reject(std::shared_ptr<item_claim> self, std::string reason) {
+    if (!self->item_.is_counted)
+        throw error(errc::too_large, "reject", self->path_, "the item is too large to be written again");
     transaction burial;
     read_item item = self->item_;
     item.data = self->what_->payload.pack(std::move(item.data));

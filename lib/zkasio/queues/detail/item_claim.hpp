@@ -27,21 +27,26 @@ namespace zkasio::queue_detail {
 struct read_item {
     std::string name, data;  // data: of the node; in an item_claim, the value in it
     std::int64_t czxid = 0;
-    std::int32_t version = 0;  // of its node: how often the item was claimed before
+    std::int32_t version = 0;  // of the item's node; if the claims are counted, their number
     std::int64_t ctime = 0;    // by the servers' clock
     std::optional<std::chrono::milliseconds> waited;  // until it was claimed
+    bool is_counted = true;    // false: too large to be written again, see queue_spec::can_write_again()
+
+    /// Of an item in an item_claim: see delivery::attempt().
+    std::int32_t attempt() const noexcept { return is_counted ? version : 1; }
 };
 
 /// Adds the steps that put an item among the dead ones. The reason is cut where it is too long. @param item with the
 /// data of its node.
 void add_dead(transaction& steps, const queue_spec& what, const read_item& item, std::string reason);
 
-/// A claimed item, from the transaction that has claimed it to the one that ends the claim. The version of the item's
-/// node is the number of its claims: with this version as a condition, no transaction of an old claim touches the claim
-/// of another consumer.
+/// A claimed item, from the transaction that has claimed it to the one that ends the claim. Each claim writes the node
+/// of the item, so that no two claims belong to the same version: with the version as a condition, no transaction of an
+/// old claim touches the claim of another consumer. The claim of an item that is too large to be written again does not
+/// change the version: only the czxid of the claim's node tells whose claim it is.
 class item_claim final : public lock_claim, public std::enable_shared_from_this<item_claim> {
 public:
-    /// @param claimed with the version that the claim has given to the item's node. @param token the zxid of the claim.
+    /// @param claimed with the version that the item's node has since the claim. @param token the zxid of the claim.
     static std::shared_ptr<item_claim> make(session on, spec_ptr what, receipts with, read_item claimed,
                                             std::int64_t token);
     ~item_claim() override { give_up(); }
@@ -61,10 +66,11 @@ public:
     asio::awaitable<void> gone() override;
 
     /// Ends the claim, with the item, and applies `also`, all together and once.
-    /// *Fails with* errc::lock_lost if the claim is lost; else nothing has changed, and the claim stays, unless the
-    /// error says error::outcome_unknown().
+    /// *Fails with* errc::lock_lost if the claim is lost. After any other error the claim stays, and nothing has
+    /// changed, unless the error says error::outcome_unknown().
     static asio::awaitable<void> finish(std::shared_ptr<item_claim> self, transaction also, std::string operation);
-    /// As finish(), and moves the item to the dead ones.
+    /// As finish(), and moves the item to the dead items. *Fails with* errc::too_large if the item cannot be written
+    /// again.
     static asio::awaitable<void> reject(std::shared_ptr<item_claim> self, std::string reason);
 
     /// Ends the claim, whose node stays for `pause`, or until the session ends.
@@ -80,7 +86,7 @@ private:
         const one_shot_event ended;
         std::exception_ptr failed;  // written before `ended` is fired
     };
-    static asio::awaitable<void> remove_claim(session on, std::string item, std::int32_t version, std::string claim,
+    static asio::awaitable<void> remove_claim(session on, spec_ptr what, read_item claimed, std::int64_t token,
                                               std::shared_ptr<removal> told);
     bool end() noexcept { return !over_.exchange(true); }
     void report(delivery_end how) noexcept;

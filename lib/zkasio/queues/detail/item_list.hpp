@@ -14,16 +14,17 @@ namespace zkasio::queue_detail {
 /// n items is listed a few times, and not n times.
 class item_list {
 public:
-    /// What the servers have now. @param items in the order in which they are handed out. @param taken the items that
-    /// some consumer has claimed.
+    /// Takes the answers of a listing. @param items in the order in which they are handed out. @param taken the items
+    /// that some consumer has claimed.
     void list(std::vector<std::string> items, const std::vector<std::string>& taken, boot_clock::time_point now);
-    /// The servers report a change of what was listed.
+    /// A watch or a timer tells that the listing is outdated.
     void changed() noexcept { is_old_ = true; }
-    /// Nothing is known from now on: the watches are given up.
+    /// Drops the listing.
     void forget() noexcept;
 
-    /// Whether to list before the next claim: the list is used up, and not all there is; or an item that was put or
-    /// given back meanwhile may be more urgent. The longer the list, the more rarely it is replaced for that.
+    /// Whether to list before the next claim. An outdated listing is replaced when it is used up, when a sixteenth of
+    /// its items was claimed, or when it is a second old: a newer item may be more urgent. A listing that is not
+    /// outdated is never replaced.
     bool must_list(boot_clock::time_point now) const noexcept;
 
     bool empty() const noexcept { return free_.empty(); }
@@ -31,10 +32,11 @@ public:
     /// The next items, at most n.
     std::vector<std::string> first(std::size_t n) const;
 
-    /// This item is claimed by this session, or gone.
+    /// Removes an item that this session has claimed, or that does not exist any more.
     void remove(const std::string& name);
-    /// Another consumer was ahead at the item `name`, so likely at those behind it in the same transaction as well: of
-    /// the first n items, these are left out until the next listing. Those before `name` stay.
+    /// A transaction that was to claim the first n items was refused, since another consumer has claimed or removed the
+    /// item `name`. Likely that consumer has claimed the items behind `name` as well: `name` and the items behind it,
+    /// up to the n-th, are left out until the next listing.
     void leave_out(const std::string& name, std::size_t n);
     /// Other consumers have taken items that stood here, so likely the next ones as well: of those behind the first
     /// `from` items, n are left out until the next listing.

@@ -40,7 +40,7 @@ unsigned long long ms_since_1970(server_time t) noexcept {
     return static_cast<unsigned long long>(std::max<std::int64_t>(0, t.time_since_epoch().count()));
 }
 
-// What stands between two '|'; empty: something else.
+// The text between two '|'; empty if `text` does not begin and end with one, or has more of them.
 std::string_view between_bars(std::string_view text) noexcept {
     if (text.size() < 3 || text.front() != '|' || text.back() != '|') return {};
     const std::string_view inner = text.substr(1, text.size() - 2);
@@ -73,7 +73,7 @@ std::string_view item_names::before_number() const noexcept {
     }
 }
 
-// Of a name: what stands between the marker and the number.
+// Whether the text between the marker and the number of a name is one that the layout writes.
 bool item_names::is_valid_middle(std::string_view text) const noexcept {
     switch (kind_) {
         case queue_kind::kazoo_locking:
@@ -89,6 +89,12 @@ bool item_names::is_valid_middle(std::string_view text) const noexcept {
         case queue_kind::curator_id: return !between_bars(text).empty();
         default: return text.empty();
     }
+}
+
+// Whether names may lack the time or the priority: if a consumer of Curator fails, Curator puts its item again,
+// and names it as an item of DistributedQueue.
+bool item_names::may_be_plain() const noexcept {
+    return kind_ == queue_kind::curator_priority || kind_ == queue_kind::curator_delay;
 }
 
 bool item_names::has_text_order() const noexcept {
@@ -127,6 +133,10 @@ std::string item_names::prefix(const put_options& how, server_time due) const {
 }
 
 std::string_view item_names::prefix_of(std::string_view name) const noexcept {
+    if (may_be_plain()) {
+        const std::optional<sequence_suffix> plain = sequence_behind(name, marker());
+        if (plain && name.size() == marker().size() + plain->digits.size()) return name.substr(0, marker().size());
+    }
     const std::optional<sequence_suffix> number = sequence_behind(name, before_number());
     if (!number || !name.starts_with(marker())) return {};
     const std::string_view prefix = name.substr(0, name.size() - number->digits.size());

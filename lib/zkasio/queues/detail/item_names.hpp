@@ -42,7 +42,7 @@ public:
     /// numbers may wrap around, as long as fewer than 2^31 numbers lie between two items. Throws errc::foreign_child,
     /// which names the child, for a child that is no item. @param directory for this message.
     std::vector<std::string> in_order(std::vector<std::string> children, std::string_view directory) const;
-    /// When an item is due; 1970 if its name does not tell.
+    /// When an item is due; 1970 if its name does not tell a time.
     server_time due(std::string_view name) const noexcept;
 
     /// The name of an item that waits for a time, up to its sequence number: the time, in hexadecimal, and what follows
@@ -60,6 +60,7 @@ private:
     std::string_view marker() const noexcept;
     std::string_view before_number() const noexcept;
     bool is_valid_middle(std::string_view text) const noexcept;
+    bool may_be_plain() const noexcept;
     bool has_text_order() const noexcept;
 
     queue_kind kind_;

@@ -67,7 +67,7 @@ asio::awaitable<void> later_items::list() {
     std::sort(items_.begin(), items_.end(), is_later);
 }
 
-// Moves what is due, as much as one transaction takes. False: another client was ahead.
+// Moves as many items that are due as one transaction takes. False: another client has moved or written one of them.
 asio::awaitable<bool> later_items::move_some(server_time now) {
     std::vector<std::pair<later_item, pending_data>> reads;
     for (auto it = items_.rbegin(); it != items_.rend() && it->due <= now && reads.size() < limit_.at_once(); ++it)
@@ -86,7 +86,7 @@ asio::awaitable<bool> later_items::move_some(server_time now) {
         }
         if (failed || !limit_.takes(found.data.size())) break;
         ++moved;
-        steps.remove(join_path(what_->later, item.name));
+        steps.remove(join_path(what_->later, item.name), found.stat.version);
         steps.create(what_->item(item.prefix), bytes(std::move(found.data)),
                      what_->of_mode(create_mode::persistent_sequential));
     }
@@ -97,8 +97,9 @@ asio::awaitable<bool> later_items::move_some(server_time now) {
     try {
         co_await receipts_.apply(std::move(steps), "receive");
     } catch (const error& e) {
-        // connection_loss: the receipt was taken away, too.
-        if (e.code() != zk_errc::no_node && e.code() != zk_errc::connection_loss) throw;
+        // connection_loss: another client has removed the receipt while the answer was lost.
+        if (e.code() != zk_errc::no_node && e.code() != zk_errc::bad_version && e.code() != zk_errc::connection_loss)
+            throw;
         failed.emplace(e);
     }
     if (!failed) items_.resize(items_.size() - moved);

@@ -15,9 +15,9 @@
 
 namespace zkasio::queue_detail {
 
-/// The items of a queue that wait for a time by the servers' clocks. Whichever consumer notices first moves an item
-/// that is due to the others: the removal is a condition of the transaction, so that each item is moved once. On the
-/// strand.
+/// The items of a queue that wait for a time by the servers' clocks. The first consumer, in any process, that notices
+/// an item that is due moves the item to those that are handed out. Of several consumers, one does: the others'
+/// transactions are refused, as the item to be removed is gone. On the strand.
 class later_items {
 public:
     /// @param wake called when move_due() has something to do; may be called once more after forget().

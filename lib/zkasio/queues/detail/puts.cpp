@@ -43,7 +43,7 @@ asio::awaitable<std::string> prefix_for(session on, receipts with, spec_ptr what
                                  : join_path(what->later, names.later_prefix(due, how));
 }
 
-// Runs what a put needs before its transaction: whatever becomes of it, the items are not there.
+// Runs a step that a put needs before its transaction. Errors of the step never say that the items may be there.
 template <class T>
 asio::awaitable<T> not_yet_put(asio::awaitable<T> preparation, spec_ptr what) {
     try {

@@ -31,16 +31,21 @@ struct queue_spec {
         return of_mode(create_mode::persistent).parents(missing_parents::create_persistent);
     }
 
-    /// Of a request that creates an item: what is not the item's data.
+    /// The bytes of a request that creates an item, without the item's data; at most.
     std::size_t bytes_around_item() const noexcept {
         std::size_t n = path.size() + 128;
         for (const acl_entry& e : options.acl()) n += e.who().scheme().size() + e.who().id().size() + 16;
         return n;
     }
-    /// The largest item: the requests that claim it, and that move it, have a few steps more.
+    /// The largest value of an item that is put: the transactions that claim and move the item have more steps.
     std::size_t largest_item() const noexcept {
         const std::size_t around = 8 * bytes_around_item() + 8192;
         return max_request_bytes - (around < max_request_bytes ? around : max_request_bytes);
+    }
+    /// Whether the transactions that claim and move an item have room for its data. Another client may have created an
+    /// item for which they have not.
+    bool can_write_again(const std::string& data) const noexcept {
+        return data.size() <= largest_item() + item_payload::frame_bytes;
     }
 
     const std::string path;
