@@ -35,7 +35,7 @@ namespace {
 constexpr std::size_t most_ids = 1 << 20, items = 60;
 
 // What the processes have in common.
-struct noted {
+struct noted_by_killed {
     std::array<std::atomic<std::uint8_t>, most_ids> given;  // by id: how often
     std::atomic<std::uint32_t> ids, beyond;
     std::array<std::atomic<std::uint32_t>, items> begun;  // by item: how often a process has begun to work on it
@@ -43,20 +43,20 @@ struct noted {
     std::atomic<int> holding;  // the process that keeps an item until it is killed, and one more; 0: none
 };
 
-class shared_notes {
+class killed_notes {
 public:
-    shared_notes()
-        : memory_(::mmap(nullptr, sizeof(noted), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)),
-          noted_(new (memory_) noted{}) {}
-    ~shared_notes() { ::munmap(memory_, sizeof(noted)); }
-    shared_notes(const shared_notes&) = delete;
-    shared_notes& operator=(const shared_notes&) = delete;
-    noted* operator->() const { return noted_; }
-    noted& operator*() const { return *noted_; }
+    killed_notes()
+        : memory_(::mmap(nullptr, sizeof(noted_by_killed), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)),
+          noted_(new (memory_) noted_by_killed{}) {}
+    ~killed_notes() { ::munmap(memory_, sizeof(noted_by_killed)); }
+    killed_notes(const killed_notes&) = delete;
+    killed_notes& operator=(const killed_notes&) = delete;
+    noted_by_killed* operator->() const { return noted_; }
+    noted_by_killed& operator*() const { return *noted_; }
 
 private:
     void* memory_;
-    noted* noted_;
+    noted_by_killed* noted_;
 };
 
 // A process that works once it is told to begin, until it is killed or told to end.
@@ -105,8 +105,8 @@ private:
         running working(executor, what(zk));
         asio::posix::stream_descriptor pipe(executor, commands);
         char command = 0;
-        const std::error_code ignored = co_await code_of(pipe.async_read_some(asio::buffer(&command, 1),
-                                                                              asio::use_awaitable));
+        const std::error_code ignored =
+            co_await code_of(pipe.async_read_some(asio::buffer(&command, 1), asio::use_awaitable));
         static_cast<void>(ignored);  // the end of the pipe
         working.cancel();
         const std::error_code failed = co_await working.code();
@@ -140,7 +140,7 @@ private:
 
 using workers = std::vector<std::unique_ptr<worker_process>>;
 
-asio::awaitable<void> take_ids(client zk, noted& all) {
+asio::awaitable<void> take_ids(client zk, noted_by_killed& all) {
     const id_allocator ids(zk, "/ids", id_options().block(16));
     for (;;) {
         const std::uint64_t id = co_await ids.next();
@@ -154,7 +154,7 @@ asio::awaitable<void> take_ids(client zk, noted& all) {
 }
 
 // The effect of an item is a node, which its done() creates: a second one would be refused.
-asio::awaitable<void> work_on_items(client zk, noted& all, int me, bool keeps_one) {
+asio::awaitable<void> work_on_items(client zk, noted_by_killed& all, int me, bool keeps_one) {
     const work_queue q(zk, "/q");
     for (int n = 0;; ++n) {
         delivery d = co_await q.receive();
@@ -186,7 +186,7 @@ std::size_t count_if_above(const std::array<std::atomic<std::uint32_t>, items>& 
 
 TEST_CASE("id_allocator: processes are killed while they take ids, and no id comes twice", "[clear]") {
     constexpr int kills = 20, at_once = 3;
-    shared_notes all;
+    killed_notes all;
     const std::string servers = first_server();
     workers processes;
     for (int i = 0; i < kills + at_once; ++i)
@@ -220,7 +220,7 @@ TEST_CASE("id_allocator: processes are killed while they take ids, and no id com
 TEST_CASE("work_queue: processes are killed between receive() and done(), and each item has its effect once",
           "[clear]") {
     constexpr int killed = 4, at_once = 3;
-    shared_notes all;
+    killed_notes all;
     const std::string servers = first_server();
     workers processes;
     for (int i = 0; i < killed + at_once; ++i)
