@@ -54,7 +54,7 @@ TEST_CASE(
         const unfair_mutex simple(zk, dir + "/simple");
         auto under_a = [&](lock_guard&) -> asio::awaitable<void> {
             const std::string text = co_await message_of(both.acquire());
-            CHECK(text.find("the work that holds it") != std::string::npos);
+            CHECK(text.find("the work under this lock acquires the lock again") != std::string::npos);
             CHECK(text.find(a.path()) != std::string::npos);
         };
         co_await a.with_lock(under_a);
