@@ -13,6 +13,7 @@
 #include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/counters/id_allocator.hpp>
 #include <zkasio/election/leader_election.hpp>
+#include <zkasio/locks/cohort_mutex.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
@@ -62,6 +63,9 @@ TEST_CASE("what locks return may be awaited when the lock object is gone") {
         co_await when_dead("lockable.hpp acquire", m,
                            [](mutex& l) { return l.acquire(acquire_options().owner(lock_owner())); });
         co_await when_dead("mutex.hpp contenders", m, [](mutex& l) { return l.contenders(); });
+        const cohort_mutex cohort(zk, dir + "/cohort");
+        co_await try_lockable(cohort);
+        co_await when_dead("cohort_mutex.hpp contenders", cohort, [](cohort_mutex& l) { return l.contenders(); });
 
         const shared_mutex rw(zk, dir + "/shared");
         using rw_lock = shared_mutex;
