@@ -18,16 +18,6 @@ namespace work_queue_faults_tests {
 
 using namespace work_queue_scenes;
 
-namespace {
-
-asio::awaitable<void> sleep(std::chrono::milliseconds time) {
-    asio::steady_timer timer(co_await asio::this_coro::executor);
-    timer.expires_after(time);
-    co_await timer.async_wait(asio::use_awaitable);
-}
-
-}  // namespace
-
 TEST_CASE("work_queue: servers that refuse to remove a claim are reported by again()") {
     scene s;
     s.run([&]() -> asio::awaitable<void> {

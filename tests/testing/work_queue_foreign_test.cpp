@@ -16,12 +16,6 @@ using namespace work_queue_scenes;
 
 namespace {
 
-asio::awaitable<void> sleep(std::chrono::milliseconds time) {
-    asio::steady_timer timer(co_await asio::this_coro::executor);
-    timer.expires_after(time);
-    co_await timer.async_wait(asio::use_awaitable);
-}
-
 constexpr std::size_t servers_limit = 1024 * 1024 - 1;
 
 // The data of an item with one value, in a node of this size.

@@ -15,11 +15,6 @@ using namespace work_queue_scenes;
 
 namespace {
 
-asio::awaitable<void> sleep(std::chrono::nanoseconds time) {
-    asio::steady_timer timer(co_await asio::this_coro::executor, time);
-    co_await timer.async_wait(asio::use_awaitable);
-}
-
 put_options in(std::chrono::milliseconds d) { return put_options().delay(d); }
 
 }  // namespace

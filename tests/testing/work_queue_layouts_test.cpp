@@ -19,12 +19,6 @@ using namespace work_queue_scenes;
 
 namespace {
 
-asio::awaitable<void> sleep(std::chrono::milliseconds time) {
-    asio::steady_timer timer(co_await asio::this_coro::executor);
-    timer.expires_after(time);
-    co_await timer.async_wait(asio::use_awaitable);
-}
-
 // The data of an item of Curator's.
 std::string framed(const texts& values) {
     std::string data("\x00\x01\x00\x01", 4);

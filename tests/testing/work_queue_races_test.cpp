@@ -41,12 +41,6 @@ asio::awaitable<std::optional<std::string>> take_as_kazoo(client zk) {
     co_return std::move(found->data);
 }
 
-asio::awaitable<void> sleep(std::chrono::milliseconds time) {
-    asio::steady_timer timer(co_await asio::this_coro::executor);
-    timer.expires_after(time);
-    co_await timer.async_wait(asio::use_awaitable);
-}
-
 }  // namespace
 
 TEST_CASE("work_queue: shared with consumers and producers that do what kazoo's LockingQueue does") {

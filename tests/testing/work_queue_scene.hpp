@@ -9,7 +9,13 @@
 #include <zkasio/queues/work_queue.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
+#include <asio/awaitable.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
+
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,6 +36,12 @@ texts of(const Texts&... each) {
     texts all;
     (all.emplace_back(each), ...);
     return all;
+}
+
+/// Lets so much of the ensemble's time pass.
+inline asio::awaitable<void> sleep(std::chrono::nanoseconds time) {
+    asio::steady_timer timer(co_await asio::this_coro::executor, time);
+    co_await timer.async_wait(asio::use_awaitable);
 }
 
 /// What an operation has ended with.
