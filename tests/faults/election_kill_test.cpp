@@ -1,6 +1,7 @@
 // Five processes with a hundred candidates each, whose leader is killed again and again.
 
 #include "support/lock_checks.hpp"
+#include "support/shared_notes.hpp"
 #include "support/test_client.hpp"
 
 #include <zkasio/election/leader_election.hpp>
@@ -14,7 +15,6 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,22 +34,6 @@ struct noted {
     std::atomic<std::int64_t> newest;
     std::atomic<int> leader, terms, proofs, violations;  // `leader`: the number of the process
     std::array<std::atomic<std::int64_t>, 4 * kills> tokens;
-};
-
-class shared_notes {
-public:
-    shared_notes()
-        : memory_(::mmap(nullptr, sizeof(noted), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)),
-          noted_(new (memory_) noted{}) {}
-    ~shared_notes() { ::munmap(memory_, sizeof(noted)); }
-    shared_notes(const shared_notes&) = delete;
-    shared_notes& operator=(const shared_notes&) = delete;
-    noted* operator->() const { return noted_; }
-    noted& operator*() const { return *noted_; }
-
-private:
-    void* memory_;
-    noted* noted_;
 };
 
 // ------------------------------------------------------------------------------------------- a process of candidates
@@ -189,7 +173,7 @@ TEST_CASE(
     "election: of 500 candidates in five processes one leads at a time while the leader is killed 50 times",
     "[clear]") {
     test_server server;
-    const shared_notes notes;
+    const shared_notes<noted> notes;
     auto all = all_processes(server.connect_string(), *notes);
     int started = 0;
     auto body = [&](client zk) -> asio::awaitable<void> {

@@ -1,5 +1,6 @@
 // Processes that take ids and work on the items of a queue, and are killed at any moment.
 
+#include "support/shared_notes.hpp"
 #include "support/test_client.hpp"
 
 #include <zkasio/counters/id_allocator.hpp>
@@ -22,7 +23,6 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,22 +41,6 @@ struct noted_by_killed {
     std::array<std::atomic<std::uint32_t>, items> begun;  // by item: how often a process has begun to work on it
     std::atomic<std::uint32_t> done, refused;
     std::atomic<int> holding;  // the process that keeps an item until it is killed, and one more; 0: none
-};
-
-class killed_notes {
-public:
-    killed_notes()
-        : memory_(::mmap(nullptr, sizeof(noted_by_killed), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)),
-          noted_(new (memory_) noted_by_killed{}) {}
-    ~killed_notes() { ::munmap(memory_, sizeof(noted_by_killed)); }
-    killed_notes(const killed_notes&) = delete;
-    killed_notes& operator=(const killed_notes&) = delete;
-    noted_by_killed* operator->() const { return noted_; }
-    noted_by_killed& operator*() const { return *noted_; }
-
-private:
-    void* memory_;
-    noted_by_killed* noted_;
 };
 
 // A process that works once it is told to begin, until it is killed or told to end.
@@ -186,7 +170,7 @@ std::size_t count_if_above(const std::array<std::atomic<std::uint32_t>, items>& 
 
 TEST_CASE("id_allocator: processes are killed while they take ids, and no id comes twice", "[clear]") {
     constexpr int kills = 20, at_once = 3;
-    killed_notes all;
+    shared_notes<noted_by_killed> all;
     const std::string servers = first_server();
     workers processes;
     for (int i = 0; i < kills + at_once; ++i)
@@ -220,7 +204,7 @@ TEST_CASE("id_allocator: processes are killed while they take ids, and no id com
 TEST_CASE("work_queue: processes are killed between receive() and done(), and each item has its effect once",
           "[clear]") {
     constexpr int killed = 4, at_once = 3;
-    killed_notes all;
+    shared_notes<noted_by_killed> all;
     const std::string servers = first_server();
     workers processes;
     for (int i = 0; i < killed + at_once; ++i)
