@@ -15,6 +15,11 @@ asio::awaitable<void> line_up::ours(client zk) {
     co_await join(std::move(next));
 }
 
+asio::awaitable<void> line_up::ours(std::function<asio::awaitable<lock_guard>()> acquire) {
+    auto next = std::make_unique<our_contender>(co_await asio::this_coro::executor, std::move(acquire));
+    co_await join(std::move(next));
+}
+
 asio::awaitable<void> line_up::theirs(library who) {
     const std::string id = "n" + std::to_string(line_.size());
     auto next = std::make_unique<peer_contender>(who.process, id, who.kind, path_);

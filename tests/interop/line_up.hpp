@@ -3,6 +3,7 @@
 #include "interop/contender.hpp"
 #include "interop/library.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@ public:
     /// One more is in line.
     asio::awaitable<void> ours() { return ours(zk_); }
     asio::awaitable<void> ours(client zk);
+    /// @param acquire of a lock at the same path
+    asio::awaitable<void> ours(std::function<asio::awaitable<lock_guard>()> acquire);
     asio::awaitable<void> theirs(library who);
 
     /// Lets all of them have it, and checks that each has it alone.
