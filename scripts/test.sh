@@ -7,15 +7,15 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 
 usage() {
     cat << USAGE
-usage: scripts/test.sh [--asan | --tsan | --clang | --all | --bare | --dev | --debian RELEASE]
+usage: scripts/test.sh [--asan | --tsan | --clang | --boost | --all | --bare | --dev | --debian RELEASE]
                        [--connect HOSTS | --servers 1|3] [--label LABEL] [--repeat N] [--skip REGEX]
 
-  --asan           unit, simulation (50 seeds each), testing, memory, integration and tls tests under AddressSanitizer
-                   and UBSan
+  --asan           unit, simulation (25 seeds each), testing, memory, integration and tls tests with clang under
+                   AddressSanitizer and UBSan
   --tsan           tls tests under ThreadSanitizer, and those unit, testing and integration tests that have threads
-  --clang          unit and consumer tests and the examples with clang and a shared library; the simulation is only
-                   built
-  --all            all of these, and before them the plain tests
+  --clang          consumer tests and the examples with clang and a shared library
+  --boost          unit, testing, memory and integration tests of the library for Boost.Asio, and its example
+  --all            all but the last, and before them the plain tests
   --bare           as --all, with the plain tests in a new Debian 12 that has nothing but apt: scripts/debian.sh.
                    Where that is not possible, they run here.
   --dev            builds build/dev, where you edit: each file for itself
@@ -37,6 +37,7 @@ while [ $# -gt 0 ]; do
         --asan) modes=(asan) ;;
         --tsan) modes=(tsan) ;;
         --clang) modes=(clang) ;;
+        --boost) modes=(boost) ;;
         --all) modes=(plain asan tsan clang) ;;
         --bare) modes=(asan tsan clang) bare=1 ;;
         --dev) plain=dev ;;
@@ -70,7 +71,8 @@ in_plain() { has_mode plain && [[ -z $label || $label == "$1" ]]; }  # LABEL
 more=()
 if in_plain interop; then more+=("${interop_packages[@]}"); fi
 if in_plain docs; then more+=("${docs_packages[@]}"); fi
-if has_mode clang; then more+=(clang-19); fi
+if has_mode clang || has_mode asan; then more+=(clang-19 libclang-rt-19-dev); fi
+if has_mode boost; then more+=("${boost_packages[@]}"); fi
 install_packages "${more[@]}"
 if in_plain page; then
     # Not everywhere is there a Chromium to be had. In a shell of its own, which ends when it fails.
@@ -79,14 +81,15 @@ fi
 # What is tested when nothing else is said.
 declare -A levels=(
     [plain]= [asan]='unit|simulation|testing|memory|integration|tls' [tsan]='unit|testing|integration|tls'
-    [clang]='unit|examples|consumer')
+    [clang]='examples|consumer' [boost]='unit|testing|memory|integration|examples')
 # Sets `targets` to what is built for that; nothing means all.
 targets_of() { # MODE
     local l
     targets=()
     case $1 in
         plain) ;;
-        clang) targets=(zkasio_{unit,simulation}_tests zkasio_examples zkasio_consumer_tests) ;;
+        clang) targets=(zkasio_examples zkasio_consumer_tests) ;;
+        boost) targets=(boost_zkasio_{unit,testing,memory,integration}_tests zkasio_lock_per_request) ;;
         *)
             for l in ${label:-${levels[$1]//|/ }}; do targets+=("zkasio_${l}_tests"); done
             [ "$label" != faults ] || targets+=(zkasio_faults_through_tls_tests)
@@ -133,6 +136,6 @@ for mode in "${modes[@]}"; do
     [ -z "$without" ] || how+=(-E "$without")
     # A round of the simulation takes several times as long there, and what it is to find it finds in the first ones.
     seeds=${ZKASIO_SIM_SEEDS:-}
-    [ "$mode" != asan ] || seeds=${seeds:-50}
+    [ "$mode" != asan ] || seeds=${seeds:-25}
     env ${seeds:+ZKASIO_SIM_SEEDS="$seeds"} ctest --test-dir "$root/build/$(preset_of "$mode")" "${how[@]}"
 done

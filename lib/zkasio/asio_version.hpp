@@ -4,7 +4,8 @@
 // errors. Everything that depends on the version of Asio is in this file and nowhere else.
 
 #if !__has_include(<asio/version.hpp>)
-#error "zkasio needs standalone Asio 1.22 or later (Debian: libasio-dev), not found. Boost.Asio is no substitute."
+#error "zkasio needs standalone Asio 1.22 or later (Debian: libasio-dev), not found. For Boost.Asio, build \
+zkasio with -DZKASIO_ASIO=boost, and include <boost_zkasio/...>."
 #endif
 
 #if defined(ASIO_ENABLE_BOOST) && !defined(ASIO_STANDALONE)

@@ -129,6 +129,9 @@ asio::awaitable<void> run_task(task_node* node, asio::awaitable<void> task) {
     } catch (...) {
         failed = std::current_exception();
     }
+    // co_spawn() of Boost 1.81 awaits a post after a coroutine that was never suspended, and throws into the event loop
+    // if the coroutine was cancelled.
+    co_await asio::this_coro::throw_if_cancelled(false);
     node->scope->task_ended(*node, std::move(failed));
 }
 

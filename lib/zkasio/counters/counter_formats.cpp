@@ -35,7 +35,7 @@ std::int64_t from_digits(std::string_view text) {
     if (text.empty()) return 0;
     std::int64_t n = 0;
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), n);
-    if (failed == std::errc::result_out_of_range) throw std::invalid_argument("the number has more than 64 bits");
+    if (failed != std::errc() && end != text.data()) throw std::invalid_argument("the number has more than 64 bits");
     if (failed != std::errc() || end != text.data() + text.size())
         throw std::invalid_argument("the text is no integer");
     return n;

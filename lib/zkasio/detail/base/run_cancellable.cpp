@@ -48,6 +48,7 @@ asio::awaitable<void> begin(std::shared_ptr<body_run> run, std::function<asio::a
     } catch (...) {
         failed = std::current_exception();
     }
+    co_await asio::this_coro::throw_if_cancelled(false);  // see run_task() of task_scope.cpp
     if (failed) std::rethrow_exception(run->cancelled ? single_cancellation(std::move(failed)) : failed);
 }
 
