@@ -4,8 +4,7 @@
 // errors. Everything that depends on the version of Asio is in this file and nowhere else.
 
 #if !__has_include(<asio/version.hpp>)
-#error "zkasio needs standalone Asio 1.22 or later (Debian: libasio-dev), not found. For Boost.Asio, build \
-zkasio with -DZKASIO_ASIO=boost, and include <boost_zkasio/...>."
+#error "zkasio needs standalone Asio 1.22 or later (Debian: libasio-dev). For Boost.Asio there is boost_zkasio."
 #endif
 
 #if defined(ASIO_ENABLE_BOOST) && !defined(ASIO_STANDALONE)

@@ -74,7 +74,7 @@ void lookout::seen(const std::vector<std::string>& names) {
         const auto self = weak.lock();
         if (!self || self->over_ || ended) return;
         self->watch_.reset();
-        if (const auto place = self->place_.lock()) place->others_are(other_contenders::unknown);
+        if (const auto of = self->place_.lock()) of->others_are(other_contenders::unknown);
         self->look(then::watch);
     });
 }
