@@ -14,7 +14,6 @@
 // sends.
 
 #include "meter.hpp"
-#include "verdict.hpp"
 
 #include <zkasio/client.hpp>
 #include <zkasio/client_stats.hpp>
@@ -180,8 +179,7 @@ std::vector<result> in_processes(const job& what, int processes) {
     return all;
 }
 
-// Returns what all processes together have done in a second.
-result print(const std::string& title, const std::vector<result>& all, double own = 0) {
+void print(const std::string& title, const std::vector<result>& all, double own = 0) {
     double rate = 0, asked = 0, grants = 0, longest = 0, cpu = 0;
     for (const result& r : all) {
         rate += r.grants / r.seconds;
@@ -196,12 +194,6 @@ result print(const std::string& title, const std::vector<result>& all, double ow
     if (own > 0) std::printf("  %6.0f bytes/waiter", all.front().bytes - own);
     std::printf("\n");
     std::fflush(stdout);
-    result sum;
-    sum.grants = rate;
-    sum.requests = asked / grants;
-    sum.bytes = all.front().bytes - own;
-    sum.longest = longest;
-    return sum;
 }
 
 void newcomer(const std::string& server) {
@@ -230,7 +222,6 @@ void newcomer(const std::string& server) {
     std::sort(times.begin(), times.end());
     std::printf("%-28s p50 %.2f ms, p99 %.2f ms\n", "newcomer to an idle place", times[times.size() / 2] * 1000,
                 times[times.size() * 99 / 100] * 1000);
-    ratio("cohort_newcomer_p50_ms", times[times.size() / 2] * 1000);
 }
 
 }  // namespace
@@ -254,38 +245,23 @@ int main(int argc, char** argv) {
         if (what == "strand") {
             on_strand = true;
         } else if (what == "cycle") {
-            const result r = print("cohort_mutex, uncontended", in_processes(j, 1));
-            ratio("cohort_cycles_per_second", r.grants, limit::at_least, 1'000'000);
-            ratio("cohort_cycle_requests", r.requests, limit::at_most, 0.001);
+            print("cohort_mutex, uncontended", in_processes(j, 1));
         } else if (what == "newcomer") {
             newcomer(j.server);
         } else if (std::sscanf(what.c_str(), "%dx%d%c", &p, &n, &rest) == 2) {
-            double mutex_rate = 0;
             for (const bool cohort : {false, true}) {
                 j.cohort = cohort;
                 j.coroutines = n;
                 j.seconds = 5;
                 j.path += cohort ? "c" : "m";
-                const result r = print((cohort ? "cohort_mutex, " : "mutex, ") + what, in_processes(j, p));
-                if (!cohort) {
-                    mutex_rate = r.grants;
-                    continue;
-                }
-                ratio("cohort_" + what + "_vs_mutex", r.grants / mutex_rate, limit::at_least, 20);
-                ratio("cohort_" + what + "_requests", r.requests, limit::at_most, 0.1);
-                ratio("cohort_" + what + "_longest_wait_ms", r.longest * 1000, limit::at_most, 20.0 * p + 20);
+                print((cohort ? "cohort_mutex, " : "mutex, ") + what, in_processes(j, p));
             }
         } else if (std::sscanf(what.c_str(), "%d%c", &n, &rest) == 1 && n > 0) {
             for (const bool cohort : {false, true}) {
                 j.cohort = cohort;
                 j.coroutines = n;
                 j.path += cohort ? "c" : "m";
-                const result r =
-                    print((cohort ? "cohort_mutex, " : "mutex, ") + what, in_processes(j, 1), own_bytes(n));
-                if (!cohort) continue;
-                ratio("cohort_" + what + "_handoffs_per_second", r.grants, limit::at_least, 500'000);
-                ratio("cohort_" + what + "_requests", r.requests, limit::at_most, 0.1);
-                ratio("cohort_" + what + "_bytes", r.bytes, limit::at_most, 500);
+                print((cohort ? "cohort_mutex, " : "mutex, ") + what, in_processes(j, 1), own_bytes(n));
             }
         } else {
             std::fprintf(stderr, "what is \"%s\"?\n", what.c_str());

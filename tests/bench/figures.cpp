@@ -49,6 +49,16 @@ double median_of(const rounds& all, double (*value)(const outcome&)) {
     return median(v);
 }
 
+void ratio(const std::string& name, double value, limit how, double target) {
+    if (how == limit::none) {
+        std::printf("ratio %-44s %9.3f  -\n", name.c_str(), value);
+        return;
+    }
+    const bool met = how == limit::at_least ? value >= target : value <= target;
+    std::printf("ratio %-44s %9.3f  %s%g%s\n", name.c_str(), value, how == limit::at_least ? ">=" : "<=", target,
+                met ? "" : "  MISSED");
+}
+
 void ratio(const std::string& name, const rounds& ours, const rounds& theirs, double (*value)(const outcome&),
            limit how, double target) {
     std::vector<double> v;

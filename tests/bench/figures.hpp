@@ -1,7 +1,6 @@
 #pragma once
 
 #include "conductor.hpp"
-#include "verdict.hpp"
 
 #include <map>
 #include <string>
@@ -38,6 +37,10 @@ using results = std::map<std::string, rounds>;
 
 double median_of(const rounds& all, double (*value)(const outcome&));
 
+enum class limit { none, at_least, at_most };
+
+/// `name` and `value` in a fixed form, for scripts.
+void ratio(const std::string& name, double value, limit how = limit::none, double target = 0);
 /// The median of what one round's `ours` is to its `theirs`.
 void ratio(const std::string& name, const rounds& ours, const rounds& theirs, double (*value)(const outcome&),
            limit how = limit::none, double target = 0);
