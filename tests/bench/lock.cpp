@@ -19,6 +19,7 @@
 // peers of resident memory.
 
 #include "conductor.hpp"
+#include "figure.hpp"
 #include "figures.hpp"
 #include "raw_session.hpp"
 #include "workers.hpp"
@@ -91,6 +92,8 @@ private:
                 if (!o) continue;
                 all[v.name].push_back(*o);
                 print(v.name, std::to_string(i + 1), columns, [&](const column& c) { return c.value(*o); });
+                for (const column& c : columns)
+                    figure(std::string(title) + " | " + v.name + " | " + c.title, c.value(*o));
             }
         for (const variant& v : variants)
             if (!all[v.name].empty())
