@@ -90,66 +90,56 @@ private:
     kind what_ = kind::create;
 };
 
-void rethrow(std::exception_ptr e) {
-    if (e) std::rethrow_exception(e);
-}
-
 class ours {
 public:
     ours(const std::string& server, std::string directory, int nodes)
         : zk_(io_.get_executor(), zkasio::client_options(server)), directory_(std::move(directory)), nodes_(nodes) {
         run(zk_.connected());
     }
-    ~ours() { run(zk_.close()); }
+    ~ours() { run(close()); }
 
     cost run(kind what) {
         const double began = now(), cpu = cpu_seconds();
-        if (what == kind::remove) {
-            run(zk_.remove_recursive(directory_));
-        } else {
-            if (what == kind::create) run(make_directory());
-            next_ = 0;
-            for (int i = 0; i < under_way; ++i) asio::co_spawn(io_, some(what), rethrow);
-            go();
-        }
+        if (what == kind::create) run(make_directory());
+        next_ = 0;
+        if (what == kind::remove) start(zk_.remove_recursive(directory_));
+        else
+            for (int i = 0; i < under_way; ++i) start(some(what));
+        finish();
         return {now() - began, cpu_seconds() - cpu};
     }
 
 private:
-    void go() {
+    void start(awaitable<void> one) {
+        ++running_;
+        asio::co_spawn(io_, std::move(one), [this](std::exception_ptr e) {
+            if (e) std::rethrow_exception(e);
+            --running_;
+        });
+    }
+    void finish() {
         io_.restart();
-        running_ = true;
-        while (running_ && io_.run_one() > 0) {
+        while (running_ > 0 && io_.run_one() > 0) {
         }
     }
-    void run(awaitable<void> what) {
-        finished_ = under_way - 1;
-        asio::co_spawn(io_, std::move(what), [this](std::exception_ptr e) {
-            rethrow(e);
-            end_of_one();
-        });
-        go();
-    }
-    void end_of_one() {
-        if (++finished_ < under_way) return;
-        finished_ = 0;
-        running_ = false;
+    void run(awaitable<void> one) {
+        start(std::move(one));
+        finish();
     }
     awaitable<void> make_directory() { co_await zk_.create(directory_); }
+    awaitable<void> close() { co_await zk_.close(); }
     awaitable<void> some(kind what) {
         while (next_ < nodes_) {
             const std::string path = node(directory_, next_++);
             if (what == kind::create) co_await zk_.create(path, data);
             else co_await zk_.get(path);
         }
-        end_of_one();
     }
 
     asio::io_context io_{1};
     zkasio::client zk_;
     std::string directory_;
-    int nodes_, next_ = 0, finished_ = 0;
-    bool running_ = false;
+    int nodes_, next_ = 0, running_ = 0;
 };
 
 }  // namespace

@@ -4,7 +4,8 @@
 //
 // Another session writes members' nodes: 200 a second, one at a time, and then every member once a second. "CPU us" is
 // all that the following process spends for an update: the notification, the read, and what the strand does with the
-// answer. So the strand's share is less. "read": a coroutine awaits each new view, too.
+// answer. So the strand's share is less. What depends on the number of members is the difference to the same with 10.
+// "read": a coroutine awaits each new view, too.
 
 #include "figure.hpp"
 #include "meter.hpp"
@@ -192,6 +193,7 @@ void measure(const std::string& name, follower work, const std::string& server, 
              double seconds) {
     const process following(work, server, all.directory(), read);
     for (const int rate : {200, n}) {
+        if (rate < 200) continue;
         const double before = following.cpu_at_rest(), began = now();
         const int made = all.update(rate, rate == n ? seconds : 3 * seconds);
         const double elapsed = now() - began, cpu = following.cpu_at_rest() - before;
@@ -282,6 +284,11 @@ int main(int argc, char** argv) try {
         bench::measure("provider, read", bench::follow_provider, argv[1], all, n, true, seconds);
         bench::measure("group", bench::follow_group, argv[1], all, n, false, seconds);
         bench::measure("group, read", bench::follow_group, argv[1], all, n, true, seconds);
+    }
+    {
+        bench::members few(argv[1], "/zbm" + std::to_string(::getpid()), 10);
+        bench::measure("provider of 10", bench::follow_provider, argv[1], few, 10, false, seconds);
+        bench::measure("group of 10", bench::follow_group, argv[1], few, 10, false, seconds);
     }
     bench::divide(argv[1], 1000, 50);
 } catch (const std::exception& e) {
