@@ -1,19 +1,23 @@
 #!/usr/bin/python3
-"""Measures, and draws what docs/performance.md shows.
+"""Measures, and draws what docs/performance.md shows. scripts/bench.sh runs it.
 
-    plots.py measure BENCHES HOST:PORT DATA [PART...]   runs the benchmarks in BENCHES, build/release/tests/bench; all,
-                                                        or those of lock, cache, get, election; DATA is JSON
-    plots.py draw DATA DIR                              DIR gets bench-*.svg; needs python3-matplotlib
+    plots.py measure [--quick] BENCHES HOST:PORT DATA [PART...]   runs the benchmarks in BENCHES, prints the tables of
+                                                                  targets.py, and writes the figures to DATA, as JSON
+    plots.py parts                                                prints the names of the parts
+    plots.py draw DATA DIR                                        DIR gets bench-*.svg; needs python3-matplotlib
 
 The pictures are drawn for light and dark, as the reader's system prefers.
 """
 
 import json
 import re
+import signal
 import statistics
 import subprocess
 import sys
 from pathlib import Path
+
+import targets
 
 LIBRARIES = {"zkasio": "zkasio", "curator": "Curator", "kazoo": "kazoo", "gozk": "go-zk", "raw local0": "C, by hand",
              "raw": "C, by hand"}
@@ -22,70 +26,57 @@ OURS, OTHERS, TEXT, LINE = "#00897b", "#90a4ae", "#263238", "#b0bec5"
 
 # ------------------------------------------------------------------------------------------------------ to measure
 
-def run(*command):
-    print("   " + " ".join(map(str, command)), file=sys.stderr)
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
-    print(done.stdout, file=sys.stderr)
-    return done.stdout
+def figures_of(text):
+    """{row: {column: [one for each round]}}, as deep as names are, of all lines "figure table | row | column  number"."""
+    tree = {}
+    for name, value in re.findall(r"^figure (.*)  (\S+)$", text, re.MULTILINE):
+        *above, last = name.split(" | ")
+        branch = tree
+        for key in above:
+            branch = branch.setdefault(key, {})
+        branch.setdefault(last, []).append(float(value))
+    return tree
 
 
-def lock_tables(text):
-    """{title: {library: {column: median}}} of zkasio_bench_lock."""
-    tables, columns, table = {}, [], {}
-    for line in text.splitlines():
-        titled = re.match(r"(\S.*), \d+ rounds", line)
-        if titled:
-            table = tables.setdefault(titled[1], {})
-            columns = []
-        elif line.strip().startswith("round"):
-            columns = re.split(r"\s{2,}", line.strip())[1:]
-        elif re.match(r"  \S.* median ", line):
-            name, numbers = re.match(r"  (\S.*?)\s+median\s+(.*)", line).groups()
-            table[name] = dict(zip(columns, map(float, numbers.split())))
-    return tables
-
-
-def get_table(text):
-    """{depth: {library: CPU us per get}} of zkasio_bench_get."""
-    return {depth: {"raw": float(raw), "zkasio": float(any_executor), "zkasio, on the client's strand": float(strand)}
-            for depth, raw, any_executor, strand in re.findall(
-                r"^ *(\d+) +([\d.]+) us +\d+/s +([\d.]+) us = .*?/s +([\d.]+) us", text, re.MULTILINE)}
-
-
-def election_table(text):
-    """{what: {library: median in ms}} of zkasio_bench_election: the last line of each library and what."""
-    table = {}
-    for library, what, median in re.findall(r"^  (\w+) +(\w+) +\d+ times .*? median +(-?[\d.]+)", text, re.MULTILINE):
-        table.setdefault(what, {})[library] = float(median)
-    return table
-
-
-def cache_table(text):
-    """{library: {column: median}} of zkasio_bench_cache."""
-    names = {"zkasio cache": "zkasio", "curator cache": "Curator's TreeCache",
-             "curator curatorcache": "Curator's CuratorCache", "kazoo cache": "kazoo's TreeCache"}
-    columns, rounds = ("nodes", "ready s", "cpu s", "heap B"), {}
-    for library, kind, *numbers in re.findall(
-            r"^  (\w+) +(\w+) +(\d+) nodes  ready +([\d.]+) s  cpu +([\d.]+) s .*? heap +(\d+)", text, re.MULTILINE):
-        rounds.setdefault(names[f"{library} {kind}"], []).append(list(map(float, numbers)))
-    return {name: dict(zip(columns, map(statistics.median, zip(*all_rounds)))) for name, all_rounds in rounds.items()}
-
-
+SERVER = object()  # stands for the server's address
+# What each part runs, in full and with --quick.
 MEASUREMENTS = {
-    "lock": (lock_tables, "zkasio_bench_lock", [3, "limit=30", "peers", "cycle", 1000]),
-    "cache": (cache_table, "zkasio_bench_cache", [16000, "peers"]),
-    "get": (get_table, "zkasio_bench_get", [15, 0.7]),
-    "election": (election_table, "zkasio_bench_election", [15, "peers"]),
+    "lock": ("zkasio_bench_lock",
+             [SERVER, 5, "limit=60", 10000, 100000, "peers", 1000, "cycle", "4x25", "handoff"],
+             [SERVER, 3, "limit=30", 10000, "peers", 1000, "cycle", "4x25", "handoff"]),
+    "cohort": ("zkasio_bench_cohort", [SERVER], [SERVER]),
+    "get": ("zkasio_bench_get", [SERVER, 15, 0.7], [SERVER, 5, 0.3]),
+    "cache": ("zkasio_bench_cache", [SERVER, 64000, "peers"], [SERVER, 16000, "peers"]),
+    "election": ("zkasio_bench_election", [SERVER, 200, "peers"], [SERVER, 15, "peers"]),
+    "pick": ("zkasio_bench_pick", [SERVER], [SERVER]),
+    "members": ("zkasio_bench_members", [SERVER, 10000, 5], [SERVER, 10000, 2]),
+    "bulk": ("zkasio_bench_bulk", [SERVER, 5, 20000], [SERVER, 3, 20000]),
+    "structures": ("zkasio_bench_structures", [SERVER, "peers"], [SERVER]),
+    "cuts": ("zkasio_bench_cuts", [SERVER, "peers"], [SERVER]),
+    "fail-over": ("zkasio_bench_failover", [5], [1]),
 }
 
 
-def measure(benches, server, data, *parts):
-    data = Path(data)
+def measure(benches, server, data, *parts, quick=False):
+    """The figures of a part replace those of its last run. Exits with 1 after all parts if a benchmark has failed."""
+    data, failed = Path(data), []
     figures = json.loads(data.read_text(encoding="utf-8")) if data.exists() else {}
     for part in parts or MEASUREMENTS:
-        read, program, arguments = MEASUREMENTS[part]
-        figures[part] = read(run(Path(benches) / program, server, *arguments))
+        program, in_full, in_short = MEASUREMENTS[part]
+        command = [Path(benches) / program, *(in_short if quick else in_full)]
+        command = [str(server if word is SERVER else word) for word in command]
+        print("   " + " ".join(command), file=sys.stderr)
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        print(re.sub(r"^figure .*\n", "", done.stdout, flags=re.MULTILINE), file=sys.stderr)
+        if done.returncode != 0 or not figures_of(done.stdout):
+            print(f"error: {program} has failed ({done.returncode})", file=sys.stderr)
+            failed.append(part)
+            continue
+        figures[part] = figures_of(done.stdout)
         data.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+        print(targets.markdown(part, targets.table(part, figures[part])) + "\n", flush=True)
+    if failed:
+        sys.exit(1)
 
 
 # --------------------------------------------------------------------------------------------------------- to draw
@@ -139,7 +130,11 @@ def figure(directory, name, *panels):
 
 def column(table, name, names):
     """One column, by the names that readers know. Of several ways of ours, the plain one."""
-    return {names[library]: row[name] for library, row in table.items() if library in names and row.get(name)}
+    return {names[library]: middle(row[name]) for library, row in table.items() if library in names and row.get(name)}
+
+
+def middle(rounds):
+    return statistics.median(rounds)
 
 
 def draw_lock(tables, directory):
@@ -155,31 +150,39 @@ def draw_lock(tables, directory):
 
 
 def draw_get(table, directory):
-    figure(directory, "get", *(({"C, by hand": row["raw"], **{n: v for n, v in row.items() if n != "raw"}},
-                                f"processor time of a get, {depth} under way", "µs") for depth, row in table.items()))
+    figure(directory, "get", *(({"C, by hand": middle(row["raw"]), **{n: middle(v) for n, v in row.items() if n != "raw"}},
+                                f"processor time of a get, {depth} under way", "µs")
+                               for depth, row in table["CPU us"].items() if depth.isdigit()))
 
 
 def draw_election(table, directory):
-    figure(directory, "election", ({LIBRARIES[n]: v for n, v in table["resigns"].items()},
+    figure(directory, "election", ({LIBRARIES[n]: middle(v) for n, v in table["resigns"].items()},
                                    "from a resignation to the next leader", "ms"))
 
 
 def draw_cache(table, directory):
-    nodes = next(iter(table.values()))["nodes"]
+    table = {name: row for name, row in table.items() if "nodes" in row}
+    nodes = middle(table["zkasio"]["nodes"])
     figure(directory, "cache",
-           ({n: row["cpu s"] for n, row in table.items()}, f"processor time until {nodes:,.0f} nodes are there", "s"),
-           ({n: row["heap B"] for n, row in table.items()}, "memory for each node, beyond its path and data", "B"))
+           ({n: middle(row["cpu s"]) for n, row in table.items()}, f"processor time until {nodes:,.0f} nodes are there", "s"),
+           ({n: middle(row["heap B"]) for n, row in table.items()}, "memory for each node, beyond its path and data", "B"))
 
 
 def draw(data, directory):
     drawings = {"lock": draw_lock, "get": draw_get, "election": draw_election, "cache": draw_cache}
     for part, figures in json.loads(Path(data).read_text(encoding="utf-8")).items():
-        drawings[part](figures, directory)
+        if part in drawings:
+            drawings[part](figures, directory)
 
 
 def main(arguments):
+    quick = "--quick" in arguments
+    arguments = [a for a in arguments if a != "--quick"]
     if arguments[:1] == ["measure"] and len(arguments) >= 4 and MEASUREMENTS.keys() >= set(arguments[4:]):
-        measure(*arguments[1:])
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the benchmark ends, too
+        measure(*arguments[1:], quick=quick)
+    elif arguments == ["parts"]:
+        print(" ".join(MEASUREMENTS))
     elif arguments[:1] == ["draw"] and len(arguments) == 3:
         draw(*arguments[1:])
     else:

@@ -7,6 +7,7 @@
 // (Curator: the heap after a collection; kazoo: resident memory), by node, beyond its data and its path. Needs the
 // server's "cons" command.
 
+#include "figure.hpp"
 #include "meter.hpp"
 #include "raw_session.hpp"
 #include "recipe_process.hpp"
@@ -85,6 +86,12 @@ private:
     int pending_ = 0;
 };
 
+std::string name_of(const std::string& library, const std::string& command) {
+    if (library == "zkasio") return library;
+    if (library == "kazoo") return "kazoo's TreeCache";
+    return command == "cache" ? "Curator's TreeCache" : "Curator's CuratorCache";
+}
+
 void read(const tree& all, const std::string& server, const std::string& library, const std::string& command) {
     recipe_process process(library, server, session_timeout_ms);
     meter m(server, process.pid());
@@ -101,11 +108,17 @@ void read(const tree& all, const std::string& server, const std::string& library
     std::printf("  %-8s %-9s %7.0f nodes  ready %7.2f s  cpu %6.2f s  requests %5.2f  heap %6.0f  resident %6.0f B\n",
                 library.c_str(), command.c_str(), nodes, seconds, r.cpu, r.requests / nodes, (heap - own) / nodes,
                 (resident_memory(process.pid()) - resident - own) / nodes);
+    const std::string row = name_of(library, command) + " | ";
+    figure(row + "nodes", nodes);
+    figure(row + "ready s", seconds);
+    figure(row + "cpu s", r.cpu);
+    figure(row + "heap B", (heap - own) / nodes);
     if (library == "zkasio") {
         process.tell("alone");
         double alone = 0;
         process.answer("alone") >> alone;
         std::printf("  %-8s without the C library's tables of watches: heap %.0f B\n", "", (alone - own) / nodes);
+        figure(row + "alone B", (alone - own) / nodes);
     }
     std::fflush(stdout);
 }

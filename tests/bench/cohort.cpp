@@ -13,6 +13,7 @@
 // Each measurement runs in processes of its own. A requests count is client::stats(), without what an idle session
 // sends.
 
+#include "figure.hpp"
 #include "meter.hpp"
 
 #include <zkasio/client.hpp>
@@ -193,7 +194,11 @@ void print(const std::string& title, const std::vector<result>& all, double own 
         title.c_str(), rate, grants / cpu, asked / grants, longest * 1000);
     if (own > 0) std::printf("  %6.0f bytes/waiter", all.front().bytes - own);
     std::printf("\n");
-    std::fflush(stdout);
+    figure(title + " | grants/s", rate);
+    figure(title + " | grants a second of CPU", grants / cpu);
+    figure(title + " | requests", asked / grants);
+    figure(title + " | longest wait ms", longest * 1000);
+    if (own > 0) figure(title + " | bytes/waiter", all.front().bytes - own);
 }
 
 void newcomer(const std::string& server) {
@@ -222,6 +227,7 @@ void newcomer(const std::string& server) {
     std::sort(times.begin(), times.end());
     std::printf("%-28s p50 %.2f ms, p99 %.2f ms\n", "newcomer to an idle place", times[times.size() / 2] * 1000,
                 times[times.size() * 99 / 100] * 1000);
+    figure("newcomer to an idle place | p50 ms", times[times.size() / 2] * 1000);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 // should be. Then they empty a queue that was filled before. Whatever fails is tried again, as a careful user does.
 // Items that nobody got, or several, are counted; an item that nobody was given for ten seconds after the cuts is left.
 
+#include "figure.hpp"
 #include "meter.hpp"
 #include "raw_session.hpp"
 #include "recipe_process.hpp"
@@ -90,7 +91,7 @@ void count(const std::string& library, const std::string& server, const std::str
     const int made = cutting.stop();
     std::printf("  %-8s %9.0f additions a second over %d cuts: the number is %.0f of %.0f, %+.0f\n", library.c_str(),
                 expected / (now() - began), made, sum, expected, sum - expected);
-    std::fflush(stdout);
+    figure("additions wrong | " + library, sum > expected ? sum - expected : expected - sum);
 }
 
 struct queue_kind {
@@ -139,7 +140,10 @@ void empty_a_queue(const queue_kind& of, const std::string& server, const std::s
     std::printf("  %-8s %-8s %7.0f items a second over %d cuts; lost %ld, doubled %ld, left behind %d", of.library,
                 of.kind, (items - left) / took, made, static_cast<long>(lost), static_cast<long>(doubled), left);
     std::printf(silent > 0 ? "; %d processes did not answer\n" : "\n", silent);
-    std::fflush(stdout);
+    const std::string row = std::string(of.library) + " " + of.kind + " | ";
+    figure(row + "lost", static_cast<double>(lost));
+    figure(row + "doubled", static_cast<double>(doubled));
+    figure(row + "left behind", left);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 // found dead early), and may be less than nothing; and what has passed since a session of the bare library has seen the
 // dead one's node go (it looks each millisecond): that is what the recipe adds.
 
+#include "figure.hpp"
 #include "meter.hpp"
 #include "raw_session.hpp"
 #include "recipe_process.hpp"
@@ -36,6 +37,7 @@ struct times {
         };
         std::printf("  %-8s %-8s %4zu times   min %9.2f   median %9.2f   p90 %9.2f   max %9.2f ms\n", library, what,
                     all.size(), at(0), at(0.5), at(0.9), at(1));
+        figure(std::string(what) + " | " + library, at(0.5));
         std::fflush(stdout);
     }
 };

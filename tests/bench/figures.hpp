@@ -2,8 +2,6 @@
 
 #include "conductor.hpp"
 
-#include <map>
-#include <string>
 #include <vector>
 
 namespace bench {
@@ -11,8 +9,6 @@ namespace bench {
 // What an outcome is worth, by operation where that makes sense.
 double rate(const outcome& o);
 double drain(const outcome& o);
-double time_each(const outcome& o);
-double seconds(const outcome& o);
 double requests(const outcome& o);
 double bytes(const outcome& o);
 double cpu_us(const outcome& o);
@@ -31,18 +27,6 @@ extern const std::vector<column> queue_columns, cycle_columns, latency_columns;
 
 int width(const column& c);
 
-/// Variants of one measurement, by round.
-using rounds = std::vector<outcome>;
-using results = std::map<std::string, rounds>;
-
-double median_of(const rounds& all, double (*value)(const outcome&));
-
-enum class limit { none, at_least, at_most };
-
-/// `name` and `value` in a fixed form, for scripts.
-void ratio(const std::string& name, double value, limit how = limit::none, double target = 0);
-/// The median of what one round's `ours` is to its `theirs`.
-void ratio(const std::string& name, const rounds& ours, const rounds& theirs, double (*value)(const outcome&),
-           limit how = limit::none, double target = 0);
+double median_of(const std::vector<outcome>& rounds, double (*value)(const outcome&));
 
 }  // namespace bench

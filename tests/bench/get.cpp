@@ -1,10 +1,12 @@
-// CPU of the client per `get`, beside a hand-written poll loop over libzookeeper_st: the least that any client built on
+// CPU of the client per `get`, and at depth 1 per `set` and `create`, beside a hand-written poll loop over libzookeeper_st: the least that any client built on
 // that library can cost. Both against the same server, in alternating rounds; what counts is the ratio.
 //
 //     zkasio_bench_get 127.0.0.1:2181 [rounds] [seconds per measurement] [HOST:SECURE_PORT CA CERTIFICATE KEY]
 //
 // The last columns: how much more it costs while a client_observer looks at each request; and through TLS, where the
 // server has a port for that.
+
+#include "figure.hpp"
 
 #include <zkasio/client.hpp>
 #include <zkasio/client_observer.hpp>
@@ -26,6 +28,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -46,16 +49,23 @@ struct result {
 };
 
 constexpr const char* node = "/zkasio-bench";
+const std::string data(32, 'x'), child = std::string(node) + "/n-";
+
+enum class kind { get, set, create };  // create: of ephemeral nodes with a number
 
 // ---------------------------------------------------------------------------------------------------- the floor
 struct raw_run {
     zhandle_t* zh = nullptr;
+    kind what = kind::get;
     bool go_on = true;
     long done = 0;
     int outstanding = 0;
 
-    static void on_data(int rc, const char*, int, const Stat*, const void* data) {
-        auto* self = static_cast<raw_run*>(const_cast<void*>(data));
+    static void on_data(int rc, const char*, int, const Stat*, const void* run) { on_end(rc, run); }
+    static void on_stat(int rc, const Stat*, const void* run) { on_end(rc, run); }
+    static void on_string(int rc, const char*, const void* run) { on_end(rc, run); }
+    static void on_end(int rc, const void* run) {
+        auto* self = static_cast<raw_run*>(const_cast<void*>(run));
         if (rc != ZOK) std::abort();
         ++self->done;
         --self->outstanding;
@@ -63,7 +73,17 @@ struct raw_run {
     }
     void issue() {
         ++outstanding;
-        if (zoo_aget(zh, node, 0, &on_data, this) != ZOK) std::abort();
+        if (start() != ZOK) std::abort();
+    }
+    int start() {
+        const int length = static_cast<int>(data.size());
+        switch (what) {
+            case kind::get: return zoo_aget(zh, node, 0, &on_data, this);
+            case kind::set: return zoo_aset(zh, node, data.data(), length, -1, &on_stat, this);
+            case kind::create: break;
+        }
+        return zoo_acreate(zh, child.c_str(), data.data(), length, &ZOO_OPEN_ACL_UNSAFE, ZOO_EPHEMERAL | ZOO_SEQUENCE,
+                           &on_string, this);
     }
     void turn() {
         int fd = -1, events = 0;
@@ -81,8 +101,9 @@ struct raw_run {
     }
 };
 
-result raw(const std::string& servers, int depth, std::chrono::milliseconds time) {
+result raw(const std::string& servers, kind what, int depth, std::chrono::milliseconds time) {
     raw_run run;
+    run.what = what;
     run.zh = zookeeper_init(servers.c_str(), nullptr, 10000, nullptr, nullptr, ZOO_NO_LOG_CLIENTENV);
     zoo_set_servers_resolution_delay(run.zh, -1);
     while (zoo_state(run.zh) != ZOO_CONNECTED_STATE) run.turn();
@@ -107,7 +128,7 @@ struct adding_up final : zkasio::client_observer {
 
 enum class way { any_executor, strand, observed };
 
-result ours(zkasio::client_options options, int depth, std::chrono::milliseconds time, way how) {
+result ours(zkasio::client_options options, kind what, int depth, std::chrono::milliseconds time, way how) {
     asio::io_context io(1);
     if (how == way::observed) options.observer(std::make_shared<adding_up>());
     const zkasio::client zk(io.get_executor(), options);
@@ -115,9 +136,12 @@ result ours(zkasio::client_options options, int depth, std::chrono::milliseconds
     int running = depth;
     double before = 0, cpu = 0;
     clock_type::time_point end;
+    const auto numbered = zkasio::create_options().mode(zkasio::create_mode::ephemeral_sequential);
     auto reader = [&]() -> asio::awaitable<void> {
         while (clock_type::now() < end) {
-            co_await zk.get(node);
+            if (what == kind::get) co_await zk.get(node);
+            else if (what == kind::set) co_await zk.set(node, data);
+            else co_await zk.create(child, data, numbered);
             ++done;
         }
         if (--running == 0) {
@@ -174,7 +198,7 @@ int main(int argc, char** argv) {
         const zkasio::client zk(io.get_executor(), zkasio::client_options(servers));
         auto prepare = [&]() -> asio::awaitable<void> {
             co_await zk.remove_recursive(node);
-            co_await zk.create(node, std::string(32, 'x'));
+            co_await zk.create(node, data);
             co_await zk.close();
         };
         asio::co_spawn(io, prepare(), [](std::exception_ptr e) {
@@ -191,12 +215,12 @@ int main(int argc, char** argv) {
         std::vector<double> raw_cpu, raw_rate, any_ratio, any_rate, strand_ratio, strand_rate, any_cpu, strand_cpu;
         std::vector<double> observed, tls_cpu, tls_ratio;
         for (int i = 0; i < rounds; ++i) {
-            const result r = raw(servers, depth, time);
-            const result a = ours(servers, depth, time, way::any_executor);
-            const result s = ours(servers, depth, time, way::strand);
-            observed.push_back(ours(servers, depth, time, way::observed).cpu_us / a.cpu_us);
+            const result r = raw(servers, kind::get, depth, time);
+            const result a = ours(servers, kind::get, depth, time, way::any_executor);
+            const result s = ours(servers, kind::get, depth, time, way::strand);
+            observed.push_back(ours(servers, kind::get, depth, time, way::observed).cpu_us / a.cpu_us);
             for (const zkasio::client_options& o : tls) {
-                tls_cpu.push_back(ours(o, depth, time, way::any_executor).cpu_us);
+                tls_cpu.push_back(ours(o, kind::get, depth, time, way::any_executor).cpu_us);
                 tls_ratio.push_back(tls_cpu.back() / a.cpu_us);
             }
             raw_cpu.push_back(r.cpu_us);
@@ -213,6 +237,25 @@ int main(int argc, char** argv) {
                     median(strand_cpu), median(strand_ratio), median(strand_rate), median(observed));
         if (!tls_cpu.empty()) std::printf("         %6.1f us = %4.2f x", median(tls_cpu), median(tls_ratio));
         std::printf("\n");
+        const std::string row = std::to_string(depth) + " | ";
+        for (std::size_t i = 0; i < raw_cpu.size(); ++i) {
+            bench::figure("CPU us | " + row + "raw", raw_cpu[i]);
+            bench::figure("CPU us | " + row + "zkasio", any_cpu[i]);
+            bench::figure("CPU us | " + row + "zkasio, on the client's strand", strand_cpu[i]);
+            bench::figure("per second | " + row + "raw", raw_rate[i]);
+            bench::figure("per second | " + row + "zkasio", any_rate[i]);
+        }
     }
+    for (const auto& [what, name] : {std::pair(kind::set, "set"), std::pair(kind::create, "create")})
+        for (int i = 0; i < rounds; ++i) {
+            const result r = raw(servers, what, 1, time), o = ours(servers, what, 1, time, way::any_executor);
+            std::printf("%6s  %6.1f us %8.0f/s  %6.1f us %8.0f/s\n", name, r.cpu_us, r.per_second, o.cpu_us,
+                        o.per_second);
+            const std::string row = std::string(" | ") + name + " | ";
+            bench::figure("CPU us" + row + "raw", r.cpu_us);
+            bench::figure("CPU us" + row + "zkasio", o.cpu_us);
+            bench::figure("per second" + row + "raw", r.per_second);
+            bench::figure("per second" + row + "zkasio", o.per_second);
+        }
     return 0;
 }

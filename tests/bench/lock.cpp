@@ -19,6 +19,7 @@
 // peers of resident memory.
 
 #include "conductor.hpp"
+#include "figure.hpp"
 #include "figures.hpp"
 #include "raw_session.hpp"
 #include "workers.hpp"
@@ -73,12 +74,12 @@ private:
         return t;
     }
 
-    results compare(const char* title, const std::vector<variant>& variants, const std::vector<column>& columns,
-                    int processes, bool first_holder) {
+    void compare(const char* title, const std::vector<variant>& variants, const std::vector<column>& columns,
+                 int processes, bool first_holder) {
         std::printf("\n%s, %d rounds%s\n  %-26s %6s", title, rounds_, on_strand_ ? ", on the strand" : "", "", "round");
         for (const column& c : columns) std::printf("  %*s", width(c), c.title);
         std::printf("\n");
-        results all;
+        std::map<std::string, std::vector<outcome>> all;
         std::map<std::string, bool> failed;
         for (int i = 0; i < rounds_; ++i)
             for (const variant& v : variants) {
@@ -91,11 +92,12 @@ private:
                 if (!o) continue;
                 all[v.name].push_back(*o);
                 print(v.name, std::to_string(i + 1), columns, [&](const column& c) { return c.value(*o); });
+                for (const column& c : columns)
+                    figure(std::string(title) + " | " + v.name + " | " + c.title, c.value(*o));
             }
         for (const variant& v : variants)
             if (!all[v.name].empty())
                 print(v.name, "median", columns, [&](const column& c) { return median_of(all[v.name], c.value); });
-        return all;
     }
     static void print(const std::string& name, const std::string& round, const std::vector<column>& columns,
                       const std::function<double(const column&)>& value) {
@@ -114,22 +116,6 @@ private:
             variants.push_back({name, work, what});
         }
     }
-    void against_peers(const std::string& prefix, results& all, const std::string& ours,
-                       double (*value)(const outcome&), limit how = limit::none,
-                       const std::map<std::string, double>& targets = {}) const {
-        for (const std::string& name : peers_) {
-            const auto target = targets.find(name);
-            if (target == targets.end()) ratio(prefix + "_vs_" + name, all[ours], all[name], value);
-            else ratio(prefix + "_vs_" + name, all[ours], all[name], value, how, target->second);
-        }
-    }
-    void against_best_peer(const std::string& prefix, results& all, const std::string& ours, double target) const {
-        const rounds* best = nullptr;
-        for (const std::string& name : peers_)
-            if (!all[name].empty() && (!best || median_of(all[name], rate) > median_of(*best, rate))) best = &all[name];
-        if (best) ratio(prefix + "_vs_best_peer", all[ours], *best, rate, limit::at_least, target);
-    }
-
     void one_process(int n) {
         const bool zkasio_alone = n > 20000;
         task t = plain();
@@ -141,58 +127,16 @@ private:
         t.await_release = false;
         if (!zkasio_alone) variants.push_back({"zkasio, guard destroyed", zkasio_queue, t});
         if (n <= most_for_peers) add_peers(variants, peer_queue, t);
-        const std::string count = std::to_string(n);
-        auto r = compare((count + " waiters in one process, per waiter").c_str(), variants, queue_columns, 1, true);
-        const rounds &ours = r["zkasio"], &raw = r["raw local0"];
-        for (const std::string name : {"zkasio", "zkasio, guard destroyed"}) {
-            if (zkasio_alone && r[name].empty()) continue;
-            const std::string prefix = "one_" + count + (name == "zkasio" ? "_" : "_destroyed_");
-            if (!zkasio_alone) {
-                ratio(prefix + "handoffs_vs_raw", r[name], raw, rate, limit::at_least, 0.8);
-                ratio(prefix + "drain_vs_raw", r[name], raw, drain, limit::at_least, 0.8);
-                ratio(prefix + "cpu_vs_raw", r[name], raw, cpu_us);
-            }
-            ratio(prefix + "requests", median_of(r[name], requests), limit::at_most, 2.1);
-            ratio(prefix + "bytes_received", median_of(r[name], bytes), limit::at_most, 300);
-            if (n >= 10000) ratio(prefix + "kib", median_of(r[name], kib), limit::at_most, 2);
-            ratio(prefix + "threads", median_of(r[name], threads), limit::at_most, 1);
-        }
-        if (n <= 1000) ratio("one_" + count + "_handoffs_vs_raw_standard", ours, r["raw standard"], rate);
-        if (n == 1000)
-            against_peers("one_1000_handoffs", r, "zkasio", rate, limit::at_least, {{"curator", 30}, {"gozk", 12}});
-        else if (n < most_for_peers) against_peers("one_" + count + "_handoffs", r, "zkasio", rate);
-        if (n <= most_for_peers) against_peers("one_" + count + "_drain", r, "zkasio", drain);
-        if (n == 10000) {
-            ratio("one_10000_seconds", median_of(ours, seconds), limit::at_most, 1.5);
-            ten_thousand_ = ours;
-        }
-        if (zkasio_alone && !ten_thousand_.empty()) {
-            ratio("one_" + count + "_time_each_vs_10000", ours, ten_thousand_, time_each, limit::at_most, 1.5);
-            ratio("one_" + count + "_cpu_vs_10000", ours, ten_thousand_, cpu_us, limit::at_most, 1.5);
-            ratio("one_" + count + "_kib_vs_10000", ours, ten_thousand_, kib, limit::at_most, 1.5);
-        }
+        compare((std::to_string(n) + " waiters in one process, per waiter").c_str(), variants, queue_columns, 1, true);
     }
 
     void processes(int p, int n) {
         task t = plain();
         t.waiters = n;
-        const std::string count = std::to_string(p) + "x" + std::to_string(n);
         std::vector<variant> variants{{"raw local0", raw_local_queue, t}, {"zkasio", zkasio_queue, t}};
         if (p * n <= most_for_peers) add_peers(variants, peer_queue, t);
-        auto r =
-            compare((std::to_string(p) + " processes with " + std::to_string(n) + " waiters each, per waiter").c_str(),
-                    variants, queue_columns, p, true);
-        const rounds &ours = r["zkasio"], &raw = r["raw local0"];
-        ratio("processes_" + count + "_handoffs_vs_raw", ours, raw, rate, limit::at_least, 0.8);
-        ratio("processes_" + count + "_drain_vs_raw", ours, raw, drain, limit::at_least, 0.8);
-        ratio("processes_" + count + "_cpu_vs_raw", ours, raw, cpu_us);
-        ratio("processes_" + count + "_requests", median_of(ours, requests));
-        ratio("processes_" + count + "_bytes_received", median_of(ours, bytes));
-        if (count == "4x25")
-            against_peers("processes_4x25_handoffs", r, "zkasio", rate, limit::at_least,
-                          {{"curator", 6}, {"gozk", 1.5}});
-        else if (p * n <= most_for_peers) against_peers("processes_" + count + "_handoffs", r, "zkasio", rate);
-        if (p * n <= most_for_peers) against_peers("processes_" + count + "_drain", r, "zkasio", drain);
+        compare((std::to_string(p) + " processes with " + std::to_string(n) + " waiters each, per waiter").c_str(),
+                variants, queue_columns, p, true);
     }
 
     void cycles() {
@@ -203,14 +147,7 @@ private:
                                       {"raw, not awaited", raw_cycles, not_awaited},
                                       {"zkasio, not awaited", zkasio_cycles, not_awaited}};
         add_peers(variants, peer_cycles, awaited);
-        auto r = compare("uncontended acquire + release, per cycle", variants, cycle_columns, 1, false);
-        ratio("cycle_awaited_rate_vs_raw", r["zkasio, awaited"], r["raw, awaited"], rate, limit::at_least, 0.9);
-        ratio("cycle_awaited_cpu_vs_raw", r["zkasio, awaited"], r["raw, awaited"], cpu_us, limit::at_most, 1.2);
-        ratio("cycle_not_awaited_rate_vs_raw", r["zkasio, not awaited"], r["raw, not awaited"], rate);
-        ratio("cycle_not_awaited_cpu_vs_raw", r["zkasio, not awaited"], r["raw, not awaited"], cpu_us, limit::at_most,
-              1.2);
-        against_best_peer("cycle_awaited_rate", r, "zkasio, awaited", 1.4);
-        against_best_peer("cycle_not_awaited_rate", r, "zkasio, not awaited", 2.5);
+        compare("uncontended acquire + release, per cycle", variants, cycle_columns, 1, false);
     }
 
     void hand_offs(int idle_ms) {
@@ -220,11 +157,7 @@ private:
         const std::string how = idle_ms > 0 ? "after " + std::to_string(idle_ms) + " ms idle" : "back to back";
         std::vector<variant> variants{{"raw", raw_hand_offs, t}, {"zkasio", zkasio_hand_offs, t}};
         add_peers(variants, peer_hand_offs, t);
-        auto r = compare(("hand-off from session to session, " + how).c_str(), variants, latency_columns, 1, false);
-        const std::string prefix = idle_ms > 0 ? "handoff_idle_" : "handoff_";
-        ratio(prefix + "p50_vs_raw", r["zkasio"], r["raw"], p50_us, limit::at_most, 1.05);
-        ratio(prefix + "p99_vs_raw", r["zkasio"], r["raw"], p99_us);
-        against_peers(prefix + "p50", r, "zkasio", p50_us, limit::at_most, {{"curator", 0.55}, {"gozk", 0.85}});
+        compare(("hand-off from session to session, " + how).c_str(), variants, latency_columns, 1, false);
     }
 
     static constexpr int most_for_peers = 1000;  // in all: it is a thread each for some of them
@@ -235,7 +168,6 @@ private:
     bool on_strand_ = false;
     double limit_ = 150;
     std::vector<std::string> peers_;
-    rounds ten_thousand_;
 };
 
 }  // namespace

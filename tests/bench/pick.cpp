@@ -1,5 +1,7 @@
 // zkasio_bench_pick 127.0.0.1:2181: what a pick costs, by strategy, number of instances, and threads; beside a
 // round robin under a std::mutex, as one would write it.
+#include "figure.hpp"
+
 #include <zkasio/discovery/provider.hpp>
 
 #include <asio/co_spawn.hpp>
@@ -52,6 +54,8 @@ struct under_mutex {
 
 void print(const char* what, int instances, double one, double two) {
     std::printf("%-20s %5d instances  %7.1f ns  two threads %7.1f ns\n", what, instances, one, two);
+    bench::figure(std::string(what) + " | " + std::to_string(instances) + " | ns", one);
+    bench::figure(std::string(what) + " | " + std::to_string(instances) + " | ns, two threads", two);
 }
 
 asio::awaitable<void> measure(client zk, std::string dir, int instances, const char* what, pick_strategy strategy) {

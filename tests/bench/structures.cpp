@@ -7,6 +7,7 @@
 // with, to four processes of 50 consumers each; items that nobody got, or several, are counted. What takes too long is
 // stopped at its limit, and what was done until then is counted. Rounds alternate.
 
+#include "figure.hpp"
 #include "meter.hpp"
 #include "raw_session.hpp"
 #include "recipe_process.hpp"
@@ -66,6 +67,8 @@ void count(const std::string& server, bool peers) {
             double sum = 0;
             const double rate = add(all, session, root + library + std::to_string(round), times, sum);
             rates[library].push_back(rate);
+            figure("additions/s | " + library, rate);
+            figure("additions missed | " + library, processes * adders * times - sum);
             std::printf("  %-8s %10.0f additions a second, the number is %.0f of %d\n", library.c_str(), rate, sum,
                         processes * adders * times);
             std::fflush(stdout);
@@ -122,7 +125,11 @@ void empty_a_queue(const std::string& server, team& all, const queue_kind& of, c
                 "%.2f s; lost %ld, doubled %ld\n",
                 of.library, of.kind, filled, done, took, done / took, requests / done, cpu, missing,
                 static_cast<long>(std::count_if(seen.begin(), seen.end(), [](int n) { return n > 1; })));
-    std::fflush(stdout);
+    const std::string row = std::string(of.library) + " " + of.kind + " | ";
+    figure(row + "items/s", done / took);
+    figure(row + "requests", requests / done);
+    figure(row + "cpu s", cpu);
+    figure(row + "lost", static_cast<double>(missing));
 }
 
 void empty_queues(const std::string& server, bool peers, int times) {
@@ -146,7 +153,9 @@ void give_ids(const std::string& server) {
     std::printf("ids, one process, 4 coroutines, blocks of 100000\n");
     for (int round = 0; round < rounds; ++round) {
         worker.tell("ids " + path + " 4 1000000");
-        std::printf("  %-8s %10.0f ids a second\n", "zkasio", 4e6 / worker.time_of("taken"));
+        const double rate = 4e6 / worker.time_of("taken");
+        std::printf("  %-8s %10.0f ids a second\n", "zkasio", rate);
+        figure("ids/s | zkasio", rate);
     }
     session.remove(path);
 }
