@@ -18,6 +18,8 @@ public:
     /// One more is in line.
     asio::awaitable<void> ours() { return ours(zk_); }
     asio::awaitable<void> ours(client zk);
+    /// The place of a cohort_mutex. One for each client.
+    asio::awaitable<void> our_cohort(client zk);
     asio::awaitable<void> theirs(library who);
 
     /// Lets all of them have it, and checks that each has it alone.
