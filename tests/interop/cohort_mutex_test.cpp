@@ -6,15 +6,34 @@
 #include <zkasio/locks/cohort_mutex.hpp>
 
 #include <chrono>
+#include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-using namespace std::chrono_literals;
 using namespace zkasio;
 using namespace zkasio::test;
 
-TEST_CASE("cohort_mutex: a cohort and other libraries get the lock in the order in which their nodes came") {
+namespace {
+
+// Takes and releases the lock until it is told to stop.
+asio::awaitable<void> take_again_and_again(cohort_mutex lock, std::shared_ptr<const bool> stop) {
+    while (!*stop) {
+        lock_guard guard = co_await lock.acquire();
+        co_await guard.release();
+    }
+}
+
+// ZKASIO_SOAK_SECONDS: the load is repeated for so long.
+std::chrono::seconds soak_time() {
+    const char* const given = std::getenv("ZKASIO_SOAK_SECONDS");
+    return std::chrono::seconds(given ? std::atoi(given) : 0);
+}
+
+}  // namespace
+
+TEST_CASE("cohort_mutex beside other libraries: places are first come, first served") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "interop-cohort-hand-off");
         const auto executor = co_await asio::this_coro::executor;
@@ -22,73 +41,105 @@ TEST_CASE("cohort_mutex: a cohort and other libraries get the lock in the order 
         all_peers all(executor);
         co_await all.ready();
         const std::vector<library> libraries_ = libraries(all);
-        const cohort_mutex one(zk, dir), other(second, dir);
-        const auto acquire = [&] { return one.acquire(); };
-        const auto acquire_other = [&] { return other.acquire(); };
-        line_up everybody(zk, dir);
-        co_await everybody.theirs(libraries_[0]);
-        co_await everybody.ours(acquire);
-        co_await everybody.theirs(libraries_[1]);
-        co_await everybody.theirs(libraries_[2]);
-        co_await everybody.ours(acquire_other);
-        co_await everybody.ours();  // a mutex of the first cohort's client
-        co_await everybody.theirs(libraries_[0]);
-        co_await everybody.drain();
+        for (const library& theirs : libraries_) {
+            line_up peer_first(zk, dir + "/peer-first/" + theirs.process.name());
+            co_await peer_first.theirs(theirs);
+            co_await peer_first.our_cohort(zk);
+            co_await peer_first.theirs(theirs);
+            co_await peer_first.our_cohort(second);
+            co_await peer_first.drain();
+            line_up ours_first(zk, dir + "/ours-first/" + theirs.process.name());
+            co_await ours_first.our_cohort(zk);
+            co_await ours_first.theirs(theirs);
+            co_await ours_first.ours();
+            co_await ours_first.our_cohort(second);
+            co_await ours_first.theirs(theirs);
+            co_await ours_first.drain();
+        }
         co_await all.exit();
         co_await second.close();
     };
     with_client_for(120s, options(), body);
 }
 
-TEST_CASE("cohort_mutex: an idle cohort gives the lock to another library, and gets it again behind it") {
+TEST_CASE("cohort_mutex beside other libraries: a place that lingers is given back when one of them comes") {
     auto body = [](client zk) -> asio::awaitable<void> {
-        const std::string dir = co_await fresh_directory(zk, "interop-cohort-idle");
-        const auto executor = co_await asio::this_coro::executor;
-        all_peers all(executor);
+        const std::string dir = co_await fresh_directory(zk, "interop-cohort-linger");
+        all_peers all(co_await asio::this_coro::executor);
         co_await all.ready();
         const std::vector<library> libraries_ = libraries(all);
-        const cohort_mutex lock(zk, dir, cohort_mutex_options().linger(1h));
-        fencing_token last;
         for (const library& theirs : libraries_) {
-            {
-                const lock_guard guard = co_await lock.acquire();
+            const std::string path = dir + "/" + theirs.process.name();
+            const cohort_mutex lock(zk, path, cohort_mutex_options().linger(1h));
+            fencing_token last;
+            for (int i = 0; i < 3; ++i) {
+                lock_guard guard = co_await lock.acquire();
                 CHECK(guard.token() > last);
                 last = guard.token();
+                co_await guard.release();
+                const std::size_t kept = co_await count_children(zk, path);
+                CHECK(kept == 1);
+                theirs.process.send("a acquire " + theirs.kind + " " + path);
+                co_await theirs.process.acquired("a");
+                co_await until_queued(zk, path, 1);
+                theirs.process.send("a release");
+                co_await theirs.process.expect("a", "released");
             }
-            co_await until_queued(zk, dir, 1);  // the place lingers
-            theirs.process.send("a acquire " + theirs.kind + " " + dir);
-            co_await theirs.process.acquired("a");
-            our_contender ours(executor, [&] { return lock.acquire(); });
-            ours.join();
-            co_await until_queued(zk, dir, 2);
-            co_await told_all(zk, dir);
-            CHECK_FALSE(ours.has_it());
-            theirs.process.send("a release");
-            co_await theirs.process.expect("a", "released");
-            co_await ours.acquired();
-            co_await ours.release();
         }
         co_await all.exit();
     };
     with_client_for(120s, options(), body);
 }
 
-TEST_CASE("cohort_mutex: under load no other library is inside with a cohort") {
+TEST_CASE("cohort_mutex beside other libraries: coroutines that always want the lock do not keep it from them") {
     auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "interop-cohort-fair");
+        const auto executor = co_await asio::this_coro::executor;
+        all_peers all(executor);
+        co_await all.ready();
+        const std::vector<library> libraries_ = libraries(all);
+        const cohort_mutex lock(zk, dir, cohort_mutex_options().turns(16).linger(0s));
+        const auto stop = std::make_shared<bool>(false);
+        std::vector<running> ours;
+        for (int i = 0; i < 4; ++i) ours.emplace_back(executor, take_again_and_again(lock, stop));
+        for (int i = 0; i < 5; ++i) {
+            for (const library& theirs : libraries_) {
+                theirs.process.send("a acquire " + theirs.kind + " " + dir);
+                co_await theirs.process.acquired("a");
+                theirs.process.send("a release");
+                co_await theirs.process.expect("a", "released");
+            }
+        }
+        *stop = true;
+        for (const running& r : ours) {
+            const std::exception_ptr failed = co_await r.end();
+            CHECK_FALSE(failed);
+        }
+        co_await all.exit();
+    };
+    with_client_for(120s, options(), body);
+}
+
+TEST_CASE("cohort_mutex beside other libraries: under load nobody is inside with us, or before their turn") {
+    const std::chrono::seconds time = soak_time();
+    auto body = [time](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "interop-cohort-load");
         const auto executor = co_await asio::this_coro::executor;
+        const auto end = std::chrono::steady_clock::now() + time;
         const test_client second(executor, options());
         all_peers all(executor);
         co_await all.ready();
         const std::vector<library> theirs = libraries(all);
-        const auto make = [](client on, std::string path) {
-            return std::make_unique<cohort_mutex>(std::move(on), std::move(path),
-                                                  cohort_mutex_options().turns(4).tenure(5ms).linger(0s));
-        };
-        const int violations = co_await load_all(zk, second, dir, theirs, our_locks{make, 1});
-        CHECK(violations == 0);
+        int rounds = 0;
+        do {
+            const std::string here = dir + "/" + std::to_string(rounds++);
+            co_await zk.create(here);
+            const int violations = co_await load_cohorts(zk, second, here, theirs);
+            REQUIRE(violations == 0);
+        } while (std::chrono::steady_clock::now() < end);
+        if (time > 0s) WARN("rounds of load: " << rounds);
         co_await all.exit();
         co_await second.close();
     };
-    with_client_for(180s, options(), body);
+    with_client_for(180s + time, options(), body);
 }

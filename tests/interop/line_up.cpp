@@ -2,6 +2,10 @@
 
 #include "support/lock_directory.hpp"
 
+#include <zkasio/locks/cohort_mutex.hpp>
+
+#include <chrono>
+
 namespace zkasio::test {
 
 asio::awaitable<void> line_up::join(std::unique_ptr<contender> next) {
@@ -15,8 +19,10 @@ asio::awaitable<void> line_up::ours(client zk) {
     co_await join(std::move(next));
 }
 
-asio::awaitable<void> line_up::ours(std::function<asio::awaitable<lock_guard>()> acquire) {
-    auto next = std::make_unique<our_contender>(co_await asio::this_coro::executor, std::move(acquire));
+asio::awaitable<void> line_up::our_cohort(client zk) {
+    const cohort_mutex lock(zk, path_, cohort_mutex_options().linger(std::chrono::seconds(0)));
+    const auto executor = co_await asio::this_coro::executor;
+    auto next = std::make_unique<our_contender>(executor, [lock] { return lock.acquire(); });
     co_await join(std::move(next));
 }
 

@@ -19,8 +19,8 @@ public:
     /// One more is in line.
     asio::awaitable<void> ours() { return ours(zk_); }
     asio::awaitable<void> ours(client zk);
-    /// @param acquire of a lock at the same path
-    asio::awaitable<void> ours(std::function<asio::awaitable<lock_guard>()> acquire);
+    /// The place of a cohort_mutex. One for each client.
+    asio::awaitable<void> our_cohort(client zk);
     asio::awaitable<void> theirs(library who);
 
     /// Lets all of them have it, and checks that each has it alone.

@@ -5,9 +5,7 @@
 #include <zkasio/locks/lockable.hpp>
 #include <zkasio/locks/mutex.hpp>
 
-#include <cstddef>
-#include <functional>
-#include <memory>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -26,8 +24,13 @@ our_locks our_mutexes(mutex_options names = mutex_options());
 asio::awaitable<int> load_all(client zk, client second, std::string dir, std::vector<library> theirs,
                               our_locks ours = our_mutexes());
 
-/// One round inside, as a peer's: counts in the node `record`, as the owner of `node`. Returns whether
-/// another owner was inside, or an owner of a later node has been.
-asio::awaitable<bool> violates_record(client zk, std::string record, std::string node);
+/// As load_all(), with a cohort_mutex in both clients. A token of ours that is no larger than the last one of ours is a
+/// violation as well.
+asio::awaitable<int> load_cohorts(client zk, client second, std::string dir, std::vector<library> theirs);
+
+/// One round inside, as a peer's: counts in the node `record`, as the owner of `node`. Returns whether somebody else
+/// was inside, or has been before his turn.
+/// @param turn the number of the turn under this node: after the first, the last owner has to be the same node.
+asio::awaitable<bool> violates_record(client zk, std::string record, std::string node, std::uint64_t turn = 0);
 
 }  // namespace zkasio::test

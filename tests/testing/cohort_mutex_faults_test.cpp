@@ -424,8 +424,15 @@ TEST_CASE("cohort_mutex: the directory is refused, or has foreign children", "[c
             CHECK(guard.held());
         }
         e.refuse("/closed", zk_errc::no_auth);
-        const std::error_code refused = co_await code_of(cohort_mutex(zk, "/closed/lock").acquire());
-        CHECK(refused == zk_errc::no_auth);
+        const cohort_mutex closed(zk, "/closed/lock");
+        std::deque<taking> all;
+        for (int i = 0; i < 3; ++i) all.emplace_back(e, closed);
+        for (const taking& one : all) {
+            const std::error_code refused = co_await one.code();
+            CHECK(refused == zk_errc::no_auth);
+        }
+        const std::error_code again = co_await code_of(closed.acquire());  // asks anew
+        CHECK(again == zk_errc::no_auth);
         co_await zk.close();
     };
     e.run(body);

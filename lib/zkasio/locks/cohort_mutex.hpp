@@ -70,6 +70,9 @@ private:
 /// Waiting coroutines have no node: operators cannot see or delete them, and acquire_options::on_position() tells
 /// nothing. If an operator deletes the place's node, the guard that has its turn is lost, and the cohort queues again.
 ///
+/// If the place cannot get in line (the directory is refused, or has foreign children), all coroutines that wait fail
+/// with that error, as each of them would with a `mutex`. The next acquire() tries again.
+///
 /// revoke() of the place's node reaches the guard that has its turn; the place then goes back to the end of the queue
 /// when that guard is released. release() completes at once, except when the place is given back with it.
 ///
