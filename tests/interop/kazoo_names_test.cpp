@@ -52,7 +52,7 @@ TEST_CASE("kazoo's own names: under load nobody is inside with us, or before the
         co_await kazoo.ready();
         const std::vector<library> theirs{library(kazoo, "lock", true)};
         const mutex_options names = kazoo_names();
-        const int violations = co_await load_all(zk, second, dir, theirs, our_mutexes(names));
+        const int violations = co_await load_all(zk, second, dir, theirs, names);
         CHECK(violations == 0);
         co_await kazoo.exit();
         co_await second.close();

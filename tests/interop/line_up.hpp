@@ -3,7 +3,6 @@
 #include "interop/contender.hpp"
 #include "interop/library.hpp"
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
