@@ -235,6 +235,58 @@ TEST_CASE("cohort_mutex: a place lingers for as long as it is told", "[cohort]")
     e.run_dry();
 }
 
+TEST_CASE("cohort_mutex: a place that lingers for ever is not given back under a turn", "[cohort]") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        const cohort_mutex lock(zk, "/a", cohort_mutex_options().linger(std::chrono::hours::max()));
+        lock_guard guard = co_await lock.acquire();
+        co_await guard.release();
+        co_await pause(e, 30min);
+        guard = co_await lock.acquire();
+        co_await pause(e, 2h);
+        CHECK(guard.held());
+        co_await guard.release();
+        co_await pause(e, 2h);
+        CHECK(e.children("/a").size() == 1);
+        co_await zk.close();
+    };
+    e.run(body, 6h);
+    e.run_dry();
+}
+
+TEST_CASE("cohort_mutex: try_acquire ahead of an acquire does not wait for other processes", "[cohort]") {
+    fake_ensemble e;
+    const client one = e.client(calm()), two = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        co_await two.connected();
+        const cohort_mutex ours(one, path, cohort_mutex_options().turns(1));
+        const mutex theirs(two, path);
+        lock_guard mine = co_await ours.acquire();
+        taking next(e, theirs);
+        co_await turns(e);
+        bool refused = false;
+        const auto attempt = [&]() -> asio::awaitable<void> {
+            const std::optional<lock_guard> none = co_await ours.try_acquire();
+            refused = !none;
+        };
+        mine = lock_guard();  // the cohort looks for other contenders
+        const running first(e.get_executor(), attempt());
+        taking behind(e, ours);
+        co_await turns(e, 200);
+        CHECK(next.done());
+        CHECK(refused);
+        CHECK_FALSE(behind.ended());
+        if (next.done()) next.guard() = lock_guard();
+        co_await behind.code();
+        CHECK(behind.done());
+        co_await one.close();
+        co_await two.close();
+    };
+    e.run(body);
+    e.run_dry();
+}
+
 TEST_CASE("cohort_mutex: options are checked", "[cohort]") {
     CHECK_THROWS_AS(cohort_mutex_options().turns(0), error);
     CHECK_THROWS_AS(cohort_mutex_options().tenure(-1s), error);

@@ -61,7 +61,7 @@ private:
 /// earlier. A process that is alone does not give its place up.
 ///
 /// An idle place has a watch on the directory, and is given back when another contender appears: the contender waits
-/// for one notification and one removal.
+/// for one notification, one listing and one removal.
 ///
 /// *Tokens*: the turns of one tenure have the same node, and so the same fencing_token::value(); compare tokens as a
 /// whole, with fencing_token::turn(). See docs/fencing.md.

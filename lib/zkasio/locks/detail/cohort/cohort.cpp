@@ -12,6 +12,15 @@
 #include <utility>
 
 namespace zkasio::lock_detail {
+namespace {
+
+// A clock's time plus a longer time has no number.
+tenure_limits within_clock(tenure_limits limits) {
+    limits.linger = std::min<std::chrono::nanoseconds>(limits.linger, std::chrono::hours(24 * 3650));
+    return limits;
+}
+
+}  // namespace
 
 cohort_spec::cohort_spec(lock_spec_ptr l, const tenure_limits& how_long)
     : lock(std::move(l)),
@@ -33,7 +42,7 @@ cohort::cohort(session on, const cohort_spec& of)
     : on_(on.patient()),
       tools_(on_),
       lock_(of.lock),
-      limits_(of.limits),
+      limits_(within_clock(of.limits)),
       observed_(tools_.has_observer()),
       flush_timer_(on_.get_executor()) {}
 
@@ -213,13 +222,20 @@ void cohort::advance(effects& e, boot_clock::time_point now) {
         e.withdrawn = std::move(place_);
         return;
     }
-    if (place_->claim()->hold().held_until() <= now) return;  // place_lost() follows
+    if (place_->claim()->hold().held_until() <= now) {
+        // place_lost() follows; unless an answer extends the lease in this very turn of the strand.
+        if (!first_) return;
+        e.linger = place_;
+        e.linger_end = now + std::chrono::milliseconds(5);
+        return;
+    }
     switch (next_tenure_step(limits_, now_of_tenure(now))) {
         case tenure_step::grant: grant(e, pop(*first_), now); break;
         case tenure_step::wait_for_look: break;
         case tenure_step::queue_again:
             e.left = std::move(place_);
             ask_for_place(e);
+            e.from = {};  // no work of this process holds the lock, and enter() has looked at the bodies of turns
             return;
         case tenure_step::give_back:
             e.left = std::move(place_);
@@ -249,7 +265,8 @@ void cohort::ask_for_place(effects& e) {
     others_ = other_contenders::unknown;
     looked_ = lingers_ = asked_back_ = false;
     e.entered = place_;
-    e.when_contended = waiting_ == 1 ? first_->when_contended_ : if_contended::wait;
+    e.when_contended = first_->when_contended_;
+    asked_for_ = first_;
     e.from = first_->waiter_->on;
 }
 

@@ -157,6 +157,7 @@ private:
     std::error_code over_;
     place_state state_ = place_state::none;
     cohort_place_ptr place_;
+    std::weak_ptr<cohort_turn> asked_for_;  // the first waiter when the place was asked for
     cohort_turn* current_ = nullptr;
     cohort_turn_ptr first_;
     cohort_turn* last_ = nullptr;

@@ -40,27 +40,37 @@ void cohort::place_granted(const cohort_place_ptr& place) {
 void cohort::place_refused(const cohort_place_ptr& place) noexcept {
     const boot_clock::time_point now = boot_clock::now();
     effects e;
-    cohort_turn_ptr refused;
+    cohort_turn_ptr refused;  // a list
     locked lock(mutex_);
     if (place_ != place) return;
     place_.reset();
     state_ = place_state::none;
-    if (first_ && first_->when_contended_ == if_contended::give_up) {
-        refused = pop(*first_);
-        report_wait(e, *refused, now, {}, true);
+    for (cohort_turn* t = first_.get(); t;) {
+        cohort_turn* const next = t->next_.get();
+        if (t->when_contended_ == if_contended::give_up) {
+            cohort_turn_ptr popped = pop(*t);
+            report_wait(e, *popped, now, {}, true);
+            popped->next_ = std::move(refused);
+            refused = std::move(popped);
+        }
+        t = next;
     }
     advance(e, boot_clock::now());
     finish(std::move(lock), e);
-    if (refused) cohort_turn::resume(refused, nullptr);
+    while (refused) {
+        cohort_turn_ptr next = std::move(refused->next_);
+        cohort_turn::resume(std::move(refused), nullptr);
+        refused = std::move(next);
+    }
 }
 
 void cohort::place_failed(const cohort_place_ptr& place, const std::exception_ptr& why) noexcept {
-    bool only_first = false;
+    bool only_asked = false;
     try {
         std::rethrow_exception(why);
     } catch (const std::system_error& failed) {
-        // The lock is held by the work that waits first. Others may wait.
-        only_first = failed.code() == errc::would_deadlock;
+        // The lock is held by the work for which the place was asked. Others may wait.
+        only_asked = failed.code() == errc::would_deadlock;
     } catch (...) {
     }
     effects e;
@@ -68,8 +78,8 @@ void cohort::place_failed(const cohort_place_ptr& place, const std::exception_pt
     if (place_ != place) return;
     place_.reset();
     state_ = place_state::none;
-    if (!only_first) return fail_waiting(std::move(lock), why);
-    const cohort_turn_ptr failed = first_ ? pop(*first_) : nullptr;
+    if (!only_asked) return fail_waiting(std::move(lock), why);
+    const cohort_turn_ptr asked = asked_for_.lock(), failed = asked && asked->waits_ ? pop(*asked) : nullptr;
     if (failed) report_wait(e, *failed, boot_clock::now(), errc::would_deadlock, false);
     advance(e, boot_clock::now());
     finish(std::move(lock), e);
@@ -105,7 +115,12 @@ void cohort::lingered(const cohort_place_ptr& place) noexcept {
     effects e;
     locked lock(mutex_);
     if (place_ != place || state_ != place_state::has_lock) return;
-    const boot_clock::time_point end = (current_ || first_ ? now : idle_since_) + limits_.linger;
+    if (current_ || first_) {
+        lingers_ = false;  // until the place is idle again
+        advance(e, now);
+        return finish(std::move(lock), e);
+    }
+    const boot_clock::time_point end = idle_since_ + limits_.linger;
     if (end > now) {
         e.linger = place;
         e.linger_end = end;
