@@ -91,7 +91,17 @@ void member_list::set(member_ptr m) {
     std::vector<member_ptr> members = chunks_[p].of->members;
     const std::ptrdiff_t place = place_of(members, m->node);
     if (is_at(members, place, m->node)) {
-        members[static_cast<std::size_t>(place)] = std::move(m);
+        member_ptr& replaced = members[static_cast<std::size_t>(place)];
+        const bool same_weight = replaced->weight == m->weight;
+        replaced = std::move(m);
+        if (same_weight) {
+            // Without a look at the other members and parts: their sums stay as they are.
+            auto changed = std::make_shared<chunk>();
+            changed->weight = chunks_[p].of->weight;
+            changed->members = std::move(members);
+            chunks_[p].of = std::move(changed);
+            return;
+        }
     } else {
         members.insert(members.begin() + place, std::move(m));
         if (members.size() > most) {
