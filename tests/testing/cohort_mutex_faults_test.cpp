@@ -228,13 +228,13 @@ TEST_CASE("cohort_mutex: a coroutine that gives up in the middle of the queue le
             waiting.emplace_back(e, lock);
             co_await turns(e);
         }
-        for (const std::size_t at : {0, 3, 5}) {
+        for (const std::size_t at : {0U, 3U, 5U}) {
             waiting[at].cancel();
             const std::error_code code = co_await waiting[at].code();
             CHECK(code == asio::error::operation_aborted);
         }
         guard.reset();
-        for (const std::size_t at : {1, 2, 4}) {
+        for (const std::size_t at : {1U, 2U, 4U}) {
             co_await waiting[at].code();
             REQUIRE(waiting[at].done());
             for (std::size_t later = at + 1; later < 5; ++later) CHECK((later == 3 || !waiting[later].ended()));
@@ -357,14 +357,14 @@ TEST_CASE("cohort_mutex: waits end with their session unless they were asked to 
             co_await turns(e);
         }
         e.expire(two);
-        for (const std::size_t i : {0, 2, 4}) {
+        for (const std::size_t i : {0U, 2U, 4U}) {
             const std::error_code code = co_await waiting[i].code();
             CHECK(code == errc::session_expired);
         }
         co_await pause(e, 1min);
         CHECK(e.children(path).size() == 2);
         co_await guard.release();
-        for (const std::size_t i : {1, 3, 5}) {
+        for (const std::size_t i : {1U, 3U, 5U}) {
             co_await waiting[i].code();
             REQUIRE(waiting[i].done());  // in their old order
             CHECK(waiting[i].guard().held());
