@@ -8,8 +8,7 @@ function(zkasio_boostify into)
     set(files CMakeLists.txt)
     foreach(pattern lib/*.cpp lib/*.hpp cmake/*.cmake cmake/*.in cmake/exports.map tests/CMakeLists.txt
             tests/support/* tests/unit/* tests/simulation/* tests/testing/* tests/integration/* tests/tls/*
-            tests/consumer/testing.cpp
-            examples/span_observer.hpp)
+            tests/consumer/testing.cpp examples/span_observer.hpp)
         file(GLOB_RECURSE found CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/${pattern}")
         list(APPEND files ${found})
     endforeach()
@@ -53,8 +52,8 @@ function(zkasio_boostify into)
     endforeach()
 endfunction()
 
-# Adds the project boost_zkasio, with this one's options. Its tests run where it is the only one: with both, the names of
-# tests would be there twice.
+# Adds the project boost_zkasio, with this one's options. Its tests are there where it is the only one: with both, each
+# name of a test would be there twice.
 macro(zkasio_add_boost)
     foreach(option INSTALL WERROR JSON PROMETHEUS TLS TESTING)
         if(DEFINED ZKASIO_${option})

@@ -54,9 +54,9 @@ asio::awaitable<int> load_both(std::vector<our_side> ours, std::size_t nodes, mu
     const auto all = std::make_shared<seen>();
 
     lock_guard gate = co_await gate_lock.acquire();
-    std::vector<running> running_;
+    std::vector<running> our_tasks;
     for (int i = 0; i < tasks; ++i) {
-        for (const our_side& o : ours) running_.emplace_back(executor, load(o.zk, o.acquire, record, all));
+        for (const our_side& o : ours) our_tasks.emplace_back(executor, load(o.zk, o.acquire, record, all));
         for (const library& t : theirs)
             t.process.send("load" + std::to_string(i) + " load " + t.kind + " " + path + " " + std::to_string(rounds) +
                            " " + record);
@@ -64,7 +64,7 @@ asio::awaitable<int> load_both(std::vector<our_side> ours, std::size_t nodes, mu
     co_await until_queued(zk, path, ours.size() * nodes + tasks * theirs.size() + 1);
     co_await gate.release();
 
-    for (const running& r : running_) {
+    for (const running& r : our_tasks) {
         const std::exception_ptr failed = co_await r.end();
         if (failed) std::rethrow_exception(failed);
     }

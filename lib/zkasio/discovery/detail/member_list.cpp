@@ -94,12 +94,8 @@ void member_list::set(member_ptr m) {
         member_ptr& replaced = members[static_cast<std::size_t>(place)];
         const bool same_weight = replaced->weight == m->weight;
         replaced = std::move(m);
-        if (same_weight) {
-            // Without a look at the other members and parts: their sums stay as they are.
-            auto changed = std::make_shared<chunk>();
-            changed->weight = chunks_[p].of->weight;
-            changed->members = std::move(members);
-            chunks_[p].of = std::move(changed);
+        if (same_weight) {  // so the sums of all parts stay as they are
+            chunks_[p].of = chunk_of(std::move(members));
             return;
         }
     } else {

@@ -12,15 +12,6 @@
 #include <utility>
 
 namespace zkasio::lock_detail {
-namespace {
-
-// A clock's time plus a longer time has no number.
-tenure_limits within_clock(tenure_limits limits) {
-    limits.linger = std::min<std::chrono::nanoseconds>(limits.linger, std::chrono::hours(24 * 3650));
-    return limits;
-}
-
-}  // namespace
 
 cohort_spec::cohort_spec(lock_spec_ptr l, const tenure_limits& how_long)
     : lock(std::move(l)),
@@ -42,7 +33,7 @@ cohort::cohort(session on, const cohort_spec& of)
     : on_(on.patient()),
       tools_(on_),
       lock_(of.lock),
-      limits_(within_clock(of.limits)),
+      limits_(of.limits),
       observed_(tools_.has_observer()),
       flush_timer_(on_.get_executor()) {}
 
@@ -210,6 +201,11 @@ tenure cohort::now_of_tenure(boot_clock::time_point now) const noexcept {
     return t;
 }
 
+// Not a time at which it ends, which the clock does not have for the longest durations.
+boot_clock::duration cohort::linger_left(boot_clock::time_point now) const noexcept {
+    return limits_.linger - (now - idle_since_);
+}
+
 void cohort::advance(effects& e, boot_clock::time_point now) {
     if (current_ || over_) return;
     if (state_ == place_state::none) {
@@ -225,8 +221,8 @@ void cohort::advance(effects& e, boot_clock::time_point now) {
     if (place_->claim()->hold().held_until() <= now) {
         // place_lost() follows; unless an answer extends the lease in this very turn of the strand.
         if (!first_) return;
-        e.linger = place_;
-        e.linger_end = now + std::chrono::milliseconds(5);
+        e.woken = place_;
+        e.wake_after = std::chrono::milliseconds(5);
         return;
     }
     switch (next_tenure_step(limits_, now_of_tenure(now))) {
@@ -247,8 +243,8 @@ void cohort::advance(effects& e, boot_clock::time_point now) {
                 e.look_how = lookout::then::watch;
             }
             if (std::exchange(lingers_, true)) break;
-            e.linger = place_;
-            e.linger_end = idle_since_ + limits_.linger;
+            e.woken = place_;
+            e.wake_after = linger_left(now);
             break;
     }
     if (!looked_ && must_look(now_of_tenure(now))) {
@@ -288,7 +284,7 @@ void cohort::finish(locked lock, effects& e) noexcept {
     if (e.left) e.left->leave();
     if (e.withdrawn) e.withdrawn->withdraw();
     if (e.looked) e.looked->look(e.look_how);
-    if (e.linger) e.linger->wake_at(e.linger_end);
+    if (e.woken) e.woken->wake_after(e.wake_after);
     if (e.flush != flush_time::none) flush_reports(e.flush);
 }
 

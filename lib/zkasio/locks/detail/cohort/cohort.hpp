@@ -115,11 +115,11 @@ private:
     // What a change of the state leads to. Carried out without the mutex.
     struct effects {
         cohort_turn_ptr granted;
-        cohort_place_ptr left, lost, withdrawn, entered, looked, linger;
+        cohort_place_ptr left, lost, withdrawn, entered, looked, woken;
         if_contended when_contended = if_contended::wait;
         asio::any_io_executor from;
         lookout::then look_how = lookout::then::list;
-        boot_clock::time_point linger_end;
+        boot_clock::duration wake_after{0};
         flush_time flush = flush_time::none;
     };
 
@@ -133,6 +133,7 @@ private:
     std::exception_ptr failure(std::error_code why) const;
     void stop_waiting(const cohort_turn_ptr& t, std::error_code why) noexcept;
     tenure now_of_tenure(boot_clock::time_point now) const noexcept;
+    boot_clock::duration linger_left(boot_clock::time_point now) const noexcept;
 
     // The waiting turns, first come, first served: a list through cohort_turn::next_.
     void insert(cohort_turn_ptr t) noexcept;

@@ -120,10 +120,9 @@ void cohort::lingered(const cohort_place_ptr& place) noexcept {
         advance(e, now);
         return finish(std::move(lock), e);
     }
-    const boot_clock::time_point end = idle_since_ + limits_.linger;
-    if (end > now) {
-        e.linger = place;
-        e.linger_end = end;
+    if (const boot_clock::duration left = linger_left(now); left > boot_clock::duration::zero()) {
+        e.woken = place;
+        e.wake_after = left;
     } else {
         e.left = std::move(place_);
         state_ = place_state::none;

@@ -67,9 +67,9 @@ void cohort_place::look(lookout::then how) noexcept {
     });
 }
 
-void cohort_place::wake_at(boot_clock::time_point end) noexcept {
-    on_strand([end](cohort_place& self) {
-        if (const auto out = self.lookout_) out->wake_at(end);
+void cohort_place::wake_after(boot_clock::duration time) noexcept {
+    on_strand([time](cohort_place& self) {
+        if (const auto out = self.lookout_) out->wake_after(time);
     });
 }
 

@@ -33,7 +33,7 @@ public:
     /// Gives up a place that has, or had, the lock. By one thread, once.
     void leave() noexcept;
     void look(lookout::then how) noexcept;
-    void wake_at(boot_clock::time_point end) noexcept;
+    void wake_after(boot_clock::duration time) noexcept;
     void stop_looking() noexcept;
     /// Calls cohort::would_deadlock() if the lock is held by the work that waits for this turn on `from`.
     void refuse_if_own_work(const std::shared_ptr<cohort_turn>& waits, asio::any_io_executor from) noexcept;

@@ -106,10 +106,9 @@ void lookout::look_later() {
     });
 }
 
-void lookout::wake_at(boot_clock::time_point end) {
+void lookout::wake_after(boot_clock::duration time) {
     if (over_) return;
-    const auto left = std::min<boot_clock::duration>(end - boot_clock::now(), std::chrono::hours(1));
-    timer_.expires_after(left);
+    timer_.expires_after(std::min<boot_clock::duration>(time, std::chrono::hours(1)));
     timer_.async_wait([weak = weak_from_this()](std::error_code cancelled) {
         const auto self = weak.lock();
         if (!self || self->over_ || cancelled) return;

@@ -32,8 +32,8 @@ public:
     /// Looks whether other contenders wait, unless a look is under way. @param how list: the first look needs no watch,
     /// since another contender is expected.
     void look(then how);
-    /// Calls cohort_place::lingered() at `end`, or soon after it.
-    void wake_at(boot_clock::time_point end);
+    /// Calls cohort_place::lingered() after `time`, or after an hour.
+    void wake_after(boot_clock::duration time);
     void stop() noexcept;
 
 private:
