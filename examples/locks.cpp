@@ -87,6 +87,22 @@ asio::awaitable<void> asked_back(zkasio::client zk) {
 }
 // [/revoke]
 
+// [margin]
+// Stops before another client can have the lock, also when the servers are out of reach.
+asio::awaitable<void> billed(zkasio::client zk) {
+    const zkasio::mutex billing(zk, "/locks-example/billing");
+    auto body = [](lock_guard& guard) -> asio::awaitable<void> {
+        std::cout << "billing, with token " << guard.token().value() << "\n";
+        co_return;
+    };
+    zkasio::with_lock_options how;
+    how.stop_margin(1s);  // a body whose lease is not renewed is cancelled a second before its end
+    how.time_limit(5s);   // errc::timed_out if the lock is not acquired in time
+    how.acquire(zkasio::acquire_options().data("request 4711"));  // for operators, in the lock's node
+    co_await billing.with_lock(body, how);
+}
+// [/margin]
+
 // [turns]
 // Many coroutines of this process take turns under one node, and no turn needs a request.
 asio::awaitable<void> turns(zkasio::client zk) {
@@ -119,6 +135,7 @@ asio::awaitable<void> all(std::string servers) {
     co_await several(zk);
     co_await again(zk);
     co_await asked_back(zk);
+    co_await billed(zk);
     co_await turns(zk);
     co_await flag(zk);
     co_await zk.close();

@@ -57,7 +57,8 @@ if [ -n "$install" ]; then
     install_packages "${interop_packages[@]}" "${more[@]}"
 fi
 say "building (release)"
-quietly "cmake could not configure" cmake --preset release -S "$root" -DZKASIO_TESTS=OFF -DZKASIO_EXAMPLES=OFF
+quietly "cmake could not configure" cmake --preset release -S "$root" -DCMAKE_UNITY_BUILD=ON \
+    -DZKASIO_TESTS=OFF -DZKASIO_EXAMPLES=OFF
 cmake --build "$root/build/release"
 servers=$connect
 [ -n "$connect" ] || start_servers 1
@@ -67,6 +68,6 @@ say "measuring"
 python3 -B "$plots" measure "${quick[@]}" "$root/build/release/tests/bench" "$servers" "$data" "${chosen[@]}" &
 status=0
 wait $! || status=$?
-[ -z "$draw" ] || python3 -B "$plots" draw "$data" "$root/docs/pictures"
+[ -z "$draw" ] || /usr/bin/python3 -B "$plots" draw "$data" "$root/docs/pictures"
 say "figures: $data"
 exit "$status"

@@ -24,6 +24,9 @@ apt install zklock
 zklock --help | grep -q elect || fail "zklock --help does not speak of elect"
 gzip -t "$(dpkg -L zklock | grep 'man1/zklock.1.gz$')"
 bash -n /usr/share/bash-completion/completions/zklock
+apt install zsh fish
+zsh -n /usr/share/zsh/vendor-completions/_zklock
+fish -c "complete -C 'zklock re'" | grep -q '^revoke' || fail "fish does not complete zklock"
 runtime=$(dpkg -S libzkasio.so. | head -1 | cut -d: -f1)
 libraries=$(dpkg -L "$runtime" | grep '[.]so[.]') || fail "zklock came without libzkasio"
 for file in /usr/bin/zklock $libraries; do

@@ -11,6 +11,7 @@ usage() {
     cat << USAGE
 usage: scripts/debian.sh RELEASE [--keep DIR] [--connect HOSTS] [--packages] [--if-possible]
        scripts/debian.sh RELEASE --bare [--or-here] [-- ARGUMENT...]
+       scripts/debian.sh RELEASE --servers [--if-possible]
 
   RELEASE          12, 13, or a name: trixie
   --keep DIR       install that Debian into DIR and leave it there; when it is there already, use it
@@ -19,6 +20,7 @@ usage: scripts/debian.sh RELEASE [--keep DIR] [--connect HOSTS] [--packages] [--
   --if-possible    where there is no root, or no mirror that has that release: say so, and succeed
   --bare           run scripts/test.sh, with ARGUMENTs, in a new Debian that has nothing but apt, from an archive
                    without .git: what a new user does
+  --servers        --bare, with the tests that need servers: that Debian's ZooKeeper, and its C client
   --or-here        where that is not possible: say so, and run it here
 
 Needs root, for chroot, and a Debian mirror.
@@ -33,6 +35,7 @@ while [ $# -gt 0 ]; do
         --packages) with_packages=1 ;;
         --if-possible) optional=1 ;;
         --bare) bare=1 ;;
+        --servers) bare=1 arguments=(--label "integration,tls,faults,interop") ;;
         --or-here) or_here=1 ;;
         --) shift; arguments=("$@"); break ;;
         -h | --help) usage; exit ;;

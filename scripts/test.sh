@@ -7,25 +7,26 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 
 usage() {
     cat << USAGE
-usage: scripts/test.sh [--asan | --tsan | --clang | --boost | --all | --bare | --dev | --debian RELEASE]
-                       [--connect HOSTS | --servers 1|3] [--label LABEL] [--repeat N] [--skip REGEX]
+usage: scripts/test.sh [--asan | --tsan | --clang | --libcxx | --boost | --all | --bare | --dev | --debian RELEASE]
+                       [--connect HOSTS | --servers 1|3] [--label LABEL,...] [--repeat N] [--skip REGEX]
 
-  --asan           unit, simulation (25 seeds each), testing, memory, integration and tls tests with clang under
-                   AddressSanitizer and UBSan
+  --asan           unit, simulation (5 seeds each), testing, memory, integration (what needs real servers) and
+                   tls tests with clang under AddressSanitizer and UBSan
   --tsan           tls tests under ThreadSanitizer, and those unit, testing and integration tests that have threads
   --clang          consumer tests and the examples with clang and a shared library
+  --libcxx         unit, testing, memory and integration tests with clang and LLVM's C++ library
   --boost          unit, testing, memory and integration tests of the library for Boost.Asio, and its example
-  --all            all but the last, and before them the plain tests
-  --bare           as --all, with the plain tests in a new Debian 12 that has nothing but apt: scripts/debian.sh.
-                   Where that is not possible, they run here.
+  --all            all but the last two, and before them the plain tests
+  --bare           as --all without --clang, with the plain tests in a new Debian 12 that has nothing but apt:
+                   scripts/debian.sh. Where that is not possible, they run here.
   --dev            builds build/dev, where you edit: each file for itself
   --debian 13      builds in a Debian of its own, and runs the unit, consumer and integration tests there: see
                    scripts/debian.sh, which needs root
   --connect HOSTS  use this ZooKeeper ("host:port,host:port") instead of a throw-away one. The tests create and remove
                    nodes /test-*; the server needs 4lw.commands.whitelist=* and zookeeper.extendedTypesEnabled=true.
   --servers 3      start a throw-away ensemble instead of a single server
-  --label LABEL    only unit, simulation, testing, integration, memory, faults or tls; without sanitizers also interop,
-                   examples, page, cli, docs or consumer
+  --label LABELS   only some of unit, simulation, testing, integration, memory, faults, tls; without sanitizers also
+                   interop, examples, page, cli, docs, consumer: "faults,tls"
   --repeat N       run each test N times, until one fails
   --skip REGEX     leave out tests with such a name
 USAGE
@@ -37,14 +38,15 @@ while [ $# -gt 0 ]; do
         --asan) modes=(asan) ;;
         --tsan) modes=(tsan) ;;
         --clang) modes=(clang) ;;
+        --libcxx) modes=(libcxx) ;;
         --boost) modes=(boost) ;;
         --all) modes=(plain asan tsan clang) ;;
-        --bare) modes=(asan tsan clang) bare=1 ;;
+        --bare) modes=(asan tsan) bare=1 ;;
         --dev) plain=dev ;;
         --debian) debian=${2:?--debian needs RELEASE}; shift ;;
         --connect) connect=${2:?--connect needs HOSTS}; shift ;;
         --servers) count=${2:?--servers needs a number}; shift ;;
-        --label) label=${2:?--label needs a label}; shift ;;
+        --label) label=${2:?--label needs LABELS}; shift ;;
         --repeat) repeat=${2:?--repeat needs a number}; shift ;;
         --skip) skip=${2:?--skip needs a regular expression}; shift ;;
         -h | --help) usage; exit ;;
@@ -55,10 +57,12 @@ done
 case $count in 1 | 3) ;; *) usage_error "--servers is 1 or 3, not $count" ;; esac
 has_mode() { [[ " ${modes[*]} " == *" $1 "* ]]; }
 if has_mode asan || has_mode tsan; then
-    case $label in
-        '' | unit | simulation | testing | integration | memory | faults | tls) ;;
-        *) usage_error "there are no $label tests under sanitizers" ;;
-    esac
+    for l in ${label//,/ }; do
+        case $l in
+            unit | simulation | testing | integration | memory | faults | tls) ;;
+            *) usage_error "there are no $l tests under sanitizers" ;;
+        esac
+    done
 fi
 
 if [ -n "$debian" ]; then
@@ -67,11 +71,12 @@ if [ -n "$debian" ]; then
     "$root/scripts/debian.sh" "$debian" --connect "$connect"
     exit
 fi
-in_plain() { has_mode plain && [[ -z $label || $label == "$1" ]]; }  # LABEL
+in_plain() { has_mode plain && [[ -z $label || ,$label, == *",$1,"* ]]; }  # LABEL
 more=()
 if in_plain interop; then more+=("${interop_packages[@]}"); fi
 if in_plain docs; then more+=("${docs_packages[@]}"); fi
-if has_mode clang || has_mode asan; then more+=(clang-19 libclang-rt-19-dev); fi
+if has_mode clang || has_mode asan || has_mode tsan || has_mode libcxx; then more+=(clang-19 libclang-rt-19-dev); fi
+if has_mode libcxx; then more+=(libc++-19-dev libc++abi-19-dev); fi
 if has_mode boost; then more+=("${boost_packages[@]}"); fi
 install_packages "${more[@]}"
 if in_plain page; then
@@ -81,18 +86,32 @@ fi
 # What is tested when nothing else is said.
 declare -A levels=(
     [plain]= [asan]='unit|simulation|testing|memory|integration|tls' [tsan]='unit|testing|integration|tls'
-    [clang]='examples|consumer' [boost]='unit|testing|memory|integration|examples')
+    [clang]='examples|consumer'
+    [libcxx]='unit|testing|memory|integration'
+    [boost]='unit|testing|memory|integration|examples')
+level_targets() { # LABEL
+    targets+=("zkasio_$1_tests")
+    [ "$1" != faults ] || targets+=(zkasio_faults_through_tls_tests)
+}
 # Sets `targets` to what is built for that; nothing means all.
 targets_of() { # MODE
     local l
     targets=()
     case $1 in
-        plain) ;;
+        plain)
+            # Programs of tests alone are built alone.
+            for l in ${label//,/ }; do
+                case $l in
+                    unit | simulation | testing | integration | memory | faults | tls | interop) level_targets "$l" ;;
+                    *) targets=(); return ;;
+                esac
+            done
+            ;;
         clang) targets=(zkasio_examples zkasio_consumer_tests) ;;
         boost) targets=(boost_zkasio_{unit,testing,memory,integration}_tests zkasio_lock_per_request) ;;
         *)
-            for l in ${label:-${levels[$1]//|/ }}; do targets+=("zkasio_${l}_tests"); done
-            [ "$label" != faults ] || targets+=(zkasio_faults_through_tls_tests)
+            local chosen=${label:-${levels[$1]}}
+            for l in ${chosen//[,|]/ }; do level_targets "$l"; done
             ;;
     esac
 }
@@ -128,14 +147,14 @@ for mode in "${modes[@]}"; do
     # one at a time: see tests/CMakeLists.txt.
     at_once=$(($(nproc) + 1))
     how=(--parallel "$at_once" --output-on-failure --no-tests=error)
-    only=${label:-${levels[$mode]}}
+    only=${label:-${levels[$mode]}} only=${only//,/|}
     [ -z "$only" ] || how+=(-L "^($only)\$")
     [ "$repeat" = 1 ] || how+=(--repeat "until-fail:$repeat")
     without=$skip
     if [[ $mode == plain && -z $label ]] && has_mode clang; then without+=${without:+|}$each_header; fi
     [ -z "$without" ] || how+=(-E "$without")
-    # A round of the simulation takes several times as long there, and what it is to find it finds in the first ones.
+    # A seed of the simulation takes several times as long there, and what it is to find it finds in the first ones.
     seeds=${ZKASIO_SIM_SEEDS:-}
-    [ "$mode" != asan ] || seeds=${seeds:-25}
+    [ "$mode" != asan ] || seeds=${seeds:-5}
     env ${seeds:+ZKASIO_SIM_SEEDS="$seeds"} ctest --test-dir "$root/build/$(preset_of "$mode")" "${how[@]}"
 done

@@ -7,7 +7,7 @@
 # configuration, "server.1=127.0.0.1:2888:3888". Environment: TICK (milliseconds, 500); MAX_SESSION_TIMEOUT
 # (milliseconds, 20 ticks); TLS_PORT, TLS_KEY (a file with the key and the certificate), TLS_CA (with whom it trusts, for
 # clients' certificates) and TLS_LINES (more lines of the configuration, for example "ssl.clientAuth=want"): it speaks
-# TLS on that port as well.
+# TLS on that port as well. ZKASIO_ZOOKEEPER_CLASSPATH: another ZooKeeper than the one that is installed.
 set -euo pipefail
 dir=$1 address=$2 port=$3
 shift 3
@@ -42,11 +42,14 @@ mkdir -p "$dir/data"
     fi
 } > "$dir/zoo.cfg"
 
-jar=/usr/share/java/zookeeper.jar
-[ -e "$jar" ] || { echo "no $jar: install the package zookeeper" >&2; exit 3; }
-# Debian 12's ZooKeeper speaks TLS, but does not find all of Netty that it needs for that.
-if [ -n "${TLS_PORT:-}" ]; then jar+=:/usr/share/java/netty-codec.jar; fi
+classes=${ZKASIO_ZOOKEEPER_CLASSPATH:-}
+if [ -z "$classes" ]; then
+    classes=/usr/share/java/zookeeper.jar
+    [ -e "$classes" ] || { echo "no $classes: install the package zookeeper" >&2; exit 3; }
+    # Debian 12's ZooKeeper speaks TLS, but does not find all of Netty that it needs for that.
+    if [ -n "${TLS_PORT:-}" ]; then classes+=:/usr/share/java/netty-codec.jar; fi
+fi
 # Its disk is not what is tested: no waiting for it. A container's node is looked after every second.
 exec java -Xmx256m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC \
     -Dzookeeper.extendedTypesEnabled=true -Dzookeeper.forceSync=no -Dznode.container.checkIntervalMs=1000 \
-    -cp "$jar" org.apache.zookeeper.server.quorum.QuorumPeerMain "$dir/zoo.cfg" > "$dir/log" 2>&1
+    -cp "$classes" org.apache.zookeeper.server.quorum.QuorumPeerMain "$dir/zoo.cfg" > "$dir/log" 2>&1

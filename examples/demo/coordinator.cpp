@@ -112,13 +112,21 @@ asio::awaitable<void> coordinator::script() {
     co_await stop_a_holder();
     co_await wait_until(began_ + options_.duration);
     const auto took = clock::now() - began_;
+    std::vector<std::string> raced;
     const std::size_t overall = handoffs_per_second(took), moving = handoffs_per_second(took - outages_);
 
+    for (const std::string_view kind : race_kinds) {
+        constexpr std::chrono::seconds time = 2s;
+        say(fmt::format("nothing to do under the lock: {}", kind));
+        const std::int64_t times = co_await team_.race(kind, time);
+        raced.push_back(fmt::format("{} of a {}", to_text(static_cast<std::size_t>(times / time.count())), kind));
+    }
     co_await team_.end();
     const history& all = team_.acquisitions();
     report_.figure("acquisitions", to_text(all.size()));
     report_.figure("hand-offs per second",
                    fmt::format("{} without the two outages, {} with them", to_text(moving), to_text(overall)));
+    report_.figure("with nothing to do", fmt::format("{} per second", fmt::join(raced, ", ")));
     report_.figure("wait for the lock", fmt::format("p50 {}, p99 {}", to_text(all.wait_percentile(0.5)),
                                                     to_text(all.wait_percentile(0.99))));
     co_await compare_the_books();

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,7 @@ struct member {
     std::int64_t acquisitions = 0;  ///< and commits, as reported
     std::int64_t uncertain = 0;     ///< commits whose answer it has not seen
     rate speed;
+    std::optional<std::int64_t> raced;  ///< how often it got the lock of the race that has just ended
 
     std::int64_t held_token = 0;  ///< while it keeps the lock on our demand
     /// What happened then; empty: nothing yet.

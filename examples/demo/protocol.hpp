@@ -15,6 +15,8 @@ struct nodes {
     std::string root;
     std::string lock() const { return root + "/lock"; }
     std::string ledger() const { return root + "/ledger"; }
+    /// What is raced for: nobody writes under it.
+    std::string race(std::string_view kind) const { return root + "/race-" + std::string(kind); }
     std::string tally(const std::string& worker) const { return root + "/" + worker; }
 };
 
@@ -22,6 +24,9 @@ struct nodes {
 namespace command {
 inline constexpr std::string_view go = "go";      ///< contend
 inline constexpr std::string_view hold = "hold";  ///< who gets the lock next keeps it until it is cancelled
+/// Leave the queue, and contend for another lock with nothing to do under it, until `halt`: its kind.
+inline constexpr std::string_view race = "race";
+inline constexpr std::string_view halt = "halt";  ///< leave the queue
 inline constexpr std::string_view stop = "stop";  ///< leave the queue and end; the end of the input means the same
 }  // namespace command
 
@@ -36,8 +41,12 @@ inline constexpr std::string_view body_cancelled = "body-cancelled";  ///< reaso
 inline constexpr std::string_view commit_refused = "commit-refused";  ///< by the guard
 inline constexpr std::string_view server_refused = "server-refused";  ///< the same transaction, sent regardless
 inline constexpr std::string_view accepted = "accepted";              ///< a late commit that should have been refused
+inline constexpr std::string_view raced = "raced";                    ///< how often it got the lock of a race
 inline constexpr std::string_view note = "note";                      ///< for the reader
 }  // namespace event
+
+/// The locks that are raced for.
+inline constexpr std::string_view race_kinds[] = {"mutex", "cohort_mutex"};
 
 /// One time that a worker got the lock, and committed.
 struct acquisition {

@@ -50,6 +50,26 @@ bool team::all_over() const {
     return std::all_of(members_.begin(), members_.end(), [](const member& m) { return m.over; });
 }
 
+asio::awaitable<std::int64_t> team::race(std::string_view kind, std::chrono::seconds time) {
+    std::vector<member*> all;
+    for (member& m : members_) {
+        if (m.what != state::contending) continue;
+        all.push_back(&m);
+        m.raced.reset();
+        m.child.write(fmt::format("{} {}", command::race, kind));
+    }
+    const auto never = [] { return false; };
+    co_await until(never, clock::now() + time);
+    for (member* m : all) m->child.write(command::halt);
+    const auto told = [&all] {
+        return std::all_of(all.begin(), all.end(), [](const member* m) { return m->raced || m->over; });
+    };
+    if (!co_await until(told, clock::now() + 15s)) throw std::runtime_error("a race does not end within 15 s");
+    std::int64_t times = 0;
+    for (const member* m : all) times += m->raced.value_or(0);
+    co_return times;
+}
+
 asio::awaitable<void> team::end() {
     for (member& m : members_) {
         if (m.over || m.what == state::killed) continue;
@@ -116,6 +136,8 @@ void team::on_message(member& m, const message& said) {
     } else if (said.word == event::accepted) {
         m.accepted = "accepted " + said.rest;
         say_(fmt::format("{}: late commit accepted {}", m.name, said.rest));
+    } else if (said.word == event::raced) {
+        m.raced = to_number(said.rest);
     } else if (said.word == event::note) {
         say_(fmt::format("{}: {}", m.name, said.rest));
     }

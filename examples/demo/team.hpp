@@ -43,6 +43,10 @@ public:
     /// *Completes when* a member has the lock, and keeps it.
     asio::awaitable<member*> a_holder();
 
+    /// *Completes when* all have contended for another lock of this kind for that long, with nothing to do under it.
+    /// Returns how often one of them got it.
+    asio::awaitable<std::int64_t> race(std::string_view kind, std::chrono::seconds time);
+
     /// *Completes when* all have left the queue and ended, as they were asked to.
     asio::awaitable<void> end();
     /// *Completes when* there is no process any more, in whatever state they were.

@@ -3,6 +3,7 @@
 #include "line_pipe.hpp"
 #include "protocol.hpp"
 
+#include <zkasio/locks/cohort_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 
 #include <asio/bind_cancellation_slot.hpp>
@@ -23,6 +24,8 @@
 #include <algorithm>
 #include <csignal>
 #include <deque>
+#include <functional>
+#include <memory>
 #include <utility>
 
 namespace demo {
@@ -60,9 +63,11 @@ private:
     asio::awaitable<void> use(zkasio::lock_guard& guard, clock::time_point asked);
     asio::awaitable<void> hold(zkasio::lock_guard& guard);
     asio::awaitable<void> commit_late(zkasio::lock_guard& guard);
+    asio::awaitable<void> race();
+    void prepare_race(const std::string& kind);
     asio::awaitable<void> tell_about_session();
-    asio::awaitable<void> leave();
-    void start();
+    asio::awaitable<void> halt();
+    void start(const std::function<asio::awaitable<void>()>& one);
 
     worker_options options_;
     nodes nodes_;
@@ -71,6 +76,8 @@ private:
     line_writer events_;
     zkasio::client zk_;
     zkasio::mutex lock_;
+    std::unique_ptr<zkasio::lockable> raced_for_;
+    std::int64_t raced_ = 0;  // how often we got it
     std::deque<asio::cancellation_signal> contenders_;
     asio::steady_timer one_ended_;
     int running_ = 0;
@@ -91,7 +98,8 @@ asio::awaitable<void> worker::serve() {
         status_ = 1;
         events_.send(event::note, failed);
     }
-    co_await leave();
+    co_await halt();
+    co_await zk_.close();
     events_.finish();
 }
 
@@ -102,15 +110,34 @@ asio::awaitable<void> worker::obey() {
     for (;;) {
         const std::vector<std::string> lines = co_await commands_.read();
         for (const std::string& line : lines) {
-            if (line == command::go) start();
-            if (line == command::hold) hold_next_ = true;
-            if (line == command::stop) co_return;
+            const message told = to_message(line);
+            if (told.word == command::go) start([this] { return contend(); });
+            if (told.word == command::hold) hold_next_ = true;
+            if (told.word == command::race) {
+                co_await halt();
+                prepare_race(told.rest);
+                start([this] { return race(); });
+            }
+            if (told.word == command::halt) {
+                co_await halt();
+                events_.send_now(event::raced, std::to_string(raced_));
+            }
+            if (told.word == command::stop) co_return;
         }
         if (lines.empty()) co_return;
     }
 }
 
-void worker::start() {
+void worker::prepare_race(const std::string& kind) {
+    raced_ = 0;
+    if (kind == "mutex")
+        raced_for_ = std::make_unique<zkasio::mutex>(zk_, nodes_.race(kind));
+    else
+        raced_for_ = std::make_unique<zkasio::cohort_mutex>(zk_, nodes_.race(kind));
+}
+
+void worker::start(const std::function<asio::awaitable<void>()>& one) {
+    stopping_ = false;
     for (int i = 0; i < options_.coroutines; ++i) {
         auto ended = [this](std::exception_ptr failed) {
             --running_;
@@ -118,7 +145,7 @@ void worker::start() {
             one_ended_.cancel();
         };
         ++running_;
-        asio::co_spawn(io_, contend(), asio::bind_cancellation_slot(contenders_.emplace_back().slot(), ended));
+        asio::co_spawn(io_, one(), asio::bind_cancellation_slot(contenders_.emplace_back().slot(), ended));
     }
 }
 
@@ -227,6 +254,21 @@ asio::awaitable<void> worker::commit_late(zkasio::lock_guard& guard) {
     }
 }
 
+// What each of them does in a race. How fast does a lock change hands when nobody writes under it?
+asio::awaitable<void> worker::race() {
+    auto count = [this](zkasio::lock_guard&) -> asio::awaitable<void> {
+        ++raced_;
+        co_return;
+    };
+    while (!stopping_) {
+        try {
+            co_await raced_for_->with_lock(count);
+        } catch (const std::system_error&) {
+            if (!stopping_) throw;
+        }
+    }
+}
+
 asio::awaitable<void> worker::tell_about_session() {
     const zkasio::session_events events = zk_.events();
     bool first = true;  // the state at the moment, no news
@@ -237,13 +279,13 @@ asio::awaitable<void> worker::tell_about_session() {
         } catch (const zkasio::error&) {
             co_return;
         }
-        if (stopping_) co_return;
+        if (e.state == zkasio::session_state::closed) co_return;
         if (!std::exchange(first, false))
             events_.send_now(event::note, fmt::format("{}: {}", to_string(e.state), e.reason));
     }
 }
 
-asio::awaitable<void> worker::leave() {
+asio::awaitable<void> worker::halt() {
     stopping_ = true;
     for (asio::cancellation_signal& c : contenders_) c.emit(asio::cancellation_type::terminal);
     while (running_ > 0) {
@@ -251,7 +293,7 @@ asio::awaitable<void> worker::leave() {
         one_ended_.expires_at(clock::time_point::max());
         co_await one_ended_.async_wait(asio::redirect_error(use_awaitable, woken));
     }
-    co_await zk_.close();
+    contenders_.clear();
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
-// docs/recipes.md: members, work that is divided, nodes in memory.
+// docs/recipes.md: members, work that is divided, nodes in memory, candidates.
 #include "guide.hpp"
 
 #include <zkasio/cache/children_cache.hpp>
 #include <zkasio/client.hpp>
 #include <zkasio/coroutines/task_scope.hpp>
+#include <zkasio/election/candidate.hpp>
 #include <zkasio/membership/group.hpp>
 #include <zkasio/membership/partitioner.hpp>
 #include <zkasio/membership/persistent_node.hpp>
@@ -124,6 +125,42 @@ asio::awaitable<void> in_memory(zkasio::client zk) {
     expect(all.shard_of("alice") == "south", "what changes is here soon after");
 }
 
+// [candidate]
+class schedulers {
+public:
+    explicit schedulers(const zkasio::client& zk) : me_(zk, "/guide/schedulers") {}
+
+    bool leads() const { return me_.leads(); }  // on any thread, for each request
+    asio::awaitable<void> hand_over() const { return me_.step_down(); }  // another candidate's turn, if there is one
+
+    asio::awaitable<void> work() const {
+        auto body = [](const zkasio::leadership& term) -> asio::awaitable<void> {
+            std::cout << "leads with token " << term.token().value() << "\n";
+            asio::steady_timer work(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
+            co_await work.async_wait(asio::use_awaitable);  // throws when the term is over
+        };
+        co_await me_.run(body, 1s);  // in each term; with a second to stop in
+    }
+    asio::awaitable<zkasio::candidate_status> next_change() const { return me_.next(); }
+    asio::awaitable<void> close() const { return me_.close(); }
+
+private:
+    zkasio::candidate me_;
+};
+// [/candidate]
+
+asio::awaitable<void> in_the_background(zkasio::client zk) {
+    const schedulers me(zk);
+    auto scope = [&](zkasio::task_scope& tasks) -> asio::awaitable<void> {
+        tasks.spawn(me.work());
+        while (!me.leads()) co_await me.next_change();
+        co_await me.hand_over();
+        while (!me.leads()) co_await me.next_change();  // there is no other candidate
+        co_await me.close();
+    };
+    co_await zkasio::with_task_scope(scope);
+}
+
 asio::awaitable<void> in_coroutines(zkasio::client zk) {
     {
         const zkasio::group_membership a = co_await appear(zk, "a", "10.0.0.7:80");
@@ -138,6 +175,7 @@ asio::awaitable<void> in_coroutines(zkasio::client zk) {
     co_await sign.leave();
     co_await serve_until_all_are_ours(zk);
     co_await in_memory(zk);
+    co_await in_the_background(zk);
     co_await zk.close();
 }
 

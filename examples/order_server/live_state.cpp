@@ -3,10 +3,10 @@
 #include <zkasio/discovery/service_instance.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/locks/name_scheme.hpp>
+#include <zkasio/printable.hpp>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <utility>
 #include <vector>
 
@@ -23,12 +23,6 @@ struct contender {
     std::int64_t token() const noexcept { return node.stat().czxid; }
 };
 
-std::string hex(std::int64_t session) {
-    char text[24];
-    std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(session));
-    return text;
-}
-
 // The contenders of a lock, first come, first served. (The order of their tokens is that of their sequence numbers.)
 std::vector<contender> queue_of(const zkasio::tree_view& nodes, const std::string& directory) {
     std::vector<contender> queue;
@@ -44,7 +38,7 @@ json json_of(const contender& c) {
     static const std::string reader = zkasio::name_scheme::curator().read_marker();
     json j;
     j["who"] = c.node.data();
-    j["session"] = hex(c.node.stat().ephemeral_owner);
+    j["session"] = zkasio::session_id_text(c.node.stat().ephemeral_owner);
     j["token"] = c.token();
     j["kind"] = c.name.find(reader) == std::string::npos ? "alone" : "shared";
     j["since"] = c.node.stat().ctime;
@@ -76,7 +70,7 @@ json instances_of(const zkasio::tree_view& nodes, const std::string& root) {
             json j;
             j["name"] = name;
             j["url"] = "http://" + is.address() + ":" + std::to_string(is.port().value_or(0));
-            j["session"] = hex(node.stat().ephemeral_owner);
+            j["session"] = zkasio::session_id_text(node.stat().ephemeral_owner);
             j["told"] = json::parse(is.payload(), nullptr, false);
             if (j["told"].is_object()) instances.push_back(std::move(j));
         } catch (const zkasio::error&) {  // somebody has written what is no instance
@@ -92,7 +86,7 @@ json leader_of(const zkasio::tree_view& nodes, const std::string& root) {
     const contender& first = candidates.front();
     json j;
     j["name"] = first.node.data();
-    j["session"] = hex(first.node.stat().ephemeral_owner);
+    j["session"] = zkasio::session_id_text(first.node.stat().ephemeral_owner);
     j["token"] = first.token();
     return j;
 }

@@ -1,14 +1,13 @@
 #include "routes.hpp"
 
+#include "request_texts.hpp"
+
 #include <zkasio/locks/shared_mutex.hpp>
 
-#include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -19,7 +18,7 @@ namespace {
 using restinio::request_handle_t;
 using restinio::router::route_params_t;
 
-constexpr std::chrono::milliseconds usual_wait{5'000}, longest_wait{60'000};
+constexpr std::chrono::milliseconds usual_wait{5'000};
 constexpr std::int64_t most_orders = 1'000;
 
 nlohmann::json json_of(const order& o) {
@@ -100,18 +99,14 @@ std::optional<std::chrono::milliseconds> deadline_of(const request_handle_t& r) 
     if (!query) return std::nullopt;
     const auto text = query->get_param("deadline_ms");
     if (!text) return usual_wait;
-    std::int64_t number = -1;
-    const auto [end, failed] = std::from_chars(text->data(), text->data() + text->size(), number);
-    const bool whole = failed == std::errc() && end == text->data() + text->size();
-    if (!whole || number < 0 || number > longest_wait.count()) return std::nullopt;
-    return std::chrono::milliseconds(number);
+    return parse_deadline(*text);
 }
 
 auto pay_route(handlers& with) {
     return [&with](request_handle_t r, route_params_t params) {
         const auto id = restinio::cast_to<std::string>(params["id"]);
         const auto deadline = deadline_of(r);
-        if (!is_order_id(id)) return send(r, failure(400, "that is no id of an order"));
+        require_order_id(id);
         if (!deadline) return send(r, failure(400, "deadline_ms is a number from 0 to 60000"));
         const auto open = with.requests.begin(r->connection_id());
         start(with, open, r, pay(with, id, with.how.name + "/" + std::to_string(open->number), *deadline));
@@ -121,34 +116,16 @@ auto pay_route(handlers& with) {
 
 auto add_route(handlers& with) {
     return [&with](request_handle_t r, route_params_t params) {
-        order o;
-        o.id = restinio::cast_to<std::string>(params["id"]);
-        const auto body = nlohmann::json::parse(r->body(), nullptr, false);
-        if (!is_order_id(o.id)) return send(r, failure(400, "that is no id of an order"));
-        if (!body.is_object() || !body.contains("item") || !body["item"].is_string())
-            return send(r, failure(400, R"(an order is {"item": "tea", "quantity": 2})"));
-        o.item = body["item"];
-        if (!is_item(o.item)) return send(r, failure(400, "the name of an item has 1 to 64 bytes"));
-        const auto quantity = body.value("quantity", nlohmann::json(1));
-        if (!quantity.is_number_integer() || quantity < 1 || quantity > 1'000'000)
-            return send(r, failure(400, "the quantity is from 1 to 1000000"));
-        o.quantity = quantity;
-        start(with, with.requests.begin(r->connection_id()), r, add(with, o));
+        order o = parse_order(restinio::cast_to<std::string>(params["id"]), r->body());
+        start(with, with.requests.begin(r->connection_id()), r, add(with, std::move(o)));
         return restinio::request_accepted();
     };
 }
 
 auto set_prices_route(handlers& with) {
     return [&with](request_handle_t r, route_params_t) {
-        const auto body = nlohmann::json::parse(r->body(), nullptr, false);
-        const auto is_price = [](const nlohmann::json& p) { return p.is_number_integer() && p > 0; };
-        if (!body.is_object() || !std::all_of(body.begin(), body.end(), is_price))
-            return send(r, failure(400, R"(prices are {"tea": 350}, in cents)"));
-        const auto has_name = [](const auto& entry) { return is_item(entry.key()); };
-        const auto entries = body.items();
-        if (!std::all_of(entries.begin(), entries.end(), has_name))
-            return send(r, failure(400, "the name of an item has 1 to 64 bytes"));
-        start(with, with.requests.begin(r->connection_id()), r, set_prices(with, body.get<price_list>()));
+        price_list prices = parse_prices(r->body());
+        start(with, with.requests.begin(r->connection_id()), r, set_prices(with, std::move(prices)));
         return restinio::request_accepted();
     };
 }

@@ -30,7 +30,7 @@ permission parse_permissions(std::string_view text) {
 
 zkasio::acl_entry parse_entry(std::string_view text) {
     const auto first = text.find(':'), last = text.rfind(':');
-    if (first == std::string_view::npos || first == last || last + 1 == text.size())
+    if (first == std::string_view::npos || first == 0 || first == last || last + 1 == text.size())
         throw std::invalid_argument("an entry of an ACL is scheme:id:permissions, not \"" + std::string(text) + "\"");
     zkasio::acl_id who(std::string(text.substr(0, first)), std::string(text.substr(first + 1, last - first - 1)));
     return {parse_permissions(text.substr(last + 1)), std::move(who)};

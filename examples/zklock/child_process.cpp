@@ -122,7 +122,7 @@ int child_process::launch(const command& what, int report) {
     if (child < 0) return failed;
     ::setpgid(child, child);  // it does so itself, maybe later than we send it a signal
     leader_ = group_ = child;
-    rest_.emplace(child);
+    if (!what.alone) rest_.emplace(child);
     return 0;
 }
 
@@ -147,7 +147,7 @@ void child_process::reap() {
         if (pid <= 0 && !(pid < 0 && errno == EINTR)) break;
         if (pid > 0) reaped(pid, status);
     }
-    if (leader_ != 0 || group_ == 0 || rest_->runs()) return;
+    if (leader_ != 0 || group_ == 0 || (rest_ && rest_->runs())) return;
     group_ = 0;
     if (watchdog_) watchdog_->guard(0);
     terminal_.take_back();

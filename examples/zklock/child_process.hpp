@@ -24,13 +24,15 @@ struct command {
     std::vector<std::string> arguments;                             ///< the first is the program, looked for in PATH
     std::vector<std::pair<std::string, std::string>> environment;  ///< added to ours
     std::vector<std::string> withheld;                              ///< variables of ours that it does not see
+    bool alone = false;  ///< over when the command itself has ended: what it leaves running in its group goes on
 };
 
 /// A command in a process group of its own, which a watchdog kills when we cannot.
 ///
 /// When we are in the foreground of a terminal, the group gets that. It is over when the command and all that it has
 /// left behind in its group have ended: zklock becomes the parent of those whose parents have ended
-/// (PR_SET_CHILD_SUBREAPER). Processes that leave the group, as daemons do, are not followed.
+/// (PR_SET_CHILD_SUBREAPER). Processes that leave the group, as daemons do, are not followed; with
+/// command::alone, nothing but the command itself is.
 ///
 /// On one strand. One at a time in a program, since it reaps all children.
 class child_process {
@@ -62,7 +64,7 @@ private:
     terminal_job terminal_;
     pid_t leader_ = 0;  // 0 when it has been reaped
     pid_t group_ = 0;   // 0 when it is gone
-    std::optional<process_group> rest_;  // the same, to be looked at
+    std::optional<process_group> rest_;  // the same, to be looked at; none if the command is `alone`
     int status_ = 0;
 };
 

@@ -67,6 +67,13 @@ void look_at_session(const session& s, boot_clock::duration connecting, const co
           to_text(now.timeout()) + (other ? " granted, where " + to_text(c.session_timeout) + " were asked for" : ""));
 }
 
+// "3.4.13". A text that is no version is not judged.
+bool is_too_old(const std::string& version) {
+    int major = 0, minor = 0;
+    if (std::sscanf(version.c_str(), "%d.%d", &major, &minor) != 2) return false;
+    return major < 3 || (major == 3 && minor < 5);
+}
+
 asio::awaitable<void> look_at_servers(std::string servers, findings& f) {
     std::set<std::string> versions;
     const std::vector<server_name> all = split_servers(servers);
@@ -87,6 +94,9 @@ asio::awaitable<void> look_at_servers(std::string servers, findings& f) {
             const std::string short_version = version.substr(0, version.find_first_of("-,"));
             const std::string mode = value_of(answer, "Mode:");
             f.add(severity::fact, "server", server.text() + " " + printable(short_version) + ", " + printable(mode));
+            if (is_too_old(short_version))
+                f.add(severity::problem, "server",
+                      server.text() + " is too old for locks, elections, groups and caches: they need ZooKeeper 3.5");
         }
     }
     if (versions.size() > 1) f.add(severity::warning, "server", "the servers are of different versions");
@@ -107,7 +117,7 @@ asio::awaitable<void> look_at_acl(session s, std::string path, findings& f) {
 asio::awaitable<void> look_at_lock(session s, std::string path, std::chrono::milliseconds stuck, findings& f) {
     const lock_view v = co_await read_lock(s.zk, path);
     if (v.contenders.empty()) co_return;
-    f.add(severity::fact, "lock", printable(path) + ": " + std::string(to_string(v.kind)) + ", " +
+    f.add(severity::fact, "lock", printable(path) + ": " + std::string(name_of(v.kind)) + ", " +
                                       std::to_string(v.holders().size()) + " of " +
                                       std::to_string(v.contenders.size()) + " hold it");
     for (const std::string& name : v.foreign)

@@ -12,6 +12,12 @@ namespace {
 constexpr std::array<std::pair<std::string_view, double>, 6> units{
     {{"ms", 1}, {"s", 1'000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}, {"", 1'000}}};
 
+// "1.5", "1", and ".5" as flock's manual writes it.
+bool begins_number(std::string_view text) {
+    if (text.front() == '.') text.remove_prefix(1);
+    return !text.empty() && text.front() >= '0' && text.front() <= '9';
+}
+
 // The unit that `text` begins with; "ms" before "m".
 const std::pair<std::string_view, double>* unit_at(std::string_view text) {
     for (const auto& unit : units)
@@ -26,7 +32,7 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
     if (text.empty()) return std::nullopt;
     double sum = 0;
     while (!text.empty()) {
-        if (text.front() < '0' || text.front() > '9') return std::nullopt;  // no sign, no "inf", no "nan"
+        if (!begins_number(text)) return std::nullopt;  // no sign, no "inf", no "nan"
         double number = 0;
         const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
         if (failed != std::errc()) return std::nullopt;

@@ -3,11 +3,13 @@
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
 #include <zkasio/lock_kind.hpp>
+#include <zkasio/locks/lock_listing.hpp>
 
 #include <asio/awaitable.hpp>
 
 #include <nlohmann/json.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,25 +18,10 @@
 
 namespace zklock {
 
-/// What the children of a directory say that it is.
-enum class directory_kind {
-    empty,       ///< nobody holds and nobody waits
-    mutex,       ///< Curator's InterProcessMutex, go-zk's and zkasio's; kazoo's Lock
-    read_write,  ///< readers and writers
-    election,    ///< Curator's LeaderLatch
-    semaphore,   ///< Curator's InterProcessSemaphoreV2
-    flag,        ///< the node itself is the lock: an ephemeral one
-    foreign,     ///< it has children, and none is a contender
-};
+using directory_kind = zkasio::lock_directory_kind;
 
-std::string_view to_string(directory_kind k) noexcept;
-
-/// What a child's name says. Nothing for one that is no contender of any kind of lock.
-struct contender_name {
-    directory_kind kind = directory_kind::mutex;
-    zkasio::lock_kind side = zkasio::lock_kind::exclusive;
-};
-std::optional<contender_name> classify(std::string_view name);
+/// For operators: "free", "mutex", "read-write lock" ...
+std::string_view name_of(directory_kind k) noexcept;
 
 struct contender {
     std::string path;
@@ -47,6 +34,15 @@ struct contender {
     nlohmann::ordered_json who;  ///< the data, where it is a JSON object; else null
     bool revoke_requested = false;
     std::optional<std::string> proclaimed;  ///< by a leader, see zkasio::directory_note
+    std::optional<std::chrono::milliseconds> held;  ///< of a holder, where the lock is watched: see grant_meter
+    bool held_at_least = false;  ///< it holds longer than that: it held already when watching began
+};
+
+/// How often a lock was granted while it was watched.
+struct grant_rate {
+    std::int64_t count = 0;
+    double per_second = 0;  ///< of the last ten seconds
+    std::chrono::milliseconds watched{0};
 };
 
 /// One lock as it was at some moment, whoever takes part in it.
@@ -56,6 +52,7 @@ struct lock_view {
     directory_kind kind = directory_kind::empty;
     std::vector<contender> contenders;  ///< holders first, then those who wait, in order
     std::vector<std::string> foreign;   ///< names of children that are no contenders of this kind of lock
+    std::optional<grant_rate> grants;   ///< where the lock is watched
 
     std::vector<contender> holders() const;
 };
@@ -65,6 +62,15 @@ asio::awaitable<lock_view> read_lock(zkasio::client zk, std::string path);
 nlohmann::ordered_json to_json(const lock_view& v);
 /// A header, and a line for each contender. Nothing in it can control a terminal.
 std::string to_text(const lock_view& v);
+/// "mutex, 1 and 2 waiting"
+std::string summary(const lock_view& v);
+/// "0.4 grants/s, 12 in 30 s"; nothing where the lock is not watched.
+std::string rate_text(const lock_view& v);
+/// How long a holder holds, ">12 s" where it held before the lock was watched; of others, and where it is not watched,
+/// the age of the node.
+std::string held_text(const contender& c);
+/// Whether somebody who looks at both sees a difference. Ages and rates, which always change, are none.
+bool looks_the_same(const lock_view& a, const lock_view& b);
 /// "web1, pid 4711, deploy: pg_dump", or what its data are.
 std::string describe(const contender& c);
 

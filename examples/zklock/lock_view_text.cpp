@@ -7,8 +7,9 @@
 #include <zkasio/path.hpp>
 #include <zkasio/printable.hpp>
 
-#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdio>
 #include <string>
 
 namespace zklock {
@@ -24,7 +25,7 @@ std::string field(const contender& c, const char* name) {
 }
 
 std::string side_of(const contender& c, directory_kind kind) {
-    if (kind == directory_kind::read_write) return c.side == lock_kind::shared ? "reads" : "writes";
+    if (kind == directory_kind::shared_mutex) return c.side == lock_kind::shared ? "reads" : "writes";
     return kind == directory_kind::election ? "leads" : "holds";
 }
 
@@ -34,7 +35,7 @@ nlohmann::ordered_json json_of(const contender& c) {
     if (!c.who.is_null())
         for (const char* name : {"host", "pid", "user", "command"})
             if (c.who.contains(name)) j[name] = c.who[name];
-    j["data"] = c.data;
+    j["data"] = json_text(c.data);
     j["shared"] = c.side == lock_kind::shared;
     j["since_ms"] = c.created_ms;
     j["age_ms"] = age_of(c.created_ms).count();
@@ -42,7 +43,14 @@ nlohmann::ordered_json json_of(const contender& c) {
     j["token"] = c.token;
     j["revoke_requested"] = c.revoke_requested;
     if (c.proclaimed) j["proclaimed"] = *c.proclaimed;
+    if (c.held) j["held_ms"] = c.held->count();
+    if (c.held) j["held_at_least"] = c.held_at_least;
     return j;
+}
+
+// A duration that is shown each second, without milliseconds that jump.
+std::string in_seconds(std::chrono::milliseconds d) {
+    return to_text(std::chrono::duration_cast<std::chrono::seconds>(d));
 }
 
 std::string who_is(const contender& c) {
@@ -66,26 +74,48 @@ std::string describe(const contender& c) {
 nlohmann::ordered_json to_json(const lock_view& v) {
     nlohmann::ordered_json j;
     j["path"] = v.path;
-    j["kind"] = to_string(v.kind);
+    j["kind"] = name_of(v.kind);
     j["holders"] = nlohmann::ordered_json::array();
     j["waiters"] = nlohmann::ordered_json::array();
     for (const contender& c : v.contenders) j[c.holds ? "holders" : "waiters"].push_back(json_of(c));
     j["foreign"] = v.foreign;
+    if (v.grants) {
+        j["grants"] = v.grants->count;
+        j["grants_per_second"] = v.grants->per_second;
+        j["watched_ms"] = v.grants->watched.count();
+    }
     return j;
 }
 
+std::string summary(const lock_view& v) {
+    const std::string kind(name_of(v.kind));
+    if (v.contenders.empty()) return kind;
+    const std::size_t holding = v.holders().size();
+    return kind + ", " + std::to_string(holding) + " and " + std::to_string(v.contenders.size() - holding) + " waiting";
+}
+
+std::string rate_text(const lock_view& v) {
+    if (!v.grants) return {};
+    char per_second[32];
+    std::snprintf(per_second, sizeof(per_second), "%.1f", v.grants->per_second);
+    return per_second + std::string(" grants/s, ") + std::to_string(v.grants->count) + " in " +
+           in_seconds(v.grants->watched);
+}
+
+std::string held_text(const contender& c) {
+    if (!c.held) return to_text(age_of(c.created_ms));
+    return (c.held_at_least ? ">" : "") + in_seconds(*c.held);
+}
+
 std::string to_text(const lock_view& v) {
-    const auto holding = static_cast<std::size_t>(
-        std::count_if(v.contenders.begin(), v.contenders.end(), [](const contender& c) { return c.holds; }));
-    std::string text = painted(colour::bold, printable(v.path)) + "  " + std::string(to_string(v.kind));
-    if (!v.contenders.empty())
-        text += ", " + std::to_string(holding) + " and " + std::to_string(v.contenders.size() - holding) + " waiting";
-    text += "\n";
+    std::string text = painted(colour::bold, printable(v.path)) + "  " + summary(v) + "\n";
+    if (v.grants) text += "  " + rate_text(v) + "\n";
     for (const contender& c : v.contenders) {
         const std::string what = padded(c.holds ? side_of(c, v.kind) : "waits", 7);
         text += "  " + (c.holds ? painted(colour::green, what) : painted(colour::dim, what));
-        text += padded(to_text(age_of(c.created_ms)), 8) + "  " + describe(c) + "\n         ";
-        text += painted(colour::dim, printable(zkasio::node_name(c.path)) + "  session " + hex(c.session_id)) + "\n";
+        text += padded(held_text(c), 8) + "  " + describe(c) + "\n         ";
+        text += painted(colour::dim, printable(zkasio::node_name(c.path)) + "  session " + hex(c.session_id) +
+                                          (c.held ? ", " + to_text(age_of(c.created_ms)) + " old" : "")) + "\n";
         if (c.proclaimed) text += "         proclaims " + printable(*c.proclaimed) + "\n";
         if (c.session_id == 0)
             text += "         " + painted(colour::red, "is not ephemeral: it never goes by itself") + "\n";

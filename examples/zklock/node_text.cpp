@@ -1,5 +1,7 @@
 #include "node_text.hpp"
 
+#include <zkasio/printable.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -7,11 +9,7 @@
 
 namespace zklock {
 
-std::string hex(std::int64_t number) {
-    std::array<char, 24> text{};
-    std::snprintf(text.data(), text.size(), "0x%llx", static_cast<unsigned long long>(number));
-    return text.data();
-}
+std::string hex(std::int64_t number) { return zkasio::session_id_text(number); }
 
 std::string to_text_time(std::int64_t ms_since_1970) {
     const auto seconds = static_cast<std::time_t>(ms_since_1970 / 1000);

@@ -100,6 +100,7 @@ void add_supervision(CLI::App& app, run_options& r) {
         ->check(is_acl);
     app.add_option("-c,--command", r.shell_command, "run TEXT in a shell ($SHELL), instead of COMMAND")
         ->type_name("TEXT");
+    app.add_flag("-o,--close", r.close, "the lock ends with COMMAND, not with what that leaves running");
     app.add_option("--data", r.data, "what others see of us (host, pid, user and program as JSON)");
     app.formatter(std::make_shared<formatter_with_command>());
 }
@@ -110,13 +111,13 @@ void add_run(CLI::App& app, options& o) {
                              "  zklock run /locks/backup -- pg_dump -f /backup/db.sql db\n"
                              "  zklock run --no-wait /locks/cron/report -- ./report.sh || echo 'not our turn'\n"
                              "  zklock run -w 3 /locks/cron/report -c './report.sh > report.txt'    # as with flock\n"
+                             "  zklock run -n -E 0 /locks/cron/report ./report.sh    # not our turn is no failure\n"
                              "  zklock run --shared --wait 30s /locks/index -- ./query.sh\n"
                              "  zklock run --semaphore 3 /locks/crawlers -- ./crawl.sh\n"
                              "  zklock run --on-loss term --session-timeout 30s /locks/db -- ./migrate.sh\n");
     path_option(sub, r.path, "of the lock; a directory of its own, made when it is missing");
     const auto kind = [&r](lock_type t) { return [&r, t](std::int64_t) { r.type = t; }; };
     auto* const kinds = sub.add_option_group("kind", "A mutex (Curator's InterProcessMutex), unless one of:");
-    kinds->require_option(0, 1);
     kinds->add_flag_function("-x,-e,--exclusive", kind(lock_type::exclusive), "a read-write lock, as a writer: alone");
     kinds->add_flag_function("-s,--shared", kind(lock_type::shared), "a read-write lock, as a reader: among readers");
     const auto permits = [&r](int n) {
@@ -125,10 +126,14 @@ void add_run(CLI::App& app, options& o) {
     };
     kinds->add_option_function<int>("--semaphore", permits, "one of N permits; everybody has to say the same N")
         ->check(CLI::Range(1, 1'000'000))->type_name("N");
-    auto* const patience = sub.add_option_group("patience", "Waits for as long as it takes, unless:");
-    patience->require_option(0, 1);
-    duration_option(*patience, "-w,--wait", [&r](milliseconds d) { r.wait = d; }, "so long, then exit status 121");
-    patience->add_flag_function("-n,--no-wait", [&r](std::int64_t) { r.wait = milliseconds(0); }, "not at all");
+    auto* const patience = sub.add_option_group("patience", "Waits for as long as it takes, unless one of:");
+    duration_option(*patience, "-w,--wait,--timeout", [&r](milliseconds d) { r.wait = d; },
+                    "so long, then exit status 121; a number alone is seconds; connecting counts, too, and "
+                    "ends with status 123 after that time, but not before 2s");
+    patience->add_flag_function("-n,--no-wait,--nonblock,--nb", [&r](std::int64_t) { r.wait = milliseconds(0); },
+                                "not at all");
+    sub.add_option("-E,--conflict-exit-code", r.conflict_code, "the status when the lock is not had, instead of 121")
+        ->check(CLI::Range(0, 255))->type_name("N");
     sub.add_flag("--kazoo", r.kazoo_names, "name nodes as Python's kazoo does (without it: as Curator and go-zk)");
     add_supervision(sub, r);
 }
@@ -152,10 +157,13 @@ void add_locks(CLI::App& app, options& o) {
     CLI::App& show = add_verb(app, o, verb::locks, "locks", "who holds a lock, and who waits for it",
                               "  zklock locks /locks/backup\n"
                               "  zklock locks --watch /locks/backup\n"
+                              "  zklock locks -r /\n"
+                              "  zklock locks -r --watch /locks\n"
                               "  zklock locks --json /locks/backup | jq -r .holders[].host\n");
     path_option(show, l.path, "of a lock, a semaphore or an election, whoever made it");
+    show.add_flag("-r,--recursive", l.recursive, "all locks at and below PATH that somebody holds or waits for");
     show.add_flag("--json", l.json, "for programs");
-    show.add_flag("--watch", l.watch, "go on, and show every change");
+    show.add_flag("--watch", l.watch, "go on, and show every change, and how often the lock is granted");
     CLI::App& cut = add_verb(app, o, verb::break_lock, "break", "take a lock away from its holder",
                              "  zklock break /locks/backup\n"
                              "  zklock break --yes --node _c_5a1e...-lock-0000000012 /locks/backup\n");
@@ -416,6 +424,7 @@ std::string meant_by(const CLI::App& app, const std::string& word) {
         {"list", "ls"},          {"mkdir", "create"}, {"touch", "create"},   {"getAcl", "acl"},
         {"setAcl", "acl --set"}, {"check", "doctor"}, {"help", "--help"},    {"version", "--version"}};
     if (const auto found = elsewhere.find(word); found != elsewhere.end()) return found->second;
+    if (word.starts_with("/")) return "run " + word;  // as with flock
     for (const CLI::App* const sub : app.get_subcommands([](const CLI::App*) { return true; }))
         if (distance(word, sub->get_name()) <= (word.size() > 3 ? 2U : 1U)) return sub->get_name();
     return {};
@@ -428,7 +437,8 @@ bool check_verb(const CLI::App& app, words& arguments) {
     if (verb == arguments.end() || find_verb(app, *verb)) return !arguments.empty();
     const std::string meant = meant_by(app, *verb);
     say("there is no command \"" + zkasio::printable(*verb) + "\"" +
-        (meant.empty() ? "; `zklock --help` lists them" : ": do you mean `zklock " + meant + "`?"));
+        (meant.empty() ? "; `zklock --help` lists them"
+                       : ": do you mean `zklock " + zkasio::printable(meant) + "`?"));
     return false;
 }
 
@@ -436,6 +446,32 @@ bool check_verb(const CLI::App& app, words& arguments) {
 words in_shell(const std::string& text) {
     const char* const shell = std::getenv("SHELL");
     return {shell && *shell ? shell : "/bin/sh", "-c", text};
+}
+
+// "--wait and --no-wait exclude each other: say one of them", or nothing.
+std::string conflict_in(const CLI::App& verb) {
+    const auto is_group = [](const CLI::App* sub) { return sub->get_name().empty(); };
+    for (const CLI::App* const group : verb.get_subcommands(is_group)) {
+        std::string given;
+        int count = 0;
+        for (const CLI::Option* const o : group->get_options())
+            if (o->count() > 0) given += (count++ == 0 ? "--" : " and --") + o->get_lnames().front();
+        if (count > 1) return given + " exclude each other: say one of them";
+    }
+    return {};
+}
+
+// What flock has, and a lock of many machines cannot have; with what to do instead. Nothing for other words.
+std::string flock_hint(const words& unknown) {
+    static const std::map<std::string, std::string> hints{
+        {"-u", "a lock ends with the command that it was taken for; `zklock break` takes it from another one"},
+        {"--unlock", "a lock ends with the command that it was taken for; `zklock break` takes it from another one"},
+        {"-F", "zklock has to stay while the command runs: it keeps the lock"},
+        {"--no-fork", "zklock has to stay while the command runs: it keeps the lock"}};
+    for (const std::string& word : unknown)
+        if (const auto found = hints.find(word); found != hints.end())
+            return word + " is only for flock: " + found->second;
+    return {};
 }
 
 // What is wrong with the command that `verb` is to run, or nothing.
@@ -477,13 +513,17 @@ std::optional<options> parse_options(int argc, char** argv, int& exit_code) {
         std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
         app.parse(arguments);
         const bool runs = o.what == verb::run || o.what == verb::elect;
-        const std::string wrong = runs ? complete_command(o.run, name) : "";
-        if (!wrong.empty()) throw CLI::ValidationError(wrong);
+        if (runs) {
+            std::string wrong = conflict_in(*find_verb(app, name));
+            if (wrong.empty()) wrong = complete_command(o.run, name);
+            if (!wrong.empty()) throw CLI::ValidationError(wrong);
+        }
     } catch (const CLI::Success& e) {  // --help, --version
         exit_code = app.exit(e) == 0 ? exit_code::ok : exit_code::failed;
         return std::nullopt;
     } catch (const CLI::ParseError& e) {
-        say(zkasio::printable(e.what()) + "; see " + help);
+        const std::string hint = name == "run" || name == "elect" ? flock_hint(app.remaining(true)) : "";
+        say(zkasio::printable(hint.empty() ? e.what() : hint) + "; see " + help);
         return std::nullopt;
     }
     exit_code = exit_code::ok;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "exit_code.hpp"
 #include "supervise.hpp"
 #include "terminal.hpp"
 
@@ -30,6 +31,8 @@ struct run_options {
     int permits = 1;  ///< of a semaphore
     bool kazoo_names = false;
     std::optional<std::chrono::milliseconds> wait;  ///< none: for as long as it takes
+    int conflict_code = exit_code::not_acquired;    ///< when `wait` is over
+    bool close = false;  ///< the lock ends with the command itself, not with all that it leaves running
     on_loss loss = on_loss::kill;
     on_revoke revoke = on_revoke::term;
     std::chrono::milliseconds grace{5'000};
@@ -41,7 +44,7 @@ struct run_options {
 
 struct locks_options {
     std::string path;
-    bool json = false, watch = false;
+    bool recursive = false, json = false, watch = false;
     std::string node;  ///< break, revoke: this one instead of the holder
     bool yes = false;
 };

@@ -40,7 +40,7 @@ bool output_is_terminal() noexcept { return ::isatty(STDOUT_FILENO) == 1; }
 void set_colours(when_to_colour w) {
     const char* const no_colour = std::getenv("NO_COLOR");
     const char* const kind = std::getenv("TERM");
-    const bool fits = output_is_terminal() && kind && std::string_view(kind) != "dumb";
+    const bool fits = output_is_terminal() && kind && *kind && std::string_view(kind) != "dumb";
     const bool wanted = !no_colour || !*no_colour;
     coloured = w == when_to_colour::always || (w == when_to_colour::automatic && fits && wanted);
 }

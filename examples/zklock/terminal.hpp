@@ -9,8 +9,8 @@ enum class when_to_colour { automatic, always, never };
 
 enum class colour { red, green, yellow, dim, bold };
 
-/// Decides once whether the standard output shows colours: on a terminal that is not "dumb", and not with NO_COLOR in
-/// the environment (https://no-color.org), unless told otherwise.
+/// Decides once whether the standard output shows colours: on a terminal whose TERM is set and not "dumb", and not with
+/// NO_COLOR in the environment (https://no-color.org), unless told otherwise.
 void set_colours(when_to_colour w);
 
 /// `text` in that colour, or as it is. Escape sequences in it are not looked at: see zkasio::printable().

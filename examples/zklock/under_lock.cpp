@@ -18,6 +18,7 @@ namespace {
 command command_under(const zkasio::lock_guard& guard, const run_options& o) {
     command c;
     c.arguments = o.command;
+    c.alone = o.close;
     c.environment = {{"ZKLOCK_TOKEN", std::to_string(guard.token().value())},
                      {"ZKLOCK_PATH", o.path},
                      {"ZKLOCK_NODE", guard.path()}};

@@ -27,14 +27,14 @@ _zklock() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb='' action='' path='' i servers=()
     local common='--connect --session-timeout --connect-timeout --auth-file --color --verbose --help --version'
     local verbs='run elect locks break revoke get set create rm ls stat acl watch tree barrier counter queue doctor bench'
-    local supervision='--on-loss --on-revoke --grace --acl --data --command'
+    local supervision='--on-loss --on-revoke --grace --acl --data --command --close'
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
             --) _zklock_command $((i + 1)); return ;;
             --connect) servers=(--connect "${COMP_WORDS[i + 1]}"); i=$((i + 1)) ;;
-            --session-timeout | --connect-timeout | --auth-file | --color | --wait | -w | --semaphore | --on-loss | \
-                --on-revoke | --grace | --acl | --data | --command | -c) i=$((i + 1)) ;;
+            --session-timeout | --connect-timeout | --auth-file | --color | --wait | --timeout | -w | --semaphore | \
+                --on-loss | --on-revoke | --grace | --acl | --data | --command | -c | --conflict-exit-code | -E) i=$((i + 1)) ;;
             -*) ;;
             *)
                 if [ -z "$verb" ]; then
@@ -59,8 +59,9 @@ _zklock() {
             curator-id curator-simple' -- "$cur"); return ;;
         --acl | --set) mapfile -t COMPREPLY < <(compgen -W 'open creator read-only' -- "$cur"); return ;;
         --auth-file | --file | -f) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
-        --connect | --session-timeout | --connect-timeout | --wait | -w | --command | -c | --grace | --semaphore | \
-            --data | --node | --ttl | --version | --depth | --count | --stuck | --clients | --duration) return ;;
+        --connect | --session-timeout | --connect-timeout | --wait | --timeout | -w | --command | -c | --grace | \
+            --semaphore | --conflict-exit-code | -E | --data | --node | --ttl | --version | --depth | --count | --stuck | \
+            --clients | --duration) return ;;
     esac
     if [ -z "$verb" ]; then
         mapfile -t COMPREPLY < <(compgen -W "$verbs $common" -- "$cur")
@@ -85,9 +86,10 @@ _zklock() {
     fi
     local own=
     case $verb in
-        run) own="--exclusive --shared --semaphore --wait --no-wait --kazoo $supervision --" ;;
+        run) own="--exclusive --shared --semaphore --wait --timeout --no-wait --nonblock --nb --conflict-exit-code
+            --kazoo $supervision --" ;;
         elect) own="--requeue $supervision --" ;;
-        locks) own='--json --watch' ;;
+        locks) own='--recursive --json --watch' ;;
         break) own='--node --yes' ;;
         revoke) own='--node' ;;
         get | stat) own='--json' ;;

@@ -149,6 +149,26 @@ asio::awaitable<close_result> closed(core_ptr c) {
     co_return c->closed_how();
 }
 
+asio::awaitable<session_credentials> handed_over(core_ptr c) {
+    for (;;) {
+        const auto ours = std::make_shared<session_credentials>();
+        const auto done = std::make_shared<one_shot_state>();
+        co_await until_connected(c, "hand_over", std::string());
+        const reply idle = co_await wait_idle(c);
+        if (idle.code) throw error(idle.code, "hand_over");
+        asio::dispatch(c->strand(), [c, ours, done] {
+            *ours = c->begin_hand_over();
+            done->done = true;
+        });
+        const wait_end over = co_await wait_for(c, done);
+        if (over.code) throw error(over.code, "hand_over");
+        if (ours->id() == 0) continue;  // the session has ended in between
+        const reply r = co_await wait_closed(c);
+        if (r.code) throw error(r.code, "hand_over");
+        co_return *ours;
+    }
+}
+
 }  // namespace
 
 asio::awaitable<void> client::connected() const { return until_known(core_); }
@@ -161,6 +181,7 @@ asio::awaitable<void> client::add_auth(std::string scheme, bytes credential) con
 asio::awaitable<void> client::set_servers(std::string servers) const { return use_servers(core_, std::move(servers)); }
 asio::awaitable<void> client::idle() const { return until_idle(core_); }
 asio::awaitable<close_result> client::close() const { return closed(core_); }
+asio::awaitable<session_credentials> client::hand_over() const { return handed_over(core_); }
 
 asio::awaitable<void> client::run_with_session(std::function<asio::awaitable<void>(const session&)> body, core_ptr c) {
     if (!body) throw error(errc::invalid_argument, "with_session", {}, "the body is empty");

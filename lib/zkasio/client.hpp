@@ -91,8 +91,9 @@ public:
     /// The current session, which may not be connected yet.
     session session_now() const;
 
-    /// The id and the password of the session, with which client_options::resume() hands the session over to another
-    /// process. Not to be used by two clients at a time.
+    /// The id and the password of the session, with which client_options::resume() takes the session over when this
+    /// process is gone. Not to be used by two clients at a time: see hand_over().
+    /// *Fails with* errc::not_connected after client_options::connection_timeout; otherwise as connected().
     asio::awaitable<session_credentials> credentials() const;
 
     session_events events() const;
@@ -137,6 +138,16 @@ public:
     /// *Completes when* all of this is over.
     /// *Cancellation* ends the wait only.
     asio::awaitable<close_result> close() const;
+
+    /// As close(), but the session stays, with its ephemeral nodes, for the client that resumes it: for the next
+    /// process of the same service, say. Returns what client_options::resume() takes. If nobody resumes the session, it
+    /// ends after its timeout. Locks that are held are lost here, and their nodes stay: release them before, or destroy
+    /// their guards.
+    /// *Completes when* idle() has, and the connection is closed.
+    /// *Fails with* errc::client_closed if the client was closed before; otherwise as credentials(), and then the
+    /// client is as it was.
+    /// *Cancellation* ends the wait only.
+    asio::awaitable<session_credentials> hand_over() const;
 
     // ------------------------------------------------------------------------------------ for writers of recipes
 

@@ -84,6 +84,7 @@ public:
     virtual void commit(const commit_report&) {}
     virtual void delivery(const delivery_report&) {}
     virtual void barrier(const barrier_report&) {}
+    virtual void lock_stop(const lock_stop_report&) {}
     /// This number of reports was dropped here, because more than 65 536, or 32 MiB, waited for this observer.
     virtual void dropped(std::size_t) {}
 };

@@ -2,6 +2,7 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/bytes.hpp>
+#include <zkasio/clock.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/log_record.hpp>
 #include <zkasio/retry_policy.hpp>
@@ -81,7 +82,7 @@ public:
     // Times are positive, and no longer than a day: `client`'s constructor throws for others.
 
     /// The timeout to ask for (10 s), at least 100 ms; servers may grant less or more, see `session::timeout()`.
-    client_options& session_timeout(duration d) { session_timeout_ = d; return *this; }
+    client_options& session_timeout(any_duration d) { session_timeout_ = d; return *this; }
     /// The servers' tickTime (default: 0, unknown). With a tick, locks stand a slower link: a write renews a lease to
     /// T - tick/2 - T/8 after its sending, instead of T - T/4 - T/8 (T: the session timeout; less a round trip and
     /// T/64).
@@ -91,14 +92,25 @@ public:
     /// observers are fed by a follower (`observerMasterPort`), twice the tick has to be given. The tick is checked
     /// against the granted timeout, as far as possible: if T is below two ticks, this is logged, and leases are short;
     /// a tick that is too short for the least timeout of the servers is logged and not used.
-    client_options& tick(duration d) { tick_ = d; return *this; }
+    client_options& tick(any_duration d) { tick_ = d; return *this; }
     /// How long an operation waits for a connection before it fails with errc::not_connected (15 s). A wait for
     /// something else (a lock, a leader, a value) goes on through an outage as long as the session lives.
-    client_options& connection_timeout(duration d) { connection_timeout_ = d; return *this; }
+    client_options& connection_timeout(any_duration d) { connection_timeout_ = d; return *this; }
     /// How long `close()` waits for outstanding answers, and then for the server's goodbye (1 s each).
-    client_options& close_timeout(duration d) { close_timeout_ = d; return *this; }
+    client_options& close_timeout(any_duration d) { close_timeout_ = d; return *this; }
     /// The retry policy of operations that only read (exponential, 8 times).
     client_options& retry(retry_policy p) { retry_ = p; return *this; }
+    /// While no server with a quorum can be reached, the client reads from a server without one, if the servers are set
+    /// up for that (the Java property readonlymode.enabled=true, and localSessionsEnabled=true in their configuration);
+    /// off by default. See session_state::read_only.
+    ///
+    /// Operations of the `client` read there, and caches, streams and config_values that have nothing yet. *Such data
+    /// may be old*, also older than what this client has read before. Other operations of the client fail with
+    /// zk_errc::not_read_only at once, sync() among them; nothing was sent. All that belongs to a session, as locks,
+    /// elections and the operations of a `session` object do, is as in an outage: a read-only server proves nothing
+    /// about a session, and extends no lease. The client goes on looking for a server with a quorum, and resumes its
+    /// session there if it still lives.
+    client_options& allow_read_only(bool on = true) { read_only_ = on; return *this; }
     client_options& suspension(suspension_policy p) { suspension_ = p; return *this; }
     client_options& renewal(session_renewal r) { renewal_ = r; return *this; }
     /// Presented on every connection; may be called more than once. `client`'s constructor throws for an empty scheme
@@ -143,6 +155,7 @@ public:
     duration connection_timeout() const noexcept { return connection_timeout_; }
     duration close_timeout() const noexcept { return close_timeout_; }
     const retry_policy& retry() const noexcept { return retry_; }
+    bool allows_read_only() const noexcept { return read_only_; }
     suspension_policy suspension() const noexcept { return suspension_; }
     session_renewal renewal() const noexcept { return renewal_; }
     const std::vector<auth_info>& auth() const noexcept { return auth_; }
@@ -157,6 +170,7 @@ private:
     std::string servers_;
     duration session_timeout_{10'000}, tick_{0}, connection_timeout_{15'000}, close_timeout_{1'000};
     retry_policy retry_ = retry_policy::exponential();
+    bool read_only_ = false;
     suspension_policy suspension_ = suspension_policy::keep;
     session_renewal renewal_ = session_renewal::automatic;
     std::vector<auth_info> auth_;

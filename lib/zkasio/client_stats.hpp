@@ -62,6 +62,9 @@ struct lock_stats {
     std::array<std::uint64_t, 8> ended{};
     std::uint64_t lost_by(loss_reason r) const noexcept { return ended[static_cast<std::size_t>(r)]; }
     duration_histogram waits, holds;
+    /// Bodies that were stopped because the lease was about to end, from the stop to their end, see lock_stop_report.
+    duration_histogram stops;
+    std::uint64_t overran = 0;  ///< of these, the ones that had not ended when the lock was lost
 };
 
 /// The statistics of one kind of commit, see commit_report.
@@ -103,6 +106,7 @@ struct client_stats {
     barrier_stats barriers;
     std::uint64_t connections = 0;        ///< established
     std::uint64_t connections_lost = 0;
+    std::uint64_t read_only_connections = 0;  ///< to servers without a quorum, see client_options::allow_read_only()
     std::uint64_t sessions = 0;           ///< begun or resumed
     std::uint64_t sessions_expired = 0;
     std::uint64_t repeated = 0;           ///< requests that were sent again: their connection was lost, or a server was

@@ -31,13 +31,19 @@ struct boot_clock {
 };
 
 /// A duration in any unit, as an argument: `10s`, `std::chrono::milliseconds::max()`. A duration that is too long for
-/// nanoseconds becomes the longest one, boot_clock::duration::max().
+/// nanoseconds becomes the longest one, boot_clock::duration::max(). Where milliseconds are needed, a part of one is
+/// taken for a whole one.
 class any_duration {
 public:
     template <class Rep, class Period>
     constexpr any_duration(std::chrono::duration<Rep, Period> d) noexcept  // implicit: `timeout(10s, ...)`
         : value_(converted(d)) {}
     constexpr operator std::chrono::nanoseconds() const noexcept { return value_; }
+    constexpr operator std::chrono::milliseconds() const noexcept {
+        using std::chrono::milliseconds;
+        return value_ < value_.zero() ? std::chrono::floor<milliseconds>(value_)
+                                      : std::chrono::ceil<milliseconds>(value_);
+    }
 
 private:
     template <class Rep, class Period>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/acl.hpp>
+#include <zkasio/clock.hpp>
 #include <zkasio/types.hpp>
 
 #include <chrono>
@@ -23,7 +24,7 @@ public:
     /// The ACL of this node and of parents created with it (open_acl()).
     create_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
     /// The time to live, for the two modes that have one: above 0, and at most 0xffffffffff ms.
-    create_options& ttl(std::chrono::milliseconds t) { ttl_ = t; return *this; }
+    create_options& ttl(any_duration t) { ttl_ = t; return *this; }
     create_options& parents(missing_parents p) { parents_ = p; return *this; }
     /// Puts a random id into the name ("_c_<uuid>-name", as Curator does). If the connection is lost before the answer,
     /// the node is found again by this id: the create is then certain to happen once, as long as the session lives.

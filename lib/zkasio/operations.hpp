@@ -22,6 +22,7 @@ namespace zkasio {
 
 namespace detail {
 class core;
+enum class no_quorum : std::uint8_t;
 struct session_record;
 }  // namespace detail
 
@@ -46,7 +47,8 @@ struct session_record;
 ///   - errc::session_expired, errc::client_closed, zk_errc::auth_failed: all match condition::session_ended.
 ///
 /// *Cancellation*: ends the wait at once with asio::error::operation_aborted. A request that was sent may still be
-/// applied, see `error::outcome_unknown()`.
+/// applied, see `error::outcome_unknown()`. A total cancellation promises to have no effect: so it does not end a write
+/// that was sent, which ends with its answer.
 ///
 /// Paths follow path_problem(). Nodes below /zookeeper are not created, set or removed, except those of quotas, below
 /// /zookeeper/quota. A request (path, data and ACL together) is at most 1 MiB - 1 KiB long, a server's limit.
@@ -122,6 +124,7 @@ protected:
     std::shared_ptr<detail::core> core_;
     std::shared_ptr<detail::session_record> session_;  // null: the current session
     bool patient_ = false;                             // see session::patient()
+    detail::no_quorum no_quorum_{};                    // of operations that are not bound to a session
 
 private:
     friend class toolbox;

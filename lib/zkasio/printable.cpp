@@ -2,6 +2,8 @@
 
 #include <zkasio/detail/base/utf8.hpp>
 
+#include <array>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 
@@ -36,6 +38,13 @@ std::string printable(std::string_view text) {
             out += bytes;
     }
     return out;
+}
+
+std::string session_id_text(std::int64_t id) {
+    std::array<char, 16> digits{};
+    const auto end =
+        std::to_chars(digits.data(), digits.data() + digits.size(), static_cast<std::uint64_t>(id), 16).ptr;
+    return "0x" + std::string(digits.data(), end);
 }
 
 }  // namespace zkasio

@@ -27,14 +27,18 @@ retry_policy::retry_policy(duration base, duration cap, int attempts, duration l
 retry_policy::retry_policy(duration every) noexcept
     : base_(every), cap_(every), attempts_(no_limit), limit_(for_ever), jitter_(false) {}
 
-retry_policy retry_policy::exponential(duration base, duration cap, int attempts) {
+retry_policy retry_policy::exponential(any_duration base, any_duration cap, int attempts) {
     return {base, cap, attempts, for_ever, true};
 }
-retry_policy retry_policy::until_elapsed(duration limit, duration base, duration cap) {
+retry_policy retry_policy::until_elapsed(any_duration limit, any_duration base, any_duration cap) {
     return {base, cap, no_limit, limit, true};
 }
-retry_policy retry_policy::n_times(int attempts, duration pause) { return {pause, pause, attempts, for_ever, false}; }
-retry_policy retry_policy::forever(duration base, duration cap) { return {base, cap, no_limit, for_ever, true}; }
+retry_policy retry_policy::n_times(int attempts, any_duration pause) {
+    return {pause, pause, attempts, for_ever, false};
+}
+retry_policy retry_policy::forever(any_duration base, any_duration cap) {
+    return {base, cap, no_limit, for_ever, true};
+}
 retry_policy retry_policy::never() { return {duration(0), duration(0), 0, for_ever, false}; }
 
 std::optional<retry_policy::duration> retry_policy::pause_before(int attempt, duration elapsed, double random) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <zkasio/clock.hpp>
 #include <zkasio/export.hpp>
 
 #include <chrono>
@@ -20,13 +21,15 @@ public:
     using duration = std::chrono::milliseconds;
 
     /// base, 2*base, 4*base ... up to `cap`, each multiplied by a random factor in [0.5, 1.5); `attempts` retries.
-    static retry_policy exponential(duration base = duration(50), duration cap = duration(2000), int attempts = 8);
+    static retry_policy exponential(any_duration base = duration(50), any_duration cap = duration(2000),
+                                    int attempts = 8);
     /// As exponential(), until `limit` has passed since the first attempt.
-    static retry_policy until_elapsed(duration limit, duration base = duration(50), duration cap = duration(2000));
+    static retry_policy until_elapsed(any_duration limit, any_duration base = duration(50),
+                                      any_duration cap = duration(2000));
     /// `attempts` retries, `pause` apart.
-    static retry_policy n_times(int attempts, duration pause = duration(100));
+    static retry_policy n_times(int attempts, any_duration pause = duration(100));
     /// Retries for as long as the session lives.
-    static retry_policy forever(duration base = duration(50), duration cap = duration(2000));
+    static retry_policy forever(any_duration base = duration(50), any_duration cap = duration(2000));
     static retry_policy never();
 
     /// How long to pause before retry number `attempt` (0 is the first); nothing when it is time to give up.

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <system_error>
 
-/// What a client_observer is told of queues, counters, transactions that run again, and barriers.
+/// What a client_observer is told of queues, counters, transactions that run again, barriers, and bodies under locks.
 namespace zkasio {
 
 /// The writes that are repeated until their outcome is certain, and while other clients are ahead.
@@ -94,6 +94,17 @@ struct barrier_report {
     std::error_code code;                  ///< none: all members were there, or have left
     loss_reason lost = loss_reason::none;  ///< of a member that leaves: how it was lost while it was inside
     boot_clock::time_point asked{}, ended{};
+};
+
+/// A body under a lock that was stopped because the lease was about to end, see lock_guard::run(), and has ended.
+struct lock_stop_report {
+    std::string path;  ///< of the lock's node
+    std::int64_t token = 0;
+    std::chrono::nanoseconds margin{0};
+    /// The lock was lost before the body had ended: the stop margin was too short for this body.
+    bool overran = false;
+    boot_clock::time_point lease_end{};  ///< as it was when the body was stopped
+    boot_clock::time_point stopped{}, ended{};
 };
 
 }  // namespace zkasio

@@ -42,10 +42,10 @@ SERVER = object()  # stands for the server's address
 # What each part runs, in full and with --quick.
 MEASUREMENTS = {
     "lock": ("zkasio_bench_lock",
-             [SERVER, 5, "limit=60", 10000, 100000, "peers", 1000, "cycle", "4x25", "handoff"],
-             [SERVER, 3, "limit=30", 10000, "peers", 1000, "cycle", "4x25", "handoff"]),
+             [SERVER, 5, "limit=60", 10000, 100000, "1000s5", "peers", 1000, "cycle", "4x25", "handoff"],
+             [SERVER, 3, "limit=30", 10000, "cycle", "handoff", "peers", 1000, "4x25"]),
     "cohort": ("zkasio_bench_cohort", [SERVER], [SERVER]),
-    "get": ("zkasio_bench_get", [SERVER, 15, 0.7], [SERVER, 5, 0.3]),
+    "get": ("zkasio_bench_get", [SERVER, 15, 0.7], [SERVER, 3, 0.3]),
     "cache": ("zkasio_bench_cache", [SERVER, 64000, "peers"], [SERVER, 16000, "peers"]),
     "election": ("zkasio_bench_election", [SERVER, 200, "peers"], [SERVER, 15, "peers"]),
     "pick": ("zkasio_bench_pick", [SERVER], [SERVER]),

@@ -26,6 +26,7 @@ void add(report& sum, const report& r, bool first) {
     sum.begin = first ? r.begin : std::min(sum.begin, r.begin);
     sum.end = std::max(sum.end, r.end);
     sum.operations += r.operations;
+    sum.crossings += r.crossings;
     sum.cpu += r.cpu;
     sum.requests += r.requests;
     sum.bytes += r.bytes;
@@ -57,7 +58,7 @@ std::optional<outcome> conductor::measure(worker work, task what, int processes,
     std::string holder;
     if (!what.peer.empty()) session_->create(what.warm_up = what.directory + "w", 0);
     if (first_holder) holder = session_->create(what.directory + "/" + new_node_name(), ZOO_EPHEMERAL_SEQUENTIAL);
-    what.contenders = what.waiters * processes + 1;
+    what.contenders = what.waiters * what.sessions * processes + 1;
     workers_.clear();
     deadline_ = now() + limit;
     for (int i = 0; i < processes; ++i) start(work, what);
@@ -66,8 +67,7 @@ std::optional<outcome> conductor::measure(worker work, task what, int processes,
     bool fine = false;
     try {
         fine = all(message_kind::ready) && go() &&
-               (holder.empty() || (all(message_kind::queued) && let_go(holder, o))) &&
-               all(message_kind::done, &o);
+               (holder.empty() || (all(message_kind::queued) && let_go(holder, o))) && all(message_kind::done, &o);
     } catch (const std::exception& e) {
         std::fprintf(stderr, "  conductor: %s\n", e.what());
     }

@@ -9,6 +9,7 @@ namespace bench {
 // What an outcome is worth, by operation where that makes sense.
 double rate(const outcome& o);
 double drain(const outcome& o);
+double crossing_ms(const outcome& o);  ///< while the queue drains
 double requests(const outcome& o);
 double bytes(const outcome& o);
 double cpu_us(const outcome& o);
@@ -23,7 +24,7 @@ struct column {
     double (*value)(const outcome&);
 };
 
-extern const std::vector<column> queue_columns, cycle_columns, latency_columns;
+extern const std::vector<column> queue_columns, crossing_columns, cycle_columns, latency_columns;
 
 int width(const column& c);
 

@@ -3,10 +3,11 @@
 //
 //     zkasio_bench_lock 127.0.0.1:2181 [rounds] [what...]
 //
-// `what`, by default all but the last four:
+// `what`, by default all but sessions and the last four:
 //     100 1000 10000   so many waiters in one process (above 20000: zkasio alone)
 //     cycle            acquire and release, one at a time, uncontended
 //     4x25 3x1000      processes x waiters
+//     1000s5           so many sessions in one process, with so many waiters each
 //     handoff          from session to session
 //     100000
 //     strand           zkasio's coroutines run on the client's strand in all that follows
@@ -23,6 +24,8 @@
 #include "figures.hpp"
 #include "raw_session.hpp"
 #include "workers.hpp"
+
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -56,14 +59,24 @@ public:
         int p = 0, n = 0;
         char rest = 0;
         double seconds = 0;
-        if (std::sscanf(what.c_str(), "limit=%lf%c", &seconds, &rest) == 1) limit_ = seconds;
-        else if (what == "strand") on_strand_ = true;
-        else if (what == "peers") peers_ = peers();
-        else if (what == "cycle") cycles();
-        else if (what == "handoff") hand_offs(0), hand_offs(10);
-        else if (std::sscanf(what.c_str(), "%dx%d%c", &p, &n, &rest) == 2 && p > 0 && n > 0) processes(p, n);
-        else if (std::sscanf(what.c_str(), "%d%c", &n, &rest) == 1 && n > 0) one_process(n);
-        else std::fprintf(stderr, "what is \"%s\"?\n", what.c_str());
+        if (std::sscanf(what.c_str(), "limit=%lf%c", &seconds, &rest) == 1)
+            limit_ = seconds;
+        else if (what == "strand")
+            on_strand_ = true;
+        else if (what == "peers")
+            peers_ = peers();
+        else if (what == "cycle")
+            cycles();
+        else if (what == "handoff")
+            hand_offs(0), hand_offs(10);
+        else if (std::sscanf(what.c_str(), "%dx%d%c", &p, &n, &rest) == 2 && p > 0 && n > 0)
+            processes(p, n);
+        else if (std::sscanf(what.c_str(), "%ds%d%c", &p, &n, &rest) == 2 && p > 0 && n > 0)
+            sessions(p, n);
+        else if (std::sscanf(what.c_str(), "%d%c", &n, &rest) == 1 && n > 0)
+            one_process(n);
+        else
+            std::fprintf(stderr, "what is \"%s\"?\n", what.c_str());
     }
 
 private:
@@ -133,10 +146,24 @@ private:
     void processes(int p, int n) {
         task t = plain();
         t.waiters = n;
-        std::vector<variant> variants{{"raw local0", raw_local_queue, t}, {"zkasio", zkasio_queue, t}};
+        std::vector<variant> variants{
+            {"raw local0", raw_local_queue, t}, {"raw standard", raw_standard_queue, t}, {"zkasio", zkasio_queue, t}};
+        if (p * n > most_for_peers) std::erase_if(variants, [](const variant& v) { return v.name == "raw standard"; });
         if (p * n <= most_for_peers) add_peers(variants, peer_queue, t);
         compare((std::to_string(p) + " processes with " + std::to_string(n) + " waiters each, per waiter").c_str(),
-                variants, queue_columns, p, true);
+                variants, crossing_columns, p, true);
+    }
+
+    void sessions(int s, int n) {
+        rlimit files{};  // a descriptor or two for each session
+        ::getrlimit(RLIMIT_NOFILE, &files);
+        files.rlim_cur = files.rlim_max;
+        ::setrlimit(RLIMIT_NOFILE, &files);
+        task t = plain();
+        t.sessions = s;
+        t.waiters = n;
+        compare((std::to_string(s) + " sessions with " + std::to_string(n) + " waiters each, per waiter").c_str(),
+                {{"raw local0", raw_sessions_queue, t}, {"zkasio", zkasio_sessions_queue, t}}, queue_columns, 1, true);
     }
 
     void cycles() {
@@ -175,7 +202,8 @@ private:
 
 int main(int argc, char** argv) {
     if (argc < 2) {
-        std::fprintf(stderr, "usage: %s ADDRESS:PORT [ROUNDS] [N|PxN|cycle|handoff|strand|limit=SECONDS|peers...]\n",
+        std::fprintf(stderr,
+                     "usage: %s ADDRESS:PORT [ROUNDS] [N|PxN|SsN|cycle|handoff|strand|limit=SECONDS|peers...]\n",
                      argv[0]);
         return 2;
     }

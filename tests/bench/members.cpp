@@ -83,12 +83,12 @@ public:
 
     const std::string& directory() const noexcept { return directory_; }
 
-    // Returns how many updates there were.
+    // Returns how many updates there were: fewer than were asked for, if the server cannot keep up.
     int update(double per_second, double seconds) {
         const double began = now();
         int made = 0;
-        while (now() - began < seconds) {
-            for (; made < (now() - began) * per_second; ++made) start([&] {
+        for (double passed = 0; passed < seconds; passed = now() - began) {
+            for (const double due = passed * per_second; made < due && now() - began < seconds; ++made) start([&] {
                 const std::string data = data_of(made % n_);
                 return zoo_aset(session_.handle(), path(made % n_).c_str(), data.data(), static_cast<int>(data.size()),
                                 -1, &on_set, &pending_);

@@ -8,19 +8,20 @@
 
 namespace bench {
 
-double now();          ///< seconds, of one clock for all processes of the machine
+double now();                           ///< seconds, of one clock for all processes of the machine
 double cpu_seconds(pid_t process = 0);  ///< of this one, or of another
 
 /// What one process has to say about its part in a measurement. Goes through a socket as it is.
 struct report {
     double begin = 0, end = 0;  ///< see now()
     double operations = 0;      ///< hand-offs, or cycles
+    double crossings = 0;       ///< hand-offs through the server; of the standard recipe, all
     double cpu = 0;             ///< seconds
     double requests = 0;        ///< of this process's sessions, as the server counted them
     double bytes = 0;           ///< received
     double heap = 0;            ///< bytes more in use when all waited than before; of a peer, of resident memory
     double threads = 0;
-    double p50 = 0, p99 = 0;    ///< seconds
+    double p50 = 0, p99 = 0;  ///< seconds
 };
 
 /// Collects times for report::p50 and p99.

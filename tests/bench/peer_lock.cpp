@@ -112,8 +112,10 @@ std::string command(const Words&... words) {
 std::vector<std::string> peers() {
     std::vector<std::string> found;
     for (const std::string& name : all_peers) {
-        if (::access(program(name).c_str(), X_OK) == 0) found.push_back(name);
-        else std::printf("\nwithout %s: it was not there when the benchmarks were configured\n", name.c_str());
+        if (::access(program(name).c_str(), X_OK) == 0)
+            found.push_back(name);
+        else
+            std::printf("\nwithout %s: it was not there when the benchmarks were configured\n", name.c_str());
     }
     return found;
 }
@@ -133,7 +135,7 @@ void peer_queue(const task& what, const conductor_link& conductor) {
     other.answer();
     r.end = now();
     m.stop(r, 0);
-    r.operations = what.waiters;
+    r.operations = r.crossings = what.waiters;
     conductor.done(r);
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -41,23 +42,14 @@ class queue {
 public:
     queue(const task& what, bool standard) : what_(what), standard_(standard), session_(what.server) {}
 
-    void run(const conductor_link& conductor) {
-        report r;
-        meter m(what_.server);
-        m.start();
-        conductor.ready();
-        r.begin = now();
-        start();
-        int own_exists = 1;
-        while (session_.children(what_.directory) < what_.contenders) ++own_exists;
-        m.all_wait();
-        conductor.queued();
-        while (removed_ < what_.waiters) turn({&session_});
-        r.end = now();
-        m.stop(r, own_exists);
-        r.operations = granted_;
-        conductor.done(r);
+    void start();
+    bool is_done() const { return removed_ == what_.waiters; }
+    void add_to(report& r) const {
+        r.operations += granted_;
+        for (const waiter& w : waiters_)
+            r.crossings += standard_ || w.index == 0 || waiters_[w.index - 1].sequence + 1 != w.sequence;
     }
+    raw_session& session() { return session_; }
 
 private:
     struct waiter {
@@ -71,18 +63,6 @@ private:
 
         static waiter& of(const void* data) { return *static_cast<waiter*>(const_cast<void*>(data)); }
     };
-
-    void start() {
-        const auto n = static_cast<std::size_t>(what_.waiters);
-        for (std::size_t i = 0; i < n; ++i) {
-            waiter& w = waiters_.emplace_back(this, i);
-            const std::string path = what_.directory + "/" + new_node_name();
-            check(zoo_acreate(session_.handle(), path.c_str(), "", 0, &ZOO_OPEN_ACL_UNSAFE, ZOO_EPHEMERAL_SEQUENTIAL,
-                              &on_created, &w));
-            if (standard_) list(w);
-            else if (i == 0) list_together();
-        }
-    }
 
     // ---- requests
     void list(waiter& w) { check(zoo_aget_children(session_.handle(), what_.directory.c_str(), 0, &on_list, &w)); }
@@ -99,8 +79,10 @@ private:
     // ---- decisions
     void created(waiter& w) {
         if (standard_) return;
-        if (w.index > 0 && waiters_[w.index - 1].sequence + 1 == w.sequence) wait_for_local(w);
-        else look(w);
+        if (w.index > 0 && waiters_[w.index - 1].sequence + 1 == w.sequence)
+            wait_for_local(w);
+        else
+            look(w);
     }
     void wait_for_local(waiter& w) {
         w.behind_local = true;
@@ -150,8 +132,10 @@ private:
     static void on_change(zhandle_t*, int type, int, const char*, void* data) {
         if (type != ZOO_DELETED_EVENT) return;
         waiter& w = waiter::of(data);
-        if (w.next) w.all->grant(w);
-        else w.all->look(w);
+        if (w.next)
+            w.all->grant(w);
+        else
+            w.all->look(w);
     }
     static void on_removed(int rc, const void* data) {
         check(rc);
@@ -166,6 +150,48 @@ private:
     bool listing_ = false;
     int granted_ = 0, removed_ = 0;
 };
+
+void queue::start() {
+    const auto n = static_cast<std::size_t>(what_.waiters);
+    for (std::size_t i = 0; i < n; ++i) {
+        waiter& w = waiters_.emplace_back(this, i);
+        const std::string path = what_.directory + "/" + new_node_name();
+        check(zoo_acreate(session_.handle(), path.c_str(), "", 0, &ZOO_OPEN_ACL_UNSAFE, ZOO_EPHEMERAL_SEQUENTIAL,
+                          &on_created, &w));
+        if (standard_)
+            list(w);
+        else if (i == 0)
+            list_together();
+    }
+}
+
+/// @param turn drives the sessions of all queues
+void run(const task& what, const conductor_link& conductor, std::deque<queue>& all, const std::function<void()>& turn) {
+    report r;
+    meter m(what.server);
+    m.start();
+    conductor.ready();
+    r.begin = now();
+    for (queue& q : all) q.start();
+    int own_exists = 1;
+    while (all.front().session().children(what.directory) < what.contenders) {
+        ++own_exists;
+        if (all.size() > 1) turn();
+    }
+    m.all_wait();
+    conductor.queued();
+    while (!std::all_of(all.begin(), all.end(), [](const queue& q) { return q.is_done(); })) turn();
+    r.end = now();
+    m.stop(r, own_exists);
+    for (const queue& q : all) q.add_to(r);
+    conductor.done(r);
+}
+
+void run_one(const task& what, bool standard, const conductor_link& conductor) {
+    std::deque<queue> all;
+    queue& only = all.emplace_back(what, standard);
+    run(what, conductor, all, [&] { turn({&only.session()}); });
+}
 
 /// One contender of one session.
 class contender {
@@ -225,8 +251,15 @@ private:
 
 }  // namespace
 
-void raw_local_queue(const task& what, const conductor_link& conductor) { queue(what, false).run(conductor); }
-void raw_standard_queue(const task& what, const conductor_link& conductor) { queue(what, true).run(conductor); }
+void raw_local_queue(const task& what, const conductor_link& conductor) { run_one(what, false, conductor); }
+void raw_standard_queue(const task& what, const conductor_link& conductor) { run_one(what, true, conductor); }
+void raw_sessions_queue(const task& what, const conductor_link& conductor) {
+    std::deque<queue> all;
+    std::vector<raw_session*> sessions;
+    for (int i = 0; i < what.sessions; ++i) sessions.push_back(&all.emplace_back(what, false).session());
+    raw_sessions together(std::move(sessions));
+    run(what, conductor, all, [&] { together.turn(); });
+}
 
 void raw_cycles(const task& what, const conductor_link& conductor) {
     contender one(what.server, what.directory);

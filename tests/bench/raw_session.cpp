@@ -2,6 +2,8 @@
 #include "raw_session.hpp"
 
 #include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -111,6 +113,46 @@ bool turn(std::initializer_list<raw_session*> sessions, int fd, int ms) {
             }
     }
     return polled[n].revents != 0;
+}
+
+raw_sessions::raw_sessions(std::vector<raw_session*> all) : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+    if (epoll_ < 0) throw std::runtime_error("no epoll");
+    for (raw_session* s : all) all_.push_back({s});
+}
+
+raw_sessions::~raw_sessions() { ::close(epoll_); }
+
+void raw_sessions::turn() {
+    if (now() > armed_ + 1) {  // pings, too
+        for (std::size_t i = 0; i < all_.size(); ++i) arm(i);
+        armed_ = now();
+    }
+    std::array<epoll_event, 64> ready;
+    const int n = ::epoll_wait(epoll_, ready.data(), static_cast<int>(ready.size()), 1000);
+    for (int i = 0; i < n; ++i) {
+        const epoll_event& e = ready[static_cast<std::size_t>(i)];
+        zhandle_t* zh = all_[e.data.u64].session->handle();
+        if (e.events & EPOLLOUT) zookeeper_process(zh, ZOOKEEPER_WRITE);
+        if (e.events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+            while (zookeeper_process(zh, ZOOKEEPER_READ) == ZOK) {
+            }
+        arm(e.data.u64);
+    }
+}
+
+void raw_sessions::arm(std::size_t i) {
+    member& m = all_[i];
+    int socket = -1, events = 0;
+    timeval tv{};
+    if (zookeeper_interest(m.session->handle(), &socket, &events, &tv) != ZOK) return;
+    epoll_event e{};
+    e.events = ((events & ZOOKEEPER_READ) ? std::uint32_t{EPOLLIN} : 0) |
+               ((events & ZOOKEEPER_WRITE) ? std::uint32_t{EPOLLOUT} : 0);
+    e.data.u64 = i;
+    if (socket == m.socket && e.events == m.events) return;
+    ::epoll_ctl(epoll_, socket == m.socket ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, &e);
+    m.socket = socket;
+    m.events = e.events;
 }
 
 std::string new_node_name() {

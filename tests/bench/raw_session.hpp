@@ -2,9 +2,12 @@
 
 #include <zookeeper/zookeeper.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace bench {
 
@@ -30,6 +33,30 @@ private:
 /// Waits until something has happened to one of the sessions or `fd` has become readable, at most `ms`.
 /// Returns whether `fd` is readable.
 bool turn(std::initializer_list<raw_session*> sessions, int fd = -1, int ms = -1);
+
+/// Many sessions, driven by epoll.
+class raw_sessions {
+public:
+    explicit raw_sessions(std::vector<raw_session*> all);
+    ~raw_sessions();
+    raw_sessions(const raw_sessions&) = delete;
+    raw_sessions& operator=(const raw_sessions&) = delete;
+
+    /// Waits until something has happened to some of them, at most a second.
+    void turn();
+
+private:
+    struct member {
+        raw_session* session;
+        int socket = -1;
+        std::uint32_t events = 0;
+    };
+    void arm(std::size_t i);
+
+    std::vector<member> all_;
+    int epoll_;
+    double armed_ = 0;  // all of them
+};
 
 void check(int rc);  ///< aborts unless ZOK: for callbacks
 

@@ -11,6 +11,7 @@ namespace bench {
 struct task {
     std::string server, directory;
     int waiters = 0;          ///< of this process
+    int sessions = 1;         ///< of this process, that have as many waiters each
     int contenders = 0;       ///< children of `directory` when everybody has queued
     double seconds = 1;       ///< how long to go round in cycles
     bool await_release = true;
@@ -36,9 +37,11 @@ private:
 // Each runs in a process of its own.
 void raw_local_queue(const task&, const conductor_link&);
 void raw_standard_queue(const task&, const conductor_link&);
+void raw_sessions_queue(const task&, const conductor_link&);
 void raw_cycles(const task&, const conductor_link&);
 void raw_hand_offs(const task&, const conductor_link&);
 void zkasio_queue(const task&, const conductor_link&);
+void zkasio_sessions_queue(const task&, const conductor_link&);
 void zkasio_cycles(const task&, const conductor_link&);
 void zkasio_hand_offs(const task&, const conductor_link&);
 void peer_queue(const task&, const conductor_link&);

@@ -15,6 +15,9 @@
 #include <chrono>
 #include <exception>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace bench {
 namespace {
@@ -49,7 +52,7 @@ void zkasio_queue(const task& what, const conductor_link& conductor) {
     const zkasio::mutex lock(zk, what.directory);
     report r;
     meter m(what.server);
-    int finished = 0, own_exists = 0;
+    int finished = 0, own_exists = 0, last = -1;
 
     auto wind_up = [&]() -> awaitable<void> {
         if (!what.await_release) {  // the deletes are on their way: what comes after them tells that they have arrived
@@ -68,6 +71,9 @@ void zkasio_queue(const task& what, const conductor_link& conductor) {
     auto waiter = [&]() -> awaitable<void> {
         {
             zkasio::lock_guard guard = co_await lock.acquire();
+            const std::string path = guard.path();
+            const int number = std::stoi(path.substr(path.size() - 10));
+            r.crossings += number != std::exchange(last, number) + 1;
             if (what.await_release) co_await guard.release();
         }
         if (++finished == what.waiters) asio::co_spawn(where, wind_up(), rethrow);
@@ -87,6 +93,47 @@ void zkasio_queue(const task& what, const conductor_link& conductor) {
         conductor.queued();
     };
     asio::co_spawn(where, start(), rethrow);
+    here.io.run();
+    conductor.done(r);
+}
+
+void zkasio_sessions_queue(const task& what, const conductor_link& conductor) {
+    loop here;
+    std::vector<zkasio::client> clients;
+    for (int i = 0; i < what.sessions; ++i) clients.push_back(here.connect(what));
+    report r;
+    meter m(what.server);
+    int own_exists = 0;
+    const int all = what.sessions * what.waiters;
+
+    auto wind_up = [&]() -> awaitable<void> {
+        r.end = now();
+        m.stop(r, own_exists);
+        for (const zkasio::client& zk : clients) co_await zk.close();
+    };
+    auto waiter = [&](const zkasio::client& zk) -> awaitable<void> {
+        {
+            zkasio::lock_guard guard = co_await zkasio::mutex(zk, what.directory).acquire();
+            co_await guard.release();
+        }
+        if (++r.operations == all) asio::co_spawn(here.io, wind_up(), rethrow);
+    };
+    auto start = [&]() -> awaitable<void> {
+        for (const zkasio::client& zk : clients) co_await zk.connected();
+        m.start();
+        conductor.ready();
+        r.begin = now();
+        for (const zkasio::client& zk : clients)
+            for (int i = 0; i < what.waiters; ++i) asio::co_spawn(here.io, waiter(zk), rethrow);
+        int queued = 0;
+        do {
+            ++own_exists;
+            queued = co_await children(clients.front(), what.directory);
+        } while (queued < what.contenders);
+        m.all_wait();
+        conductor.queued();
+    };
+    asio::co_spawn(here.io, start(), rethrow);
     here.io.run();
     conductor.done(r);
 }

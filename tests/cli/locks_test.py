@@ -1,7 +1,12 @@
 """zklock locks, break, revoke, doctor, bench."""
 
 import json
+import os
+import re
 import signal
+import socket
+import subprocess
+import tempfile
 
 import support
 
@@ -99,6 +104,77 @@ class Locks(support.CliTest):
         p.signal(signal.SIGTERM)
         self.assertEqual(p.end(), -signal.SIGTERM)
 
+    def test_watch_ends_with_its_input(self):
+        p = self.start("locks", "--watch", self.path)
+        self.assertIn("free", p.line())
+        p.process.stdin.close()
+        self.assertEqual(p.end(), 0)
+        p.process.stdin = None
+
+    def test_watch_ends_when_nobody_reads(self):
+        p = self.start("locks", "--watch", self.path)
+        self.assertIn("free", p.line())
+        p.process.stdout.close()
+        self.assertEqual(p.end(), 128 + signal.SIGPIPE)
+
+    def test_watch_goes_on_without_input(self):
+        p = support.Process(["locks", "--watch", self.path], stdin=subprocess.DEVNULL)
+        self._started.append(p)
+        self.assertIn("free", p.line())
+        holder = self.hold()
+        while "mutex, 1 and 0 waiting" not in p.line():
+            pass
+        p.signal(signal.SIGINT)
+        self.assertEqual(p.end(), -signal.SIGINT)
+        self.assertTrue(support.is_alive(holder.command))
+
+    def test_watch_counts_grants(self):
+        """All of them, however many there are between two looks."""
+        self.zklock("create", self.path)
+        p = self.start("locks", "--json", "--watch", self.path)
+        self.assertEqual(json.loads(p.line())["grants"], 0)
+        for _ in range(5):
+            self.assertEqual(self.zklock("run", self.path, "true")[0], 0)
+        holder = self.hold()
+        waiting = self.start("run", "-v", self.path, "--", "true")
+        waiting.error_line("waiting behind 1")
+        seen = json.loads(p.line())
+        while len(seen["waiters"]) != 1:  # a look that sees a new holder, too, would count the next one as a grant
+            seen = json.loads(p.line())
+        self.assertEqual(self.zklock("run", "-n", self.path, "true")[0], 121)  # no grant
+        last = self.start("run", "-v", self.path, "--", "true")
+        last.error_line("waiting behind 2")
+        seen = json.loads(p.line())
+        while len(seen["waiters"]) != 2 or last.pid not in [w["pid"] for w in seen["waiters"]]:
+            seen = json.loads(p.line())
+        self.assertEqual(seen["grants"], 6)
+        self.assertFalse(seen["holders"][0]["held_at_least"])
+        holder.say()
+        self.assertEqual((holder.end(), waiting.end(), last.end()), (0, 0, 0))
+        while seen["grants"] < 8 or seen["holders"]:
+            seen = json.loads(p.line())
+        self.assertEqual(seen["grants"], 8)
+        self.assertGreater(seen["grants_per_second"], 0)
+
+    def test_watch_counts_grants_of_a_semaphore(self):
+        self.hold("--semaphore", "2")
+        p = self.start("locks", "--json", "--watch", self.path)
+        seen = json.loads(p.line())
+        self.assertEqual((seen["grants"], seen["holders"][0]["held_at_least"]), (0, True))
+        for _ in range(3):
+            self.assertEqual(self.zklock("run", "--semaphore", "2", self.path, "true")[0], 0)
+        while seen["grants"] < 3:
+            seen = json.loads(p.line())
+        self.assertEqual(seen["grants"], 3)
+
+    def test_watch_and_a_holder_that_is_killed(self):
+        holder = self.hold("--session-timeout", "4s")
+        p = self.start("locks", "--watch", self.path)
+        self.assertIn("mutex, 1 and 0 waiting", p.line())
+        holder.kill()
+        while "free" not in p.line():
+            pass
+
     def test_break_asks(self):
         p = self.hold()
         status, _, err = self.zklock("break", self.path)
@@ -127,6 +203,142 @@ class Locks(support.CliTest):
         self.assertIsNone(second.process.poll())
 
 
+class Tree(support.CliTest):
+    def test_finds_every_lock(self):
+        names = {"/a/mutex": [], "/a/b/rw": ["-s"], "/a/b/c/permits": ["--semaphore", "2"], "/a/kazoo": ["--kazoo"]}
+        for name, options in names.items():
+            self.hold(*options, path=self.path + name)
+        self.hold(path=self.path + "/led", verb="elect")
+        self.zklock("create", "-p", self.path + "/a/config/limits", "data")
+        status, out, err = self.zklock("locks", "-r", self.path)
+        self.assertEqual((status, err), (0, ""))
+        found = [line.split()[0] for line in out.splitlines()]
+        self.assertEqual(found, sorted(self.path + name for name in [*names, "/led"]))
+        self.assertIn("election, 1 and 0 waiting", out)
+        self.assertIn(f"pid {self._started[0].pid}", out)
+        _, out, _ = self.zklock("locks", "-r", "--json", self.path + "/a/b")
+        self.assertEqual([lock["kind"] for lock in json.loads(out)["locks"]], ["semaphore", "read-write lock"])
+
+    def test_locks_within_locks(self):
+        self.hold(path=self.path)
+        self.hold(path=self.path + "/inner/lock")  # a foreign child, which libraries of others refuse
+        _, out, err = self.zklock("locks", "-r", self.path)
+        self.assertEqual([line.split()[0] for line in out.splitlines()], [self.path, self.path + "/inner/lock"])
+        self.assertIn("1 foreign", out)
+
+    def test_no_lock_at_all(self):
+        self.zklock("create", self.path)
+        status, out, err = self.zklock("locks", "-r", self.path)
+        self.assertEqual((status, out), (0, ""))
+        self.assertIn(f"nobody holds a lock at {self.path} or below", err)
+        status, out, err = self.zklock("locks", "-r", self.path + "/none")
+        self.assertEqual((status, out), (1, ""))
+        self.assertIn("no such node", err)
+
+    def test_what_may_not_be_read(self):
+        mine = {"ZKLOCK_AUTH": "joe:secret"}
+        self.addCleanup(self.zklock, "rm", "-r", "--yes", self.path + "/secret", environment=mine)
+        self.zklock("create", "-p", self.path + "/secret")
+        self.zklock("create", "--acl", "digest:joe:x:cdrwa", self.path + "/secret/closed")
+        self.hold(path=self.path + "/open")
+        status, out, err = self.zklock("locks", "-r", self.path)
+        self.assertEqual((status, len(out.splitlines())), (0, 1))
+        self.assertIn(f"{self.path}/secret/closed: not for us to read", err)
+        _, out, _ = self.zklock("locks", "-r", "--json", self.path)
+        self.assertEqual(json.loads(out)["unreadable"], [self.path + "/secret/closed"])
+        status, out, err = self.zklock("locks", "-r", self.path + "/secret/closed")
+        self.assertEqual((status, out), (1, ""))
+        self.assertIn("--auth-file", err)
+
+    def test_contenders_that_may_not_be_read(self):
+        self.zklock("create", "-p", self.path + "/lock")
+        holder = self.start("run", "--acl", "creator", self.path + "/lock", "--", "sh", "-c", "echo held; read line",
+                            environment={"ZKLOCK_AUTH": "joe:secret"})
+        self.assertEqual(holder.line(), "held")
+        status, out, err = self.zklock("locks", "-r", self.path)
+        self.assertEqual((status, out), (0, ""))
+        self.assertIn(f"{self.path}/lock", err)
+        status, out, _ = self.zklock("locks", "-r", self.path, environment={"ZKLOCK_AUTH": "joe:secret"})
+        self.assertIn("mutex, 1 and 0 waiting", out)
+
+    def test_watch_does_not_take_what_may_not_be_read_for_free(self):
+        lock = self.path + "/lock"
+        holder = self.hold(path=lock)
+        p = self.start("locks", "-r", "--watch", "--json", self.path)
+        self.assertEqual(len(json.loads(p.line())["holders"]), 1)
+        hidden = self.start("run", "-v", "--acl", "creator", lock, "--", "true",
+                            environment={"ZKLOCK_AUTH": "joe:secret"})
+        hidden.error_line("waiting behind 1")
+        # Two looks later at the latest, the first lock that is found says that the other one was not taken for free.
+        other = self.hold(path=self.path + "/other")
+        self.assertEqual(json.loads(p.line())["path"], self.path + "/other")
+        for process in (holder, other):
+            process.say()
+            self.assertEqual(process.end(), 0)
+        self.assertEqual(hidden.end(), 0)
+
+    def test_names_do_not_reach_the_terminal(self):
+        self.hold(path=self.path + "/\u00fc \u5b57")
+        _, out, _ = self.zklock("locks", "-r", self.path)
+        self.assertIn("/\u00fc \u5b57", out)
+        self.hold("--data", "\x1b[31m\n\u009b31m", path=self.path + "/other")
+        _, out, _ = self.zklock("locks", "-r", self.path)
+        self.assertEqual(len(out.splitlines()), 2)
+        self.assertFalse(set(out) & {"\x1b", "\x7f", "\u009b"}, out)
+
+    def test_a_deep_tree_and_a_wide_one(self):
+        deep = self.path + "/d" * 400
+        self.hold(path=deep)
+        with tempfile.TemporaryDirectory() as directory:
+            names = os.path.join(directory, "names")
+            with open(names, "w") as f:
+                f.writelines(f"{self.path}/wide/{i:04}\n" for i in range(300))
+            script = f"while read -r n; do printf '%s\\n' \"$n\"; done < {names} | xargs -P 8 -n 1 " \
+                     f"{support.PROGRAM} create -p"
+            done = subprocess.run(["sh", "-c", script], env={**os.environ, "ZK_HOSTS": support.SERVERS},
+                                  capture_output=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        before = self.requests()
+        _, out, err = self.zklock("locks", "-r", self.path)
+        requests = self.requests() - before
+        self.assertEqual([line.split()[0] for line in out.splitlines()], [deep])
+        self.assertEqual(err, "")
+        self.assertGreater(requests, 700)
+        self.assertLess(requests, 800)  # one for each node; with those of the lock, the session, and its holder's
+
+    def requests(self):
+        """How many the first server has received."""
+        host, port = support.SERVERS.split(",")[0].rsplit(":", 1)
+        with socket.create_connection((host, int(port))) as server, server.makefile() as answer:
+            server.sendall(b"srvr")
+            return int(re.search(r"Received: (\d+)", answer.read()).group(1))
+
+    def test_the_root_without_what_is_the_servers(self):
+        self.hold()
+        status, out, _ = self.zklock("locks", "-r", "/")
+        self.assertEqual(status, 0)
+        self.assertIn(self.path, [line.split()[0] for line in out.splitlines()])
+        self.assertNotIn("/zookeeper", out)
+
+    def test_watch(self):
+        p = self.start("locks", "-r", "--watch", "--json", "/")
+        holder = self.hold(path=self.path + "/comes")
+        find = lambda: next(seen for seen in iter(lambda: json.loads(p.line()), None)
+                            if seen["path"] == self.path + "/comes")
+        seen = find()
+        self.assertEqual([h["pid"] for h in seen["holders"]], [holder.pid])
+        holder.say()
+        self.assertEqual(find()["holders"], [])
+        p.process.stdin.close()
+        self.assertEqual(p.end(), 0)
+        p.process.stdin = None
+
+    def test_without_a_server(self):
+        status, out, err = self.zklock("locks", "-r", "--connect", "127.0.0.1:1", "--connect-timeout", "200ms", "/")
+        self.assertEqual((status, out), (123, ""))
+        self.assertIn("not connected", err)
+
+
 class Checks(support.CliTest):
     def test_doctor(self):
         self.zklock("create", "--acl", "world:anyone:rd", self.path)
@@ -144,6 +356,18 @@ class Checks(support.CliTest):
         others = [f for f in found["findings"] if f not in slow]
         self.assertEqual({f["severity"] for f in others}, {"ok"}, others)
         self.assertEqual(status, 0 if {f["severity"] for f in slow} == {"ok"} else 1)
+
+    def test_doctor_and_an_old_server(self):
+        def older(data):
+            return re.sub(rb"(Zookeeper version: )[0-9.]+", rb"\g<1>3.4.13", data)
+
+        server = support.Cut(older)
+        self.addCleanup(server.close)
+        status, out, _ = self.zklock("doctor", "/", environment={"ZK_HOSTS": server.servers})
+        self.assertEqual(status, 1)
+        self.assertIn("3.4.13", out)
+        self.assertIn("they need ZooKeeper 3.5", out)
+        self.assertNotIn("they need", self.zklock("doctor", "/")[1])
 
     def test_doctor_and_one_who_does_not_move(self):
         self.hold()

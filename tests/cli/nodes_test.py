@@ -99,6 +99,7 @@ class Nodes(support.CliTest):
         self.assertEqual(self.zklock("acl", "--set", "world:anyone:ra,ip:127.0.0.1:cdrwa", self.path)[0], 0)
         self.assertEqual(self.zklock("acl", self.path)[1], "world:anyone:ra\nip:127.0.0.1:cdrwa\n")
         self.assertEqual(self.zklock("acl", "--set", "world:anyone:z", self.path)[0], 120)
+        self.assertEqual(self.zklock("acl", "--set", ":anyone:r", self.path)[0], 120)
 
     def test_a_wrong_path(self):
         for path in ("none", "/a//b", "/a/", "/a/../b"):

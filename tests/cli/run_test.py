@@ -5,6 +5,7 @@ import signal
 import socket
 import sys
 import tempfile
+import time
 
 import support
 
@@ -88,6 +89,31 @@ class Statuses(support.CliTest):
         self.assertEqual(status, 123)
         self.assertIn("not connected", err)
 
+    def test_the_time_to_wait_covers_the_servers(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            servers = {"ZK_HOSTS": f"127.0.0.1:{silent.getsockname()[1]}"}
+            begin = time.monotonic()
+            status, out, err = self.zklock("run", "--connect-timeout", "1h", "-w", "3", "-E", "7", self.path, "--",
+                                           "echo", "ran", environment=servers)
+            took = time.monotonic() - begin
+        self.assertEqual((status, out), (123, ""))
+        self.assertIn("no server has answered for 3 s", err)
+        self.assertGreaterEqual(took, 3)
+
+    def test_the_time_to_wait_covers_an_outage(self):
+        way = support.Cut()
+        self.addCleanup(way.close)
+        self.hold()
+        begin = time.monotonic()
+        p = self.start("run", "-v", "--connect-timeout", "1h", "--session-timeout", "40s", "-w", "3", self.path, "--",
+                       "echo", "ran", environment={"ZK_HOSTS": way.servers})
+        p.error_line("waiting behind 1")
+        way.cut()
+        self.assertEqual(p.end(), 121)
+        self.assertGreaterEqual(time.monotonic() - begin, 3)
+        self.assertLess(time.monotonic() - begin, 30)
+        self.assertEqual(p.output()[0], "")
+
     def test_somebody_else_has_it(self):
         self.hold()
         for how in (["--no-wait"], ["--wait", "200ms"]):
@@ -117,7 +143,41 @@ class Habits(support.CliTest):
         self.hold()
         for how in (["-n"], ["-w", "0.2"], ["-w0.2"], ["-vn"]):
             self.assertEqual(self.zklock("run", *how, self.path, "true")[0], 121, how)
-        self.assertEqual(self.zklock("run", "-n", "-w", "3", self.path, "true")[0], 120)
+        for wrong, words in ((["-n", "-w", "3"], "--wait and --no-wait exclude each other"),
+                             (["-s", "-x"], "--exclusive and --shared exclude each other"),
+                             (["-F"], "it keeps the lock"), (["-u"], "zklock break"),
+                             (["-w", "."], "is no duration"), (["-w", "-1"], "is no duration"),
+                             (["-E", "256"], "256"), (["-E", "-1"], "-1"), (["-E", "one"], "one")):
+            status, out, err = self.zklock("run", *wrong, self.path, "true")
+            self.assertEqual((status, out), (120, ""), wrong)
+            self.assertIn(words, err)
+
+    def test_as_the_manual_of_flock_has_it(self):
+        self.hold()
+        for how in (["--nonblock"], ["--nb"], ["--timeout", "0.1"], ["--wait=.007"], ["-w", "0"], ["-w.007"]):
+            self.assertEqual(self.zklock("run", *how, self.path, "true")[0], 121, how)
+        for status in (0, 1, 9, 255):
+            self.assertEqual(self.zklock("run", "-n", "-E", str(status), self.path, "true")[0], status)
+        self.assertEqual(self.zklock("run", "-w", ".1", "--conflict-exit-code=7", self.path, "-c", "true")[0], 7)
+        self.assertEqual(self.zklock("run", "-E", "7", self.path + "-free", "-c", "exit 5")[0], 5)
+        self.addCleanup(self.zklock, "rm", self.path + "-free")
+        status, _, err = self.zklock("-n", self.path, "true")
+        self.assertEqual(status, 120)
+        self.assertIn(f"do you mean `zklock run {self.path}`?", err)
+
+    def test_closed(self):
+        """The lock ends with the command, and not with what it leaves running."""
+        with tempfile.TemporaryDirectory() as directory:
+            gate = os.path.join(directory, "gate")
+            os.mkfifo(gate)
+            p = self.start("run", "-o", self.path, "--", "sh", "-c", f"cat {gate} & echo $!; exit 5")
+            left = int(p.line())
+            with open(gate, "w") as f:
+                self.assertEqual(p.process.wait(support.PATIENCE), 5)
+                self.assertTrue(support.is_alive(left))
+                self.assertEqual(self.zklock("run", "-n", self.path, "true")[0], 0)
+                f.write("it goes on")
+            self.assertEqual(p.output()[0], "it goes on")
 
     def test_shared_and_exclusive(self):
         self.hold("-s")

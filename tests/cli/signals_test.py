@@ -1,9 +1,12 @@
 """zklock run and signals, with and without a terminal."""
 
+import fcntl
 import os
 import pty
+import re
 import select
 import signal
+import struct
 import termios
 import time
 
@@ -60,8 +63,8 @@ class Forwarded(support.CliTest):
 class Terminal(support.CliTest):
     """In the foreground of a terminal, as from an interactive shell."""
 
-    def open(self, *arguments):
-        return self.open_program([support.PROGRAM, *arguments])
+    def open(self, *arguments, **environment):
+        return self.open_program([support.PROGRAM, *arguments], **environment)
 
     def open_shell(self):
         return self.open_program(["/bin/bash", "--norc", "-i"], PS1="shell> ")
@@ -69,7 +72,7 @@ class Terminal(support.CliTest):
     def open_program(self, arguments, **environment):
         pid, terminal = pty.fork()
         if pid == 0:
-            os.environ.update(environment, ZK_HOSTS=support.SERVERS, TERM="xterm")
+            os.environ.update({"ZK_HOSTS": support.SERVERS, "TERM": "xterm", **environment})
             os.execv(arguments[0], arguments)
         self.addCleanup(os.close, terminal)
         self.addCleanup(self.end, pid)
@@ -237,6 +240,136 @@ class Terminal(support.CliTest):
         termios.tcsetattr(self.terminal, termios.TCSANOW, cooked)  # as a shell does then
         os.kill(pid, signal.SIGCONT)
         self.eventually(lambda: self.modes() == 0)
+        self.type("q")
+        self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid)), 0)
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def screen(self):
+        """What is drawn next, without escape sequences: its lines and the footer."""
+        self.read_until("\x1b[H")
+        self.read_until_before("\x1b[H")
+        return re.sub(r"\x1b\[[0-9;]*[A-Za-z]|\r", "", self.drawn).split("\n")
+
+    def draws(self, condition):
+        """The first screen from now on that fulfils the condition."""
+        give_up = time.monotonic() + support.PATIENCE
+        lines = self.screen()
+        while not condition(lines):
+            self.assertLess(time.monotonic(), give_up, f"not drawn in time, but {lines}")
+            lines = self.screen()
+        return lines
+
+    def read_until_before(self, text):
+        self.drawn = ""
+        give_up = time.monotonic() + support.PATIENCE
+        while text not in self.text:
+            ready, _, _ = select.select([self.terminal], [], [], max(0, give_up - time.monotonic()))
+            self.assertTrue(ready, f"{text!r} did not come, but {self.text!r}")
+            self.text += os.read(self.terminal, 4096).decode()
+        self.drawn, rest = self.text.split(text, 1)
+        self.text = text + rest
+
+    def test_a_screen_of_many_locks(self):
+        for i in range(12):
+            self.hold(path=f"{self.path}/{i:02}")
+        self.start("run", "-v", self.path + "/07", "--", "true").error_line("waiting behind 1")
+        pid = self.open("locks", "-r", "--watch", self.path)
+        lines = self.screen()
+        self.assertIn("12 locks in 13 nodes", lines[0])
+        self.assertRegex(lines[1], r"^grants/s +hold +wait +held +kind +lock +holder")
+        self.assertEqual([line.split()[6] for line in lines[2:14]], [f"{self.path}/{i:02}" for i in range(12)])
+        self.assertIn("q ends", lines[-1])
+        self.resize(8, 40)
+        lines = self.draws(lambda lines: len(lines) == 8)
+        self.assertEqual([line for line in lines if len(line) >= 40], [])
+        self.assertRegex(lines[2], r"^ +0\.0 +1 +1 ")  # the one that somebody waits for is first
+        self.assertIn("more lines", lines[-2])
+        for size in ((1, 1), (2, 2), (3, 1000), (500, 3)):
+            self.resize(*size)
+            rows, columns = max(2, size[0]), max(2, size[1])
+            self.draws(lambda lines: len(lines) <= rows and max(len(line) for line in lines) < columns)
+        self.type("q")
+        self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid)), 0)
+        self.assertEqual(self.modes(), termios.ICANON | termios.ECHO)
+
+    def test_locks_that_come_and_go_on_a_screen(self):
+        lock = self.path + "/comes"
+        self.zklock("create", "--parents", lock)  # without it, the lock makes a container, which the server removes
+        pid = self.open("locks", "-r", "--watch", self.path)
+        self.read_until("0 locks in 2 nodes")
+        holder = self.hold(path=lock)
+        self.read_until("1 locks in ")
+        self.read_until(lock)
+        holder.say()
+        self.assertEqual(holder.end(), 0)
+        self.draws(lambda lines: any(re.search(r" free +" + lock + " +-", line) for line in lines))
+        self.zklock("rm", "-r", "--yes", self.path)
+        lines = self.draws(lambda lines: self.path + ": no such node" in lines[0])
+        self.assertFalse(any("/comes" in line for line in lines))
+        self.type("q")
+        self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid)), 0)
+
+    def test_a_screen_goes_on_through_an_outage(self):
+        cut = support.Cut()
+        self.addCleanup(cut.close)
+        self.hold()
+        for how in ([], ["-r"]):
+            pid = self.open("locks", *how, "--session-timeout", "4s", "--watch", self.path, ZK_HOSTS=cut.servers)
+            self.read_until("q ends")
+            cut.cut()
+            self.read_until("no connection for ")
+            self.read_until("mutex")  # as it was
+            cut.heal()
+            lines = self.draws(lambda lines: not any("no connection" in line for line in lines))
+            self.assertTrue(any("mutex" in line for line in lines))
+            cut.cut()
+            self.read_until("no connection for ")
+            self.type("q")
+            self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid)), 0)
+            self.assertEqual(self.modes(), termios.ICANON | termios.ECHO)
+            cut.heal()
+
+    def test_no_screen_without_a_kind_of_terminal(self):
+        for kind in ("", "dumb"):
+            pid = self.open("locks", "--watch", self.path, TERM=kind)
+            self.read_until("free")
+            self.assertEqual(self.modes(), 0)
+            holder = self.hold()
+            self.read_until("mutex, 1 and 0 waiting")
+            self.assertNotIn("\x1b", self.text)
+            self.type("q")
+            self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid)), 0)
+            holder.say()
+            self.assertEqual(holder.end(), 0)
+
+    def test_no_server_for_a_screen(self):
+        pid = self.open("locks", "--watch", "--connect-timeout", "300ms", self.path, ZK_HOSTS="127.0.0.1:1")
+        self.read_until("not connected")
+        self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid)), 123)
+        self.assertEqual(self.modes(), termios.ICANON | termios.ECHO)
+
+    def test_a_signal_ends_a_screen(self):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            pid = self.open("locks", "--watch", self.path)
+            self.read_until("q ends")
+            os.kill(pid, number)
+            self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid)), -number)
+            self.assertEqual(self.modes(), termios.ICANON | termios.ECHO)
+
+    def test_how_long_and_how_often(self):
+        first = self.hold()
+        pid = self.open("locks", "--watch", self.path, NO_COLOR="1")
+        self.read_until(" grants/s, 0 in ")
+        self.read_until("holds  >")
+        first.say()
+        self.assertEqual(first.end(), 0)
+        second = self.hold()
+        self.read_until(" grants/s, 1 in ")
+        self.read_until("holds  ")
+        held = r"holds  \d+ (ms|s) .*pid " + str(second.pid)
+        self.draws(lambda lines: any(re.search(held, line) for line in lines))
         self.type("q")
         self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid)), 0)
 

@@ -30,8 +30,9 @@ class Process:
         env = {k: v for k, v in os.environ.items() if not k.startswith(("ZKLOCK_", "ZK_HOSTS", "NO_COLOR"))}
         env["ZK_HOSTS"] = SERVERS
         env.update(environment or {})
-        self.process = subprocess.Popen([PROGRAM, *arguments], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, **how)
+        how.setdefault("stdin", subprocess.PIPE)
+        self.process = subprocess.Popen([PROGRAM, *arguments], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        **how)
         self.pid = self.process.pid
         self._rest = {self.process.stdout: b"", self.process.stderr: b""}
 
@@ -84,15 +85,18 @@ class Process:
             self.process.wait()
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             try:
-                stream.close()
+                if stream:
+                    stream.close()
             except BrokenPipeError:
                 pass
 
 
 class Cut:
-    """A way to the first server that can be cut: nothing comes through any more, and nobody is told."""
+    """A way to the first server that can be cut: nothing comes through any more, and nobody is told. `change` is what
+    becomes of all that comes through."""
 
-    def __init__(self):
+    def __init__(self, change=lambda data: data):
+        self._change = change
         host, port = SERVERS.split(",")[0].rsplit(":", 1)
         self._server = (host, int(port))
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -134,7 +138,7 @@ class Cut:
         try:
             data = source.recv(65536)
             if self._open.wait() and data:  # what was on its way when it was cut comes late
-                to.sendall(data)
+                to.sendall(self._change(data))
                 return
         except OSError:
             pass

@@ -74,7 +74,8 @@ void survives_cuts(const std::string& name, int places, bool proves, acquire_fun
     bool over = false;
     auto cut = [&]() -> asio::awaitable<void> {
         std::minstd_rand random(7);
-        for (int from = granted; !over; from = granted) {
+        while (!over) {
+            const int from = granted;
             while (!over && granted < from + 5) co_await turns(1);
             co_await turns(static_cast<int>(random() % 40));
             proxy.cut_all(random() % 2 ? fault_proxy::end::rst : fault_proxy::end::fin);

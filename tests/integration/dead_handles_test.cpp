@@ -12,6 +12,7 @@
 #include <zkasio/queues/work_queue.hpp>
 #include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/counters/id_allocator.hpp>
+#include <zkasio/election/candidate.hpp>
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/locks/cohort_mutex.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
@@ -235,7 +236,8 @@ TEST_CASE("what guards return may be awaited when the guard is gone: the lock is
             "lock_guard.hpp commit", std::move(second),
             [](lock_guard& g) { return g.commit(transaction().check("/")); }, errc::lock_lost);
         lock_guard third = co_await m.acquire();
-        co_await when_dead("lock_guard.hpp run", std::move(third), [](lock_guard& g) { return g.run(nothing); });
+        co_await when_dead(
+            "lock_guard.hpp run", std::move(third), [](lock_guard& g) { return g.run(nothing); }, errc::lock_released);
         lock_guard fourth = co_await m.acquire();
         co_await when_dead(
             "lock_guard.hpp revoke_requested", std::move(fourth), [](lock_guard& g) { return g.revoke_requested(); },
@@ -264,9 +266,13 @@ TEST_CASE("what streams of one node return may be awaited when they are gone") {
         using values = value_stream;
         using children = children_stream;
         co_await when_dead("value_stream.hpp next", watch_value(zk, "/"), [](values& s) { return s.next(); }, closed);
+        co_await when_dead(
+            "value_stream.hpp settled", watch_value(zk, "/"), [](values& s) { return s.settled(0s); }, closed);
         co_await when_dead("value_stream.hpp close", watch_value(zk, "/"), [](values& s) { return s.close(); });
         co_await when_dead(
             "children_stream.hpp next", watch_children(zk, "/"), [](children& s) { return s.next(); }, closed);
+        co_await when_dead(
+            "children_stream.hpp settled", watch_children(zk, "/"), [](children& s) { return s.settled(0s); }, closed);
         co_await when_dead("children_stream.hpp close", watch_children(zk, "/"),
                            [](children& s) { return s.close(); });
         using follower = node_follower;
@@ -319,6 +325,20 @@ TEST_CASE("what elections and observers return may be awaited when they are gone
     with_client(body);
 }
 
+TEST_CASE("what candidates return may be awaited when they are gone: they have left by then") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "dead-candidates");
+        const auto fresh = [&] { return candidate(zk, dir); };
+        const auto led = [](const leadership&) -> asio::awaitable<void> { co_return; };
+        co_await when_dead("candidate.hpp next", fresh(), [](candidate& c) { return c.next(); });
+        co_await when_dead("candidate.hpp run", fresh(), [&](candidate& c) { return c.run(led); });
+        co_await when_dead("candidate.hpp step_down", fresh(), [](candidate& c) { return c.step_down(); });
+        co_await when_dead("candidate.hpp close", fresh(), [](candidate& c) { return c.close(); });
+        co_await zk.idle();
+    };
+    with_client(body);
+}
+
 TEST_CASE("what leaders return may be awaited when they are gone: they have resigned by then") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "dead-leaders");
@@ -334,7 +354,9 @@ TEST_CASE("what leaders return may be awaited when they are gone: they have resi
             "leadership.hpp proclaim", std::move(third), [](leadership& l) { return l.proclaim("x"); },
             errc::lock_lost);
         leadership fourth = co_await e.campaign();
-        co_await when_dead("leadership.hpp run", std::move(fourth), [](leadership& l) { return l.run(nothing); });
+        co_await when_dead(
+            "leadership.hpp run", std::move(fourth), [](leadership& l) { return l.run(nothing); },
+            errc::lock_released);
         leadership fifth = co_await e.campaign();
         co_await when_dead("leadership.hpp resign", std::move(fifth), [](leadership& l) { return l.resign(); });
     };
@@ -369,6 +391,9 @@ TEST_CASE("what groups and their members return may be awaited when they are gon
             "group_observer.hpp ready", g.observe(), [](group_observer& o) { return o.ready(); }, errc::client_closed);
         co_await when_dead(
             "group_observer.hpp next", g.observe(), [](group_observer& o) { return o.next(); }, errc::client_closed);
+        co_await when_dead(
+            "group_observer.hpp settled", g.observe(), [](group_observer& o) { return o.settled(0s); },
+            errc::client_closed);
 
         using member = group_membership;
         const auto standing = persistent_node_state::standing;

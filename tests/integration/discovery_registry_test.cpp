@@ -135,6 +135,30 @@ TEST_CASE("registry: an instance is announced again in the next session and when
     with_client(body);
 }
 
+TEST_CASE("registry: an instance stays where it is when its process is replaced") {
+    auto body = [](const test_client& zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "registry-replaced");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client old(executor, options());
+        const registry services(old, dir);
+        announcement a = co_await services.announce(with_id("a"));
+        const std::string path = a.path();
+        const std::optional<node_stat> before = co_await zk.exists(path);
+        REQUIRE(before);
+        const session_credentials left = co_await old.hand_over();
+        a = announcement();
+        const test_client heir(executor, options().resume(left));
+        const registry again(heir, dir);
+        const announcement b = co_await again.announce(with_id("a"));
+        const std::optional<node_stat> after = co_await zk.exists(path);
+        REQUIRE(after);
+        CHECK(after->czxid == before->czxid);
+        co_await b.withdraw();
+        co_await heir.close();
+    };
+    with_client(body);
+}
+
 TEST_CASE("registry: a connection that is cut while instances are announced and withdrawn", "[real-bytes]") {
     fault_proxy proxy(first_server());
     test_loop loop(120s);
@@ -296,6 +320,8 @@ TEST_CASE("what discovery returns may be awaited when the objects are gone") {
         co_await when_dead("registry.hpp announce", services, [](registry& r) { return r.announce(with_id("d")); });
         co_await when_dead("registry.hpp names", services, [](registry& r) { return r.names(); });
         co_await when_dead("registry.hpp instances", services, [](registry& r) { return r.instances("orders"); });
+
+        co_await when_dead("registry.hpp instance", services, [](registry& r) { return r.instance("orders", "d"); });
 
         announcement first = co_await services.announce(with_id("1"));
         co_await when_dead(

@@ -14,9 +14,9 @@
 namespace zkasio::test {
 
 /// Stands for election in a coroutine of its own, and keeps the leadership.
-class candidate {
+class campaigner {
 public:
-    candidate(asio::any_io_executor executor, leader_election election)
+    campaigner(asio::any_io_executor executor, leader_election election)
         : leader_(std::make_shared<std::optional<leadership>>()),
           running_(executor, keep(std::move(election), leader_)) {}
 

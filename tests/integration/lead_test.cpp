@@ -38,7 +38,7 @@ TEST_CASE("lead: completes with what the body returns and has resigned by then")
     with_client(body);
 }
 
-TEST_CASE("lead: what the body has returned is not lost when the client is closed while we resign") {
+TEST_CASE("lead: what the body has returned is not lost when the client is closed while we resign", "[leaves]") {
     auto body = [](client zk) -> asio::awaitable<void> {
         const std::string dir = co_await fresh_directory(zk, "lead-value-closed");
         const auto executor = co_await asio::this_coro::executor;
@@ -111,7 +111,7 @@ TEST_CASE("lead: on loss the body is cancelled and when it has really ended we s
         auto leading = [&]() -> asio::awaitable<void> { value = co_await leader_election(victim, dir).lead(work); };
         running led(executor, leading());
         co_await until_queued(zk, dir, 1);
-        candidate next(executor, election_of(zk, dir));
+        campaigner next(executor, election_of(zk, dir));
         co_await until_queued(zk, dir, 2);
 
         co_await expire_session(victim);
@@ -271,7 +271,7 @@ TEST_CASE("lead: a body may resign by itself") {
         const std::string dir = co_await fresh_directory(zk, "lead-resigns");
         const auto executor = co_await asio::this_coro::executor;
         const leader_election election(zk, dir);
-        std::optional<candidate> next;
+        std::optional<campaigner> next;
         auto work = [&](leadership& leader) -> asio::awaitable<int> {
             next.emplace(executor, election);
             co_await until_queued(zk, dir, 2);

@@ -10,9 +10,9 @@ using namespace zkasio::test;
 
 namespace {
 
-std::size_t number_of_leaders(const std::vector<candidate>& all) {
+std::size_t number_of_leaders(const std::vector<campaigner>& all) {
     return static_cast<std::size_t>(
-        std::count_if(all.begin(), all.end(), [](const candidate& c) { return c.leads(); }));
+        std::count_if(all.begin(), all.end(), [](const campaigner& c) { return c.leads(); }));
 }
 
 }  // namespace
@@ -22,7 +22,7 @@ TEST_CASE("election: candidates of several clients lead one by one in the order 
         const std::string dir = co_await fresh_directory(zk, "election-order");
         const auto executor = co_await asio::this_coro::executor;
         const test_client second(executor, options()), third(executor, options());
-        std::vector<candidate> all;
+        std::vector<campaigner> all;
         for (std::size_t i = 0; i < 9; ++i) {
             const client& on = i % 3 == 0 ? zk : i % 3 == 1 ? static_cast<const client&>(second) : third;
             all.emplace_back(executor, election_of(on, dir, "c" + std::to_string(i)));
@@ -74,9 +74,9 @@ TEST_CASE("election: when the leader's session expires the next candidate leads 
         const std::string dir = co_await fresh_directory(zk, "election-expiry");
         const auto executor = co_await asio::this_coro::executor;
         const test_client victim(executor, options());
-        candidate old(executor, election_of(victim, dir, "old"));
+        campaigner old(executor, election_of(victim, dir, "old"));
         co_await old.until_elected();
-        candidate next(executor, election_of(zk, dir, "next"));
+        campaigner next(executor, election_of(zk, dir, "next"));
         co_await until_queued(zk, dir, 2);
         const std::string old_node = old.leader().path();
         CHECK_FALSE(next.elected());
@@ -91,7 +91,7 @@ TEST_CASE("election: when the leader's session expires the next candidate leads 
         const std::error_code late = co_await code_of(old.leader().proclaim("I lead"));
         CHECK(late == errc::lock_lost);
 
-        candidate again(executor, election_of(victim, dir, "again"));
+        campaigner again(executor, election_of(victim, dir, "again"));
         co_await until_queued(zk, dir, 2);
         CHECK_FALSE(again.elected());
         co_await next.leader().resign();
@@ -110,9 +110,9 @@ TEST_CASE("election: a candidate whose session expires while it waits stands aga
         const std::string dir = co_await fresh_directory(zk, "election-expiry-waiting");
         const auto executor = co_await asio::this_coro::executor;
         const test_client victim(executor, options());
-        candidate leader(executor, election_of(zk, dir));
+        campaigner leader(executor, election_of(zk, dir));
         co_await leader.until_elected();
-        candidate waiting(executor, election_of(victim, dir));
+        campaigner waiting(executor, election_of(victim, dir));
         co_await until_queued(zk, dir, 2);
         const std::vector<std::string> before = co_await children_of(zk, dir);
         co_await expire_session(victim);
@@ -174,11 +174,11 @@ TEST_CASE("election: a candidate behind two that leave at the same time leads") 
         const auto executor = co_await asio::this_coro::executor;
         const test_client a(executor, options()), b(executor, options());
         for (int round = 0; round < 20; ++round) {
-            candidate first(executor, election_of(a, dir));
+            campaigner first(executor, election_of(a, dir));
             co_await first.until_elected();
-            candidate second(executor, election_of(b, dir));
+            campaigner second(executor, election_of(b, dir));
             co_await until_queued(zk, dir, 2);
-            candidate third(executor, election_of(zk, dir));
+            campaigner third(executor, election_of(zk, dir));
             if (round % 2 == 0) co_await until_queued(zk, dir, 3);  // else they leave while it is on its way
             second.cancel();
             const auto resigned = first.leader().resign();
@@ -248,9 +248,9 @@ TEST_CASE("election: what a leader proclaims is written into no candidate's node
         const std::string dir = co_await fresh_directory(zk, "election-proclaim");
         const auto executor = co_await asio::this_coro::executor;
         const test_client other(executor, options());
-        candidate first(executor, election_of(zk, dir, "first"));
+        campaigner first(executor, election_of(zk, dir, "first"));
         co_await first.until_elected();
-        candidate second(executor, election_of(other, dir, "second"));
+        campaigner second(executor, election_of(other, dir, "second"));
         co_await until_queued(zk, dir, 2);
         co_await first.leader().proclaim("first, 10.0.0.1:80");
         const leader_election election(zk, dir);

@@ -299,7 +299,7 @@ TEST_CASE("what locks and guards return may be awaited when they are gone") {
     with_client(body);
 }
 
-TEST_CASE("the loop may be destroyed while locks are held, handed over and waited for", "[real-loop]") {
+TEST_CASE("the loop may be destroyed while locks are held, handed over and waited for", "[real-loop][leaves]") {
     for (const int turns : {0, 1, 3, 10, 30, 100}) {
         auto io = std::make_unique<asio::io_context>();
         auto zk = std::make_unique<client>(io->get_executor(), options());

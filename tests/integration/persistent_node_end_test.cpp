@@ -362,7 +362,7 @@ TEST_CASE("persistent node: leaving waits for no other that is leaving") {
     with_client(body);
 }
 
-TEST_CASE("persistent node: the loop is destroyed while it stands", "[real-loop]") {
+TEST_CASE("persistent node: the loop is destroyed while it stands", "[real-loop][leaves]") {
     auto io = std::make_unique<asio::io_context>();
     std::optional<client> zk(std::in_place, io->get_executor(), options());
     // What is left of it goes with its session, later.

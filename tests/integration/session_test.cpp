@@ -1,5 +1,7 @@
 #include "support/test_client.hpp"
 
+#include <zkasio/locks/mutex.hpp>
+
 #include <algorithm>
 #include <array>
 
@@ -176,6 +178,71 @@ TEST_CASE("a session can be handed over") {
         const test_client heir(co_await asio::this_coro::executor, options().resume(c));
         const session same = co_await heir.current_session();
         CHECK(same.id() == s.id());
+        co_await heir.close();
+    };
+    with_client(body);
+}
+
+TEST_CASE("a client that hands its session over leaves the session and its nodes") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string node = co_await fresh_directory(zk, "hand-over") + "/node";
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client first(executor, options());
+        const session s = co_await first.current_session();
+        co_await first.create(node, "", create_options().mode(create_mode::ephemeral));
+        const asio::awaitable<session_credentials> unused = first.hand_over();  // starts when it is awaited
+        const session_hold hold = s.hold(node);
+        co_await hold.confirmed();
+
+        const session_credentials left = co_await first.hand_over();
+        CHECK(left.id() == s.id());
+        CHECK(first.state() == session_state::closed);
+        CHECK(s.over());
+        CHECK(hold.reason() == loss_reason::closed);
+        const std::error_code again = co_await code_of(first.hand_over());
+        CHECK(again == errc::client_closed);
+        const std::error_code used = co_await code_of(first.sync());
+        CHECK(used == errc::client_closed);
+
+        const test_client heir(executor, options().resume(left));
+        const session same = co_await heir.current_session();
+        CHECK(same.id() == s.id());
+        const std::optional<node_stat> stat = co_await heir.exists(node);
+        REQUIRE(stat);
+        CHECK(stat->ephemeral_owner == s.id());
+        co_await heir.close();
+        const bool gone = !co_await zk.exists(node);
+        CHECK(gone);
+    };
+    with_client(body);
+}
+
+TEST_CASE("a session is handed over when the requests under way are answered, and not if the client was closed") {
+    auto body = [](client zk) -> asio::awaitable<void> {
+        const std::string dir = co_await fresh_directory(zk, "hand-over-late");
+        const auto executor = co_await asio::this_coro::executor;
+        const test_client first(executor, options()), closed(executor, options());
+        co_await first.connected();
+        const mutex lock(first, dir + "/lock");
+        { const lock_guard guard = co_await lock.acquire(); }
+        running created(executor, [](client on, std::string path) -> asio::awaitable<void> {
+            co_await on.create(path, "", create_options().mode(create_mode::ephemeral));
+        }(first, dir + "/late"));
+        co_await asio::post(asio::use_awaitable);
+        const session_credentials left = co_await first.hand_over();
+        const std::error_code code = co_await created.code();
+        const std::optional<node_stat> stat = co_await zk.exists(dir + "/late");
+        if (!code) CHECK((stat && stat->ephemeral_owner == left.id()));
+
+        const close_result end = co_await closed.close();
+        CHECK(end == close_result::confirmed);
+        const std::error_code none = co_await code_of(closed.hand_over());
+        CHECK(none == errc::client_closed);
+
+        const test_client heir(executor, options().resume(left));
+        std::optional<lock_guard> free = co_await mutex(heir, dir + "/lock").try_acquire();
+        CHECK(free);
+        free.reset();
         co_await heir.close();
     };
     with_client(body);

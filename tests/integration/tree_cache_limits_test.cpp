@@ -117,6 +117,8 @@ TEST_CASE("tree_cache: nodes that may not be read are there without data and hid
         CHECK_FALSE(now.find(dir + "/closed").readable());
         CHECK(now.find(dir + "/closed").data().empty());
         CHECK_FALSE(now.contains(dir + "/closed/below"));
+        // Servers from 3.8.4 on refuse the stat, too, and set no watch with it.
+        const std::error_code unseen = co_await code_of(zk.exists(dir + "/closed"));
 
         // Who owns it sees all of it.
         const tree_cache owners(owner, dir);
@@ -127,6 +129,7 @@ TEST_CASE("tree_cache: nodes that may not be read are there without data and hid
         // Opened, and changed, it is to be seen; forbidden since, it is not shown any more with the next connection.
         co_await owner.set_acl(dir + "/closed", open_acl());
         co_await owner.set(dir + "/closed", "opened");
+        if (unseen) co_await expire_session(zk);
         co_await until_data(cache, dir + "/closed", "opened");
         co_await owner.set_acl(dir + "/later", creator_all_acl());
         co_await expire_session(zk);

@@ -18,7 +18,7 @@ VERSION = re.search(r"project\(zkasio VERSION ([0-9.]+) DESCRIPTION \"([^\"]+)\"
 OPTIONS = set(re.findall(r"(?:option|cmake_dependent_option)\((ZKASIO_\w+)", CMAKE))
 # What is no feature of a library that others install.
 NOT_FEATURES = {"ZKASIO_TESTS", "ZKASIO_EXAMPLES", "ZKASIO_BENCHMARKS", "ZKASIO_INSTALL", "ZKASIO_WERROR",
-                "ZKASIO_DEBIAN"}
+                "ZKASIO_DEBIAN", "ZKASIO_FUZZERS"}
 FEATURES = {option.removeprefix("ZKASIO_").lower() for option in OPTIONS - NOT_FEATURES}
 
 # What vcpkg's functions are for a port: they say what they are asked for.

@@ -1,3 +1,4 @@
+#include "simulation/explored.hpp"
 #include "simulation/simulation.hpp"
 
 #include "support/catch.hpp"
@@ -100,12 +101,27 @@ public:
             s.spawn(s.user_executor(), worker(static_cast<int>(s.pick(clients)), rounds));
         s.spawn(trouble());
         s.run();
+        end();
+    }
+
+    /// All schedules of users who add once. An operator changes the number's version, or deletes a receipt.
+    void run_all_orders(const explored_plan& p) {
+        how_.format(kazoo_counter()).receipts(receipts_elsewhere);
+        s.is_never_listed(receipts_elsewhere);
+        begin_exploring(s, p, [this](std::size_t n) { n == 0 ? touch() : delete_receipt(); });
+        for (int n = 0; n < p.users; ++n, ++working_) s.spawn(once(n % 2));
+        s.run();
+        s.explore(false);
+        end();
+    }
+
+private:
+    void end() const {
         if (working_ != 0) throw violation("a worker has not ended");
         tally_.check_end();
         s.close();
     }
 
-private:
     struct outcome {
         std::optional<std::int64_t> number;
         std::error_code code;
@@ -129,24 +145,35 @@ private:
     asio::awaitable<void> worker(int client, std::size_t rounds) {
         const atomic_counter n(s.client_number(client), number_path, how_);
         for (; rounds > 0; --rounds) {
-            co_await s.pause(s.pick(25));
-            const std::int64_t bit = std::int64_t{1} << next_bit_++;
-            tally_.begins(bit);
-            const auto o = std::make_shared<outcome>();
-            const auto cancelled = std::make_shared<bool>(false);
-            running task(s.user_executor(), add(n, bit, o));
-            if (with_.cancellations && s.chance(40))
-                s.after(s.pick(60), [task, cancelled]() mutable {
-                    if (task.ended()) return;
-                    *cancelled = true;
-                    task.cancel();
-                });
-            const std::exception_ptr not_begun = co_await task.end();  // it was cancelled before
-            if (not_begun && *cancelled) o->code = asio::error::operation_aborted;
-            s.note("add ", std::to_string(bit), ": ", o->number ? std::to_string(*o->number) : o->what);
-            expect(bit, *o, *cancelled);
+            co_await s.pause(s.pick(25), client);
+            co_await attempt(client, n);
         }
         --working_;
+    }
+
+    asio::awaitable<void> once(int client) {
+        const atomic_counter n(s.client_number(client), number_path, how_);
+        co_await attempt(client, n);
+        --working_;
+    }
+
+    asio::awaitable<void> attempt(int client, const atomic_counter& n) {
+        const std::int64_t bit = std::int64_t{1} << next_bit_++;
+        tally_.begins(bit);
+        const auto o = std::make_shared<outcome>();
+        const auto cancelled = std::make_shared<bool>(false);
+        running task(s.user_executor(client), add(n, bit, o));
+        if (with_.cancellations && s.chance(40))
+            s.after(s.pick(60), [task, cancelled]() mutable {
+                if (task.ended()) return;
+                *cancelled = true;
+                task.cancel();
+            });
+        const std::exception_ptr not_begun = co_await task.end();  // it was cancelled before
+        if (not_begun && *cancelled) o->code = asio::error::operation_aborted;
+        s.note("add ", std::to_string(bit), ": ", o->number ? std::to_string(*o->number) : o->what);
+        s.seen_at(number_path);
+        expect(bit, *o, *cancelled);
     }
 
     void expect(std::int64_t bit, const outcome& o, bool cancelled) {
@@ -196,6 +223,17 @@ void run_counter(const std::string& name, troubles t) {
     run_seeds(name, 300, [&](simulation& s) { counter_scenario(s, t).run(); });
 }
 
+// @param nodes exist from the beginning.
+void explore_counter(const std::string& name, const std::vector<std::string>& nodes) {
+    run_all_schedules(name, [&](simulation& s, const explored_plan& p) {
+        make_nodes(s, nodes);
+        troubles t;
+        t.expiries = p.expiries();
+        t.operator_touches = t.operator_deletes = p.operators();
+        counter_scenario(s, t).run_all_orders(p);
+    });
+}
+
 }  // namespace
 
 TEST_CASE("atomic_counter, simulated: additions of several clients", "[simulation]") { run_counter("calm", {}); }
@@ -216,6 +254,14 @@ TEST_CASE("atomic_counter, simulated: additions are cancelled, and an operator i
     troubles t;
     t.drops = t.expiries = t.cancellations = t.operator_touches = t.operator_deletes = true;
     run_counter("all of it", t);
+}
+
+TEST_CASE("atomic_counter, all schedules", "[exploration]") {
+    explore_counter("atomic_counter", {"/sums", number_path, receipts_elsewhere});
+}
+
+TEST_CASE("atomic_counter, all schedules: the number is missing", "[exploration]") {
+    explore_counter("atomic_counter, missing", {"/sums", receipts_elsewhere});
 }
 
 }  // namespace atomic_counter_simulation_tests

@@ -94,6 +94,7 @@ double_barrier barrier_scenario::barrier_of(client zk) const {
 asio::awaitable<void> barrier_scenario::enter(barrier_scenario& self, client zk, std::string id, entry_ptr to) {
     barrier_entry entry = co_await self.barrier_of(zk).enter();
     self.s_.note(id, " is inside, as ", entry.path());
+    self.s_.seen_by_all();
     self.checker_.entered(entry.path());
     to->emplace(std::move(entry));
 }
@@ -101,7 +102,9 @@ asio::awaitable<void> barrier_scenario::enter(barrier_scenario& self, client zk,
 asio::awaitable<void> barrier_scenario::leave(barrier_scenario& self, std::string id, entry_ptr entry) {
     const std::string node = (*entry)->path();
     const std::set<std::string> inside = self.checker_.begins_to_leave(node);
+    self.s_.seen_by_all();
     co_await (*entry)->leave();
+    self.s_.seen_by_all();
     self.s_.note(id, " has left");
     self.checker_.left(node, inside);
 }
@@ -135,7 +138,7 @@ asio::awaitable<void> barrier_scenario::attempt(int number, std::string id) {
     const std::size_t hold = s_.pick(s_.chance(70) ? 5 : 40);
     s_.note(id, " enters");
     const bool runs = s_.chance(30);
-    running entering(s_.user_executor(), runs ? run(*this, zk, id, hold) : enter(*this, zk, id, entry));
+    running entering(s_.user_executor(number), runs ? run(*this, zk, id, hold) : enter(*this, zk, id, entry));
     entering_.insert_or_assign(id, entering);
     if (s_.chance(25))
         s_.after(s_.pick(s_.chance(50) ? 12 : 120), [this, entering, cancelled, id]() mutable {
@@ -146,15 +149,16 @@ asio::awaitable<void> barrier_scenario::attempt(int number, std::string id) {
         });
     const std::exception_ptr failed = co_await entering.end();
     entering_.erase(id);
+    if (outside_ > 0 && --outside_ == 0 && leaves_in_any_order_) s_.rest_in_any_order();
     s_.note(id, failed ? " did not enter" : " entered");
     expect(number, id, failed, *cancelled || finishing_);
     if (!*entry) co_return;
-    co_await s_.pause(hold);
+    co_await s_.pause(hold, number);
     if (s_.chance(30)) {
         entry->reset();
         co_return;
     }
-    running leaving(s_.user_executor(), leave(*this, id, entry));
+    running leaving(s_.user_executor(number), leave(*this, id, entry));
     const bool gives_up = s_.chance(20);
     if (gives_up) s_.after(s_.pick(20), [leaving]() mutable { leaving.cancel(); });
     const std::exception_ptr leave_failed = co_await leaving.end();
@@ -163,7 +167,7 @@ asio::awaitable<void> barrier_scenario::attempt(int number, std::string id) {
 
 asio::awaitable<void> barrier_scenario::worker(int client, std::size_t number, std::size_t rounds) {
     for (std::size_t r = 0; r < rounds && !finishing_; ++r) {
-        co_await s_.pause(s_.pick(25));
+        co_await s_.pause(s_.pick(25), client);
         co_await attempt(client, std::to_string(number) + '.' + std::to_string(next_id_++));
     }
     --working_;
@@ -197,6 +201,38 @@ void barrier_scenario::run_at_random(const faults& f) {
     }
     if (f.drops || f.expiries || f.operator_deletes || f.containers) s_.spawn(trouble(f));
     s_.run();
+    end();
+}
+
+void barrier_scenario::run_all_orders(const explored_plan& p, explored what) {
+    leaves_in_any_order_ = what == explored::entering;
+    const auto enter_all = [&] {
+        for (int n = 0; n < p.users; ++n) {
+            ++working_;
+            ++outside_;
+            s_.spawn(once(n % 2, n));
+        }
+        for (s_.settle(); what == explored::leaving && outside_ > 0; s_.settle()) s_.step();
+    };
+    const auto delete_node = [this](std::size_t n) {
+        const std::vector<std::string> nodes = checker_.standing();
+        if (nodes.size() > n) s_.ensemble.operate(detail::remove_request{nodes[n], any_version});
+    };
+    if (what == explored::leaving)
+        begin_exploring(s_, p, delete_node, enter_all);
+    else
+        begin_exploring(s_, p, delete_node), enter_all();
+    s_.run();
+    s_.explore(false);
+    end();
+}
+
+asio::awaitable<void> barrier_scenario::once(int client, int number) {
+    co_await attempt(client, std::to_string(number));
+    --working_;
+}
+
+void barrier_scenario::end() {
     // Nothing happens any more: those that are left wait for members that do not come, and for nobody else.
     if (working_ > 0 && checker_.standing().size() >= shape_.members)
         throw violation("enough members wait, and nobody passes");

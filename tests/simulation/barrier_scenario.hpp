@@ -1,5 +1,6 @@
 #pragma once
 
+#include "simulation/explored.hpp"
 #include "simulation/lock_scenario.hpp"
 #include "simulation/simulation.hpp"
 
@@ -64,6 +65,13 @@ public:
     ~barrier_scenario();
 
     void run_at_random(const faults& f);
+    enum class explored {
+        all,
+        entering,  ///< until each has entered, or failed
+        leaving,   ///< all have entered
+    };
+    /// All schedules of members who enter and leave once.
+    void run_all_orders(const explored_plan& p, explored what);
 
 private:
     using entry_ptr = std::shared_ptr<std::optional<barrier_entry>>;
@@ -74,6 +82,8 @@ private:
     asio::awaitable<void> attempt(int client, std::string id);
     asio::awaitable<void> worker(int client, std::size_t number, std::size_t rounds);
     asio::awaitable<void> trouble(faults f);
+    asio::awaitable<void> once(int client, int number);
+    void end();
     double_barrier barrier_of(client zk) const;
     void expect(int client, const std::string& id, std::exception_ptr failed, bool cancelled) const;
 
@@ -83,6 +93,8 @@ private:
     std::set<int> expired_;  // clients
     bool operator_was_here_ = false, finishing_ = false;
     std::size_t working_ = 0;
+    std::size_t outside_ = 0;  // under a scheduler: how many are about to enter
+    bool leaves_in_any_order_ = false;
     std::map<std::string, running> entering_;
     int next_id_ = 0;
 };

@@ -39,6 +39,8 @@ public:
     virtual void check_quiet() = 0;        ///< nothing is under way
     virtual void check_end() const = 0;    ///< everybody is done
 
+    /// How many hold what they know to be lost.
+    virtual std::size_t losses() const { return 0; }
     virtual bool busy(int client) const = 0;  ///< one of its contenders asks or holds
     /// A client that only a heartbeat would tell that a node of its is gone, and that somebody may wait for; nothing:
     /// none is left.

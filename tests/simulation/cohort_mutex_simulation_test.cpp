@@ -24,8 +24,9 @@ namespace {
 /// that no node ahead of the holder's is another client's, and that nobody waits for a lock that nobody has.
 class cohort_checker final : public checker {
 public:
-    cohort_checker(const sim_ensemble& ensemble, std::string directory)
-        : ensemble_(ensemble), directory_(std::move(directory)) {}
+    /// @param lingers an idle place is kept until another contender comes.
+    cohort_checker(const sim_ensemble& ensemble, std::string directory, bool lingers)
+        : ensemble_(ensemble), directory_(std::move(directory)), lingers_(lingers) {}
 
     std::string asks(int client, const lock_under_test&, lock_kind, bool patient) override {
         std::string id = std::to_string(client) + '.' + std::to_string(attempts_++);
@@ -92,9 +93,11 @@ public:
     bool busy(int client) const override {
         const auto is_its = [client](const auto& entry) { return entry.second.client == client; };
         return std::any_of(asking_.begin(), asking_.end(), is_its) ||
-               std::any_of(holding_.begin(), holding_.end(), is_its);
+               std::any_of(holding_.begin(), holding_.end(), is_its) || idle_place() == client;
     }
+    // At the end of a run, a place that lingers goes with its session.
     std::optional<int> waits_for_a_heartbeat() const override {
+        if (asking_.empty() && holding_.empty()) return idle_place();
         for (const std::string& path : deleted_)
             for (const auto& [id, a] : asking_)
                 if (ensemble_.session_of(a.client) == owners_.at(path)) return a.client;
@@ -115,6 +118,15 @@ private:
         int client;
         const lock_guard* guard;
     };
+    // The client whose place lingers, if that is the only node.
+    std::optional<int> idle_place() const {
+        const std::vector<std::string> all = nodes();
+        if (!lingers_ || all.size() != 1) return std::nullopt;
+        const std::int64_t owner = ensemble_.tree().find(all.front())->stat.ephemeral_owner;
+        for (const auto& [id, client] : clients_)
+            if (ensemble_.session_of(client) == owner) return client;
+        return std::nullopt;
+    }
     static std::int64_t number(const std::string& path) { return std::stoll(path.substr(path.size() - 10)); }
     bool node_is_there(const lock_guard& guard) const {
         const sim_node* const node = ensemble_.tree().find(guard.path());
@@ -130,6 +142,7 @@ private:
 
     const sim_ensemble& ensemble_;
     const std::string directory_;
+    const bool lingers_;
     std::map<std::string, int> clients_;  // of all attempts
     std::map<std::string, asking> asking_;
     std::map<std::string, holding> holding_;
@@ -141,11 +154,11 @@ private:
 
 const std::string shared_path = "/locks/cohort";
 
-// In a simulation no time passes: a place that lingers would do so for ever.
-lock_under_test cohort_of(std::uint64_t turns) {
-    return thing({{shared_path}}, [turns](client zk, std::string) {
+// In a simulation no time passes: a place that lingers does so until another contender comes, or for ever.
+lock_under_test cohort_of(std::uint64_t turns, bool lingers) {
+    return thing({{shared_path}}, [turns, lingers](client zk, std::string) {
         cohort_mutex_options how;
-        how.turns(turns).linger(std::chrono::seconds(0));
+        how.turns(turns).linger(std::chrono::hours(lingers ? 1 : 0));
         return cohort_mutex(std::move(zk), shared_path, how);
     });
 }
@@ -157,10 +170,12 @@ void run_cohorts(const std::string& name, faults f, std::uint64_t seeds = 500) {
     f.all_sorts_of_users = true;
     run_seeds(name, seeds, [&](simulation& s) {
         s.ensemble.lagging = s.chance(50);
+        const bool lingers = s.chance(50);
         things locks;
-        locks.push_back(cohort_of(1 + s.pick(4)));
+        locks.push_back(cohort_of(1 + s.pick(4), lingers));
         if (s.chance(30)) locks.push_back(plain_mutex());
-        lock_scenario(s, locks, std::make_unique<cohort_checker>(s.ensemble, shared_path)).run_at_random(f);
+        auto checker = std::make_unique<cohort_checker>(s.ensemble, shared_path, lingers);
+        lock_scenario(s, locks, std::move(checker)).run_at_random(f);
     });
 }
 

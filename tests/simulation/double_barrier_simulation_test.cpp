@@ -17,6 +17,15 @@ void run_barriers(const std::string& name, const faults& f) {
     });
 }
 
+void explore_barrier(const std::string& name, barrier_scenario::explored what) {
+    run_all_schedules(name, [&](simulation& s, const explored_plan& p) {
+        make_nodes(s, {"/barriers", barrier_directory});
+        barrier_scenario::shape shape;
+        shape.members = shape.workers = static_cast<std::size_t>(p.users);
+        barrier_scenario(s, shape).run_all_orders(p, what);
+    });
+}
+
 }  // namespace
 
 TEST_CASE("double_barrier, simulated: members of all sorts", "[simulation]") { run_barriers("calm", {}); }
@@ -43,6 +52,18 @@ TEST_CASE("double_barrier, simulated: an operator deletes nodes", "[simulation]"
     faults f;
     f.drops = f.operator_deletes = true;
     run_barriers("operator", f);
+}
+
+TEST_CASE("double_barrier, all schedules", "[exploration]") {
+    explore_barrier("double_barrier", barrier_scenario::explored::all);
+}
+
+TEST_CASE("double_barrier, all schedules: entering", "[exploration]") {
+    explore_barrier("double_barrier, entering", barrier_scenario::explored::entering);
+}
+
+TEST_CASE("double_barrier, all schedules: leaving", "[exploration]") {
+    explore_barrier("double_barrier, leaving", barrier_scenario::explored::leaving);
 }
 
 }  // namespace zkasio::test

@@ -95,6 +95,11 @@ void election_checker::check_terms(bool doubted_ones_too) const {
     }
 }
 
+std::size_t election_checker::losses() const {
+    return static_cast<std::size_t>(
+        std::count_if(terms_->begin(), terms_->end(), [](const held_term& t) { return !t.leader->held(); }));
+}
+
 void election_checker::told(int number, const leader_view& view) {
     observed& o = observers_[number];
     const election_truth truth = truth_in(view);
@@ -123,12 +128,14 @@ void election_checker::check_quiet(const std::set<int>& observers) {
 
 election_scenario::election_scenario(simulation& s) : s_(s), checker_(s.ensemble) {
     s_.ensemble.on_commit = [this](const sim_txn& txn) { checker_.committed(txn); };
+    s_.losses = [this] { return checker_.losses(); };
     s_.on_idle = [this] { checker_.check(); };
     s_.on_quiet = [this] { checker_.check_quiet(attentive_); };
 }
 
 election_scenario::~election_scenario() {
     s_.ensemble.on_commit = [](const sim_txn&) {};
+    s_.losses = [] { return std::size_t{0}; };
     s_.on_idle = s_.on_quiet = [] {};
 }
 
@@ -151,18 +158,20 @@ asio::awaitable<void> election_scenario::proclaim(leadership& leader, std::strin
     if (code == errc::lock_lost && leader.held()) throw violation(id + " failed to proclaim, and still leads");
 }
 
-asio::awaitable<void> election_scenario::serve(leadership& leader, std::string id) {
+asio::awaitable<void> election_scenario::serve(int client, leadership& leader, std::string id) {
+    s_.seen_by_all();
     const election_checker::term here(checker_, leader);
     s_.note(id, " leads");
-    co_await s_.pause(s_.pick(s_.chance(70) ? 4 : 30));
+    co_await s_.pause(s_.pick(s_.chance(70) ? 4 : 30), client);
     if (s_.chance(40)) co_await proclaim(leader, id);
-    co_await s_.pause(s_.pick(4));
+    co_await s_.pause(s_.pick(4), client);
+    s_.seen_by_all();
     s_.note(id, " has served");
 }
 
 asio::awaitable<void> election_scenario::campaign(int client, std::string id) {
     leadership leader = co_await election_of(client, id).campaign();
-    co_await serve(leader, id);
+    co_await serve(client, leader, id);
     if (s_.chance(50)) co_await leader.resign();
 }
 
@@ -171,7 +180,7 @@ asio::awaitable<void> election_scenario::lead(int client, std::string id) {
     const std::size_t most = 1 + s_.pick(3);
     struct enough {};
     auto term = [&](leadership& leader) -> asio::awaitable<void> {
-        co_await serve(leader, id);
+        co_await serve(client, leader, id);
         if (s_.chance(20)) co_await leader.resign();
         if (++terms >= most) throw enough();
     };
@@ -182,8 +191,8 @@ asio::awaitable<void> election_scenario::lead(int client, std::string id) {
     }
 }
 
-asio::awaitable<void> election_scenario::attempt(std::string id, asio::awaitable<void> what) {
-    running task(s_.user_executor(), std::move(what));
+asio::awaitable<void> election_scenario::attempt(int client, std::string id, asio::awaitable<void> what) {
+    running task(s_.user_executor(client), std::move(what));
     const auto cancelled = std::make_shared<bool>(false);
     if (s_.chance(30))
         s_.after(s_.pick(s_.chance(50) ? 12 : 120), [this, task, cancelled, id]() mutable {
@@ -208,9 +217,9 @@ asio::awaitable<void> election_scenario::candidate(int client, std::size_t round
         co_await s_.pause(s_.pick(25));
         const std::string id = std::to_string(client) + '.' + std::to_string(next_id_++);
         if (s_.chance(50))
-            co_await attempt(id, lead(client, id));
+            co_await attempt(client, id, lead(client, id));
         else
-            co_await attempt(id, campaign(client, id));
+            co_await attempt(client, id, campaign(client, id));
     }
     --working_;
 }
@@ -272,7 +281,47 @@ void election_scenario::run_at_random(const faults& f) {
     }
     if (f.drops || f.expiries || f.operator_deletes || f.directory_deletes || f.containers) s_.spawn(trouble(f));
     s_.run();
-    // Where an operator has deleted a node, only a heartbeat tells, and none is due: the sessions end instead.
+    end();
+}
+
+void election_scenario::run_all_orders(const explored_plan& p, observers there) {
+    begin_exploring(s_, p, [this](std::size_t n) {
+        const std::vector<std::string> nodes = checker_.nodes();
+        if (nodes.size() > n) s_.ensemble.operate(detail::remove_request{nodes[n], any_version});
+    });
+    int candidates = p.users;
+    if (there == observers::one) {
+        const int client = --candidates % 2;
+        attentive_.insert(0);
+        observers_.emplace_back(s_.user_executor(client), observe(client, 0));
+    }
+    for (int n = 0; n < candidates; ++n) {
+        ++working_;
+        s_.spawn(once(n % 2, std::to_string(n % 2) + '.' + std::to_string(n)));
+    }
+    s_.run();
+    s_.explore(false);
+    end();
+}
+
+asio::awaitable<void> election_scenario::once(int client, std::string id) {
+    co_await attempt(client, id, one_term(client, id));
+    --working_;
+}
+
+// Resigns by destroying the leadership.
+asio::awaitable<void> election_scenario::one_term(int client, std::string id) {
+    const leadership leader = co_await election_of(client, id).campaign();
+    s_.seen_by_all();
+    const election_checker::term here(checker_, leader);
+    s_.note(id, " leads");
+    co_await s_.pause(0, client);
+    s_.seen_by_all();
+    s_.note(id, " has served");
+}
+
+// Where an operator has deleted a node, only a heartbeat tells, and none is due: the sessions end instead.
+void election_scenario::end() {
     for (int n = 0; n < s_.clients() && working_ > 0; ++n) {
         s_.ensemble.expire(n);
         s_.run();

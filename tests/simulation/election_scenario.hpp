@@ -1,5 +1,6 @@
 #pragma once
 
+#include "simulation/explored.hpp"
 #include "simulation/lock_scenario.hpp"
 #include "simulation/simulation.hpp"
 
@@ -61,6 +62,8 @@ public:
     /// Nothing is under way. @param observers who wait in next().
     void check_quiet(const std::set<int>& observers);
     bool idle() const noexcept { return terms_->empty(); }
+    /// How many terms have been lost, and not ended yet.
+    std::size_t losses() const;
     std::vector<std::string> nodes() const;
 
 private:
@@ -88,14 +91,23 @@ public:
     ~election_scenario();
 
     void run_at_random(const faults& f);
+    enum class observers {
+        none,
+        one
+    };
+    /// All schedules of users who stand once; an observer takes the place of the last of them.
+    void run_all_orders(const explored_plan& p, observers there);
 
 private:
+    asio::awaitable<void> once(int client, std::string id);
+    asio::awaitable<void> one_term(int client, std::string id);
+    void end();
     asio::awaitable<void> candidate(int client, std::size_t rounds);
     asio::awaitable<void> campaign(int client, std::string id);
     asio::awaitable<void> lead(int client, std::string id);
-    asio::awaitable<void> serve(leadership& leader, std::string id);
+    asio::awaitable<void> serve(int client, leadership& leader, std::string id);
     asio::awaitable<void> proclaim(leadership& leader, std::string id);
-    asio::awaitable<void> attempt(std::string id, asio::awaitable<void> what);
+    asio::awaitable<void> attempt(int client, std::string id, asio::awaitable<void> what);
     asio::awaitable<void> observe(int client, int number);
     asio::awaitable<void> trouble(faults f);
     leader_election election_of(int client, std::string id) const;

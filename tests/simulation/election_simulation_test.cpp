@@ -3,6 +3,8 @@
 
 #include "support/catch.hpp"
 
+#include <zkasio/path.hpp>
+
 namespace zkasio::test {
 namespace {
 
@@ -10,6 +12,13 @@ void run_election(const std::string& name, const faults& f) {
     run_seeds("election, " + name, 300, [&](simulation& s) {
         s.ensemble.lagging = s.chance(50);
         election_scenario(s).run_at_random(f);
+    });
+}
+
+void explore_election(const std::string& name, election_scenario::observers there) {
+    run_all_schedules(name, [&](simulation& s, const explored_plan& p) {
+        make_nodes(s, {std::string(parent_path(election_directory)), election_directory});
+        election_scenario(s).run_all_orders(p, there);
     });
 }
 
@@ -67,6 +76,14 @@ TEST_CASE("election, simulated: observers are cut off for a while", "[simulation
 
 TEST_CASE("election, simulated: observers are cut off for longer than their sessions live", "[simulation]") {
     run_observers("long cuts", true);
+}
+
+TEST_CASE("election, all schedules", "[exploration]") {
+    explore_election("election", election_scenario::observers::none);
+}
+
+TEST_CASE("election, all schedules: an observer", "[exploration]") {
+    explore_election("election, observed", election_scenario::observers::one);
 }
 
 }  // namespace zkasio::test

@@ -229,6 +229,11 @@ void holdings_checker::check_end() const {
         if (n.stat.ephemeral_owner != 0) throw violation("a node is left: " + path);
 }
 
+std::size_t holdings_checker::losses() const {
+    return static_cast<std::size_t>(std::count_if(attempts_.begin(), attempts_.end(),
+                                                  [](const auto& a) { return a.second.has_lost(); }));
+}
+
 bool holdings_checker::busy(int client) const {
     return std::any_of(attempts_.begin(), attempts_.end(), [&](const auto& a) {
         return a.second.client == client && a.second.now != attempt::state::gone;

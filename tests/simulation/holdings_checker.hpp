@@ -38,6 +38,7 @@ public:
     void check() const override;
     void check_quiet() override;
     void check_end() const override;
+    std::size_t losses() const override;
     bool busy(int client) const override;
     std::optional<int> waits_for_a_heartbeat() const override;
     std::size_t nodes_alive() const override { return alive().size(); }

@@ -22,6 +22,7 @@ lock_scenario::lock_scenario(simulation& simulated, std::span<const lock_under_t
     s.ensemble.on_told_removed = [this](int client, const std::string& path, std::int64_t czxid) {
         watching_->told_removed(client, path, czxid);
     };
+    s.losses = [this] { return watching_->losses(); };
     s.on_idle = [this] { watching_->check(); };
     s.on_quiet = [this] {
         watching_->check_quiet();
@@ -35,6 +36,23 @@ lock_scenario::~lock_scenario() {
     s.ensemble.on_commit = [](const sim_txn&) {};
     s.ensemble.on_told_removed = {};
     s.on_idle = s.on_quiet = [] {};
+    s.losses = [] { return std::size_t{0}; };
+}
+
+// A lock without shares has a queue_checker, which compares with all nodes.
+void lock_scenario::seen(std::size_t what) {
+    if (locks_[what].shares.empty()) s.seen_by_all();
+    for (const share& one : locks_[what].shares) s.seen_at(one.of);
+}
+
+void lock_scenario::granted(const std::string& id, const lock_guard& guard) {
+    seen(asked_.at(id));
+    watching_->granted(id, guard);
+}
+
+void lock_scenario::gives_up(const std::string& id) {
+    seen(asked_.at(id));
+    watching_->gives_up(id);
 }
 
 // ---------------------------------------------------------------------------------------------------- one attempt
@@ -58,9 +76,9 @@ asio::awaitable<void> lock_scenario::ask(lock_scenario& self, client zk, std::st
     }
     if (*got) {
         self.s.note("granted ", id);
-        self.watching_->granted(id, **got);
+        self.granted(id, **got);
     } else {
-        self.watching_->gives_up(id);
+        self.gives_up(id);
     }
 }
 
@@ -112,7 +130,7 @@ void lock_scenario::expect(int client, const std::string& id, std::exception_ptr
     }
 }
 
-void lock_scenario::cancel_later(std::size_t steps, asio::cancellation_type how, const running& what,
+void lock_scenario::cancel_later(int client, std::size_t steps, asio::cancellation_type how, const running& what,
                                  const std::string& id, const guard_ptr& got, std::shared_ptr<bool> cancelled) {
     // What is granted is granted, however late the task ends.
     s.after(steps, [this, how, task = what, weak = std::weak_ptr(got), cancelled, id]() mutable {
@@ -120,9 +138,9 @@ void lock_scenario::cancel_later(std::size_t steps, asio::cancellation_type how,
         if (task.ended() || (granted && *granted)) return;
         s.note("cancel ", id);
         *cancelled = true;
-        watching_->gives_up(id);
+        gives_up(id);
         task.cancel(how);
-    });
+    }, client);
 }
 
 asio::awaitable<void> lock_scenario::attempt(int number, plan p) {
@@ -134,45 +152,46 @@ asio::awaitable<void> lock_scenario::attempt(int number, plan p) {
 asio::awaitable<void> lock_scenario::asking_and_holding(int number, plan p) {
     const client zk = s.client_number(number);
     std::string id = watching_->asks(number, locks_[p.what], p.kind, p.patient);
+    asked_[id] = p.what;
     s.note(p.patient ? "acquire " : "try_acquire ", id, p.kind == lock_kind::shared ? " shared" : "");
     const auto got = std::make_shared<std::optional<lock_guard>>();
     const auto cancelled = std::make_shared<bool>(false);
-    running asking(s.user_executor(), ask(*this, zk, id, p, got, cancelled));
-    if (p.cancel_after) cancel_later(*p.cancel_after, p.how_to_cancel, asking, id, got, cancelled);
+    running asking(s.user_executor(number), ask(*this, zk, id, p, got, cancelled));
+    if (p.cancel_after) cancel_later(number, *p.cancel_after, p.how_to_cancel, asking, id, got, cancelled);
     const std::exception_ptr failed = co_await asking.end();
     if (!*got) {
         s.note("not granted ", id);
-        watching_->gives_up(id);
+        gives_up(id);
     }
     expect(number, id, failed, *cancelled);
     if (!*got) co_return;
 
     if (p.work) {
-        const running working(s.user_executor(), work_under(*this, id, p.hold, got));
+        const running working(s.user_executor(number), work_under(*this, id, p.hold, got));
         const std::exception_ptr lost = co_await working.end();
         expect(number, id, lost, false);
     } else {
-        co_await s.pause(p.hold);
+        co_await s.pause(p.hold, number);
     }
     if (p.downgrade) {
         const bool holds = co_await go_on_as_reader(number, id, got, p);
         if (!holds) co_return;
-        co_await s.pause(p.hold);
+        co_await s.pause(p.hold, number);
     }
     if (p.commit && (*got)->claim()->proves()) {
         co_await commit(number, id, got);
-        co_await s.pause(p.hold);
+        co_await s.pause(p.hold, number);
     }
     s.note("release ", id);
     const loss_reason why = (*got)->reason();
-    watching_->gives_up(id);
+    gives_up(id);
     if (p.end == ending::destroyed) {
         got->reset();
         co_return;
     }
-    running releasing(s.user_executor(), p.end == ending::in_the_body ? release_in_the_body(got) : release(got));
+    running releasing(s.user_executor(number), p.end == ending::in_the_body ? release_in_the_body(got) : release(got));
     if (p.end == ending::not_awaited) co_return;
-    if (p.end == ending::cancelled_wait) s.after(s.pick(6), [releasing]() mutable { releasing.cancel(); });
+    if (p.end == ending::cancelled_wait) s.after(s.pick(6), [releasing]() mutable { releasing.cancel(); }, number);
     const std::exception_ptr release_failed = co_await releasing.end();
     expect(number, id, release_failed, p.end == ending::cancelled_wait);
     if (p.end == ending::awaited && why == loss_reason::none) watching_->released(id);
@@ -185,23 +204,24 @@ asio::awaitable<void> lock_scenario::ask_for_downgrade(lock_scenario& self, clie
     lock_guard reading = co_await self.locks_[p.what].downgrade(zk, id, std::move(writing));
     guard->emplace(std::move(reading));
     self.s.note("granted ", id, " shared");
-    self.watching_->granted(id, **guard);
+    self.granted(id, **guard);
 }
 
 asio::awaitable<bool> lock_scenario::go_on_as_reader(int number, std::string& id, guard_ptr guard, const plan& p) {
-    watching_->gives_up(id);
+    gives_up(id);
     const fencing_token token = (*guard)->token();
     const std::string next = watching_->asks(number, locks_[p.what], lock_kind::shared, true);
+    asked_[next] = p.what;
     s.note("downgrade ", id, " to ", next);
     id = next;
-    running asking(s.user_executor(), ask_for_downgrade(*this, s.client_number(number), id, guard, p));
+    running asking(s.user_executor(number), ask_for_downgrade(*this, s.client_number(number), id, guard, p));
     const auto cancelled = std::make_shared<bool>(false);
     if (p.cancel_downgrade_after)
-        cancel_later(*p.cancel_downgrade_after, p.how_to_cancel, asking, id, guard, cancelled);
+        cancel_later(number, *p.cancel_downgrade_after, p.how_to_cancel, asking, id, guard, cancelled);
     const std::exception_ptr failed = co_await asking.end();
     if (!*guard) {
         s.note("not granted ", id);
-        watching_->gives_up(id);
+        gives_up(id);
     }
     expect(number, id, failed, *cancelled);
     if (*guard && (*guard)->token() != token) throw violation(id + " has another token than the writer it was");

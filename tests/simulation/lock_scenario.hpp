@@ -9,6 +9,7 @@
 #include <zkasio/locks/lock_guard.hpp>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -104,8 +105,11 @@ private:
     asio::awaitable<void> commit(int client, std::string id, guard_ptr guard);
     static asio::awaitable<void> ask_for_downgrade(lock_scenario& self, client zk, std::string id, guard_ptr guard,
                                                    plan p);
-    void cancel_later(std::size_t steps, asio::cancellation_type how, const running& what, const std::string& id,
-                      const guard_ptr& got, std::shared_ptr<bool> cancelled);
+    void seen(std::size_t what);
+    void granted(const std::string& id, const lock_guard& guard);
+    void gives_up(const std::string& id);
+    void cancel_later(int client, std::size_t steps, asio::cancellation_type how, const running& what,
+                      const std::string& id, const guard_ptr& got, std::shared_ptr<bool> cancelled);
     static asio::awaitable<void> ask(lock_scenario& self, client zk, std::string id, plan p, guard_ptr got,
                                      std::shared_ptr<const bool> cancelled);
     static asio::awaitable<void> work(lock_scenario& self, std::string id, std::size_t steps);
@@ -120,6 +124,7 @@ private:
     std::size_t working_ = 0, active_ = 0;
     bool locks_are_lost_ = false;  // an operator has deleted nodes, or a lost connection loses them
     std::set<int> expired_;  // clients
+    std::map<std::string, std::size_t> asked_;  // by id: for which of the locks
 };
 
 }  // namespace zkasio::test

@@ -146,6 +146,62 @@ TEST_CASE("mutex, simulated: an operator deletes the node of a waiter", "[simula
     }
 }
 
+// All ahead are followed, and no listing follows their ends.
+// Fails without G22.
+TEST_CASE("mutex, simulated: of the contenders ahead those give up that are the nearest", "[simulation]") {
+    run_few_seeds("nearest first", 4 * few, [](simulation& s) {
+        queue_scenario l(s, simulated_mutex);
+        for (int n = 0; n < 4; ++n) s.add_client();
+        l.contend(0, holding(150));
+        l.run_until([&] { return l.checked.grants() == 1; });
+        for (const int client : {1, 2}) {
+            lock_scenario::plan p = holding(0);
+            p.cancel_after = 50 + s.pick(60);
+            l.contend(client, p);
+            l.run_until([&] { return l.checked.nodes_alive() == static_cast<std::size_t>(client) + 1; });
+        }
+        l.contend(3, holding(20));
+        l.contend(3, holding(20));
+        l.run_until([&] { return l.checked.nodes_alive() == 5; });
+        l.finish();
+        CHECK(l.checked.grants() == 3);
+    });
+}
+
+// The watches on the nodes ahead outlive the connection, that on its own node does not.
+// Fails without G20.
+TEST_CASE("mutex, simulated: while a waiter has no connection its node is deleted, and all ahead leave",
+          "[simulation]") {
+    run_few_seeds("deleted before the ends", few, [](simulation& s) {
+        queue_scenario l(s, simulated_mutex);
+        for (int n = 0; n < 4; ++n) s.add_client();
+        l.contend(0, holding(100));
+        l.run_until([&] { return l.checked.grants() == 1; });
+        const auto released = s.now() + 100;
+        std::size_t queued = 1;
+        for (const auto& [client, hold] : {std::pair(1, 0u), {2, 40u}, {3, 200u}}) {
+            l.contend(client, holding(hold));
+            ++queued;
+            l.run_until([&] { return l.checked.nodes_alive() == queued; });
+        }
+        // While the others go on, this client waits for its connection.
+        const auto at_random = s.choose;
+        s.after(static_cast<std::size_t>(released - s.now()), [&s, node = l.checked.nth_node(2)] {
+            s.ensemble.drop_connection(2);
+            s.ensemble.operate(detail::remove_request{node, any_version});
+            s.choose = [](const std::vector<sim_ensemble::step>& steps) {
+                const auto other =
+                    std::find_if(steps.begin(), steps.end(), [](const auto& step) { return step.client != 2; });
+                return static_cast<std::size_t>(other == steps.end() ? 0 : other - steps.begin());
+            };
+        });
+        l.run_until([&] { return l.checked.grants() == 3; });
+        s.choose = at_random;
+        l.finish();
+        CHECK(l.checked.grants() == 4);
+    });
+}
+
 // Fails without G24.
 TEST_CASE("mutex, simulated: an operator deletes the nodes of waiters who hand over to each other", "[simulation]") {
     run_few_seeds("in a row", 4 * few, [](simulation& s) {

@@ -220,6 +220,11 @@ void queue_checker::check_end() const {
     for (const std::string& name : ensemble_.tree().children(directory_)) throw violation("a node is left: " + name);
 }
 
+std::size_t queue_checker::losses() const {
+    return static_cast<std::size_t>(std::count_if(attempts_.begin(), attempts_.end(),
+                                                  [](const auto& a) { return a.second.has_lost(); }));
+}
+
 bool queue_checker::busy(int client) const {
     return std::any_of(attempts_.begin(), attempts_.end(), [&](const auto& a) {
         return a.second.client == client && a.second.now != attempt::state::gone;

@@ -26,6 +26,7 @@ public:
     void check() const override;
     void check_quiet() override;
     void check_end() const override;
+    std::size_t losses() const override;
     bool busy(int client) const override;
     std::string nth_node(std::size_t n) const override;  ///< in the order of the queue
     std::size_t nodes_alive() const override;

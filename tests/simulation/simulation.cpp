@@ -42,7 +42,11 @@ asio::awaitable<void> close_client(client zk) { co_await zk.close(); }
 
 }  // namespace
 
-simulation::simulation(std::uint64_t seed, logging log) : log_wanted_(log), random_(seed), lateness_(~seed) {
+simulation::simulation(std::uint64_t seed, logging log) : simulation(seed, log, nullptr) {}
+simulation::simulation(scheduler& by, logging log) : simulation(1, log, &by) {}
+
+simulation::simulation(std::uint64_t seed, logging log, scheduler* by)
+    : log_wanted_(log), random_(seed), lateness_(~seed), scheduler_(by) {
     detail::random_engine().seed(seed);
     ensemble.pick = [this](std::size_t below) { return pick(below); };
     if (log == logging::on) ensemble.on_log = [this](std::string line) { write_down(std::move(line)); };
@@ -58,7 +62,9 @@ simulation::~simulation() {
     for (user& u : users_) u.handlers->close();
 }
 
-std::size_t simulation::pick(std::size_t below) { return static_cast<std::size_t>(random_() % below); }
+std::size_t simulation::pick(std::size_t below) {
+    return scheduler_ ? 0 : static_cast<std::size_t>(random_() % below);
+}
 
 client simulation::add_client(suspension_policy when_suspended) {
     const int number = clients();
@@ -68,10 +74,17 @@ client simulation::add_client(suspension_policy when_suspended) {
     return clients_.back();
 }
 
-void simulation::let_users_be_late() { users_are_late_ = draw(2) == 0; }
+void simulation::let_users_be_late() { users_are_late_ = scheduler_ || draw(2) == 0; }
 
-asio::any_io_executor simulation::user_executor() {
-    if (!users_are_late_ || draw(4) == 0) return executor();
+asio::any_io_executor simulation::user_executor(int client) {
+    if (!users_are_late_) return executor();
+    if (scheduler_) {
+        user& u = users_.emplace_back();
+        u.client = client;
+        u.handlers->on_posted = [this, &u] { run_later(u); };
+        return late_executor(io_, u.handlers);
+    }
+    if (draw(4) == 0) return executor();
     if (users_.empty() || draw(3) > 0) {
         user& u = users_.emplace_back();
         u.percent = std::array<std::size_t, 3>{10, 50, 100}[draw(3)];
@@ -84,6 +97,7 @@ asio::any_io_executor simulation::user_executor() {
 void simulation::run_later(user& u) {
     if (std::exchange(u.will_run, true)) return;
     ++late_;
+    if (scheduler_) return add_event(u.client, [this, &u] { run_one(u); });
     clients_run_ = true;
     if (draw(100) < u.percent)
         after(1 + draw(u.longest), [this, &u] { run_now(u); });
@@ -100,6 +114,13 @@ void simulation::run_now(user& u) {
     if (u.handlers->size() > 0) run_later(u);
 }
 
+void simulation::run_one(user& u) {
+    u.handlers->run_one();
+    --late_;
+    u.will_run = false;
+    if (u.handlers->size() > 0) run_later(u);
+}
+
 void simulation::spawn(asio::any_io_executor on, asio::awaitable<void> task) {
     clients_run_ = true;
     asio::co_spawn(on, std::move(task), [this](std::exception_ptr e) {
@@ -107,13 +128,14 @@ void simulation::spawn(asio::any_io_executor on, asio::awaitable<void> task) {
     });
 }
 
-void simulation::after(std::size_t steps, std::function<void()> what) {
+void simulation::after(std::size_t steps, std::function<void()> what, int client) {
+    if (scheduler_) return add_event(client, std::move(what));
     events_.emplace(now_ + steps, std::move(what));
 }
 
-asio::awaitable<void> simulation::pause(std::size_t steps) {
+asio::awaitable<void> simulation::pause(std::size_t steps, int client) {
     const auto timer = std::make_shared<asio::steady_timer>(io_, asio::steady_timer::time_point::max());
-    after(steps, [timer] { timer->cancel(); });
+    after(steps, [timer] { timer->cancel(); }, client);
     std::error_code woken;
     co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, woken));
 }
@@ -140,6 +162,7 @@ void simulation::settle() {
 }
 
 bool simulation::step() {
+    if (scheduler_) return step_as_told();
     if (clients_run_) settle();
     on_idle();
     if (++now_ > most_steps) throw violation("it goes on for ever");

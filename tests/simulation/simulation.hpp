@@ -1,5 +1,6 @@
 #pragma once
 
+#include "simulation/scheduler.hpp"
 #include "simulation/sim_names.hpp"
 
 #include "support/late_executor.hpp"
@@ -18,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -39,13 +41,18 @@ public:
         on,
     };
     explicit simulation(std::uint64_t seed, logging log = logging::off);
+    /// Between explore(true) and explore(false), `by` decides what happens next. Nothing is at random.
+    explicit simulation(scheduler& by, logging log = logging::off);
     ~simulation();
+    static constexpr int everybody = -1, nobody = -2;
     simulation(const simulation&) = delete;
     simulation& operator=(const simulation&) = delete;
 
     // ---------------------------------------------------------------------------------------------- for the scenario
-    std::size_t pick(std::size_t below);  ///< [0, below)
-    bool chance(int percent) { return pick(100) < static_cast<std::size_t>(percent); }
+    std::size_t pick(std::size_t below);  ///< [0, below); 0 under a scheduler
+    bool chance(int percent) {  ///< false under a scheduler
+        return !scheduler_ && pick(100) < static_cast<std::size_t>(percent);
+    }
     asio::any_io_executor executor() { return io_.get_executor(); }
     /// Number 0, 1, ...
     client add_client(suspension_policy when_suspended = suspension_policy::keep);
@@ -54,18 +61,37 @@ public:
     int clients() const noexcept { return static_cast<int>(cores_.size()); }
 
     /// From now on half of the seeds have users whose executors are late: while a handler waits there, clients and
-    /// servers go on for a number of steps that is drawn from the seed.
+    /// servers go on for a number of steps that is drawn from the seed. Under a scheduler all users have, and the turns
+    /// of each are steps of their own.
     void let_users_be_late();
+    void let_users_be_punctual() noexcept { users_are_late_ = false; }
     bool users_may_be_late() const noexcept { return users_are_late_; }
     /// For a coroutine of a user: executor(), one of its own, or one that others use, too.
-    asio::any_io_executor user_executor();
+    asio::any_io_executor user_executor(int client = everybody);
 
     /// An exception of it ends run().
     void spawn(asio::awaitable<void> task) { spawn(executor(), std::move(task)); }
     void spawn(asio::any_io_executor on, asio::awaitable<void> task);
-    /// `what` happens when this many steps have been taken, or when there is nothing else to do.
-    void after(std::size_t steps, std::function<void()> what);
-    asio::awaitable<void> pause(std::size_t steps);
+    /// `what` happens when this many steps have been taken, or when there is nothing else to do; under a scheduler, at
+    /// any time. @param client the only one for which it matters when.
+    void after(std::size_t steps, std::function<void()> what, int client = everybody);
+    asio::awaitable<void> pause(std::size_t steps, int client = everybody);
+    void explore(bool on) noexcept { exploring_ = on; }
+    /// Under a scheduler: that all answers reach a client in one turn of its loop is a step of its own.
+    void let_answers_come_together() noexcept { answers_together_ = true; }
+    /// Under a scheduler: no client lists this directory, so the order of its nodes does not matter.
+    void is_never_listed(std::string directory) { never_listed_.insert(std::move(directory)); }
+    /// Under a scheduler: what this step does has to do with what users of different clients do.
+    void seen_by_all() noexcept { seen_.seen_by_all = true; }
+    /// Under a scheduler: what a user is told in this step is compared with this node and its children, and with what
+    /// others are told of them.
+    void seen_at(const std::string& path);
+    /// Under a scheduler: see scheduler::rest_in_any_order().
+    void rest_in_any_order() {
+        if (exploring_) scheduler_->rest_in_any_order();
+    }
+    /// Under a scheduler: a step after which this number differs is seen_by_all().
+    std::function<std::size_t()> losses = [] { return std::size_t{0}; };
     std::uint64_t now() const noexcept { return now_; }
     /// A line for the log, if there is one.
     template <class... Parts>
@@ -97,11 +123,17 @@ private:
         std::shared_ptr<late_handlers> handlers = std::make_shared<late_handlers>();
         std::size_t percent = 0, longest = 1;  // so many of its turns are late, by so many steps at most
         bool will_run = false;
+        int client = everybody;
     };
     std::size_t draw(std::size_t below) { return static_cast<std::size_t>(lateness_() % below); }
     void run_later(user& u);
     void run_now(user& u);
+    void run_one(user& u);
     void nothing_pending();
+    simulation(std::uint64_t seed, logging log, scheduler* by);
+    bool step_as_told();
+    void add_event(int client, std::function<void()> what);
+    void seed_ids(int client);
     void write_down(std::string line);
 
     const logging log_wanted_;
@@ -118,6 +150,34 @@ private:
     std::uint64_t now_ = 0;
     std::deque<std::string> log_;
     std::exception_ptr failed_;
+
+    // Under a scheduler:
+    struct event {
+        int client, number;
+        int cause;  // the step in which it became possible; -1: before the first
+        std::function<void()> what;
+    };
+    // What is under way between a client and its server, each with the step that has put it there.
+    struct lines {
+        std::deque<int> requests, answers;
+        int touched = -1;  // the last step that had to do with the client
+    };
+    struct surroundings {
+        std::size_t requests, answers;
+        bool connected;
+    };
+    surroundings around(int client) const;
+    footprint footprint_of(int step, const std::string& request, const std::vector<surroundings>& before,
+                           std::size_t transactions);
+    scheduler* const scheduler_;
+    bool exploring_ = false, taking_ = false, answers_together_ = false;
+    int told_steps_ = 0;
+    std::vector<event> possible_events_;
+    std::map<int, int> events_of_;  // how many there were, by client
+    std::map<int, std::uint64_t> turns_of_;
+    std::set<std::string> never_listed_;
+    footprint seen_;                // of the current step: what users are told
+    std::vector<lines> lines_;      // by client
 };
 
 /// Runs `scenario(simulation)` with this seed. When it fails, runs it once more to have a log, and says with which

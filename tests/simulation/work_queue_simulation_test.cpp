@@ -1,3 +1,4 @@
+#include "simulation/explored.hpp"
 #include "simulation/simulation.hpp"
 
 #include "support/catch.hpp"
@@ -10,6 +11,7 @@
 #include <asio/post.hpp>
 #include <asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -48,9 +50,11 @@ public:
     queue_scenario(simulation& simulated, const queue_faults& f) : s(simulated), faults_(f) {
         s.ensemble.on_commit = [this](const sim_txn& txn) { committed(txn); };
         s.on_idle = [this] { check_held(); };
+        s.losses = [this] { return lost_deliveries(); };
     }
     ~queue_scenario() {
         s.ensemble.on_commit = [](const sim_txn&) {};
+        s.losses = [] { return std::size_t{0}; };
         s.on_idle = [] {};
     }
 
@@ -66,6 +70,39 @@ public:
             s.spawn(s.user_executor(), consume(static_cast<int>(s.pick(clients)), 1 + s.pick(8)));
         s.spawn(trouble());
         s.spawn(drain(static_cast<int>(s.pick(clients))));
+        s.run();
+        check_end();
+        s.close();
+    }
+
+    enum class explored {
+        claims,     ///< an item is there
+        put,        ///< the first user puts the item
+        giving_up,  ///< an item is there; the last user cancels, at any time
+    };
+    /// All schedules of consumers of one item.
+    void run_all_orders(const explored_plan& p, explored what) {
+        s.is_never_listed("/q/receipts");
+        begin_exploring(
+            s, p,
+            [this](std::size_t n) {
+                const std::vector<std::string> claims = s.ensemble.tree().children("/q/taken");
+                if (claims.size() > n) s.ensemble.operate(detail::remove_request{"/q/taken/" + claims[n], any_version});
+            },
+            [&] {
+                if (what != explored::put) begin_put(0);
+                s.run();
+            });
+        for (int n = 0; n < p.users; ++n) {
+            if (n == 0 && what == explored::put)
+                begin_put(0);
+            else
+                begin_receive(n % 2, what == explored::giving_up && n == p.users - 1);
+        }
+        s.run();
+        s.explore(false);
+        end_of_waiting();
+        s.spawn(drain(0));
         s.run();
         check_end();
         s.close();
@@ -87,13 +124,20 @@ private:
         }
     }
 
+    std::size_t lost_deliveries() const {
+        return static_cast<std::size_t>(std::count_if(deliveries_.begin(), deliveries_.end(), [](const auto& d) {
+            return d->reason() != loss_reason::none && d->reason() != loss_reason::released;
+        }));
+    }
+
     // No item has two consumers that both believe to have it. (A client does not notice at once that an operator has
     // taken a claim away, or that its session was ended before its time.)
     void check_held() const {
         if (faults_.operator_deletes_claims) return;
         std::set<std::string> held;
         for (const auto& d : deliveries_)
-            if (d->held() && !cut_short_.contains(d->token().value()) && !held.insert(d->name()).second) throw violation(d->item() + " has two consumers");
+            if (d->held() && !cut_short_.contains(d->token().value()) && !held.insert(d->name()).second)
+                throw violation(d->item() + " has two consumers");
     }
 
     void check_end() const {
@@ -122,18 +166,65 @@ private:
     asio::awaitable<void> produce(int client, std::size_t number, std::size_t n) {
         const work_queue q(s.client_number(client), "/q");
         for (std::size_t i = 0; i < n; ++i) {
-            co_await s.pause(s.pick(25));
+            co_await s.pause(s.pick(25), client);
             const std::string data = std::to_string(number) + "." + std::to_string(i);
-            s.note("put ", data);
-            try {
-                co_await q.put(data, put_options().priority(s.chance(80) ? 100 : 50));
-                ++items_[data].put;
-            } catch (const error& e) {
-                expect(e, false);
-                items_[data].put_unknown += e.outcome_unknown();
-            }
+            co_await put(q, data);
         }
         --working_;
+    }
+
+    asio::awaitable<void> put(const work_queue& q, std::string data) {
+        s.note("put ", data);
+        try {
+            co_await q.put(data, put_options().priority(s.chance(80) ? 100 : 50));
+            ++items_[data].put;
+        } catch (const error& e) {
+            expect(e, false);
+            items_[data].put_unknown += e.outcome_unknown();
+        }
+    }
+
+    void begin_put(int client) {
+        ++working_;
+        s.spawn(put_once(client));
+    }
+
+    asio::awaitable<void> put_once(int client) {
+        const work_queue q(s.client_number(client), "/q");
+        co_await put(q, "0.0");
+        --working_;
+    }
+
+    void begin_receive(int client, bool gives_up) {
+        ++working_;
+        s.spawn(receive_once(client, gives_up));
+    }
+
+    asio::awaitable<void> receive_once(int client, bool gives_up) {
+        const work_queue q(s.client_number(client), "/q");
+        const auto d = std::make_shared<delivery>();
+        const auto cancelled = std::make_shared<bool>(false);
+        running receives(s.user_executor(client), receive_into(q, d));
+        if (gives_up)
+            cancel_later(client, receives, cancelled);
+        else
+            waiting_.emplace_back(receives, cancelled);
+        const std::exception_ptr failed = co_await receives.end();
+        if (failed) rethrow_unless_cancelled(failed, *cancelled);
+        if (!failed) co_await work_on(client, d);
+        --working_;
+    }
+
+    // Nothing happens any more: those that still wait have got no item, and none is left.
+    void end_of_waiting() {
+        for (auto& [receives, cancelled] : waiting_) {
+            if (receives.ended()) continue;
+            if (items_are_left()) throw violation("an item is left, and a consumer waits");
+            *cancelled = true;
+            receives.cancel();
+            s.run();
+        }
+        if (working_ > 0) throw violation("a user has not ended");
     }
 
     asio::awaitable<void> receive_into(work_queue q, delivery_ptr to) {
@@ -159,33 +250,33 @@ private:
     }
 
     // Ends `what` after some steps, or when nothing else happens.
-    void cancel_later(const running& what, std::shared_ptr<bool> cancelled) {
+    void cancel_later(int client, const running& what, std::shared_ptr<bool> cancelled) {
         s.after(s.pick(s.chance(50) ? 12 : 150), [this, task = what, cancelled]() mutable {
             if (task.ended()) return;
             s.note("cancel");
             *cancelled = true;
             task.cancel();
-        });
+        }, client);
     }
 
     asio::awaitable<void> consume(int client, std::size_t rounds) {
         const work_queue q(s.client_number(client), "/q");
         for (; rounds > 0; --rounds) {
-            co_await s.pause(s.pick(20));
+            co_await s.pause(s.pick(20), client);
             const auto cancelled = std::make_shared<bool>(false);
             if (s.chance(35)) {
-                running takes(s.user_executor(), take(q, s.chance(70), cancelled));
-                cancel_later(takes, cancelled);
+                running takes(s.user_executor(client), take(q, s.chance(70), cancelled));
+                cancel_later(client, takes, cancelled);
                 const std::exception_ptr failed = co_await takes.end();
                 if (failed) rethrow_unless_cancelled(failed, *cancelled);
                 continue;
             }
             const auto d = std::make_shared<delivery>();
-            running receives(s.user_executor(), receive_into(q, d));
-            cancel_later(receives, cancelled);
+            running receives(s.user_executor(client), receive_into(q, d));
+            cancel_later(client, receives, cancelled);
             const std::exception_ptr failed = co_await receives.end();
             if (failed) rethrow_unless_cancelled(failed, *cancelled);
-            if (!failed) co_await work_on(d);
+            if (!failed) co_await work_on(client, d);
         }
         --working_;
     }
@@ -216,20 +307,22 @@ private:
         }
     }
 
-    asio::awaitable<void> work_on(delivery_ptr d) {
+    asio::awaitable<void> work_on(int client, delivery_ptr d) {
         s.note("received ", d->item());
+        s.seen_at("/q/taken");
         const auto it = deliveries_.insert(deliveries_.end(), d);
-        co_await s.pause(s.pick(15));
+        co_await s.pause(s.pick(15), client);
         const std::size_t what = s.pick(10);
         if (what < 7) {
             const auto cancelled = std::make_shared<bool>(false);
-            running finishes(s.user_executor(), finish(d, what == 6, cancelled));
-            if (what == 5) cancel_later(finishes, cancelled);
+            running finishes(s.user_executor(client), finish(d, what == 6, cancelled));
+            if (what == 5) cancel_later(client, finishes, cancelled);
             const std::exception_ptr failed = co_await finishes.end();
             if (failed) rethrow_unless_cancelled(failed, *cancelled);
         } else if (what == 7) {
             co_await d->again();
         }
+        s.seen_at("/q/taken");
         deliveries_.erase(it);
         *d = delivery();
     }
@@ -274,6 +367,7 @@ private:
     std::map<std::string, std::string> data_of_;  // by path
     std::list<delivery_ptr> deliveries_;
     std::set<std::int64_t> cut_short_;  // the czxids of claims that ended with a session, perhaps before its lease
+    std::vector<std::pair<running, std::shared_ptr<bool>>> waiting_;  // with whether it was cancelled
     std::size_t working_ = 0;
     int takes_unknown_ = 0;
 };
@@ -282,6 +376,16 @@ void run_queue(const std::string& name, const queue_faults& f) {
     run_seeds(name, 400, [&](simulation& s) {
         s.ensemble.lagging = s.chance(50);
         queue_scenario(s, f).run();
+    });
+}
+
+void explore_queue(const std::string& name, queue_scenario::explored what) {
+    run_all_schedules(name, [&](simulation& s, const explored_plan& p) {
+        make_nodes(s, {"/q", items_path, "/q/taken", "/q/receipts"});
+        queue_faults f;
+        f.expiries = p.expiries();
+        f.operator_deletes_claims = p.operators();
+        queue_scenario(s, f).run_all_orders(p, what);
     });
 }
 
@@ -311,6 +415,18 @@ TEST_CASE("work_queue, simulated: an operator deletes claims", "[simulation]") {
     queue_faults f;
     f.drops = f.operator_deletes_claims = true;
     run_queue("operator", f);
+}
+
+TEST_CASE("work_queue, all schedules", "[exploration]") {
+    explore_queue("work_queue", queue_scenario::explored::claims);
+}
+
+TEST_CASE("work_queue, all schedules: the item is put", "[exploration]") {
+    explore_queue("work_queue, put", queue_scenario::explored::put);
+}
+
+TEST_CASE("work_queue, all schedules: the last user gives up", "[exploration]") {
+    explore_queue("work_queue, cancelled", queue_scenario::explored::giving_up);
 }
 
 // One consumer gets the items of each producer in their order, whatever breaks.

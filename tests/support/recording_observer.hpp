@@ -22,6 +22,7 @@ public:
     void commit(const commit_report& r) override { commits.push_back(r); }
     void delivery(const delivery_report& r) override { deliveries.push_back(r); }
     void barrier(const barrier_report& r) override { barriers.push_back(r); }
+    void lock_stop(const lock_stop_report& r) override { stops.push_back(r); }
     void dropped(std::size_t n) override { lost += n; }
 
     std::vector<operation_report> named(std::string_view operation) const {
@@ -45,6 +46,7 @@ public:
     std::vector<commit_report> commits;
     std::vector<delivery_report> deliveries;
     std::vector<barrier_report> barriers;
+    std::vector<lock_stop_report> stops;
     std::size_t lost = 0;
 };
 

@@ -60,6 +60,9 @@ public:
     virtual asio::awaitable<void> expire_session(client victim) = 0;
     /// The paths that the servers say they watch for clients, each once.
     virtual std::vector<std::string> watched_paths() = 0;
+    /// What the servers that tests share keep for clients, beyond what they kept when servers() was called first: a
+    /// line for each session, ephemeral node and watch. Empty if servers() was not called.
+    virtual std::vector<std::string> kept_by_servers() = 0;
     /// How many requests the servers have received from this session; -1: they do not know it.
     virtual long requests_of(const session& s) = 0;
 

@@ -1,6 +1,8 @@
 // cohort_mutex over a fake_ensemble: cancellations, cuts, expiries, lost answers and operators at each step.
 
 #include "support/catch.hpp"
+#include "support/late_executor.hpp"
+#include "support/recording_observer.hpp"
 #include "support/test_client.hpp"
 #include "testing/cohort_mutex_scene.hpp"
 #include "testing/steps.hpp"
@@ -319,6 +321,143 @@ TEST_CASE("cohort_mutex: as long as a body runs under a lost turn, no other coro
     }
 }
 
+// The bodies of a turn that was released are no bodies of the turns that follow under the same node.
+TEST_CASE("cohort_mutex: a body that goes on after it has released its turn keeps nobody out", "[cohort]") {
+    for (const bool waits_again : {false, true}) {
+        INFO((waits_again ? "and waits for another turn" : "and does other work"));
+        fake_ensemble e;
+        const client zk = e.client(calm());
+        auto body = [&]() -> asio::awaitable<void> {
+            const cohort_mutex lock(zk, path);
+            std::optional<taking> second;
+            bool again = false;
+            auto releases = [&](lock_guard& guard) -> asio::awaitable<void> {
+                second.emplace(e, lock);
+                co_await turns(e);
+                co_await guard.release();
+                co_await second->code();
+                if (!waits_again) co_return co_await pause(e, 1h);
+                const lock_guard third = co_await lock.acquire();
+                again = third.held();
+            };
+            running works(e.get_executor(), lock.with_lock(releases));
+            co_await turns(e, 200);
+            REQUIRE(second);
+            REQUIRE(second->done());
+            co_await pause(e, 6s);
+            e.remove(second->guard().path());
+            co_await pause(e, 1s);
+            CHECK_FALSE(second->guard().held());
+            if (waits_again) {
+                const std::error_code failed = co_await works.code();
+                CHECK_FALSE(failed);
+                CHECK(again);
+            } else {
+                const auto third = co_await lock.try_acquire_for(1s);  // the lost guard of the second turn is kept
+                CHECK(third);
+                works.cancel();
+                co_await works.code();
+            }
+            co_await zk.close();
+        };
+        e.run(body);
+        e.run_dry();
+    }
+}
+
+TEST_CASE("cohort_mutex: lost() that is awaited after the release tells of the release", "[cohort]") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        const cohort_mutex lock(zk, path, cohort_mutex_options().linger(1h));
+        lock_guard guard = co_await lock.acquire();
+        asio::awaitable<loss_reason> later = guard.lost();
+        co_await guard.release();
+        const auto begin = e.now();
+        const loss_reason why = co_await std::move(later);
+        CHECK(why == loss_reason::released);
+        CHECK(e.now() - begin < 1s);
+        co_await zk.close();
+    };
+    e.run(body, 2h);
+    e.run_dry();
+}
+
+TEST_CASE("cohort_mutex: a body that begins when its turn was given up keeps nobody out", "[cohort]") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        const asio::any_io_executor here = co_await asio::this_coro::executor;
+        const cohort_mutex lock(zk, path);
+        lock_guard guard = co_await lock.acquire();
+        const std::shared_ptr<lock_claim> claim = guard.claim();
+        co_await guard.release();
+        claim->body_begins(here);
+        taking has(e, lock);
+        co_await turns(e);
+        REQUIRE(has.done());
+        const std::error_code failed = co_await code_of(lock.try_acquire_for(1s));  // waits, and not for itself
+        CHECK_FALSE(failed);
+        claim->body_ends(here);
+        co_await zk.close();
+    };
+    e.run(body);
+    e.run_dry();
+}
+
+TEST_CASE("run() that is awaited after the release does not begin", "[lock]") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        const cohort_mutex turns_of(zk, "/a");
+        const mutex plain(zk, "/b");
+        for (const lockable* lock : {static_cast<const lockable*>(&turns_of), static_cast<const lockable*>(&plain)}) {
+            lock_guard guard = co_await lock->acquire();
+            bool ran = false;
+            auto works = [&]() -> asio::awaitable<void> {
+                ran = true;
+                co_return;
+            };
+            asio::awaitable<void> later = guard.run(works);
+            co_await guard.release();
+            const std::error_code code = co_await code_of(std::move(later));
+            CHECK(code == errc::lock_released);
+            CHECK_FALSE(ran);
+        }
+        co_await zk.close();
+    };
+    e.run(body);
+    e.run_dry();
+}
+
+TEST_CASE("cohort_mutex: a turn whose coroutine is destroyed by its executor goes to the next", "[cohort]") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    const auto late = std::make_shared<late_handlers>();
+    const late_executor executor(e.context(), late);
+    auto body = [&]() -> asio::awaitable<void> {
+        const cohort_mutex lock(zk, path);
+        std::optional<lock_guard> guard = co_await lock.acquire();
+        std::deque<running> dropped;  // their cancellation signals outlive them
+        const auto acquire = [&]() -> asio::awaitable<void> { co_await lock.acquire(); };
+        // Many: one after the other is granted and dropped, without a recursion.
+        for (int i = 0; i < 20'000; ++i) dropped.emplace_back(executor, acquire());
+        late->run();
+        taking last(e, lock);
+        co_await turns(e);
+        late->close();
+        guard.reset();
+        const std::error_code failed = co_await last.code();
+        CHECK_FALSE(failed);
+        REQUIRE(last.done());
+        CHECK(last.guard().held());
+        last.guard() = lock_guard();
+        co_await zk.close();
+    };
+    e.run(body);
+    e.run_dry();
+}
+
 TEST_CASE("cohort_mutex: a body is cancelled when the place is lost", "[cohort]") {
     fake_ensemble e;
     const client zk = e.client(calm());
@@ -377,6 +516,103 @@ TEST_CASE("cohort_mutex: waits end with their session unless they were asked to 
     e.run_dry();
 }
 
+TEST_CASE("cohort_mutex: an acquire that begins in an outage waits for a connection no longer than it was told",
+          "[cohort]") {
+    fake_ensemble e;
+    const client zk = e.client(calm().connection_timeout(2s));
+    auto body = [&]() -> asio::awaitable<void> {
+        const cohort_mutex lock(zk, path, cohort_mutex_options().tenure(1h));
+        lock_guard guard = co_await lock.acquire();
+        taking before(e, lock);
+        co_await turns(e);
+        e.hold_down(zk);
+        co_await turns(e);
+        for (int i = 0; i < 2; ++i) {
+            const auto begin = e.now();
+            taking during(e, lock);
+            const std::error_code code = co_await during.code();
+            CHECK(code == errc::not_connected);
+            CHECK(e.now() - begin < 3s);
+            if (before.done()) break;
+            co_await guard.release();  // the lease lasts: the next turn needs no server
+            co_await before.code();
+            REQUIRE(before.done());
+        }
+        before.guard() = lock_guard();
+        co_await pause(e, 10s);  // until the lease has ended
+        taking idle(e, lock);
+        const std::error_code code = co_await idle.code();
+        CHECK(code == errc::not_connected);
+        e.let_in(zk);
+        const lock_guard after = co_await lock.acquire();
+        CHECK(after.held());
+        co_await zk.close();
+    };
+    e.run(body);
+    e.run_dry();
+}
+
+TEST_CASE("cohort_mutex: no turn begins at the very end of the lease", "[cohort]") {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        INFO("seed " << seed);
+        fake_ensemble e(seed);
+        const client zk = e.client(calm().connection_timeout(2s));
+        auto body = [&]() -> asio::awaitable<void> {
+            const cohort_mutex lock(zk, path, cohort_mutex_options().linger(1h));
+            lock_guard guard = co_await lock.acquire();
+            co_await pause(e, 1s);
+            e.hold_down(zk);
+            const boot_clock::time_point end = guard.held_until();
+            co_await guard.release();
+            asio::steady_timer timer(e.get_executor(), end - boot_clock::now());
+            co_await timer.async_wait(asio::use_awaitable);
+            CHECK(boot_clock::now() >= end);
+            try {
+                guard = co_await lock.acquire();
+                CHECK(guard.held());
+            } catch (const error& x) {
+                CHECK(x.code() == errc::not_connected);
+            }
+            co_await zk.close();
+        };
+        e.run(body);
+        e.run_dry();
+    }
+}
+
+TEST_CASE("cohort_mutex: a loss is reported when it happens, with its reason", "[cohort]") {
+    for (const bool expires : {false, true}) {
+        INFO((expires ? "expired" : "deleted"));
+        fake_ensemble e;
+        const auto seen = std::make_shared<recording_observer>();
+        const client zk = e.client(calm().observer(seen, seen->where.get_executor()));
+        auto body = [&]() -> asio::awaitable<void> {
+            const cohort_mutex lock(zk, path);
+            lock_guard guard = co_await lock.acquire();
+            running tells(e.get_executor(), [](const lock_guard& g) -> asio::awaitable<void> {
+                co_await g.lost();
+            }(guard));
+            co_await pause(e, 6s);
+            expires ? e.expire(zk) : e.remove(guard.path());
+            co_await tells.end();
+            co_await pause(e, 1s);
+            const loss_reason why = guard.reason();
+            CHECK(why == (expires ? loss_reason::session_expired : loss_reason::node_deleted));
+            seen->look();
+            REQUIRE(seen->holds.size() == 1);
+            CHECK(seen->holds.front().lost == why);
+            guard = lock_guard();
+            co_await pause(e, 1s);
+            seen->look();
+            CHECK(seen->holds.size() == 1);
+            co_await zk.close();
+        };
+        e.run(body);
+        e.run_dry();
+        seen->look();  // what waits there keeps the observer
+    }
+}
+
 TEST_CASE("cohort_mutex: close() ends all waits, and frees the lock", "[cohort]") {
     for (std::size_t at = 0; at < 30; ++at) {
         INFO("closed after " << at << " steps");
@@ -433,6 +669,69 @@ TEST_CASE("cohort_mutex: the directory is refused, or has foreign children", "[c
         }
         const std::error_code again = co_await code_of(closed.acquire());  // asks anew
         CHECK(again == zk_errc::no_auth);
+        co_await zk.close();
+    };
+    e.run(body);
+    e.run_dry();
+}
+
+// A foreign child may be the contender of a program that names its nodes differently: such a program waits, too.
+TEST_CASE("cohort_mutex: an idle place is given back when a foreign child appears, and the next acquire names it",
+          "[cohort]") {
+    for (const std::string name : {"foreign", "lock-", "x-lock-1"}) {
+        INFO(name);
+        fake_ensemble e;
+        const client zk = e.client(calm());
+        auto body = [&]() -> asio::awaitable<void> {
+            const cohort_mutex lock(zk, path, cohort_mutex_options().linger(1h));
+            std::optional<lock_guard> guard = co_await lock.acquire();
+            guard.reset();
+            co_await pause(e, 1s);
+            CHECK(e.children(path).size() == 1);
+            e.create(path + '/' + name);
+            co_await pause(e, 1s);
+            CHECK(e.children(path).size() == 1);
+            CHECK(e.watches() == 0);
+            for (int i = 0; i < 3; ++i) {
+                const std::size_t before = e.requests(zk);
+                const std::string told = co_await message_of(lock.acquire());
+                CHECK(told.find('"' + name + '"') != std::string::npos);
+                co_await turns(e);
+                CHECK(e.requests(zk) - before <= 3);  // does not queue again and again
+                CHECK(e.children(path).size() == 1);
+            }
+            e.remove(path + '/' + name);
+            guard = co_await lock.acquire();
+            CHECK(guard->held());
+            co_await zk.close();
+        };
+        e.run(body);
+        e.run_dry();
+    }
+}
+
+TEST_CASE("cohort_mutex: a node that never goes costs a place for each tenure, and an idle place its linger()",
+          "[cohort]") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    witness all(e);
+    auto body = [&]() -> asio::awaitable<void> {
+        co_await zk.connected();
+        const cohort_mutex lock(zk, path, cohort_mutex_options().linger(1h).turns(5).tenure(1h));
+        {
+            const lock_guard first = co_await lock.acquire();
+            e.create(path + "/by-hand-lock-2000000000");  // behind all nodes that the servers number
+        }
+        co_await pause(e, 1s);
+        CHECK(e.children(path).size() == 1);
+        std::size_t before = e.requests(zk);
+        std::vector<running> tasks;
+        for (int i = 0; i < 10; ++i) tasks.emplace_back(e.get_executor(), all.work(lock, 5, "a"));
+        for (running& task : tasks) co_await task.end();
+        CHECK(all.done() == 50);
+        co_await pause(e, 1s);
+        CHECK(e.requests(zk) - before <= 80);  // ten places
+        CHECK(e.children(path).size() == 1);
         co_await zk.close();
     };
     e.run(body);

@@ -79,6 +79,38 @@ TEST_CASE("cohort_mutex: one node for all coroutines of a client, which take tur
     e.run_dry();
 }
 
+// The first coroutine looks for the cohort, or waits for a connection, when the second one comes.
+TEST_CASE("cohort_mutex: first come, first served, also before there is a cohort", "[cohort]") {
+    for (const bool outage : {false, true}) {
+        std::size_t steps = 1;
+        for (std::size_t at = 0; at < steps; ++at) {
+            INFO((outage ? "in an outage" : "at first") << ", the second after " << at << " steps");
+            fake_ensemble e(at + 1);
+            const client zk = e.client(calm());
+            auto body = [&]() -> asio::awaitable<void> {
+                const cohort_mutex lock(zk, path);
+                if (outage) {
+                    co_await zk.connected();
+                    e.hold_down(zk);
+                    co_await turns(e);
+                }
+                std::optional<taking> second;
+                const taking first(e, lock);
+                co_await pause(e, 1us);
+                at_step(e, steps, at, [&] { second.emplace(e, lock); });
+                if (outage) e.let_in(zk);
+                co_await pause(e, 2s);
+                CHECK(first.done());
+                e.on_step(nullptr);
+                co_await zk.close();
+            };
+            e.run(body);
+            e.run_dry();
+        }
+        CHECK(steps > 10);
+    }
+}
+
 namespace {
 
 cohort_mutex_options turns_of(std::uint64_t n) { return cohort_mutex_options().turns(n).tenure(1h); }
@@ -115,6 +147,14 @@ std::string runs_of_two(std::uint64_t seed, const cohort_mutex_options& options,
     e.run(body);
     e.run_dry();
     return all.runs();
+}
+
+// linger() is a second unless set.
+asio::awaitable<void> check_lingers_for_a_second(fake_ensemble& e) {
+    co_await pause(e, 900ms);
+    CHECK(e.children(path).size() == 1);
+    co_await pause(e, 200ms);
+    CHECK(e.children(path).empty());
 }
 
 }  // namespace
@@ -255,6 +295,109 @@ TEST_CASE("cohort_mutex: a place that lingers for ever is not given back under a
     e.run_dry();
 }
 
+TEST_CASE("cohort_mutex: a place lingers for its time, also after one that was asked back", "[cohort]") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        const cohort_mutex lock(zk, path);
+        lock_guard guard = co_await lock.acquire();
+        guard = lock_guard();
+        co_await turns(e);  // lingers
+        guard = co_await lock.acquire();
+        taking next(e, lock);
+        const running asked(e.get_executor(), guard.revoke_requested());
+        co_await turns(e);
+        co_await revoke(zk, guard.path());
+        co_await asked.code();
+        guard = lock_guard();
+        co_await next.code();
+        REQUIRE(next.done());
+        next.guard() = lock_guard();
+        co_await check_lingers_for_a_second(e);
+        co_await zk.close();
+    };
+    e.run(body);
+    e.run_dry();
+}
+
+TEST_CASE("cohort_mutex: a place lingers anew after a turn that was longer than linger()", "[cohort]") {
+    fake_ensemble e;
+    const client zk = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        const cohort_mutex lock(zk, path);
+        lock_guard guard = co_await lock.acquire();
+        guard = lock_guard();
+        co_await pause(e, 500ms);
+        guard = co_await lock.acquire();
+        co_await pause(e, 3s);
+        guard = lock_guard();
+        co_await check_lingers_for_a_second(e);
+        co_await zk.close();
+    };
+    e.run(body);
+    e.run_dry();
+}
+
+TEST_CASE("cohort_mutex: what was known of other contenders goes with the place", "[cohort]") {
+    fake_ensemble e;
+    const client one = e.client(calm()), two = e.client(calm());
+    witness all(e);
+    auto body = [&]() -> asio::awaitable<void> {
+        co_await two.connected();
+        const cohort_mutex lock(one, path, cohort_mutex_options().turns(2).tenure(1h));
+        const mutex other(two, path);
+        {
+            const lock_guard alone = co_await lock.acquire();
+        }
+        co_await pause(e, 2s);  // no other contender waited, and the place is gone
+        CHECK(e.children(path).empty());
+        std::vector<running> tasks;
+        for (int i = 0; i < 3; ++i) tasks.emplace_back(e.get_executor(), all.work(lock, 50, "a", 1ms));
+        co_await pause(e, 3ms);
+        const taking waits(e, other);
+        co_await pause(e, 20ms);
+        CHECK(waits.done());
+        CHECK(all.done() < 20);
+        co_await one.close();
+        co_await two.close();
+    };
+    e.run(body);
+    e.run_dry();
+}
+
+TEST_CASE("cohort_mutex: a place that came from another process goes back at its limit without a look (T2)",
+          "[cohort]") {
+    fake_ensemble e;
+    const client one = e.client(calm()), two = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        co_await two.connected();
+        const cohort_mutex ours(one, path, cohort_mutex_options().turns(2).tenure(1h));
+        const mutex theirs(two, path);
+        std::optional<lock_guard> first = co_await theirs.acquire();
+        std::deque<taking> waiting;
+        for (int i = 0; i < 5; ++i) {
+            waiting.emplace_back(e, ours);
+            co_await turns(e);
+        }
+        first.reset();
+        std::vector<std::string> nodes;
+        for (taking& next : waiting) {
+            co_await next.code();
+            REQUIRE(next.done());
+            nodes.push_back(next.guard().path());
+            next.guard() = lock_guard();
+        }
+        CHECK(nodes[1] == nodes[0]);
+        CHECK(nodes[2] != nodes[1]);  // a wrong guess, once
+        CHECK(nodes[3] == nodes[2]);
+        CHECK(nodes[4] == nodes[3]);
+        co_await one.close();
+        co_await two.close();
+    };
+    e.run(body);
+    e.run_dry();
+}
+
 TEST_CASE("cohort_mutex: try_acquire ahead of an acquire does not wait for other processes", "[cohort]") {
     fake_ensemble e;
     const client one = e.client(calm()), two = e.client(calm());
@@ -280,6 +423,52 @@ TEST_CASE("cohort_mutex: try_acquire ahead of an acquire does not wait for other
         if (next.done()) next.guard() = lock_guard();
         co_await behind.code();
         CHECK(behind.done());
+        co_await one.close();
+        co_await two.close();
+    };
+    e.run(body);
+    e.run_dry();
+}
+
+TEST_CASE("cohort_mutex: try_acquire is not refused because the place came from another process", "[cohort]") {
+    fake_ensemble e;
+    const client one = e.client(calm()), two = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        co_await two.connected();
+        const cohort_mutex ours(one, path);
+        const mutex theirs(two, path);
+        std::optional<lock_guard> first = co_await theirs.acquire();
+        taking next(e, ours);
+        co_await turns(e);
+        first.reset();
+        co_await next.code();
+        REQUIRE(next.done());
+        co_await pause(e, 1s);  // longer than a tenure
+        next.guard() = lock_guard();
+        const std::optional<lock_guard> again = co_await ours.try_acquire();
+        CHECK(again);
+        co_await one.close();
+        co_await two.close();
+    };
+    e.run(body);
+    e.run_dry();
+}
+
+TEST_CASE("cohort_mutex: try_acquire behind a coroutine that waits is refused at once", "[cohort]") {
+    fake_ensemble e;
+    const client one = e.client(calm()), two = e.client(calm());
+    auto body = [&]() -> asio::awaitable<void> {
+        const cohort_mutex lock(one, path, cohort_mutex_options().turns(1));
+        lock_guard mine = co_await lock.acquire();
+        const taking next(e, lock);
+        co_await turns(e);
+        mine = lock_guard();  // no further turn until it is known that no other contender waits
+        CHECK_FALSE(next.done());
+        const std::optional<lock_guard> none = co_await lock.try_acquire();
+        CHECK_FALSE(none);
+        CHECK_FALSE(next.done());
+        co_await turns(e);
+        CHECK(next.done());
         co_await one.close();
         co_await two.close();
     };

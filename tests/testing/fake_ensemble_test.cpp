@@ -29,11 +29,6 @@ using zkasio::testing::fake_ensemble;
 
 client_options ten_seconds() { return client_options("zk1:2181,zk2:2181").session_timeout(10s); }
 
-asio::awaitable<void> sleep_for(fake_ensemble& ensemble, std::chrono::nanoseconds time) {
-    asio::steady_timer timer(ensemble.context(), time);
-    co_await timer.async_wait(asio::use_awaitable);
-}
-
 template <class Task>
 std::error_code code_of(fake_ensemble& ensemble, Task task) {
     try {
@@ -251,7 +246,8 @@ TEST_CASE("fake ensemble: with lost connections a lock still has one owner at a 
                 const auto how = zkasio::acquire_options().survive_expiry();
                 zkasio::lock_guard guard = co_await lock.acquire(how);
                 CHECK(++inside == 1);
-                co_await sleep_for(ensemble, 10ms);
+                asio::steady_timer pause(ensemble.context(), 10ms);
+                co_await pause.async_wait(asio::use_awaitable);
                 --inside;
                 ++times;
             }

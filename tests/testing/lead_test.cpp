@@ -2,6 +2,7 @@
 
 #include "support/catch.hpp"
 #include "support/test_client.hpp"
+#include "testing/steps.hpp"
 
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/error.hpp>
@@ -28,13 +29,6 @@ using namespace zkasio::test;
 using zkasio::testing::fake_ensemble;
 
 namespace {
-
-client_options sessions_of_ten_seconds() { return client_options("zk1:2181").session_timeout(10s); }
-
-asio::awaitable<void> sleep_for(std::chrono::nanoseconds d) {
-    asio::steady_timer timer(co_await asio::this_coro::executor, d);
-    co_await timer.async_wait(asio::use_awaitable);
-}
 
 asio::awaitable<void> commits_for_ever(std::string node, const leadership& leader) {
     for (;;) {

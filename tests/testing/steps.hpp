@@ -4,7 +4,11 @@
 #include <zkasio/client_options.hpp>
 #include <zkasio/testing/fake_ensemble.hpp>
 
+#include <asio/awaitable.hpp>
 #include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+#include <asio/use_awaitable.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -19,6 +23,17 @@ namespace zkasio::test {
 inline client_options calm() {
     using namespace std::chrono_literals;
     return client_options("fake").session_timeout(20s).connection_timeout(1h);
+}
+
+inline client_options sessions_of_ten_seconds() {
+    using namespace std::chrono_literals;
+    return client_options("zk1:2181").session_timeout(10s);
+}
+
+/// On the caller's executor, in the ensemble's time.
+inline asio::awaitable<void> sleep_for(std::chrono::nanoseconds time) {
+    asio::steady_timer timer(co_await asio::this_coro::executor, time);
+    co_await timer.async_wait(asio::use_awaitable);
 }
 
 /// Calls `f` after step `at`. @param steps counts them, from 0.

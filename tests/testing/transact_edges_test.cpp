@@ -15,6 +15,7 @@
 namespace transact_edges_tests {
 
 using namespace transact_tests;
+using transact_tests::outcome;  // not that of another source in a unity build
 
 TEST_CASE("transact: a server that refuses for long is asked at intervals") {
     with_ensemble([](fake_ensemble& e, client zk) -> asio::awaitable<void> {

@@ -38,6 +38,8 @@ TEST_CASE("what a client returns may be awaited when the client is gone", "[dead
         co_await when_dead("client.hpp next", zk.events(), [](session_events& e) { return e.next(); });
         co_await when_dead("client.hpp idle", zk, [](client& c) { return c.idle(); });
         co_await when_dead("client.hpp close", zk, [](client& c) { return c.close(); });
+        co_await when_dead(
+            "client.hpp hand_over", zk, [](client& c) { return c.hand_over(); }, errc::client_closed);
     };
     r.run(body);
 }

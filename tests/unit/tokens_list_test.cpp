@@ -1,4 +1,4 @@
-// Every operation can be given to asio::co_spawn with every completion token.
+// The result of every operation can be given to asio::co_spawn; some, with every completion token.
 #include "unit/support/awaitable_members.hpp"
 #include "unit/support/error_of.hpp"
 #include "unit/support/rig.hpp"
@@ -16,8 +16,10 @@
 #include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/counters/atomic_counter.hpp>
 #include <zkasio/counters/id_allocator.hpp>
+#include <zkasio/election/candidate.hpp>
 #include <zkasio/election/leader_election.hpp>
 #include <zkasio/locks/cohort_mutex.hpp>
+#include <zkasio/locks/lock_listing.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
@@ -48,6 +50,7 @@ namespace {
 asio::awaitable<void> guarded_work(lock_guard&) { co_return; }
 asio::awaitable<void> inside(barrier_entry&) { co_return; }
 asio::awaitable<void> leading_work(leadership&) { co_return; }
+asio::awaitable<void> led_work(const leadership&) { co_return; }
 int same_number(int n) { return n; }
 asio::awaitable<void> partition_work_of(held_partition&) { co_return; }
 asio::awaitable<void> job_of(delivery&) { co_return; }
@@ -66,6 +69,7 @@ void list_sessions(token_list& all) {
     all.compiles<client>("client.hpp with_session", [](auto& c) { return c.with_session(within_session); });
     all.compiles<client>("client.hpp idle", [](auto& c) { return c.idle(); });
     all.compiles<client>("client.hpp close", [](auto& c) { return c.close(); });
+    all.compiles<client>("client.hpp hand_over", [](auto& c) { return c.hand_over(); });
     all.compiles<session_events>("client.hpp next", [](auto& e) { return e.next(); });
     all.compiles<session>("session.hpp ended", [](auto& s) { return s.ended(); });
     all.compiles<session_hold>("session.hpp confirmed", [](auto& h) { return h.confirmed(); });
@@ -91,8 +95,10 @@ void list_caches(token_list& all) {
     all.compiles<cache>("cache.hpp close", [](auto& c) { return c.close(); });
     all.compiles<cache_changes>("cache_changes.hpp next", [](auto& c) { return c.next(); });
     all.compiles<value_stream>("value_stream.hpp next", [](auto& s) { return s.next(); });
+    all.compiles<value_stream>("value_stream.hpp settled", [](auto& s) { return s.settled(0ns); });
     all.compiles<value_stream>("value_stream.hpp close", [](auto& s) { return s.close(); });
     all.compiles<children_stream>("children_stream.hpp next", [](auto& s) { return s.next(); });
+    all.compiles<children_stream>("children_stream.hpp settled", [](auto& s) { return s.settled(0ns); });
     all.compiles<children_stream>("children_stream.hpp close", [](auto& s) { return s.close(); });
     all.compiles<node_follower>("node_follower.hpp next", [](auto& f) { return f.next({}); });
     all.compiles<node_follower>("node_follower.hpp close", [](auto& f) { return f.close(); });
@@ -231,6 +237,10 @@ void list_elections(token_list& all) {
     all.compiles<leadership>("leadership.hpp run", [](auto& l) { return l.run(nothing); });
     all.compiles<leadership>("leadership.hpp resign", [](auto& l) { return l.resign(); });
     all.compiles<leader_observer>("leader_observer.hpp next", [](auto& o) { return o.next(); });
+    all.compiles<candidate>("candidate.hpp next", [](auto& c) { return c.next(); });
+    all.compiles<candidate>("candidate.hpp run", [](auto& c) { return c.run(led_work); });
+    all.compiles<candidate>("candidate.hpp step_down", [](auto& c) { return c.step_down(); });
+    all.compiles<candidate>("candidate.hpp close", [](auto& c) { return c.close(); });
 }
 
 void list_members(token_list& all) {
@@ -249,12 +259,14 @@ void list_members(token_list& all) {
     all.compiles<member>("group_membership.hpp leave", [](auto& m) { return m.leave(); });
     all.compiles<group_observer>("group_observer.hpp ready", [](auto& o) { return o.ready(); });
     all.compiles<group_observer>("group_observer.hpp next", [](auto& o) { return o.next(); });
+    all.compiles<group_observer>("group_observer.hpp settled", [](auto& o) { return o.settled(0ns); });
     all.compiles<partitioner>("partitioner.hpp run", [](auto& p) { return p.run(partition_work_of); });
     all.compiles<held_partition>("held_partition.hpp lost", [](auto& p) { return p.lost(); });
     all.compiles<held_partition>("held_partition.hpp commit", [](auto& p) { return p.commit(transaction()); });
 }
 
 void list_free_functions(token_list& all) {
+    all.compiles<client>("list_lock", [](auto& c) { return list_lock(c, "/a"); });
     all.compiles<client>("revoke", [](auto& c) { return revoke(c, "/a"); });
     all.compiles<mutex>("with_lock", [](auto& m) { return with_lock(m.acquire(), guarded_work); });
     all.compiles<client>("run_with_deadline", [](auto&) { return run_with_deadline({}, nothing); });
@@ -267,7 +279,7 @@ void list_free_functions(token_list& all) {
 
 }  // namespace
 
-TEST_CASE("tokens: every operation fails in order with every completion token", "[tokens]") {
+TEST_CASE("tokens: every operation fails in order with completion tokens", "[tokens][leaves]") {
     token_list all;
     list_sessions(all);
     list_counters(all);
@@ -278,7 +290,7 @@ TEST_CASE("tokens: every operation fails in order with every completion token", 
     list_members(all);
     list_free_functions(all);
 
-    check_tokens(all);
+    check_tokens<void, bool, std::string, lock_guard, std::optional<lock_guard>, leadership>(all);
     CHECK(all.checks().size() > 20);
     const std::vector<std::string> elsewhere = public_awaitable_members("discovery");  // discovery_tokens_list_test.cpp
     for (const std::string& name : public_awaitable_members()) {

@@ -17,6 +17,7 @@ cache::cache(const client& zk, std::string path, tree_scope scope, common_option
     if (options.remembered_changes == 0) refuse(errc::invalid_argument, "it has to remember a change at least");
     if (options.reads_at_a_time == 0) refuse(errc::invalid_argument, "a read at least has to be under way");
     const board_limits most{options.remembered_changes, options.remembered_bytes};
+    scope.parse = std::move(options.parser);
     auto board = std::make_shared<cache_board>(zk, path_, most);
     engine_ = std::make_shared<cache_engine>(zk, path_, std::move(scope), options.reads_at_a_time, std::move(board));
     auto stop = [open = zk.keep_open(), engine = engine_](const void*) { engine->stop(); };

@@ -60,11 +60,13 @@ protected:
     /// The options that all caches share.
     struct common_options {
         std::size_t remembered_changes, remembered_bytes, reads_at_a_time;
+        cache_detail::node_parser parser;
         template <class Options>
-        explicit common_options(const Options& o) noexcept
+        explicit common_options(const Options& o)
             : remembered_changes(o.remembered_changes()),
               remembered_bytes(o.remembered_bytes()),
-              reads_at_a_time(o.reads_at_a_time()) {}
+              reads_at_a_time(o.reads_at_a_time()),
+              parser(o.parser()) {}
     };
     cache(const client& zk, std::string path, cache_detail::tree_scope scope, common_options options);
     tree_view view() const;

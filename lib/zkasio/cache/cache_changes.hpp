@@ -4,6 +4,7 @@
 #include <zkasio/cache/cached_node.hpp>
 #include <zkasio/cache/tree_view.hpp>
 #include <zkasio/export.hpp>
+#include <zkasio/types.hpp>
 
 #include <asio/awaitable.hpp>
 
@@ -22,6 +23,11 @@ struct make_view;
 struct node_delta {
     std::string path;
     cached_node before, after;
+
+    /// node_change::created, removed, or data_changed. A node that was removed and re-created is two changes.
+    node_change kind() const noexcept {
+        return !before ? node_change::created : after ? node_change::data_changed : node_change::removed;
+    }
 };
 
 /// The changes since the previous update.

@@ -37,6 +37,10 @@ const std::string& cached_node::data() const noexcept { return (value_ ? *value_
 const node_stat& cached_node::stat() const noexcept { return (value_ ? *value_ : none()).stat; }
 bool cached_node::readable() const noexcept { return value_ && value_->readable; }
 
+const cache_detail::parsed_value* cached_node::parsed_data() const noexcept {
+    return value_ ? value_->parsed.get() : nullptr;
+}
+
 bool cached_node::is_same(const cached_node& other) const noexcept {
     if (!value_ || !other.value_) return value_ == other.value_;
     return stat().czxid == other.stat().czxid && stat().mzxid == other.stat().mzxid && readable() == other.readable();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <zkasio/cache/parsed_value.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/types.hpp>
 
@@ -28,6 +29,13 @@ public:
 
     const std::string& data() const noexcept;
     const node_stat& stat() const noexcept;
+    /// The object that cache_options::parse() has made of data(); valid as long as this object, or a copy. Null: the
+    /// cache has no parser, or its parser returns another type than T or has thrown, or there are no data.
+    template <class T>
+    const T* parsed() const noexcept {
+        const auto* const found = dynamic_cast<const cache_detail::parsed_as<T>*>(parsed_data());
+        return found ? &found->value : nullptr;
+    }
     /// False: the node exists, but its ACL does not let this client read it. Such a node has no data and no children,
     /// and its stat() may be old or all zero. The cache reads the node again after client::add_auth(), with each
     /// connection, and when the children of its parent change: a change of the node or of its ACL may be noticed only
@@ -40,6 +48,7 @@ public:
 
 private:
     bool is_same(const cached_node& other) const noexcept;
+    const cache_detail::parsed_value* parsed_data() const noexcept;
 
     friend struct cache_detail::make_view;
     explicit cached_node(const cache_detail::node_value* value) noexcept;

@@ -11,8 +11,8 @@ using namespace cache_detail;
 
 namespace {
 
-asio::awaitable<std::optional<node_children>> next_children(stream_ptr stream) {
-    std::optional<node_answer> found = co_await next_state(std::move(stream));
+asio::awaitable<std::optional<node_children>> sorted(asio::awaitable<std::optional<node_answer>> next) {
+    std::optional<node_answer> found = co_await std::move(next);
     std::optional<node_children> children;
     if (found) {
         std::sort(found->children.begin(), found->children.end());
@@ -27,7 +27,12 @@ children_stream::children_stream(const client& zk, std::string path)
     : state_(std::make_shared<stream_state>(zk, "watch_children", std::move(path), node_read::children)),
       open_(open_stream(zk, state_)) {}
 
-asio::awaitable<std::optional<node_children>> children_stream::next() const { return next_children(state_); }
+asio::awaitable<std::optional<node_children>> children_stream::next() const {
+    return sorted(next_state(state_));
+}
+asio::awaitable<std::optional<node_children>> children_stream::settled(any_duration quiet, any_duration at_most) const {
+    return sorted(settled_state(state_, quiet, at_most));
+}
 asio::awaitable<void> children_stream::close() const { return stream_closed(state_); }
 
 children_stream watch_children(const client& zk, std::string path) { return children_stream(zk, std::move(path)); }

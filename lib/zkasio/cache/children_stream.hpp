@@ -2,11 +2,13 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
+#include <zkasio/clock.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/types.hpp>
 
 #include <asio/awaitable.hpp>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +34,10 @@ public:
     /// As value_stream::next(): completes with the sorted names and the stat of the parent, or with nothing if there is
     /// no node. A child that was removed and re-created is a change.
     asio::awaitable<std::optional<node_children>> next() const;
+
+    /// As value_stream::settled().
+    asio::awaitable<std::optional<node_children>> settled(any_duration quiet,
+                                                          any_duration at_most = std::chrono::nanoseconds::max()) const;
 
     /// As value_stream::close().
     asio::awaitable<void> close() const;

@@ -10,6 +10,7 @@ cache_detail::tree_scope scope_of(const tree_cache_options& o) {
     scope.depth = o.depth();
     scope.root_data = scope.data = o.with_data();
     scope.filter = o.filter();
+    scope.filter_below = o.filter_below();
     return scope;
 }
 

@@ -31,14 +31,23 @@ public:
         return *this;
     }
 
+    /// Selects the nodes whose children are looked at (all), the root among them: a node that is left out here is in
+    /// the cache, and none below it. Called as filter(), for nodes that passed it.
+    template <class Filter = path_filter>
+    tree_cache_options& filter_below(Filter&& f) {
+        filter_below_ = detail::safe_function<path_filter>(std::forward<Filter>(f));
+        return *this;
+    }
+
     std::size_t depth() const noexcept { return depth_; }
     bool with_data() const noexcept { return data_; }
     const path_filter& filter() const noexcept { return filter_; }
+    const path_filter& filter_below() const noexcept { return filter_below_; }
 
 private:
     std::size_t depth_ = std::numeric_limits<std::size_t>::max();
     bool data_ = true;
-    path_filter filter_;
+    path_filter filter_, filter_below_;
 };
 
 /// A copy of a node and of all nodes below it in memory: see cache.

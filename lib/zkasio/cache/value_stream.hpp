@@ -2,11 +2,13 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
+#include <zkasio/clock.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/types.hpp>
 
 #include <asio/awaitable.hpp>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,6 +53,13 @@ public:
     /// errc::not_connected: next() waits for a connection, see timeout.hpp.
     /// *Cancellation* ends only the wait: the next call reports the state that this call has not reported.
     asio::awaitable<std::optional<node_data>> next() const;
+
+    /// As next(), but completes when the state that differs from the last reported one has not changed for the time
+    /// `quiet`, or `at_most` after the first change: many changes in a short time are one.
+    /// *Fails with* what next() fails with (zk_errc::no_auth when that state has lasted, too); errc::invalid_argument
+    /// for a negative time.
+    asio::awaitable<std::optional<node_data>> settled(any_duration quiet,
+                                                      any_duration at_most = std::chrono::nanoseconds::max()) const;
 
     /// Ends the stream; a pending next() fails with errc::client_closed.
     /// *Completes when* no watch of the stream is left on the servers.

@@ -50,11 +50,12 @@ asio::awaitable<void> refused_close() {
 
 }  // namespace
 
-provider_options& provider_options::eject_after(std::uint16_t failures, std::chrono::milliseconds time) {
-    if (time <= std::chrono::milliseconds::zero())
+provider_options& provider_options::eject_after(std::uint16_t failures, any_duration time) {
+    const std::chrono::milliseconds ejected_for = time;
+    if (ejected_for <= ejected_for.zero())
         throw error(errc::invalid_argument, "provider", {}, "an instance is ejected for more than no time");
     failures_ = failures;
-    ejection_time_ = time;
+    ejection_time_ = ejected_for;
     return *this;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <zkasio/clock.hpp>
 #include <zkasio/discovery/pick_strategy.hpp>
 #include <zkasio/discovery/service_instance.hpp>
 #include <zkasio/export.hpp>
@@ -19,7 +20,7 @@ public:
     /// If picked::report_failure() is called `failures` times for an instance within `time`, the instance is not picked
     /// for `time` from then on (2 and 30 s, as Curator's DownInstancePolicy; Curator counts the time from the first
     /// failure). 0 failures: never. Throws errc::invalid_argument for a time that is not above 0.
-    provider_options& eject_after(std::uint16_t failures, std::chrono::milliseconds time = std::chrono::seconds(30));
+    provider_options& eject_after(std::uint16_t failures, any_duration time = std::chrono::seconds(30));
     /// Selects, among the enabled() instances, those that are picked at all. `filter(instance)` is called once for each
     /// state of an instance, on the client's strand. If `filter` throws, the instance is unreadable.
     provider_options& filter(std::function<bool(const service_instance&)> f) { filter_ = std::move(f); return *this; }

@@ -5,11 +5,13 @@
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 #include <zkasio/recipe/if_exists.hpp>
+#include <zkasio/recipe/retry_until_certain.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,11 +43,29 @@ create_mode mode_of(service_type type) {
     return create_mode::persistent;
 }
 
-asio::awaitable<announcement> announced(client zk, std::string base, registry_options options, service_instance is) {
+// Only the ephemeral node of another session: all others are taken over, or left behind by nobody who has died.
+asio::awaitable<void> remove_dead(client zk, std::string path) {
+    const auto remove = [&]() -> asio::awaitable<void> {
+        const session on = co_await toolbox(zk).current_session("announce", path);
+        const std::optional<node_stat> seen = co_await on.exists(path);
+        if (!seen || !seen->is_ephemeral() || seen->ephemeral_owner == on.id()) co_return;
+        try {
+            co_await on.remove(path, seen->version);
+        } catch (const error& e) {
+            if (e.code() != zk_errc::no_node && e.code() != zk_errc::bad_version) throw;
+        }
+    };
+    co_await retry_until_certain(toolbox(zk).make_back_off(), remove);
+}
+
+asio::awaitable<announcement> announced(client zk, std::string base, registry_options options, service_instance is,
+                                        predecessor before) {
     std::string wanted = service_path(service_path(require_valid(std::move(base)), is.name()), is.id());
     persistent_node_options how;
     how.mode(mode_of(is.type())).acl(options.acl());
-    persistent_node node(std::move(zk), std::move(wanted), is.to_json(), how);
+    std::string text = is.to_json();
+    if (before == predecessor::is_dead) co_await remove_dead(zk, wanted);
+    persistent_node node(std::move(zk), std::move(wanted), std::move(text), how);
     std::string path = co_await node.created();
     co_return make_announcement::of(std::move(node), std::move(path), std::move(is));
 }
@@ -97,6 +117,14 @@ asio::awaitable<service_view> listed(client zk, std::string base, std::string na
     co_return make_service_view::of(std::move(what));
 }
 
+asio::awaitable<std::optional<service_instance>> found(client zk, std::string base, std::string name, std::string id) {
+    const std::string path = service_path(service_path(require_valid(std::move(base)), name), id);
+    const std::optional<node_data> node = co_await if_exists(zk.get(path));
+    std::optional<service_instance> is;
+    if (node) is = service_instance::from_json(node->data);
+    co_return is;
+}
+
 }  // namespace
 
 registry::registry(client zk, std::string base, registry_options options)
@@ -104,13 +132,16 @@ registry::registry(client zk, std::string base, registry_options options)
     require_path("registry", base_);
 }
 
-asio::awaitable<announcement> registry::announce(service_instance is) const {
-    return announced(zk_, base_, options_, std::move(is));
+asio::awaitable<announcement> registry::announce(service_instance is, predecessor before) const {
+    return announced(zk_, base_, options_, std::move(is), before);
 }
 
 asio::awaitable<std::vector<std::string>> registry::names() const { return service_names(zk_, base_); }
 asio::awaitable<service_view> registry::instances(std::string name) const {
     return listed(zk_, base_, std::move(name));
+}
+asio::awaitable<std::optional<service_instance>> registry::instance(std::string name, std::string id) const {
+    return found(zk_, base_, std::move(name), std::move(id));
 }
 
 }  // namespace zkasio

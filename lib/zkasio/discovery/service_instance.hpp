@@ -41,7 +41,7 @@ public:
     service_instance& payload(std::string json) { payload_ = std::move(json); return *this; }
     service_instance& registered(std::chrono::sys_time<std::chrono::milliseconds> t) { registered_ = t; return *this; }
     service_instance& type(service_type t) { type_ = t; return *this; }
-    /// Curator's UriSpec, a text of JSON ("null"): kept unchanged.
+    /// Curator's UriSpec, a text of JSON ("null"): kept unchanged. See uri_spec_of() and uri_of().
     service_instance& uri_spec(std::string json) { uri_spec_ = std::move(json); return *this; }
     /// False: clients are not to use the instance, for now.
     service_instance& enabled(bool on) { enabled_ = on; return *this; }

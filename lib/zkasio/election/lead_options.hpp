@@ -25,13 +25,18 @@ public:
     /// example when the connection was lost under a commit(). By default such an exception ends the term only.
     lead_options& fail_with_connection() { fail_with_connection_ = true; return *this; }
 
+    /// The body is cancelled this time before the end of a lease that was not renewed, see lock_guard::run(): so it has
+    /// this time to end while no other candidate can lead. 0 by default.
+    lead_options& stop_margin(any_duration margin) { stop_margin_ = margin; return *this; }
+
     bool requeues() const noexcept { return requeue_; }
     bool fails_with_connection() const noexcept { return fail_with_connection_; }
     std::chrono::nanoseconds minimum_tenure() const noexcept { return minimum_tenure_; }
+    std::chrono::nanoseconds stop_margin() const noexcept { return stop_margin_; }
 
 private:
     bool requeue_ = false, fail_with_connection_ = false;
-    std::chrono::nanoseconds minimum_tenure_{0};
+    std::chrono::nanoseconds minimum_tenure_{0}, stop_margin_{0};
 };
 
 }  // namespace zkasio

@@ -148,8 +148,8 @@ void warn_of(const std::exception_ptr& failure, const client& zk, const std::str
 }
 
 // One term: from the election to the end of the body and of the minimum tenure.
-asio::awaitable<term_end> serve(leadership& leader, const lead_body& body, std::chrono::nanoseconds tenure) {
-    const boot_clock::time_point earliest_end = boot_clock::after(tenure);
+asio::awaitable<term_end> serve(leadership& leader, const lead_body& body, lead_options how) {
+    const boot_clock::time_point earliest_end = boot_clock::after(how.minimum_tenure());
     bool body_has_returned = false;
     term_end end;
     auto term = [&]() -> asio::awaitable<void> {
@@ -159,7 +159,7 @@ asio::awaitable<term_end> serve(leadership& leader, const lead_body& body, std::
         if (leader.held() && boot_clock::now() < earliest_end) co_await wait_until(earliest_end);
     };
     try {
-        co_await leader.run(term);
+        co_await leader.run(term, how.stop_margin());
     } catch (...) {
         end.failure = std::current_exception();
     }
@@ -179,7 +179,7 @@ asio::awaitable<void> lead(lead_body body, client zk, mutex queue, lead_options 
     for (;;) {
         leadership leader = co_await stand(zk, queue);
         const boot_clock::time_point began = boot_clock::now();
-        const term_end end = co_await serve(leader, body, how.minimum_tenure());
+        const term_end end = co_await serve(leader, body, how);
         const after_term next = decide(end, how);
         if (next == after_term::fail) std::rethrow_exception(end.failure);
         try {

@@ -11,6 +11,7 @@
 
 #include <asio/awaitable.hpp>
 
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,8 +69,9 @@ public:
     /// Runs `body()`, a coroutine, for as long as this term lasts. See lock_guard::run(): when the leadership is lost,
     /// the body receives a terminal cancellation, and when the body has really ended, run() throws errc::lock_lost.
     template <class Body>
-    asio::awaitable<detail::body_value<Body>> run(Body&& body) const {
-        return guard_.run(std::forward<Body>(body));
+    asio::awaitable<detail::body_value<Body>> run(Body&& body,
+                                                  any_duration stop_margin = std::chrono::nanoseconds(0)) const {
+        return guard_.run(std::forward<Body>(body), stop_margin);
     }
 
     /// Gives the leadership up. From the call on, held() is false.

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <zkasio/bytes.hpp>
 #include <zkasio/coroutines/coroutine_safety.hpp>
 #include <zkasio/locks/lock_owner.hpp>
 #include <zkasio/locks/queue_position.hpp>
 
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace zkasio {
@@ -30,13 +32,20 @@ public:
     /// session_renewal::none, with errc::session_expired. A lock that is held already is still lost with its session.
     acquire_options& survive_expiry() { survive_expiry_ = true; return *this; }
 
+    /// Written into the lock's node instead of lock_options::data() (in an election, of leader_election_options::id()):
+    /// the number of a request, say. Without effect if the owner() holds the lock already. A cohort_mutex, whose turns
+    /// have one node, and a multi_mutex refuse data with errc::invalid_argument: see multi_mutex::add().
+    acquire_options& data(bytes d) { data_ = std::move(d).take(); return *this; }
+
     const std::optional<lock_owner>& owner() const noexcept { return owner_; }
     const position_observer& on_position() const noexcept { return observer_; }
+    const std::optional<std::string>& data() const noexcept { return data_; }
     bool survives_expiry() const noexcept { return survive_expiry_; }
 
 private:
     std::optional<lock_owner> owner_;
     position_observer observer_;
+    std::optional<std::string> data_;
     bool survive_expiry_ = false;
 };
 

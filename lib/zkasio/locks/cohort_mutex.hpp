@@ -49,7 +49,8 @@ private:
 /// and name_scheme, and with Curator, kazoo and go-zk.
 ///
 /// All cohort_mutex objects of one client that name the same path with the same turns(), tenure() and linger() are a
-/// *cohort*: it has one node in the queue of the lock, its place, however many coroutines wait. While the place has the
+/// *cohort*: it has one node in the queue of the lock, its place, however many coroutines wait; data() and acl() are
+/// those of the object that was used first. While the place has the
 /// lock, the coroutines take turns, first come, first served, without a request. When no coroutine wants the lock, the
 /// place lingers, so that the next acquire() needs no request either (lock cohorting: Dice, Marathe, Shavit, PPoPP
 /// 2012; cached locks: VMS DLM, GFS2).
@@ -61,7 +62,8 @@ private:
 /// earlier. A process that is alone does not give its place up.
 ///
 /// An idle place has a watch on the directory, and is given back when another contender appears: the contender waits
-/// for one notification, one listing and one removal.
+/// for one notification, one listing and one removal. A child with a foreign name counts as a contender, too: it may be
+/// that of a program that names its nodes differently.
 ///
 /// *Tokens*: the turns of one tenure have the same node, and so the same fencing_token::value(); compare tokens as a
 /// whole, with fencing_token::turn(). See docs/fencing.md.

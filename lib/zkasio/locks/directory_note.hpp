@@ -14,7 +14,8 @@ namespace zkasio {
 /// The next contender in the queue watches a contender's node, and a write uses up that watch, too. Curator's
 /// LeaderLatch waits for the removal of the node in front and for nothing else: after one write into that node, the
 /// latch would never lead. An election may share its directory with such latches. So a leader's proclamation and a
-/// request to resign are written into the data of the directory, which no contender watches.
+/// request to resign are written into the data of the directory, which no contender watches. In other queues, requests
+/// are written there that keep the holder's data: revoke() with holder_data::kept.
 ///
 ///     zkasio 1
 ///     leader _c_1d3...-latch-0000000004

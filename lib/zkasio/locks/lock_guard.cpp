@@ -1,5 +1,6 @@
 #include <zkasio/locks/lock_guard.hpp>
 
+#include <zkasio/locks/detail/lease_alarm.hpp>
 #include <zkasio/locks/detail/revocation_watch.hpp>
 #include <zkasio/recipe/toolbox.hpp>
 
@@ -79,9 +80,47 @@ asio::awaitable<loss_reason> until_lost(claim_ptr claim) {
     co_return co_await claim->hold().lost();
 }
 
-asio::awaitable<void> run_under(claim_ptr claim, bool released, std::function<asio::awaitable<void>()> body) {
-    if (released) refuse_released("run", claim);
+using plain_body = std::function<asio::awaitable<void>()>;
+
+void check_margin(const claim_ptr& claim, std::chrono::nanoseconds margin) {
+    const std::chrono::nanoseconds most = claim->on().timeout() / 4;
+    if (margin >= std::chrono::nanoseconds::zero() && margin <= most) return;
+    throw error(errc::invalid_argument, "run", claim->paths().front(),
+                "a stop margin is between 0 and a quarter of the session timeout: " +
+                    std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(most).count()) + " ms");
+}
+
+// Runs the body until it has ended, or is stopped before the end of the lease and has ended: then the lock is lost.
+asio::awaitable<void> run_with_margin(const claim_ptr& claim, const plain_body& body, std::chrono::nanoseconds margin) {
+    const lock_detail::lease_alarm alarm(claim, margin);
+    bool finished = false;
+    std::exception_ptr failed;
+    try {
+        finished = co_await alarm.stop().run_until(body);
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    alarm.report();
+    if (finished || !alarm.stopped()) {
+        if (failed) std::rethrow_exception(failed);
+        co_return;
+    }
+    claim->lose(loss_reason::lease_ended);
+    if (failed) std::rethrow_exception(failed);
+    // The body was cut off, also if it has released the lock since, or if another guard of its owner keeps the lock.
+    const loss_reason why = claim->hold().reason();
+    if (why == loss_reason::none || why == loss_reason::released)
+        throw error(errc::lock_lost, "with_lock", lost_path(claim), to_string(loss_reason::lease_ended));
+    throw std::system_error(asio::error::operation_aborted);
+}
+
+asio::awaitable<void> run_under(claim_ptr claim, bool released, plain_body body, std::chrono::nanoseconds margin) {
+    // The guard may have been released since run() was called.
+    if (released || claim->reason() == loss_reason::released) refuse_released("run", claim);
     if (!body) throw error(errc::invalid_argument, "run", claim->paths().front(), "the body is empty");
+    check_margin(claim, margin);
+    if (margin > std::chrono::nanoseconds::zero())
+        body = [&claim, inner = std::move(body), margin] { return run_with_margin(claim, inner, margin); };
     asio::any_io_executor on;
     std::function<asio::awaitable<void>()> known = [&]() -> asio::awaitable<void> {
         on = co_await asio::this_coro::executor;
@@ -163,8 +202,8 @@ asio::awaitable<std::vector<step_result>> lock_guard::commit(transaction steps) 
 }
 
 asio::awaitable<void> lock_guard::run_body(std::function<asio::awaitable<void>()> body, claim_ptr claim,
-                                           bool released) {
-    return run_under(std::move(claim), released, std::move(body));
+                                           bool released, std::chrono::nanoseconds stop_margin) {
+    return run_under(std::move(claim), released, std::move(body), stop_margin);
 }
 
 asio::awaitable<void> lock_guard::revoke_requested() const { return until_revoked(claim_, is_released()); }

@@ -12,6 +12,7 @@
 #include <asio/awaitable.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -90,10 +91,22 @@ public:
     /// lost, the body receives a terminal cancellation. When the body has really ended, run() throws errc::lock_lost;
     /// an exception of the body that is more than a cancellation is nested in this error (std::nested_exception). If
     /// the lock is lost already, the body does not begin.
+    ///
+    /// If a lease is not renewed, the body is cancelled when the lease ends: another contender can get the lock while
+    /// the body still ends. With a `stop_margin`, the body is cancelled this time before the end of a lease that was
+    /// not renewed, and so has this time to end while it still owns the lock: held() stays true, and commit() goes on.
+    /// If the body ends by the cancellation, the lock is lost when it has ended: loss_reason::lease_ended. A body that
+    /// completes nevertheless in time has completed. Reported as a lock_stop_report. A connection that is lost for
+    /// longer than about a third of the session timeout less the margin stops the body.
+    /// *Fails with* errc::lock_released for a guard that was released or is empty, also if it is released before run()
+    /// is awaited; errc::invalid_argument for a margin that is negative or larger than a quarter of the session
+    /// timeout: leases are renewed at intervals of a quarter. The body does not begin then.
     /// *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
-    asio::awaitable<detail::body_value<Body>> run(Body&& body) const {
-        return detail::run_kept(std::forward<Body>(body), &run_body, claim_, is_released());
+    asio::awaitable<detail::body_value<Body>> run(Body&& body,
+                                                  any_duration stop_margin = std::chrono::nanoseconds(0)) const {
+        return detail::run_kept(std::forward<Body>(body), &run_body, claim_, is_released(),
+                                std::chrono::nanoseconds(stop_margin));
     }
 
     /// *Completes when* another client or an operator asks for the lock back (see revoke()). The request itself changes
@@ -123,7 +136,8 @@ public:
 private:
     bool is_released() const noexcept { return released_.load(std::memory_order_acquire); }
     static asio::awaitable<void> run_body(std::function<asio::awaitable<void>()> body,
-                                          std::shared_ptr<lock_claim> claim, bool released);
+                                          std::shared_ptr<lock_claim> claim, bool released,
+                                          std::chrono::nanoseconds stop_margin);
     std::shared_ptr<lock_claim> give_up() noexcept;
 
     std::shared_ptr<const void> open_;  // first, so destroyed last: after all that the claim still has to report

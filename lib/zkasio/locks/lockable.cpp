@@ -44,6 +44,26 @@ asio::awaitable<lock_guard> lockable::acquire_over_sessions(acquire_options how)
     return require_guard(attempts_over_sessions(std::move(how))(if_contended::wait));
 }
 
+namespace {
+
+asio::awaitable<lock_guard> require_in_time(asio::awaitable<std::optional<lock_guard>> acquiring, std::string path) {
+    std::optional<lock_guard> guard;
+    try {
+        guard = co_await std::move(acquiring);
+    } catch (const error&) {
+        rethrow_step_as("with_lock", path);
+    }
+    if (!guard) throw error(errc::timed_out, "with_lock", path, "the lock was not acquired in time");
+    co_return std::move(*guard);
+}
+
+}  // namespace
+
+asio::awaitable<lock_guard> lockable::acquire_for_body(const with_lock_options& how) const {
+    if (!how.time_limit()) return acquire(how.acquire());
+    return require_in_time(try_acquire_for(*how.time_limit(), how.acquire()), path_);
+}
+
 asio::awaitable<std::optional<lock_guard>> lockable::try_acquire(acquire_options how) const {
     return attempts_over_sessions(std::move(how))(if_contended::give_up);
 }

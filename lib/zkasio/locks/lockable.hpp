@@ -8,6 +8,7 @@
 #include <zkasio/locks/if_contended.hpp>
 #include <zkasio/locks/lock_guard.hpp>
 #include <zkasio/locks/with_lock.hpp>
+#include <zkasio/locks/with_lock_options.hpp>
 
 #include <asio/awaitable.hpp>
 
@@ -66,13 +67,15 @@ public:
     /// Acquires, runs `body(guard)`, a coroutine, releases, and returns the result of the body. If the lock is lost
     /// while the body runs, the body receives a terminal cancellation; when the body has really ended, with_lock()
     /// throws errc::lock_lost, see lock_guard::run(). A body may release the guard itself.
+    /// *Fails with* errc::timed_out when the time limit of the options is over before the lock is acquired.
     /// *Cancellation* is passed on to the body. If the body completes nevertheless, or had completed before, its value
     /// is returned, and the release goes on in the background.
     /// *Lifetime* of the body: see kept_body.hpp.
     template <class Body>
     asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(
-        Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
-        return lock_detail::with_lock_of(path_, acquire(), std::forward<Body>(body), policy);
+        Body&& body, with_lock_options how = with_lock_options()) const {
+        return lock_detail::with_lock_of(path_, acquire_for_body(how), std::forward<Body>(body), how.revocation(),
+                                         how.stop_margin());
     }
 
     /// Path of the node, or the directory, that all contenders for the lock name.
@@ -107,6 +110,7 @@ protected:
 private:
     friend class multi_mutex;  // asks its members for their joint_queue(), and for their client
     asio::awaitable<lock_guard> acquire_over_sessions(acquire_options how) const;
+    asio::awaitable<lock_guard> acquire_for_body(const with_lock_options& how) const;
     lock_attempt attempts_over_sessions(acquire_options how) const;
 
     client zk_;

@@ -153,6 +153,7 @@ multi_mutex& multi_mutex::insert(member m) {
 
 multi_mutex& multi_mutex::insert_all(const multi_mutex& inner, const acquire_options& how) {
     refuse_owner(how, inner.path(), "the owner of a lock is given to add() of the lock itself");
+    refuse_data(how, inner.path(), "data are given to add() of the lock itself");
     if (inner.options_.takes_one_after_another()) options_.one_after_another();
     for (const member& m : inner.members_) insert(m);
     return *this;
@@ -180,7 +181,7 @@ asio::awaitable<multi_mutex::taken> multi_mutex::take_together(multi_mutex self,
     std::vector<acquire_request> requests;
     for (const member& m : self.members_) {
         self.check_client(m.lock->on().get_executor(), m.lock->path());
-        requests.emplace_back(m.lock->joint_queue(), lock_kind::exclusive,
+        requests.emplace_back(with_data(m.lock->joint_queue(), m.how.data()), lock_kind::exclusive,
                               wait ? if_contended::wait : if_contended::give_up);
     }
     joint_claims all = co_await contend_for_all(on, std::move(requests));
@@ -236,6 +237,7 @@ asio::awaitable<multi_mutex::taken> multi_mutex::take_one_by_one(multi_mutex sel
 
 asio::awaitable<std::optional<lock_guard>> multi_mutex::take(multi_mutex self, acquire_options how, bool wait) {
     refuse_owner(how, self.path(), "the owner of a lock is given to add()");
+    refuse_data(how, self.path(), "each lock has a node of its own: data are given to add()");
     if (self.members_.empty()) throw error(errc::invalid_argument, "multi_mutex", {}, "there are no locks in it");
     const session on = co_await toolbox(self.on()).current_session("acquire", self.path());
     for (bool first = true;; first = false) {

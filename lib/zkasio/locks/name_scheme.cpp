@@ -29,7 +29,10 @@ name_scheme name_scheme::custom(std::string prefix, std::string exclusive, std::
         if (part.find('/') != std::string::npos) refuse("'/' is no part of a node's name");
         if (const std::string problem = path_problem("/x" + part + "x"); !problem.empty()) refuse(problem);
     }
-    if (!shared.empty() && (exclusive.ends_with(shared) || shared.ends_with(exclusive)))
+    // Behind 2^31 + 10^9 nodes a number begins with '-', as "-1000000000", and another one may follow "<marker>-".
+    const auto is_end = [](const std::string& a, const std::string& b) { return a.ends_with(b) || b.ends_with(a); };
+    if (!shared.empty() && (is_end(exclusive, shared) || is_end(exclusive + '-', shared) ||
+                            is_end(exclusive, shared + '-')))
         refuse("one marker is the end of the other: they cannot be told apart");
     return {std::move(prefix), true, "", exclusive, exclusive, std::move(shared)};
 }

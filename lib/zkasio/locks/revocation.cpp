@@ -14,7 +14,7 @@ namespace {
 
 // Adds the contender's line to the note of the directory, and removes the lines of contenders that have gone. False:
 // another client has written to the directory in between.
-asio::awaitable<bool> revoke_in_directory(client zk, std::string directory, std::string name) {
+asio::awaitable<bool> revoke_in_directory(operations zk, std::string directory, std::string name) {
     const node_data found = co_await zk.get(directory);
     directory_note note = directory_note::parse_to_write(found.data, "revoke", directory);
     const node_children there = co_await zk.children(directory);  // read after the note: not listed means gone
@@ -35,20 +35,28 @@ asio::awaitable<bool> revoke_in_directory(client zk, std::string directory, std:
 
 }  // namespace
 
-asio::awaitable<void> revoke(client zk, std::string path) {
+asio::awaitable<void> revoke(client zk, std::string path, holder_data data) {
     std::error_code gone;
     try {
-        if (!is_latch_node(path)) {
+        if (!lock_detail::may_be_noted(path)) {
+            if (data == holder_data::kept)
+                throw error(errc::invalid_argument, "revoke", path,
+                            "the holders of this kind of lock look at their node");
+            co_await zk.set(path, lock_detail::revoke_message);
+            co_return;
+        }
+        if (data == holder_data::replaced && !is_latch_node(path)) {
             co_await zk.set(path, lock_detail::revoke_message);
             co_return;
         }
         const std::string directory(parent_path(path)), name(node_name(path));
+        const operations of_quorum = toolbox(zk).of_quorum();
         co_await zk.sync(directory);  // a server that lags behind may not know the contender yet
         back_off pauses = toolbox(zk).make_back_off();
-        bool written = co_await revoke_in_directory(zk, directory, name);
+        bool written = co_await revoke_in_directory(of_quorum, directory, name);
         while (!written) {
             co_await pauses.pause();
-            written = co_await revoke_in_directory(zk, directory, name);
+            written = co_await revoke_in_directory(of_quorum, directory, name);
         }
     } catch (const error& e) {
         if (e.code() != zk_errc::no_node) throw;

@@ -7,6 +7,7 @@
 #include <asio/awaitable.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -14,14 +15,23 @@ namespace zkasio {
 
 class client;
 
+/// What revoke() does to the data in a contender's node, see lock_options::data().
+enum class holder_data : std::uint8_t {
+    replaced,  ///< the request replaces the data: contenders of Curator and of older versions of zkasio understand it
+    kept,      ///< the request is written into the data of the directory, see directory_note: only contenders of this
+               ///< version of zkasio and later ones understand it
+};
+
 /// Asks the holder of a lock to give the lock back, or a waiter to leave the queue, by writing "__REVOKE__" into the
 /// contender's node, as Curator's Revoker does. In an election with the names of Curator's LeaderLatch
 /// (name_scheme::curator_latch()), the leader or candidate is asked by a line in the data of the directory instead, see
 /// directory_note: after a write into a contender's node, a LeaderLatch behind that contender would never lead. The
 /// caller needs the permission to write the data of the node, or of the directory.
-/// *Fails with* errc::invalid_argument when the data of the directory belong to another program.
+/// *Fails with* errc::invalid_argument when the data of the directory belong to another program, and for
+/// holder_data::kept with the node of an unfair_mutex, or of slots.
 /// @param path of the contender's node, see contenders(). A node that is gone is no error.
-ZKASIO_EXPORT asio::awaitable<void> revoke(client zk, std::string path);
+/// @param data what happens to the data in the contender's node.
+ZKASIO_EXPORT asio::awaitable<void> revoke(client zk, std::string path, holder_data data = holder_data::replaced);
 
 /// The reaction of with_lock() when the lock is asked back (see revoke()) while the body runs.
 class revocation_policy {

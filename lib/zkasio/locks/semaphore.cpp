@@ -221,6 +221,7 @@ asio::awaitable<std::optional<permit_nodes>> acquire_permits(client zk, std::str
     if (n < 1 || n > most)
         throw error(errc::invalid_argument, "acquire", path,
                     "asked for " + std::to_string(n) + " permits" + (n < 1 ? "" : " of " + std::to_string(most)));
+    if (how.data()) options.data(*how.data());
     const auto locks =
         std::make_shared<const lock_spec>(join_path(path, "locks"), lock_names(path), options.data(), options.acl());
     for (;;) {
@@ -313,12 +314,23 @@ asio::awaitable<std::vector<lock_guard>> semaphore::acquire_each(int n) const {
     return acquire_guards(zk_, path_, max_, options_, n);
 }
 
+namespace {
+
+// The order of the queue says who is first, and not who has permits.
+asio::awaitable<std::vector<contender_info>> all_that(client zk, std::string directory, queue_names names, bool hold) {
+    std::vector<contender_info> all = co_await contenders(zk, std::move(directory), std::move(names));
+    for (contender_info& c : all) c.holds = hold;
+    co_return all;
+}
+
+}  // namespace
+
 asio::awaitable<std::vector<contender_info>> semaphore::holders() const {
-    return contenders(zk_, join_path(path_, "leases"), permit_names(path_));
+    return all_that(zk_, join_path(path_, "leases"), permit_names(path_), true);
 }
 
 asio::awaitable<std::vector<contender_info>> semaphore::waiting() const {
-    return contenders(zk_, join_path(path_, "locks"), lock_names(path_));
+    return all_that(zk_, join_path(path_, "locks"), lock_names(path_), false);
 }
 
 }  // namespace zkasio

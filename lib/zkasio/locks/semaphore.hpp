@@ -103,8 +103,8 @@ public:
     /// Acquires one permit, runs `body(guard)`, and releases. See lockable::with_lock().
     template <class Body>
     asio::awaitable<detail::body_value<Body, lock_guard&>> with_permit(
-        Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
-        return request().with_lock(std::forward<Body>(body), policy);
+        Body&& body, with_lock_options how = with_lock_options()) const {
+        return request().with_lock(std::forward<Body>(body), std::move(how));
     }
 
     /// `n` permits, all or none, as `n` guards that can be released one by one.

@@ -102,8 +102,8 @@ public:
     }
     template <class Body>
     asio::awaitable<detail::body_value<Body, lock_guard&>> with_shared_lock(
-        Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
-        return readers().with_lock(std::forward<Body>(body), policy);
+        Body&& body, with_lock_options how = with_lock_options()) const {
+        return readers().with_lock(std::forward<Body>(body), std::move(how));
     }
 
     /// As a writer or as a reader: the members of as(kind).
@@ -124,8 +124,8 @@ public:
     }
     template <class Body>
     asio::awaitable<detail::body_value<Body, lock_guard&>> with_lock(
-        lock_kind kind, Body&& body, revocation_policy policy = revocation_policy::ignore()) const {
-        return as(kind).with_lock(std::forward<Body>(body), policy);
+        lock_kind kind, Body&& body, with_lock_options how = with_lock_options()) const {
+        return as(kind).with_lock(std::forward<Body>(body), std::move(how));
     }
 
     /// Turns a writer into a reader, at its place in the queue and with its token: no other contender gets in between,

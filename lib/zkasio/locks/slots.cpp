@@ -195,7 +195,7 @@ lock_attempt slots::attempts(acquire_options how) const {
     slot_spec spec;
     spec.path = path();
     spec.n = n_;
-    spec.data = options_.data();
+    spec.data = how.data().value_or(options_.data());
     spec.entries = options_.acl();
     spec.quiet = options_.quiet();
     return [zk = on(), spec = std::move(spec), how = std::move(how)](if_contended when_contended) {

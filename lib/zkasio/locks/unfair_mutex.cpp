@@ -21,12 +21,13 @@ namespace zkasio {
 
 using namespace lock_detail;
 
-unfair_mutex_options& unfair_mutex_options::back_off(std::chrono::milliseconds first, std::chrono::milliseconds most) {
-    if (first < std::chrono::milliseconds::zero() || most < first || most > std::chrono::hours(24))
+unfair_mutex_options& unfair_mutex_options::back_off(any_duration first, any_duration most) {
+    const std::chrono::milliseconds one = first, longest = most;
+    if (one < one.zero() || longest < one || longest > std::chrono::hours(24))
         throw error(errc::invalid_argument, "unfair_mutex", {},
                     "a back-off is not negative, does not shrink, and ends within a day");
-    first_ = first;
-    most_ = most;
+    first_ = one;
+    most_ = longest;
     return *this;
 }
 
@@ -85,6 +86,7 @@ asio::awaitable<std::shared_ptr<lock_claim>> contend_for_node(session on, std::s
 asio::awaitable<std::optional<lock_guard>> take(client zk, std::string path, unfair_mutex_options options,
                                                 acquire_options how, if_contended when_contended) {
     refuse_owner(how, path, "an unfair_mutex knows no lock_owner: use mutex");
+    if (how.data()) options.data(*how.data());
     const session on = co_await toolbox(zk).current_session("acquire", path);
     for (;;) {
         const std::shared_ptr<lock_claim> claim = co_await contend_for_node(on, path, options, when_contended);
@@ -97,7 +99,9 @@ asio::awaitable<std::optional<lock_guard>> take(client zk, std::string path, unf
 asio::awaitable<std::optional<contender_info>> holder_of(client zk, std::string path) {
     std::optional<node_data> node = co_await if_exists(zk.get(path));
     if (!node) co_return std::nullopt;
-    co_return info_of(std::move(path), std::move(*node));
+    contender_info holder = info_of(std::move(path), std::move(*node));
+    holder.holds = true;
+    co_return holder;
 }
 
 }  // namespace

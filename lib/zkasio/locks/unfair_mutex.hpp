@@ -2,6 +2,7 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
+#include <zkasio/clock.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/locks/contender_info.hpp>
 #include <zkasio/locks/lock_options.hpp>
@@ -20,7 +21,7 @@ public:
     unfair_mutex_options() {}
     /// When the node is gone, each waiter sleeps for a random time before it tries again, so that not all try at once:
     /// up to `first` (10 ms), and twice as much after each failed attempt, up to `most` (500 ms; at most a day).
-    unfair_mutex_options& back_off(std::chrono::milliseconds first, std::chrono::milliseconds most);
+    unfair_mutex_options& back_off(any_duration first, any_duration most);
 
     std::chrono::milliseconds first_back_off() const noexcept { return first_; }
     std::chrono::milliseconds most_back_off() const noexcept { return most_; }

@@ -10,13 +10,14 @@
 namespace zkasio {
 
 asio::awaitable<void> lock_detail::run_with_lock(lock_body body, std::string path,
-                                                 asio::awaitable<lock_guard> acquiring, revocation_policy policy) {
+                                                 asio::awaitable<lock_guard> acquiring, revocation_policy policy,
+                                                 std::chrono::nanoseconds stop_margin) {
     if (!body) throw error(errc::invalid_argument, "with_lock", path, "the body is empty");
     lock_guard guard = co_await std::move(acquiring);
     std::function<asio::awaitable<void>()> bound = [&] { return body(guard); };
     // If the body throws, the guard releases in the background.
     if (!policy.grace()) {
-        co_await guard.run(std::move(bound));
+        co_await guard.run(std::move(bound), stop_margin);
     } else {
         const auto claim = guard.claim();
         const lock_detail::revocation_watch watch(claim);
@@ -33,7 +34,7 @@ asio::awaitable<void> lock_detail::run_with_lock(lock_body body, std::string pat
                 throw_with_body_failure(error(errc::revoked, "with_lock", guard.path()), failed);
             if (failed) std::rethrow_exception(failed);
         };
-        co_await guard.run(std::move(revocable));
+        co_await guard.run(std::move(revocable), stop_margin);
     }
     // The body has completed, and its result is worth more than the news of a cancellation: the release goes on in the
     // background.

@@ -1,10 +1,12 @@
 #include <zkasio/membership/group_observer.hpp>
 
 #include <zkasio/cache/children_cache.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/membership/detail/member_names.hpp>
 #include <zkasio/recipe/one_at_a_time.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,12 +34,17 @@ struct group_observer::reader {
     const std::string path;
     const cache_changes changes;
     one_at_a_time reading;
-    std::optional<group_view> told;  // the view that next() has returned last
+    std::optional<group_view> known;  // the newest view
+    bool told = true;                 // `known` was returned, unless there is none
 
     static asio::awaitable<group_view> next(std::shared_ptr<reader> self);
+    static asio::awaitable<group_view> settled(std::shared_ptr<reader> self, std::chrono::nanoseconds quiet,
+                                               std::chrono::nanoseconds at_most);
 
 private:
     asio::awaitable<cache_update> next_update() const;
+    static one_at_a_time::turn begin(const std::shared_ptr<reader>& self);
+    static asio::awaitable<void> until_news(std::shared_ptr<reader> self);
     bool take(const cache_update& update);
 };
 
@@ -57,28 +64,57 @@ asio::awaitable<cache_update> group_observer::reader::next_update() const {
     }
 }
 
-asio::awaitable<group_view> group_observer::reader::next(std::shared_ptr<reader> self) {
+one_at_a_time::turn group_observer::reader::begin(const std::shared_ptr<reader>& self) {
     if (!self) throw error(errc::invalid_argument, "observe", {}, "this observer was moved from");
-    const auto turn = self->reading.begin("observe", self->path, "next() of this observer");
-    for (;;) {
+    return self->reading.begin("observe", self->path, "next() of this observer");
+}
+
+// A call of settled() that was cancelled has left news.
+asio::awaitable<void> group_observer::reader::until_news(std::shared_ptr<reader> self) {
+    while (self->told) {
         const cache_update update = co_await self->next_update();
-        if (self->take(update)) co_return *self->told;
+        if (self->take(update)) self->told = false;
     }
 }
 
-// Returns whether `told` has changed.
+asio::awaitable<group_view> group_observer::reader::next(std::shared_ptr<reader> self) {
+    const auto turn = begin(self);
+    co_await until_news(self);
+    self->told = true;
+    co_return *self->known;
+}
+
+asio::awaitable<group_view> group_observer::reader::settled(std::shared_ptr<reader> self,
+                                                            std::chrono::nanoseconds quiet,
+                                                            std::chrono::nanoseconds at_most) {
+    const auto turn = begin(self);
+    if (quiet < std::chrono::nanoseconds::zero() || at_most < std::chrono::nanoseconds::zero())
+        throw error(errc::invalid_argument, "observe", self->path, "a time to settle is not negative");
+    co_await until_news(self);
+    const boot_clock::time_point end = boot_clock::after(at_most);
+    const auto next = [&] { return self->next_update(); };
+    for (boot_clock::time_point due = boot_clock::after(quiet);;) {
+        const std::optional<cache_update> update = co_await run_with_deadline(std::min(due, end), next);
+        if (!update) break;
+        if (self->take(*update)) due = boot_clock::after(quiet);
+    }
+    self->told = true;
+    co_return *self->known;
+}
+
+// Returns whether `known` has changed.
 bool group_observer::reader::take(const cache_update& update) {
     const children_view children(update.now, path);
-    if (!told || update.look_again) {
+    if (!known || update.look_again) {
         group_view view = members_in(names, children, path);
-        if (told == view) return false;
-        told = std::move(view);
+        if (known == view) return false;
+        known = std::move(view);
         return true;
     }
-    bool is_other = apply_changes(*told, names, update.changes, path);
-    if (told->current != children.current() || told->readable != children.readable()) is_other = true;
-    told->current = children.current();
-    told->readable = children.readable();
+    bool is_other = apply_changes(*known, names, update.changes, path);
+    if (known->current != children.current() || known->readable != children.readable()) is_other = true;
+    known->current = children.current();
+    known->readable = children.readable();
     return is_other;
 }
 
@@ -112,6 +148,10 @@ group_view group_observer::members() const {
 
 asio::awaitable<group_view> group_observer::next() const {
     return reader::next(state_ ? state_->changes : nullptr);
+}
+
+asio::awaitable<group_view> group_observer::settled(any_duration quiet, any_duration at_most) const {
+    return reader::settled(state_ ? state_->changes : nullptr, quiet, at_most);
 }
 
 }  // namespace zkasio

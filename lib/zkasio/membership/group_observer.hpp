@@ -2,12 +2,14 @@
 
 #include <zkasio/asio_version.hpp>
 #include <zkasio/client.hpp>
+#include <zkasio/clock.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/membership/group_options.hpp>
 #include <zkasio/membership/group_view.hpp>
 
 #include <asio/awaitable.hpp>
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -37,6 +39,13 @@ public:
     /// *Fails with* what cache_changes::next() fails with; errc::invalid_argument when another coroutine awaits next().
     /// *Cancellation*: ends the wait; the next call tells what this one has not told.
     asio::awaitable<group_view> next() const;
+
+    /// As next(), but completes when the view has not changed for the time `quiet`, or `at_most` after the first
+    /// change: many members that start are one change. If the members have become what they were before, the view may
+    /// equal the last one.
+    /// *Fails with* what next() fails with; errc::invalid_argument for a negative time.
+    asio::awaitable<group_view> settled(any_duration quiet,
+                                        any_duration at_most = std::chrono::nanoseconds::max()) const;
 
 private:
     struct reader;

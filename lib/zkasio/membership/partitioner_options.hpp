@@ -42,6 +42,9 @@ public:
     /// does not keep the rest from the work of a member that has gone. Not shorter than settle(). Throws
     /// errc::invalid_argument when the time is negative.
     partitioner_options& settle_at_most(any_duration t);
+    /// The body of a partition is cancelled this time before the end of a lease that was not renewed, see
+    /// lead_options::stop_margin(). 0 by default.
+    partitioner_options& stop_margin(any_duration margin) { stop_margin_ = margin; return *this; }
     /// assign_in_turn() by default. The function may be called on any thread that the work runs on, one call at a time.
     partitioner_options& assignment(partition_assignment f) { assignment_ = std::move(f); return *this; }
     /// The ACL of all nodes (open_acl()). It must let the other members read the nodes.
@@ -50,6 +53,7 @@ public:
     const std::string& id() const noexcept { return id_; }
     std::chrono::nanoseconds settle() const noexcept { return settle_; }
     std::chrono::nanoseconds settle_at_most() const noexcept;
+    std::chrono::nanoseconds stop_margin() const noexcept { return stop_margin_; }
     const partition_assignment& assignment() const noexcept { return assignment_; }
     const zkasio::acl& acl() const noexcept { return acl_; }
 
@@ -57,6 +61,7 @@ private:
     std::string id_;
     std::chrono::nanoseconds settle_{std::chrono::seconds(1)};
     std::optional<std::chrono::nanoseconds> settle_at_most_;
+    std::chrono::nanoseconds stop_margin_{0};
     partition_assignment assignment_ = &assign_in_turn;
     zkasio::acl acl_ = open_acl();
 };

@@ -140,6 +140,12 @@ persistent_node_state persistent_node::state() const noexcept {
     return owner_ ? owner_->board()->state() : persistent_node_state::ended;
 }
 
+std::string persistent_node::standing_path() const {
+    return owner_ ? owner_->board()->known_path() : std::string();
+}
+
+std::string persistent_node::data() const { return owner_ ? owner_->board()->written_data() : std::string(); }
+
 asio::awaitable<persistent_node_state> persistent_node::state_after(persistent_node_state known) const {
     return other_state(board_of(owner_), known);
 }

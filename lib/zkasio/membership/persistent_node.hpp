@@ -94,6 +94,13 @@ public:
     /// The state that was known last, see created().
     persistent_node_state state() const noexcept;
 
+    /// The node's path as it was known last, without waiting: "" while the node does not stand. That of a sequential
+    /// node has its number.
+    std::string standing_path() const;
+    /// The data that this object has given the node last: in its create, or in the last set_data() that has completed.
+    /// Before the first create, those with which the node will be created.
+    std::string data() const;
+
     /// *Completes when* the state differs from `known`, with the new state. A slow reader hears of the newest only.
     /// *Fails with* errc::client_closed, errc::forked; after the last state as created().
     /// *Cancellation* ends the wait.
@@ -118,7 +125,7 @@ public:
     /// *Cancellation* ends the wait: the removal goes on in the background. A second call waits for the same removal.
     asio::awaitable<void> leave() const;
 
-    /// The path that was passed to the constructor.
+    /// The path that was passed to the constructor, see also standing_path().
     const std::string& path() const noexcept { return path_; }
 
 private:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/acl.hpp>
+#include <zkasio/clock.hpp>
 #include <zkasio/create_options.hpp>
 #include <zkasio/types.hpp>
 
@@ -19,7 +20,7 @@ public:
     persistent_node_options& mode(create_mode m) { mode_ = m; return *this; }
     /// For the modes with a time to live: how long the node stays when no client keeps it, see create_options::ttl().
     /// Use a second or more: the node is written to twice in that time, and ten times a second at most.
-    persistent_node_options& ttl(std::chrono::milliseconds t) { ttl_ = t; return *this; }
+    persistent_node_options& ttl(any_duration t) { ttl_ = t; return *this; }
     /// The ACL of the node and of parents created with it (open_acl()).
     persistent_node_options& acl(zkasio::acl a) { acl_ = std::move(a); return *this; }
     /// How missing parents are treated (missing_parents::create_container).

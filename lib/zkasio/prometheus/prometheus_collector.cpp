@@ -101,8 +101,12 @@ void collect_requests(families& all, const client_stats& s) {
 
 void collect_sessions(families& all, const client_stats& s, session_state now) {
     all.gauge("zkasio_connected", "Whether there is a connection.", now == session_state::connected);
+    all.gauge("zkasio_read_only", "Whether there is no connection but to a read-only server.",
+              now == session_state::read_only);
     all.counter("zkasio_connections_total", "Connections that were made.", s.connections);
     all.counter("zkasio_connections_lost_total", "Connections that were lost.", s.connections_lost);
+    all.counter("zkasio_read_only_connections_total", "Connections to servers without a quorum.",
+                s.read_only_connections);
     all.counter("zkasio_sessions_total", "Sessions that were begun or resumed.", s.sessions);
     all.counter("zkasio_sessions_expired_total", "Sessions that have expired.", s.sessions_expired);
 }
@@ -115,6 +119,8 @@ void collect_locks(families& all, const lock_stats& s) {
     all.counter(total, ended, s.failed, "outcome", "failed");
     all.histogram("zkasio_lock_wait_seconds", "From asking for a lock to the end of that wait.", s.waits);
     all.histogram("zkasio_lock_hold_seconds", "From getting a lock to giving it back.", s.holds);
+    all.histogram("zkasio_lock_stop_seconds", "From stopping a body before the lease ends to its end.", s.stops);
+    all.counter("zkasio_lock_overruns_total", "Stopped bodies that had not ended when the lock was lost.", s.overran);
     constexpr const char* handed = "zkasio_lock_handovers_total";
     constexpr const char* from = "Locks that were got from another owner.";
     all.counter(handed, from, s.handed_over_locally, "from", "local");

@@ -30,7 +30,8 @@ namespace zkasio {
 /// - zkasio_watches, zkasio_watch_events_total
 /// - zkasio_lock_waits_total {outcome = granted | refused | failed}, zkasio_lock_wait_seconds and
 ///   zkasio_lock_hold_seconds, histograms; zkasio_lock_handovers_total {from = local | remote}, zkasio_locks_held,
-///   zkasio_locks_lost_total {reason}
+///   zkasio_locks_lost_total {reason}; zkasio_lock_stop_seconds, a histogram, and zkasio_lock_overruns_total: of bodies
+///   with a stop margin
 /// - zkasio_commits_total {kind, outcome = succeeded | failed | unknown}, zkasio_commit_parts_total,
 ///   zkasio_commit_conflicts_total and zkasio_commit_promotions_total {kind}, zkasio_commit_seconds {kind}, a
 ///   histogram; the kinds are those of commit_kind

@@ -74,8 +74,9 @@ asio::awaitable<void> delivery::done(transaction also) const { return finish(cla
 
 asio::awaitable<void> delivery::again() { return guard_.release(); }
 
-asio::awaitable<void> delivery::again(std::chrono::milliseconds pause) {
-    if (pause == std::chrono::milliseconds::zero()) return again();
+asio::awaitable<void> delivery::again(any_duration time) {
+    const std::chrono::milliseconds pause = time;
+    if (pause == pause.zero()) return again();
     if (pause > pause.zero() && claim_) {
         guard_.take_claim();
         claim_->give_up_after(pause);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/asio_version.hpp>
+#include <zkasio/clock.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/coroutines/kept_body.hpp>
 #include <zkasio/locks/lock_guard.hpp>
@@ -86,7 +87,7 @@ public:
     asio::awaitable<void> again();
     /// As again(), but later: this process keeps the claim for `pause`, or until its session ends. Completes at once.
     /// *Fails with* errc::invalid_argument for a negative pause.
-    asio::awaitable<void> again(std::chrono::milliseconds pause);
+    asio::awaitable<void> again(any_duration pause);
 
     /// Moves the item to the queue's dead items, see work_queue::dead().
     /// *Completes when* this is done. The delivery is over.

@@ -38,8 +38,8 @@ ZKASIO_EXPORT asio::awaitable<void> run_consumers(std::function<asio::awaitable<
 ///
 /// Consumers get the items by priority, and items of the same priority in the order in which they were put. A process
 /// serves its waiting consumers in the order of their calls. Of several processes that contend, one may overtake
-/// another by a batch. A process may hand out up to a sixteenth of the items that it has listed, for up to a second,
-/// before it notices an item of a higher priority.
+/// another by a batch, and one whose claims are refused claims items further down the list. A process may hand out up
+/// to a sixteenth of the items that it has listed, for up to a second, before it notices an item of a higher priority.
 ///
 /// *Nodes* of the default layout: `<path>/entries/entry-<priority>-<number>` for an item, and the ephemeral
 /// `<path>/taken/<the same name>` while the item is claimed. The version of an item's node counts its claims. Of this

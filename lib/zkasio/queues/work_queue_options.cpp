@@ -15,10 +15,10 @@ constexpr std::chrono::milliseconds longest_delay = std::chrono::hours(24 * 366 
 
 }  // namespace
 
-put_options& put_options::delay(std::chrono::milliseconds d) {
-    if (d < std::chrono::milliseconds::zero() || d > longest_delay)
-        refuse_option("put", "a delay is from 0 to 100 years");
-    delay_ = d;
+put_options& put_options::delay(any_duration d) {
+    const std::chrono::milliseconds time = d;
+    if (time < time.zero() || time > longest_delay) refuse_option("put", "a delay is from 0 to 100 years");
+    delay_ = time;
     return *this;
 }
 
@@ -34,11 +34,11 @@ consume_options& consume_options::parallel(std::size_t n) {
     return *this;
 }
 
-consume_options& consume_options::pause(std::chrono::milliseconds first, std::chrono::milliseconds longest) {
-    if (first < std::chrono::milliseconds::zero() || longest < std::chrono::milliseconds::zero())
-        refuse_option("consume", "a pause is not negative");
-    first_pause_ = first;
-    longest_pause_ = longest;
+consume_options& consume_options::pause(any_duration first, any_duration longest) {
+    const std::chrono::milliseconds one = first, most = longest;
+    if (std::min(one, most) < one.zero()) refuse_option("consume", "a pause is not negative");
+    first_pause_ = one;
+    longest_pause_ = most;
     return *this;
 }
 

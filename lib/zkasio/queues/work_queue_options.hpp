@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/acl.hpp>
+#include <zkasio/clock.hpp>
 #include <zkasio/export.hpp>
 #include <zkasio/queues/queue_layout.hpp>
 
@@ -24,7 +25,7 @@ public:
     }
     /// The item is handed out this much later at the earliest, by the servers' clocks (0). Throws
     /// errc::invalid_argument for a negative duration, and for more than 100 years.
-    put_options& delay(std::chrono::milliseconds d);
+    put_options& delay(any_duration d);
 
     /// The id of an item of queue_layout::curator_id(): required there, and refused by other layouts, with
     /// errc::invalid_argument. From 1 to 512 bytes. As in Curator's nodes, '/' and '|' become '_'.
@@ -90,8 +91,7 @@ public:
     consume_options& parallel(std::size_t n);
     /// After a failure the item rests for `first` (a second), after each further failure for twice as long, and for
     /// `longest` (a minute) at most. Throws errc::invalid_argument for negative durations.
-    consume_options& pause(std::chrono::milliseconds first,
-                           std::chrono::milliseconds longest = std::chrono::minutes(1));
+    consume_options& pause(any_duration first, any_duration longest = std::chrono::minutes(1));
 
     std::size_t parallel() const noexcept { return parallel_; }
     /// The pause after this delivery has failed. @param attempt from 1 on.

@@ -58,11 +58,11 @@ asio::awaitable<void> follower_closed(engine_of_follower engine) {
 
 }  // namespace
 
-node_follower::node_follower(const client& zk, std::string path, node_read what) {
+node_follower::node_follower(const client& zk, std::string path, node_read what, first_state first) {
     require_path("follow", path);
     if (what == node_read::stat)
         throw error(errc::invalid_argument, "follow", path, "what can be followed are data and children");
-    engine_ = std::make_shared<detail::follow_engine>(zk, std::move(path), what);
+    engine_ = std::make_shared<detail::follow_engine>(zk, std::move(path), what, first);
     engine_->begin(zk);
 }
 

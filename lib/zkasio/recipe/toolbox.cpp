@@ -136,11 +136,18 @@ void tell(const core_ptr& core, const Report& r) noexcept {
 
 }  // namespace
 
+operations toolbox::of_quorum() const {
+    operations on = on_;
+    on.no_quorum_ = detail::no_quorum::refuses;
+    return on;
+}
+
 void toolbox::report(const lock_wait_report& r) const noexcept { tell(on_.core_, r); }
 void toolbox::report(const lock_hold_report& r) const noexcept { tell(on_.core_, r); }
 void toolbox::report(const commit_report& r) const noexcept { tell(on_.core_, r); }
 void toolbox::report(const delivery_report& r) const noexcept { tell(on_.core_, r); }
 void toolbox::report(const barrier_report& r) const noexcept { tell(on_.core_, r); }
+void toolbox::report(const lock_stop_report& r) const noexcept { tell(on_.core_, r); }
 bool toolbox::has_observer() const noexcept { return on_.core_ && on_.core_->observed(); }
 
 }  // namespace zkasio

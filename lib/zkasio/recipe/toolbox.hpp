@@ -30,6 +30,7 @@ struct lock_hold_report;
 struct commit_report;
 struct delivery_report;
 struct barrier_report;
+struct lock_stop_report;
 
 /// The operations on a client or a session that only recipes need: requests that are started and awaited later, writes
 /// that are repeated until they are certain, tasks in the background.
@@ -82,6 +83,11 @@ public:
     asio::awaitable<std::vector<step_result>> multi_behind(std::vector<std::string> checked, transaction steps,
                                                            std::string operation) const;
 
+    /// The same operations, whose reads are answered by servers with a quorum only: for a read that decides what is
+    /// written. While the client reads from a server without a quorum (client_options::allow_read_only()), the read
+    /// fails with zk_errc::not_read_only.
+    operations of_quorum() const;
+
     /// The pauses between attempts after condition::retryable.
     back_off make_back_off() const;
 
@@ -123,6 +129,7 @@ public:
     void report(const commit_report& r) const noexcept;
     void report(const delivery_report& r) const noexcept;
     void report(const barrier_report& r) const noexcept;
+    void report(const lock_stop_report& r) const noexcept;
     /// Whether there is a client_observer. If not, only the numbers of a report are used, and it needs no path.
     bool has_observer() const noexcept;
 

@@ -65,6 +65,10 @@ void fake_ensemble::hold_down(const zkasio::client& zk) {
     impl_->servers().cut_off(impl_->runs.number_of(zk, "fake_ensemble::hold_down"));
 }
 
+void fake_ensemble::lose_quorum(const zkasio::client& zk) {
+    impl_->servers().lose_quorum(impl_->runs.number_of(zk, "fake_ensemble::lose_quorum"));
+}
+
 void fake_ensemble::silence(const zkasio::client& zk) {
     impl_->runs.silence(impl_->runs.number_of(zk, "fake_ensemble::silence"));
 }

@@ -142,6 +142,10 @@ public:
     /// After two thirds of its session timeout the client gives the connection up; from then on as hold_down().
     void silence(const zkasio::client& zk);
     void let_in(const zkasio::client& zk);
+    /// As hold_down(), but one server is left to the client: one that is cut off from the quorum, stays as it is at
+    /// this moment, and only reads. A client with client_options::allow_read_only() reads there, a few seconds later.
+    /// The other servers go on with the other clients, and end the session after its timeout unless let_in() is called.
+    void lose_quorum(const zkasio::client& zk);
     /// The servers end the client's session now. The client reconnects at once, and then learns of the end.
     void expire(const zkasio::client& zk);
     /// The next request of this client that begins with `request` ("create /a/b", "set ", "multi") is carried out, and

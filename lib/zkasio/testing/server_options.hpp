@@ -29,6 +29,10 @@ public:
     /// 9 or later, and addresses of 127.0.0.0/8 beyond 127.0.0.1, as Linux has them.
     server_options& partitions(bool on = true) { partitions_ = on; return *this; }
 
+    /// A server without a quorum reads, for clients with client_options::allow_read_only(). All sessions then begin as
+    /// local ones, of one server, until they create an ephemeral node: one expires if its client loses that server.
+    server_options& read_without_quorum(bool on = true) { read_without_quorum_ = on; return *this; }
+
     /// The servers speak TLS as well, at ensemble::secure_endpoint(). Clients have to show a certificate, unless a
     /// line() says otherwise ("ssl.clientAuth=want").
     /// @param key a file in PEM with the key and the certificate, in this order
@@ -44,6 +48,7 @@ public:
     std::chrono::milliseconds tick() const noexcept { return tick_; }
     const std::vector<std::string>& lines() const noexcept { return lines_; }
     bool has_partitions() const noexcept { return partitions_; }
+    bool reads_without_quorum() const noexcept { return read_without_quorum_; }
     bool has_tls() const noexcept { return !key_.empty(); }
     const std::string& tls_key() const noexcept { return key_; }
     const std::string& tls_ca() const noexcept { return ca_; }
@@ -52,7 +57,7 @@ private:
     std::string java_, class_path_, key_, ca_;
     std::chrono::milliseconds tick_{500};
     std::vector<std::string> lines_;
-    bool partitions_ = false;
+    bool partitions_ = false, read_without_quorum_ = false;
 };
 
 }  // namespace zkasio::testing

@@ -177,6 +177,14 @@ public:
 
     std::vector<std::string> watched_paths() override { return ensemble().watched_paths(); }
 
+    std::vector<std::string> kept_by_servers() override {
+        std::vector<std::string> all;
+        if (!kept) return all;
+        if (kept->connections() > 0) all.push_back(std::to_string(kept->connections()) + " connections");
+        for (const std::string& path : kept->watched_paths()) all.push_back("watch of " + path);
+        return all;
+    }
+
     long requests_of(const session& s) override {
         long requests = -1;
         for (const known_client& one : clients_)

@@ -4,6 +4,7 @@
 #include "unit/locks/lock_steps.hpp"
 #include "unit/support/rig.hpp"
 
+#include <zkasio/locks/detail/queue/queue_order.hpp>
 #include <zkasio/locks/multi_mutex.hpp>
 #include <zkasio/locks/mutex.hpp>
 #include <zkasio/locks/semaphore.hpp>
@@ -11,6 +12,7 @@
 #include <zkasio/locks/unfair_mutex.hpp>
 
 #include <set>
+#include <string>
 
 using namespace zkasio;
 using namespace zkasio::detail;
@@ -19,7 +21,7 @@ using namespace zkasio::test;
 namespace {
 
 // Of other clients, in front of ours.
-const std::string farther = "/lock/_c_00000000-0000-4000-8000-000000000000-lock-0000000000";
+const std::string farther = "/lock/_c_00000000-0000-4000-8000-000000000000-lock--00000000";
 const std::string foreign = "/lock/_c_00000000-0000-4000-8000-000000000001-lock-0000000001";
 
 }  // namespace
@@ -203,7 +205,8 @@ TEST_CASE("lock: each who fails gets an exception of its own", "[lock]") {
     const bool expires = GENERATE(true, false);
     rig r;
     fake_tree tree;
-    tree.create_as(farther, 77);
+    constexpr std::size_t ahead = lock_detail::queue_order::most_followed + 1;
+    for (std::size_t i = 1; i < ahead; ++i) tree.create_as(farther + std::to_string(i), 77);
     tree.create_as(foreign, 77);
     bool spoilt = false;
     r.server.answer = [&](const request& q) -> std::optional<reply> {
@@ -216,11 +219,11 @@ TEST_CASE("lock: each who fails gets an exception of its own", "[lock]") {
         const mutex lock(zk, "/lock");
         std::vector<running> tasks;
         for (int i = 0; i < 5; ++i) tasks.emplace_back(r.loop.executor(), take(lock));
-        co_await r.server.until([&] { return tree.size() == 7 && r.server.watched(foreign); });
+        co_await r.server.until([&] { return tree.size() == ahead + 5 && r.server.watched(foreign); });
         spoilt = true;
         if (expires) {
             r.server.expire();
-        } else {  // it was not the only one ahead: the head lists again, and finds what is no contender
+        } else {  // too many are ahead to follow all: the head lists again, and finds what is no contender
             tree(remove_request{foreign});
             r.server.fire(node_event::removed, foreign);
         }

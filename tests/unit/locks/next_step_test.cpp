@@ -4,6 +4,7 @@
 #include <zkasio/locks/detail/queue/server_answers.hpp>
 
 #include <string>
+#include <vector>
 
 using namespace zkasio;
 using namespace zkasio::lock_detail;
@@ -12,11 +13,13 @@ using what = next_step::what;
 
 namespace {
 
-const std::string blocker = "_c_x-lock-0000000001";
+using names = std::vector<std::string>;
 
-queue_situation behind_remote(bool last) {
+const names nearest{"_c_x-lock-0000000002"}, both{nearest.front(), "_c_x-lock-0000000001"};
+
+queue_situation behind_remote(const names& blockers, bool all) {
     queue_situation s;
-    s.head = queue_order::step{verdict::remote, &blocker, last};
+    s.head = queue_order::step{verdict::remote, blockers, all};
     return s;
 }
 
@@ -42,28 +45,44 @@ TEST_CASE("queue: what follows for the head", "[queue]") {
         CHECK(step.action == what::wait);
         CHECK(step.start_lease);
         CHECK_FALSE(step.watch_own_node);
-        CHECK(step.follow == nullptr);
+        CHECK(step.follow.empty());
     }
     SECTION("far behind it watches the nearest that is in the way, and nothing else") {
-        const next_step step = decide_next_step(behind_remote(false));
+        const next_step step = decide_next_step(behind_remote(nearest, false));
         CHECK(step.action == what::wait);
         CHECK_FALSE(step.start_lease);
         CHECK_FALSE(step.watch_own_node);
-        CHECK(step.follow == &blocker);
+        CHECK(step.follow == nearest);
     }
-    SECTION("G19: as the next in line it watches its own node, too") {
-        queue_situation s = behind_remote(true);
+    SECTION("G19: behind few it watches all, and its own node, too") {
+        queue_situation s = behind_remote(both, true);
         CHECK(decide_next_step(s).start_lease);
         CHECK(decide_next_step(s).watch_own_node);
-        CHECK(decide_next_step(s).follow == &blocker);
-        s.has_readers = true;  // G21: the end of the node in the way is not the grant
+        CHECK(decide_next_step(s).follow == both);
+        s.has_readers = true;  // G21: the end of the nodes in the way is not the grant
         CHECK_FALSE(decide_next_step(s).watch_own_node);
+        CHECK(decide_next_step(s).follow == nearest);
+    }
+    SECTION("the nodes in the way of later heads are watched early") {
+        queue_situation s = behind_remote(nearest, true);
+        s.later = {"_c_x-lock-0000000004"};
+        CHECK(decide_next_step(s).follow == names{nearest.front(), s.later.front()});
+        s.head->what = verdict::local;
+        s.head->blockers.clear();
+        CHECK(decide_next_step(s).follow == s.later);
+        CHECK_FALSE(decide_next_step(s).watch_own_node);
+        CHECK_FALSE(decide_next_step(s).waits_for_remote);
+        s.has_readers = true;
+        CHECK(decide_next_step(s).follow.empty());
+        queue_situation far = behind_remote(nearest, false);
+        far.later = s.later;
+        CHECK(decide_next_step(far).follow == nearest);
     }
     SECTION("G17: nobody follows what may turn out to be ours") {
-        queue_situation s = behind_remote(true);
+        queue_situation s = behind_remote(both, true);
         s.blocker_may_be_ours = true;
         CHECK(decide_next_step(s).action == what::wait);
-        CHECK(decide_next_step(s).follow == nullptr);
+        CHECK(decide_next_step(s).follow.empty());
         CHECK_FALSE(decide_next_step(s).watch_own_node);
         CHECK(decide_next_step(s).start_lease);
     }
@@ -77,19 +96,20 @@ TEST_CASE("queue: who was not to wait is refused when the head has to wait, and 
         s.try_acquires_wait = true;
         CHECK((decide_next_step(s).action == what::refuse_try_acquires) == (v == verdict::local));
     }
-    queue_situation s = behind_remote(false);
+    queue_situation s = behind_remote(nearest, false);
     s.try_acquires_wait = true;
     CHECK(decide_next_step(s).action == what::refuse_try_acquires);
 }
 
 // Fails without G20.
-TEST_CASE("queue: what the end of the predecessor proves (G20, G21, G22)", "[queue]") {
-    CHECK_FALSE(needs_listing(verdict::granted, false, true));
-    CHECK(needs_listing(verdict::granted, false, false));  // G20
-    CHECK(needs_listing(verdict::granted, true, true));    // G21
-    CHECK(needs_listing(verdict::remote, false, true));    // G22
-    CHECK_FALSE(needs_listing(verdict::local, false, false));
-    CHECK(needs_listing(verdict::local, true, false));
+TEST_CASE("queue: what the end of a followed node proves (G20, G21, G22)", "[queue]") {
+    CHECK_FALSE(needs_listing(verdict::granted, false, true, true));
+    CHECK(needs_listing(verdict::granted, false, true, false));  // G20
+    CHECK(needs_listing(verdict::granted, true, true, true));    // G21
+    CHECK(needs_listing(verdict::remote, false, false, true));   // G22
+    CHECK_FALSE(needs_listing(verdict::remote, false, true, false));
+    CHECK_FALSE(needs_listing(verdict::local, false, true, false));
+    CHECK(needs_listing(verdict::local, true, true, false));
 }
 
 TEST_CASE("queue: what the answer to a create means", "[queue]") {

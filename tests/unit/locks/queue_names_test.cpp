@@ -149,11 +149,21 @@ TEST_CASE("queue names: your own", "[queue]") {
     const queue_names names(mine, mine.write_marker(), mine.read_marker(), "/d");
     CHECK(names.prefix("u", lock_kind::exclusive) == "job-u.w.");
     CHECK(names.parse("job-u.r.0000000001").kind == lock_kind::shared);
-    CHECK(error_of([] { name_scheme::custom("", "", ""); })->code() == errc::invalid_argument);
-    CHECK(error_of([] { name_scheme::custom("a/", "x", ""); })->code() == errc::invalid_argument);
-    CHECK(error_of([] { name_scheme::custom("", "lock-", "unlock-"); })->code() == errc::invalid_argument);
-    CHECK(error_of([] { name_scheme::custom("", "unlock-", "lock-"); })->code() == errc::invalid_argument);
-    CHECK(error_of([] { name_scheme::custom("", std::string("a\0b", 3), ""); })->code() == errc::invalid_argument);
+    const auto refused = [](const std::string& prefix, const std::string& exclusive, const std::string& shared) {
+        const auto e = error_of([&] { name_scheme::custom(prefix, exclusive, shared); });
+        return e && e->code() == errc::invalid_argument;
+    };
+    CHECK(refused("", "", ""));
+    CHECK(refused("a/", "x", ""));
+    CHECK(refused("", "lock-", "unlock-"));
+    CHECK(refused("", "unlock-", "lock-"));
+    CHECK(refused("", std::string("a\0b", 3), ""));
+    // "x-1000000000" is a number behind either.
+    CHECK(refused("", "x-", "x"));
+    CHECK(refused("", "x", "x-"));
+    CHECK(refused("", "-", "x"));
+    CHECK(refused("", "x", "ax-"));
+    CHECK_FALSE(refused("", "-x-", "-r-"));
 }
 
 TEST_CASE("queue names: a foreign child is named", "[queue]") {

@@ -4,6 +4,7 @@
 #include <zkasio/locks/detail/queue/lock_queue.hpp>
 
 #include <limits>
+#include <string>
 #include <vector>
 
 using namespace zkasio;
@@ -137,8 +138,8 @@ TEST_CASE("queue order: a gap means that somebody else may be there", "[queue]")
         list(o, {lock(5), lock(3), lock(4)});
         const auto s = o.next();
         REQUIRE(s.what == verdict::remote);
-        CHECK(*s.blocker == lock(4));
-        CHECK(s.last);
+        CHECK(s.blockers.front() == lock(4));
+        CHECK(s.all);
         o.leave(first);
         CHECK(o.next().what == verdict::remote);
         o.removed(lock(4));
@@ -158,21 +159,78 @@ TEST_CASE("queue order: a gap means that somebody else may be there", "[queue]")
     }
 }
 
-TEST_CASE("queue order: the nearest of several remote ones, and whether it is the last", "[queue]") {
+TEST_CASE("queue order: the remote contenders in the way, the nearest first", "[queue]") {
     queue_order o(mutex_names);
     o.enter(lock(9), somebody());
     list(o, {lock(2), lock(9), lock(12), lock(5)});
     auto s = o.next();
     REQUIRE(s.what == verdict::remote);
-    CHECK(*s.blocker == lock(5));
-    CHECK_FALSE(s.last);
+    CHECK(s.blockers == std::vector<std::string>{lock(5), lock(2)});
+    CHECK(s.all);
     o.removed(lock(5));
     s = o.next();
     REQUIRE(s.what == verdict::remote);
-    CHECK(*s.blocker == lock(2));
-    CHECK(s.last);
+    CHECK(s.blockers == std::vector<std::string>{lock(2)});
+    CHECK(s.all);
+    o.removed(lock(2));
+    CHECK(o.next().what == verdict::granted);
     o.discard_listings();
     CHECK(o.next().what == verdict::unknown);
+}
+
+TEST_CASE("queue order: of many remote contenders in the way only the nearest is to be followed", "[queue]") {
+    constexpr auto many = static_cast<std::int32_t>(queue_order::most_followed) + 1;
+    queue_order o(mutex_names);
+    std::vector<std::string> names;
+    for (std::int32_t n = 0; n <= many; ++n) names.push_back(lock(n));
+    o.enter(lock(many), somebody());
+    list(o, names);
+    auto s = o.next();
+    REQUIRE(s.what == verdict::remote);
+    CHECK(s.blockers == std::vector<std::string>{lock(many - 1)});
+    CHECK_FALSE(s.all);
+    SECTION("until they are few") {
+        o.removed(lock(0));
+        s = o.next();
+        CHECK(s.blockers.size() == queue_order::most_followed);
+        CHECK(s.all);
+    }
+    SECTION("and the name of the farthest is not kept") {
+        o.removed(lock(many - 1));
+        s = o.next();
+        CHECK(s.blockers == std::vector<std::string>{lock(many - 2)});
+        CHECK_FALSE(s.all);
+    }
+}
+
+TEST_CASE("queue order: a newcomer among listed contenders whose names were not kept needs a listing", "[queue]") {
+    queue_order o(mutex_names);
+    std::vector<std::string> names;
+    for (std::int32_t n = 0; n < 10; ++n) names.push_back(lock(n));
+    const auto asked = o.begin_create();
+    list(o, names);
+    o.enter(lock(4), somebody(), asked);
+    CHECK(o.next().what == verdict::unknown);
+    list(o, names);
+    CHECK(o.next().blockers.size() == 4);
+    o.enter(lock(10), somebody());  // right behind them all
+    CHECK(o.next_blockers(9).empty());
+    const queue_key last = o.enter(lock(11), somebody());
+    CHECK(o.look_at(last).predecessor == lock(10));
+}
+
+TEST_CASE("queue order: the remote contenders that will be in the way of later heads", "[queue]") {
+    using names = std::vector<std::string>;
+    queue_order o(mutex_names);
+    for (const std::int32_t ours : {2, 3, 6, 8, 14}) o.enter(lock(ours), somebody());
+    names all;
+    for (std::int32_t n = 0; n < 20; ++n) all.push_back(lock(n));
+    list(o, all);
+    CHECK(o.next().blockers == names{lock(1), lock(0)});
+    CHECK(o.next_blockers(2) == names{lock(4), lock(5)});
+    CHECK(o.next_blockers(9) == names{lock(4), lock(5), lock(7)});  // and of the last one too many
+    o.discard_listings();
+    CHECK(o.next_blockers(9).empty());
 }
 
 // Fails without G15.
@@ -232,7 +290,7 @@ TEST_CASE("queue order: a newcomer with a smaller number than ours had before is
         list(o, {lock(0), lock(3)});
         const auto s = o.next();
         REQUIRE(s.what == verdict::remote);
-        CHECK(*s.blocker == lock(0));
+        CHECK(s.blockers.front() == lock(0));
     }
     SECTION("unless it was asked for earlier, and only the answer comes late") {
         const auto early = o.begin_create(), late = o.begin_create();
@@ -259,7 +317,18 @@ TEST_CASE("queue order: sequence numbers wrap around", "[queue]") {
     o.grant(b);
     const auto s = o.next();
     REQUIRE(s.what == verdict::remote);
-    CHECK(*s.blocker == lock(lowest + 1));
+    CHECK(s.blockers.front() == lock(lowest + 1));
+}
+
+TEST_CASE("queue order: a remote contender from before the numbers wrapped around stands ahead", "[queue]") {
+    constexpr auto highest = std::numeric_limits<std::int32_t>::max();
+    constexpr auto lowest = std::numeric_limits<std::int32_t>::min();
+    queue_order o(mutex_names);
+    o.enter(lock(lowest), somebody());
+    list(o, {lock(lowest), lock(highest)});
+    const auto s = o.next();
+    REQUIRE(s.what == verdict::remote);
+    CHECK(s.blockers.front() == lock(highest));
 }
 
 TEST_CASE("queue order: where somebody stands", "[queue]") {

@@ -77,3 +77,32 @@ TEST_CASE("tenure_rules: a cohort looks for others as soon as a second turn is w
         CHECK_FALSE(must_look(t));
     }
 }
+
+TEST_CASE("tenure_rules: an attempt is not refused for a guess (T2)", "[cohort]") {
+    tenure_limits limits;
+    tenure t;
+    t.turns = 1;
+    t.age = 1h;
+    t.has_waiters = t.first_tries = true;
+    t.others = expected;
+    CHECK(next_tenure_step(limits, t) == tenure_step::wait_for_look);
+    CHECK(must_look(t));
+    t.others = waiting;
+    CHECK(next_tenure_step(limits, t) == tenure_step::queue_again);
+    t.others = none;
+    CHECK(next_tenure_step(limits, t) == tenure_step::grant);
+    t.others = expected;
+    t.first_tries = false;
+    CHECK(next_tenure_step(limits, t) == tenure_step::queue_again);
+    CHECK_FALSE(must_look(t));
+}
+
+TEST_CASE("tenure_rules: how long an idle place is still kept, for the longest times as well (T4)", "[cohort]") {
+    tenure_limits limits;
+    CHECK(linger_left(limits, 0ns) == 1s);
+    CHECK(linger_left(limits, 400ms) == 600ms);
+    CHECK(linger_left(limits, 2s) == -1s);
+    limits.linger = std::chrono::nanoseconds::max();
+    CHECK(linger_left(limits, -1ns) == std::chrono::nanoseconds::max());
+    CHECK(linger_left(limits, 1ns) == std::chrono::nanoseconds::max() - 1ns);
+}

@@ -204,7 +204,8 @@ private:
 
 }  // namespace
 
-TEST_CASE("client_observer: it is called on a thread of its own, may block there, and what it throws is nobody's") {
+TEST_CASE("client_observer: it is called on a thread of its own, may block there, and what it throws is nobody's",
+          "[leaves]") {
     std::promise<void> go_on;
     const auto unruly = std::make_shared<unruly_observer>(go_on.get_future());
     rig r(rig::quick().observer(unruly));

@@ -213,7 +213,7 @@ TEST_CASE("as_result: a cancellation is a value whoever has reported it", "[resu
     loop.run(steps());
 }
 
-TEST_CASE("as_result: awaited by futures and callbacks and by nobody", "[result]") {
+TEST_CASE("as_result: awaited by futures and callbacks and by nobody", "[result][leaves]") {
     test_loop loop;
     auto good = asio::co_spawn(loop.context(), as_result(seven()), asio::use_future);
     auto bad = asio::co_spawn(loop.context(), as_result(refused()), asio::use_future);

@@ -37,6 +37,7 @@ public:
 
 private:
     void connected() override;
+    bool connected_read_only() override;
     void disconnected() override;
     void closed(std::error_code why) override;
     void answered(node_read what, const std::string& path, std::error_code code, node_answer answer) override;
@@ -71,6 +72,7 @@ private:
     tree_sync sync_;
     node_feed feed_;
     back_off pauses_;
+    bool read_only_ = false;  // `sync_` reads from a read-only server
     bool up_ = false, ready_ = false, publishing_ = false, pausing_ = false;
     bool deciding_ = false;  // a call of `sync_` is running, which may call a user's filter
 

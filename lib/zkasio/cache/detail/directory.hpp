@@ -1,11 +1,13 @@
 #pragma once
 
 #include <zkasio/cache/detail/ref_ptr.hpp>
+#include <zkasio/cache/parsed_value.hpp>
 #include <zkasio/types.hpp>
 
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,7 +19,8 @@ namespace zkasio::cache_detail {
 struct node_value : ref_counted {
     std::string data;
     node_stat stat;
-    bool readable = true;  ///< false: its ACL denies this client the data
+    std::shared_ptr<const parsed_value> parsed;  ///< null: there is no parser, or it has failed
+    bool readable = true;                        ///< false: its ACL denies this client the data
 };
 using value_ptr = ref_ptr<node_value>;
 

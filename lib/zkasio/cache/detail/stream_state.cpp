@@ -1,8 +1,11 @@
 #include <zkasio/cache/detail/stream_state.hpp>
 
+#include <zkasio/clock.hpp>
+#include <zkasio/coroutines/timeout.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace zkasio::cache_detail {
@@ -22,21 +25,49 @@ const stream_ptr& require_valid(const stream_ptr& stream) {
 }  // namespace
 
 stream_state::stream_state(const client& zk, std::string n, std::string p, node_read what)
-    : name(std::move(n)), path(checked_path(name, std::move(p))), follower(zk, path, what) {}
+    : name(std::move(n)),
+      path(checked_path(name, std::move(p))),
+      follower(zk, path, what, first_state::of_any_server) {}
 
 std::shared_ptr<const void> open_stream(const client& zk, const stream_ptr& stream) {
     auto stop = [open = zk.keep_open(), stream](const void*) { stream->follower.stop(); };
     return {stream.get(), std::move(stop)};
 }
 
+namespace {
+
+// The result of next() or settled(), which from now on counts as told.
+std::optional<node_answer> take(stream_state& stream, node_report report) {
+    if (report.ended) throw error(report.mark.code, stream.name, stream.path);
+    stream.told = report.mark;
+    if (report.mark.code == zk_errc::no_node) return std::nullopt;
+    if (report.mark.code) throw error(report.mark.code, stream.name, stream.path);
+    return std::move(report.answer);
+}
+
+}  // namespace
+
 asio::awaitable<std::optional<node_answer>> next_state(stream_ptr stream) {
     const auto turn = require_valid(stream)->reading.begin(stream->name, stream->path, "next() of this stream");
     node_report report = co_await stream->follower.next(stream->told);
-    if (report.ended) throw error(report.mark.code, stream->name, stream->path);
-    stream->told = report.mark;
-    if (report.mark.code == zk_errc::no_node) co_return std::nullopt;
-    if (report.mark.code) throw error(report.mark.code, stream->name, stream->path);
-    co_return std::move(report.answer);
+    co_return take(*stream, std::move(report));
+}
+
+asio::awaitable<std::optional<node_answer>> settled_state(stream_ptr stream, std::chrono::nanoseconds quiet,
+                                                          std::chrono::nanoseconds at_most) {
+    const auto turn = require_valid(stream)->reading.begin(stream->name, stream->path, "next() of this stream");
+    if (quiet < std::chrono::nanoseconds::zero() || at_most < std::chrono::nanoseconds::zero())
+        throw error(errc::invalid_argument, stream->name, stream->path, "a time to settle is not negative");
+    node_report report = co_await stream->follower.next(stream->told);
+    const boot_clock::time_point end = boot_clock::after(at_most);
+    while (!report.ended) {
+        const std::optional<node_mark> seen = report.mark;
+        const auto next = [&] { return stream->follower.next(seen); };
+        std::optional<node_report> later = co_await run_with_deadline(std::min(end, boot_clock::after(quiet)), next);
+        if (!later) break;
+        report = std::move(*later);
+    }
+    co_return take(*stream, std::move(report));
 }
 
 asio::awaitable<void> stream_closed(stream_ptr stream) { co_await require_valid(stream)->follower.close(); }

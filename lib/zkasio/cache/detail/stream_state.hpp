@@ -6,6 +6,7 @@
 
 #include <asio/awaitable.hpp>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,9 @@ std::shared_ptr<const void> open_stream(const client& zk, const stream_ptr& stre
 
 /// The next state; nothing: there is no node. @param stream null: the stream was moved from.
 asio::awaitable<std::optional<node_answer>> next_state(stream_ptr stream);
+/// As next_state(), when the state has not changed for `quiet`, or `at_most` after the first change.
+asio::awaitable<std::optional<node_answer>> settled_state(stream_ptr stream, std::chrono::nanoseconds quiet,
+                                                          std::chrono::nanoseconds at_most);
 asio::awaitable<void> stream_closed(stream_ptr stream);
 
 }  // namespace zkasio::cache_detail

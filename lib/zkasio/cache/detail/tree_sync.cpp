@@ -88,13 +88,21 @@ void tree_sync::look_below(const std::string& path) {
         ask(node_read::children, path);
 }
 
-bool tree_sync::wanted(const std::string& path) const noexcept {
+namespace {
+
+// A filter that throws leaves the node out.
+bool passes(const std::function<bool(const std::string&)>& filter, const std::string& path) noexcept {
     try {
-        return !scope_.filter || scope_.filter(path);
+        return !filter || filter(path);
     } catch (...) {
         return false;
     }
 }
+
+}  // namespace
+
+bool tree_sync::wanted(const std::string& path) const noexcept { return passes(scope_.filter, path); }
+bool tree_sync::wanted_below(const std::string& path) const noexcept { return passes(scope_.filter_below, path); }
 
 // ---------------------------------------------------------------------------------------------- the connection
 
@@ -296,6 +304,10 @@ void tree_sync::data_answered(const std::string& path, node_answer&& answer) {
     value_ptr value = make_ref<node_value>();
     value->data = std::move(answer.data);
     value->stat = answer.stat;
+    try {
+        if (scope_.parse) value->parsed = scope_.parse(path, value->data);
+    } catch (...) {
+    }
     set(path, std::move(value));
     look_below(path);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <zkasio/cache/detail/tree_store.hpp>
+#include <zkasio/cache/parsed_value.hpp>
 #include <zkasio/recipe/node_feed.hpp>
 
 #include <cstddef>
@@ -21,6 +22,8 @@ struct tree_scope {
     std::size_t depth = std::numeric_limits<std::size_t>::max();  ///< levels below the root; 0: the root alone
     bool root_data = true, data = true;                           ///< read the data: of the root, below the root
     std::function<bool(const std::string& path)> filter;          ///< null: all nodes
+    std::function<bool(const std::string& path)> filter_below;    ///< null: the children of all nodes
+    node_parser parse;                                            ///< null: data are not parsed
 };
 
 /// A node was added, has changed its data, or was removed.
@@ -103,9 +106,10 @@ private:
     bool wants_data(std::string_view path) const noexcept {
         return tree_.is_root(path) ? scope_.root_data : scope_.data;
     }
-    bool wants_children(std::string_view path, const node_stat& stat) const noexcept {
-        return !stat.is_ephemeral() && tree_.depth(path) < scope_.depth;
+    bool wants_children(const std::string& path, const node_stat& stat) const noexcept {
+        return !stat.is_ephemeral() && tree_.depth(path) < scope_.depth && wanted_below(path);
     }
+    bool wanted_below(const std::string& path) const noexcept;
     bool wanted(const std::string& path) const noexcept;
     bool is_known(node_read what, std::string_view path) const noexcept;
     read_state& state_of(node_read what, tree_node* node) const noexcept;

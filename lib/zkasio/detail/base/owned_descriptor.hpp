@@ -20,6 +20,7 @@ public:
     }
 
     int get() const noexcept { return fd_; }
+    void release() noexcept { fd_ = -1; }  ///< the caller owns the descriptor from now on
 
 private:
     int fd_;

@@ -5,6 +5,7 @@
 #include <asio/async_result.hpp>
 #include <asio/post.hpp>
 #include <asio/prefer.hpp>
+#include <asio/require.hpp>
 #include <asio/use_awaitable.hpp>
 
 namespace zkasio::detail {
@@ -34,6 +35,13 @@ struct in_place {
     reply* place;  // in the coroutine's frame, which its handler keeps
 };
 
+// The executor for a post: once with its properties, for each copy of a strand behind an any_io_executor takes memory.
+template <class Executor>
+auto posting(Executor executor) {
+    return asio::prefer(asio::require(std::move(executor), asio::execution::blocking.never),
+                        asio::execution::outstanding_work.tracked);
+}
+
 // Holds the suspended coroutine and keeps its executor at work. Only this object crosses to the strand; the
 // cancellation slot stays on the coroutine's side, where asio installs and clears it.
 template <class Taker, class Handler>
@@ -47,12 +55,12 @@ public:
 
     // Never resumes the coroutine here: the strand may be inside the C library, or in the middle of a change.
     void deliver(reply&& r) noexcept {
-        auto executor = std::move(work_);
+        const auto executor = std::move(work_);
         if constexpr (std::is_void_v<decltype(take_(std::move(r)))>) {
             take_(std::move(r));
-            asio::post(executor, [h = std::move(handler_)]() mutable { std::move(h)(); });
+            executor.execute([h = std::move(handler_)]() mutable { std::move(h)(); });
         } else {
-            asio::post(executor, [h = std::move(handler_), result = take_(std::move(r))]() mutable {
+            executor.execute([h = std::move(handler_), result = take_(std::move(r))]() mutable {
                 std::move(h)(std::move(result));
             });
         }
@@ -60,13 +68,10 @@ public:
 
 private:
     using executor_type = asio::associated_executor_t<Handler>;
-    using work_type = std::decay_t<
-        decltype(asio::prefer(std::declval<executor_type>(), asio::execution::outstanding_work.tracked))>;
+    using work_type = decltype(posting(std::declval<executor_type>()));
 
     coroutine_receiver(Taker take, Handler&& h, executor_type executor)
-        : take_(take),
-          handler_(std::move(h)),
-          work_(asio::prefer(std::move(executor), asio::execution::outstanding_work.tracked)) {}
+        : take_(take), handler_(std::move(h)), work_(posting(std::move(executor))) {}
 
     [[no_unique_address]] Taker take_;
     Handler handler_;
@@ -91,16 +96,26 @@ public:
         }
         const op_id id = c->next_id();
         if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
-            slot.assign([c, id](asio::cancellation_type) {
+            slot.assign([c, id](asio::cancellation_type how) {
+                // A total cancellation alone must not have an effect that is visible from outside: whether a write that
+                // was sent is applied can only be told by its answer.
+                const bool total_alone =
+                    (how & (asio::cancellation_type::terminal | asio::cancellation_type::partial)) ==
+                    asio::cancellation_type::none;
+                const sent_writes writes = total_alone ? sent_writes::go_on : sent_writes::are_left;
                 // Posted, never dispatched: the cancellation must not overtake `begin`.
-                asio::post(c->strand(), [c, id] { c->cancel(id); });
+                asio::post(c->strand(), [c, id, writes] { c->cancel(id, writes); });
             });
         const strand_type& strand = c->strand();
         // Keeps the core: the resumed coroutine may drop the last other handle while begin() is still running.
-        asio::dispatch(strand, [c = std::move(c), id, begin = std::move(begin_),
-                                to = to_coroutine::make(take_, std::move(handler))]() mutable {
+        auto start = [c = std::move(c), id, begin = std::move(begin_),
+                      to = to_coroutine::make(take_, std::move(handler))]() mutable {
             begin(*c, id, std::move(to));
-        });
+        };
+        if (strand.running_in_this_thread())
+            start();
+        else
+            strand.execute(std::move(start));
     }
 
 private:

@@ -44,7 +44,8 @@ core::core(asio::any_io_executor executor, client_options options, backend_facto
       work_(waits_),
       events_(waits_),
       auth_(options_.auth()),
-      link_(*this, strand_, options_, std::move(factory), log_),
+      link_(*this, strand_, options_, factory, log_),
+      read_only_(*this, strand_, options_, std::move(factory), log_),
       sessions_(options_, link_, events_, log_, telemetry_),
       requests_(*this, link_, waits_, auth_, options_, log_, telemetry_),
       holds_(*this, link_, requests_, waits_, options_, log_),
@@ -66,6 +67,7 @@ void core::start() {
     };
     shutdown_->add(this, {let_go, forked});
     link_.start(shutdown_->reactor());
+    read_only_.start(shutdown_->reactor());
     sessions_.publish(session_state::connecting, "connecting to " + options_.servers());
     last_turn_ = clock::now();
     link_.resolve();
@@ -78,8 +80,8 @@ void core::ask(op_id id, command& c, request_receiver&& to) {
     requests_.submit(id, std::move(c), std::move(to));
 }
 
-void core::cancel(op_id id) {
-    if (!waits_.cancel(id)) requests_.cancel(id);
+void core::cancel(op_id id, sent_writes writes) {
+    if (!waits_.cancel(id)) requests_.cancel(id, writes);
 }
 
 void core::add_hold(const hold_ptr& h) {
@@ -88,6 +90,7 @@ void core::add_hold(const hold_ptr& h) {
 }
 
 void core::set_servers(server_list servers) {
+    read_only_.set_servers(servers);
     link_.set_servers(std::move(servers));
     if (closing_ == closing::no && !sessions_.is_final()) link_.resolve();
 }
@@ -145,7 +148,7 @@ bool core::session_lives() const {
 }
 
 void core::request_waits() {
-    if (link_.connected())
+    if (link_.connected() || read_only_.is_up())
         schedule_flush();
     else
         rearm_timer(clock::now());
@@ -194,6 +197,7 @@ void core::link_up() {
     const time_point now = clock::now();
     telemetry_.counters.connections.add();
     requests_.connected(link_.backend().traits(), now);
+    read_only_.stop();  // reads under way there are sent again
     sessions_.connected(now);
     holds_.lease_changed(*sessions_.current());
     holds_.connected(now);
@@ -209,6 +213,36 @@ void core::link_down() {
     holds_.disconnected(*sessions_.current());
     sessions_.disconnected(now);
     requests_.feeds_disconnected();
+}
+
+// ------------------------------------------------------------------------------------------- a read-only server
+
+bool core::wants_read_only() {
+    if (!options_.allows_read_only() || link_.connected()) return false;
+    const bool is_open = closing_ == closing::no && !forked() && !sessions_.is_final();
+    return is_open && (read_only_.is_up() || link_.has_failed_everywhere());
+}
+
+detail::backend* core::read_only_server() const noexcept {
+    return read_only_.is_up() && !link_.connected() ? &read_only_.backend() : nullptr;
+}
+
+void core::on_ready_read_only(bool readable, bool writable) {
+    if (left_behind()) return;
+    begin_turn(clock::now());
+    read_only_.process(readable, writable);
+    drive();
+}
+
+void core::read_only_up() noexcept {
+    telemetry_.counters.read_only_connections.add();
+    sessions_.read_only_up(read_only_.backend().current_server());
+    requests_.read_only_up();
+}
+
+void core::read_only_down() noexcept {
+    requests_.read_only_down();
+    if (!link_.connected()) sessions_.read_only_down();
 }
 
 // -------------------------------------------------------------------------------------------------------- turns
@@ -249,6 +283,7 @@ void core::flush_turn() {
     if (closing_ != closing::goodbye) {
         link_.read_if_late(now);
         requests_.flush();
+        requests_.flush_read_only();
     }
     drive();
 }
@@ -277,6 +312,7 @@ void core::on_timer() {
     timer_at_ = time_point::max();
     if (closing_ != closing::no && now >= close_deadline_) return continue_close();
     link_.on_time(now);
+    read_only_.on_time(now);
     requests_.on_time(now);
     if (closing_ != closing::goodbye) link_.read_what_has_come();
     link_.give_up_attempt(now);
@@ -294,20 +330,25 @@ void core::drive() {
     holds_.check_lease(now);  // before unread answers are trusted
     if (closing_ != closing::goodbye) link_.read_if_late(now);
     if (sessions_.is_ending()) end_session();
-    if (!link_.is_open() || closing_ == closing::done) return rearm_timer(now);
+    if (!link_.is_open() || closing_ == closing::done) {
+        read_only_.pump(now);
+        return rearm_timer(now);
+    }
     if (closing_ == closing::goodbye) {
         link_.rearm_goodbye();
         return rearm_timer(now);
     }
     link_.pump(now);
     if (sessions_.is_ending()) return drive();
+    read_only_.pump(now);
     rearm_timer(now);
 }
 
 // -------------------------------------------------------------------------------------------------------- timer
 
 core::time_point core::due(time_point now) {
-    return std::min({link_.due(), close_deadline_, requests_.due(now), holds_.due(now), sessions_.presumed_expiry()});
+    return std::min({link_.due(), read_only_.due(), close_deadline_, requests_.due(now), holds_.due(now),
+                     sessions_.presumed_expiry()});
 }
 
 // One timer for everything. The timer is set again only if something is due earlier than the timer would fire. If the

@@ -5,6 +5,7 @@
 #include <zkasio/detail/base/shutdown_service.hpp>
 #include <zkasio/detail/client/background_tasks.hpp>
 #include <zkasio/detail/connection/link.hpp>
+#include <zkasio/detail/connection/read_only_link.hpp>
 #include <zkasio/detail/requests/background_work.hpp>
 #include <zkasio/detail/requests/request_table.hpp>
 #include <zkasio/detail/requests/wait_table.hpp>
@@ -23,6 +24,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace zkasio::detail {
 
@@ -34,13 +36,17 @@ struct node_search;
 /// All members are for the strand only, except those that say otherwise. core.cpp: turns; core_end.cpp: ends.
 class core final : public std::enable_shared_from_this<core>,
                    private link::owner,
+                   private read_only_link::owner,
                    private request_table::owner,
                    private hold_keeper::owner {
 public:
     /// Throws zkasio::error for options that make no sense.
     core(asio::any_io_executor executor, client_options options, backend_factory factory);
     /// Ends the backend while all parts still exist: the backend may call its listener when it ends.
-    ~core() { link_.retire(); }
+    ~core() {
+        read_only_.retire();
+        link_.retire();
+    }
 
     // ------------------------------------------------------------------------------------- from any thread
     const strand_type& strand() const noexcept { return strand_; }
@@ -70,7 +76,7 @@ public:
     /// For a coroutine that awaits one request. In a turn of its own.
     void ask(op_id id, command& c, request_receiver&& to);
     /// Ends the request or the wait with this id, with operation_aborted.
-    void cancel(op_id id);
+    void cancel(op_id id, sent_writes writes = sent_writes::are_left);
     void add_hold(const hold_ptr& h);
     void set_servers(server_list servers);
     void run_in_background(asio::awaitable<void> task);
@@ -87,6 +93,9 @@ public:
 
     // ----------------------------------------------------------------------------------------------- closing
     void begin_close();
+    /// As begin_close(), but the session stays: see client::hand_over(). Credentials of no session: the client is
+    /// closed already, or has none.
+    session_credentials begin_hand_over();
     bool is_closing() const override { return closing_ != closing::no; }
     void wait_closed(op_id id, receiver to) { waits_.wait(id, closed_, std::move(to)); }
 
@@ -117,7 +126,15 @@ private:
     void on_node_event(node_event e, std::string_view path) noexcept override { requests_.node_event(e, path); }
     void on_log(std::string_view line) noexcept override { log_library(line); }
 
+    // read_only_link::owner
+    bool wants_read_only() override;
+    std::vector<add_auth_request> credentials() const override { return auth_.requests(); }
+    void on_ready_read_only(bool readable, bool writable) override;
+    void read_only_up() noexcept override;
+    void read_only_down() noexcept override;
+
     // request_table::owner, hold_keeper::owner
+    detail::backend* read_only_server() const noexcept override;
     std::error_code refusal(const session_record* pinned) const override;
     bool session_lives() const override;
     const session_record_ptr& current_session() const override { return sessions_.current(); }
@@ -158,6 +175,7 @@ private:
     event_feed events_;
     auth_list auth_;
     link link_;
+    read_only_link read_only_;
     session_keeper sessions_;
     request_table requests_;
     hold_keeper holds_;
@@ -170,6 +188,7 @@ private:
     bool flush_scheduled_ = false;
 
     closing closing_ = closing::no;
+    bool hands_over_ = false;
     std::atomic<close_result> close_result_{close_result::confirmed};
     time_point close_deadline_ = time_point::max();
     one_shot_ptr closed_ = std::make_shared<one_shot_state>();

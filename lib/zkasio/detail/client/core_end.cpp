@@ -27,6 +27,7 @@ void core::end_session() {
     sessions_.publish(refused ? session_state::auth_failed : session_state::expired, std::move(reason),
                       ended->session_id);
     if (renew) sessions_.publish(session_state::connecting, "opening a new session");
+    if (renew && read_only_.is_up()) sessions_.read_only_up(read_only_.backend().current_server());
 
     holds_.end_all(*ended, loss_reason::session_expired);
     requests_.end_watches(code);
@@ -35,6 +36,7 @@ void core::end_session() {
     end_locals(*ended, code);
     if (renew) {
         requests_.feeds_disconnected();
+        if (read_only_.is_up()) requests_.read_only_up();
         link_.resolve();
     } else {
         requests_.feeds().closed(code);
@@ -68,6 +70,15 @@ void core::begin_close() {
     asio::post(strand_, [self = shared_from_this()] { self->continue_close(); });
 }
 
+session_credentials core::begin_hand_over() {
+    if (left_behind() || closing_ != closing::no || sessions_.current()->over) return {};
+    session_credentials ours = sessions_.credentials();
+    if (ours.id() == 0) return ours;
+    hands_over_ = true;
+    begin_close();
+    return ours;
+}
+
 void core::continue_close() {
     if (left_behind()) return;
     const time_point now = clock::now();
@@ -76,7 +87,7 @@ void core::continue_close() {
         const bool wait = (!close_is_drained() && link_.connected()) || !background_.empty();
         if (wait && now < close_deadline_) return rearm_timer(now);
         link_.read_if_late(now);
-        if (link_.is_open() && link_.connected() && link_.backend().send_goodbye()) {
+        if (!hands_over_ && link_.is_open() && link_.connected() && link_.backend().send_goodbye()) {
             closing_ = closing::goodbye;
             link_.await_goodbye();
             close_deadline_ = now + options_.close_timeout();
@@ -91,10 +102,13 @@ void core::finish_close(close_result how) {
     close_deadline_ = time_point::max();
     waits_.no_more(errc::client_closed);
     const bool one_left = sessions_.left_one_behind();
+    if (hands_over_) how = close_result::session_left_to_expire;
     const bool given_up = how == close_result::confirmed && one_left;
     close_result_ = given_up ? close_result::session_left_to_expire : how;
+    read_only_.retire();
     link_.retire();
-    sessions_.publish(session_state::closed, given_up ? "closed; an earlier session was left to expire"
+    sessions_.publish(session_state::closed, hands_over_ ? "closed; the session is left to whoever resumes it"
+                                             : given_up  ? "closed; an earlier session was left to expire"
                                              : how == close_result::confirmed
                                                  ? "closed"
                                                  : "closed without a server; the session is left to expire");
@@ -129,6 +143,7 @@ bool core::left_behind() {
     closing_ = closing::done;
     work_.end_all(errc::forked);
     link_.stop_resolving();
+    read_only_.retire();
     link_.retire();
     session_record& s = *sessions_.current();
     s.over.store(true, std::memory_order_release);

@@ -174,13 +174,17 @@ private:
     bool connected() const { return zh_ && zoo_state(zh_) == ZOO_CONNECTED_STATE; }
     void adopt_descriptor(int fd);
     bool dig_tunnel();
+    int least_handshake() const noexcept;
     bool tunnel_is_open();
     void send_through_tunnel();
     interest network_interest() const;
-    enum class handshake { incomplete, good, bad, tls, failed };
+    enum class handshake { incomplete, good, bad, tls, failed, has_quorum, opens_no_sessions };
     handshake look_at_handshake();
     handshake wait_for_last_byte();
     handshake hung_up_in_between() const;
+    static std::string_view reason_of(handshake failed) noexcept;
+    void accept_read_only();
+    void leave_server_with_quorum();
     int read_failure_ = 0;  // errno of the read, for handshake::failed
     drain_result read_packets();
     void cure_poison();
@@ -232,6 +236,7 @@ private:
     std::vector<server_address> servers_;
     std::map<std::string, std::size_t> refused_names_;  // how often a tunnel to this endpoint did not open
     bool secured_ = false;
+    bool read_only_ = false;  // see open_params
     std::unique_ptr<tunnel> tunnel_;  // behind fd_; null without TLS
     std::unordered_map<op_id, std::unique_ptr<multi_call>> multis_;
     std::string last_bytes_;  // received since the goodbye: the last ones, as many as its answer has

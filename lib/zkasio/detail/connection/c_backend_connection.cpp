@@ -1,5 +1,6 @@
 // The part of c_backend that looks after the library's connection: its socket, the handshake, and how it ends.
 
+#include <zkasio/detail/base/owned_descriptor.hpp>
 #include <zkasio/detail/connection/c_backend.hpp>
 
 #include <arpa/inet.h>
@@ -20,6 +21,8 @@ namespace {
 
 constexpr int handshake_bytes = 40;  // of the shortest handshake answer (without the read-only flag)
 constexpr int longest_handshake_bytes = 41;
+// The answer of a read-only server that opens no sessions: the header of a reply, with zk_errc::not_read_only.
+constexpr int refusal_bytes = 20;
 
 // No other request has this xid: the library's own xids count up from the time of day, and the protocol has reserved
 // some down to -9.
@@ -106,8 +109,11 @@ void c_backend::adopt_descriptor(int fd) {
     }
     if (secured_ && !dig_tunnel()) return;
     // Wake up only for a whole handshake answer, so that the answer can be checked before the library believes it.
-    ::setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &handshake_bytes, sizeof handshake_bytes);
+    const int least = least_handshake();
+    ::setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);
 }
+
+int c_backend::least_handshake() const noexcept { return read_only_ ? refusal_bytes : handshake_bytes; }
 
 // The library has only begun to connect: it writes when it is told that the socket is writable, see process().
 bool c_backend::dig_tunnel() {
@@ -149,14 +155,16 @@ c_backend::handshake c_backend::look_at_handshake() {
     const ssize_t n = ::recv(fd_, answer.data(), answer.size(), MSG_PEEK | MSG_DONTWAIT);
     constexpr unsigned char tls_alert = 0x15, tls_major = 3;
     if (n >= 2 && answer[0] == tls_alert && answer[1] == tls_major) return handshake::tls;
-    if (n > 0 && n < handshake_bytes) return hung_up_in_between();
+    const auto field = [&](std::size_t at) { return int_at(answer.data(), at); };
+    if (read_only_ && n == refusal_bytes && field(0) == refusal_bytes - 4 && field(16) == ZNOTREADONLY)
+        return handshake::opens_no_sessions;
+    if (n > 0 && n < handshake_bytes) return n < least_handshake() ? hung_up_in_between() : wait_for_last_byte();
     if (n == 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)))
         return handshake::good;  // the library notices by itself
     if (n < 0) {  // reported only once: the library would take the connection for a closed one
         read_failure_ = errno;
         return handshake::failed;
     }
-    const auto field = [&](std::size_t at) { return int_at(answer.data(), at); };
     constexpr std::int32_t day_ms = 24 * 3600 * 1000;
     const std::int32_t length = field(0), version = field(4), timeout = field(8), password = field(20);
     const bool no_session = field(12) == 0 && field(16) == 0;
@@ -164,7 +172,19 @@ c_backend::handshake c_backend::look_at_handshake() {
                            timeout <= day_ms && (timeout > 0) == !no_session;
     // "No session" is a server's answer to an expired session, which this client must have had.
     if (!plausible || (no_session && session_id() == 0)) return handshake::bad;
-    return n < 4 + length ? wait_for_last_byte() : handshake::good;
+    if (n < 4 + length) return wait_for_last_byte();
+    const bool has_quorum = length == 36 || answer[longest_handshake_bytes - 1] == 0;
+    return read_only_ && has_quorum ? handshake::has_quorum : handshake::good;
+}
+
+std::string_view c_backend::reason_of(handshake failed) noexcept {
+    switch (failed) {
+        case handshake::tls: return "expects TLS";
+        case handshake::has_quorum: return "has a quorum";
+        case handshake::opens_no_sessions:
+            return "is read-only, and opens no sessions: its configuration needs localSessionsEnabled=true";
+        default: return "not a ZooKeeper server";
+    }
 }
 
 // 40 of 41 bytes have come. The library would read these, and no event would follow for the last byte: so the next
@@ -195,10 +215,13 @@ drain_result c_backend::process(bool readable, bool writable) {
         if (answer == handshake::incomplete) {
             // the rest of the answer brings another event
         } else if (answer != handshake::good) {
-            fail(server_ + ": " + (answer == handshake::tls      ? "expects TLS"
-                                   : answer == handshake::failed ? std::generic_category().message(read_failure_)
-                                                                 : "not a ZooKeeper server"));
+            if (answer == handshake::has_quorum) leave_server_with_quorum();
+            const bool unread = answer == handshake::failed;
+            fail(server_ + ": " +
+                 (unread ? std::generic_category().message(read_failure_) : std::string(reason_of(answer))));
             fail_connection();
+        } else if (read_only_ && zoo_state(zh_) == ZOO_ASSOCIATING_STATE) {
+            accept_read_only();
         } else {
             result = read_packets();
         }
@@ -208,6 +231,50 @@ drain_result c_backend::process(bool readable, bool writable) {
     if (tunnel_ && tunnel_->holds_back()) result = drain_result::more;
     report();
     return result;
+}
+
+// The library must not learn that the server is read-only: in ZOO_READONLY_STATE it looks for other servers by blocking
+// calls of its own, and completes requests without an answer as if they had succeeded. So it gets the answer with the
+// last byte, the flag, cleared, through a socket pair that is behind its descriptor for this one call. Here the link
+// looks for other servers, see read_only_link.
+void c_backend::accept_read_only() {
+    std::array<char, longest_handshake_bytes> answer{};
+    std::array<int, 2> pair{-1, -1};
+    const ssize_t n = ::recv(fd_, answer.data(), answer.size(), MSG_PEEK | MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;  // nothing has come
+    if (n <= 0) return void(library_process(ZOOKEEPER_READ));  // the server has hung up: the library notices by itself
+    if (n != longest_handshake_bytes || answer.back() != 1) return;  // has come since look_at_handshake()
+    [[maybe_unused]] const auto taken = ::recv(fd_, answer.data(), answer.size(), MSG_DONTWAIT);
+    const owned_descriptor network(::fcntl(fd_, F_DUPFD_CLOEXEC, 0));
+    if (network.get() < 0 || ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair.data()) != 0) {
+        fail(server_ + ": " + std::generic_category().message(errno));
+        return fail_connection();
+    }
+    const owned_descriptor library_end(pair[0]), our_end(pair[1]);
+    answer.back() = 0;
+    const int any = 1;
+    ::setsockopt(network.get(), SOL_SOCKET, SO_RCVLOWAT, &any, sizeof any);
+    bool good = ::send(our_end.get(), answer.data(), answer.size(), MSG_NOSIGNAL) == longest_handshake_bytes &&
+                ::dup3(library_end.get(), fd_, O_CLOEXEC) >= 0;
+    if (good) library_process(ZOOKEEPER_READ);
+    good = ::dup3(network.get(), fd_, O_CLOEXEC) >= 0 && good && connected();
+    // What the library has sent: its credentials.
+    std::array<char, 4096> sent{};
+    for (ssize_t k = 0; good && (k = ::recv(our_end.get(), sent.data(), sent.size(), MSG_DONTWAIT)) > 0;)
+        good = ::send(fd_, sent.data(), static_cast<std::size_t>(k), MSG_NOSIGNAL | MSG_DONTWAIT) == k;
+    if (good) return;
+    fail(server_ + ": the session with the read-only server could not be opened");
+    fail_connection();
+}
+
+// The server has opened a session, which is not needed: the client's own connection finds this server, too.
+void c_backend::leave_server_with_quorum() {
+    std::array<char, longest_handshake_bytes> answer{};  // unread, it would make close() reset the connection
+    [[maybe_unused]] const auto taken = ::recv(fd_, answer.data(), answer.size(), MSG_DONTWAIT);
+    const std::array<std::uint32_t, 3> packet{htonl(8), htonl(static_cast<std::uint32_t>(goodbye_xid)),
+                                              htonl(static_cast<std::uint32_t>(-11))};
+    [[maybe_unused]] const auto n = ::send(fd_, packet.data(), sizeof packet, MSG_NOSIGNAL | MSG_DONTWAIT);
+    send_through_tunnel();
 }
 
 drain_result c_backend::read_packets() {

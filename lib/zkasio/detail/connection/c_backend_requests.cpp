@@ -1,6 +1,7 @@
 // The part of c_backend that sends requests through the library.
 
 #include <zkasio/detail/connection/c_backend.hpp>
+#include <zkasio/detail/connection/request_numbers.hpp>
 #include <zkasio/error.hpp>
 #include <zkasio/path.hpp>
 
@@ -58,6 +59,7 @@ std::error_code c_backend::submit(op_id id, const request& r) {
     int send_failure = 0;
     {
         const library_call guard(*this);
+        step_over_reserved_numbers(zh_);
         errno = 0;
         try {
             code = std::visit([&](const auto& req) { return send(id, req); }, r);

@@ -71,6 +71,7 @@ std::string with_brackets(std::string_view server) {
 void c_backend::open(const open_params& p) {
     servers_ = p.servers;
     secured_ = p.secured;
+    read_only_ = p.read_only;
     const std::string hosts = join(servers_) + p.chroot;
 
     clientid_t id{};
@@ -81,7 +82,8 @@ void c_backend::open(const open_params& p) {
     // Outside the library's mutex: nothing here touches a static, and the resolver inside may take its time.
     c_backend* const outer = std::exchange(library_call::current, this);
     zh_ = zookeeper_init2(hosts.c_str(), &sink::on_watch, static_cast<int>(p.session_timeout.count()),
-                          p.session_id ? &id : nullptr, this, ZOO_NO_LOG_CLIENTENV, &sink::on_log);
+                          p.session_id ? &id : nullptr, this, ZOO_NO_LOG_CLIENTENV | (read_only_ ? ZOO_READONLY : 0),
+                          &sink::on_log);
     library_call::current = outer;
     if (!zh_) throw error(std::error_code(errno, std::generic_category()), "connect", {}, hosts);
     zoo_set_servers_resolution_delay(zh_, -1);  // fact 1: or the library resolves on every zookeeper_interest()

@@ -46,6 +46,7 @@ void link::stop_resolving() {
 
 void link::set_servers(server_list servers) {
     servers_.hosts = std::move(servers.hosts);
+    failed_attempts_ = 0;
     const std::lock_guard lock(names_mutex_);
     servers_.text = std::move(servers.text);
 }
@@ -127,6 +128,7 @@ void link::changed(link_state s) {
     state_ = s;
     if (s == link_state::connected) {
         pacing_.reset();
+        failed_attempts_ = 0;
         attempt_deadline_ = time_point::max();
         session_asked_for_ = false;
     } else if (s == link_state::disconnected) {
@@ -193,6 +195,7 @@ void link::give_up_attempt(time_point now) {
     if (!backend_ || connected() || !has_socket_ || now < attempt_deadline_) return;
     if (backend_->accepted()) pacing_.handshake_unanswered();
     last_failure_ = backend_->attempt();
+    ++failed_attempts_;
     backend_->abort_connection();  // fact 11
 }
 
@@ -229,6 +232,7 @@ void link::pump(time_point now) {
 }
 
 void link::attempt_failed(time_point now, bool was_up) {
+    if (attempt_deadline_ > now) ++failed_attempts_;  // or give_up_attempt() has counted it
     attempt_deadline_ = time_point::max();
     has_socket_ = false;
     pacing_.attempt_failed();

@@ -79,6 +79,10 @@ public:
     /// An answered handshake was sent at this time, or later.
     time_point attempt_began() const noexcept { return attempt_began_; }
     const std::string& last_failure() const noexcept { return last_failure_; }
+    /// Since the last connection, as many attempts have failed as there are servers.
+    bool has_failed_everywhere() const noexcept {
+        return failed_attempts_ > 0 && failed_attempts_ >= endpoints_.size();
+    }
     std::string why_not_connected() const;
 
     // ------------------------------------------------------------------------------------------- told by the owner
@@ -149,6 +153,7 @@ private:
     std::unique_ptr<detail::backend> backend_;
     link_state state_ = link_state::disconnected;
     connection_pacing pacing_;
+    std::size_t failed_attempts_ = 0;
     std::string last_failure_;
     bool session_asked_for_ = false;
     bool more_to_read_ = false;

@@ -33,7 +33,7 @@ host_port parse_one(std::string_view text, std::string_view operation) {
         if (colon != std::string_view::npos) port = text.substr(colon);
     }
     if (result.host.empty()) refuse(operation, all, "the host is empty");
-    if (result.host.find_first_of("\"'\\@") != std::string::npos || result.host.find('\0') != std::string::npos)
+    if (result.host.find_first_of("\"'\\@[]") != std::string::npos || result.host.find('\0') != std::string::npos)
         refuse(operation, all, "character not allowed in a host name");
     if (!port.empty()) {
         port.remove_prefix(1);

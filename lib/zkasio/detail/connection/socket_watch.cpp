@@ -1,5 +1,7 @@
 #include <zkasio/detail/connection/socket_watch.hpp>
 
+#include <zkasio/detail/base/owned_descriptor.hpp>
+
 #include <asio/error.hpp>
 
 #include <fcntl.h>
@@ -56,14 +58,12 @@ void socket_watch::arm(int descriptor, std::uint64_t connection, bool read, bool
 bool socket_watch::duplicate(direction& d, int descriptor) {
     if (d.descriptor) return true;
     auto created = std::make_unique<descriptor_type>(strand_);
-    const int duplicate = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-    if (duplicate < 0) return false;
+    owned_descriptor duplicate(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+    if (duplicate.get() < 0) return false;
     std::error_code refused;
-    created->assign(duplicate, refused);
-    if (refused) {
-        ::close(duplicate);
-        return false;
-    }
+    created->assign(duplicate.get(), refused);
+    if (refused) return false;
+    duplicate.release();
     d.descriptor = std::move(created);
     return true;
 }

@@ -11,6 +11,13 @@
 
 namespace zkasio::detail {
 
+/// What happens to a request while only a read-only server is connected.
+enum class no_quorum : std::uint8_t {
+    reads,    ///< a read is answered by that server, any other request is refused
+    refuses,  ///< the request is refused: its answer would lead to a decision that only a quorum can confirm
+    waits,    ///< as without any connection
+};
+
 struct session_record;
 using session_record_ptr = std::shared_ptr<session_record>;
 
@@ -28,6 +35,7 @@ struct command {
     std::error_code expected;  ///< a code that is no failure
     bool again = false;         ///< a repetition: the request was sent before, and has failed
     bool patient = false;       ///< see session::patient()
+    no_quorum without_quorum = no_quorum::waits;
     std::uint64_t connection = 0;  ///< of a node_feed: sent on this connection or not at all; 0: on any
 };
 

@@ -62,6 +62,7 @@ void request_table::wait_connected(op_id id, request_receiver to) {
 
 void request_table::enqueue(op_id id, entry& e) {
     if (const std::error_code refused = owner_.refusal(e.pinned.get())) return fail(id, refused);
+    if (owner_.read_only_server() && is_refused_read_only(e)) return refuse_read_only(id);
     queue_.push(lane_of(e), id);
     if (!link_.connected() && may_expire(e)) expiring_.push_back(id);
     // Drops the ids of requests that were cancelled while there was no connection.
@@ -95,6 +96,7 @@ request_table::entry& request_table::insert(op_id id, time_point now, command&& 
     e.what.emplace(std::move(c.what));
     e.pinned = std::move(c.pinned);
     e.patient = c.patient;
+    e.without_quorum = c.without_quorum;
     e.watch = std::move(c.watch);
     e.expected = c.expected;
     e.connection = c.connection;
@@ -160,11 +162,12 @@ bool request_table::withdraw(const kept_reply_ptr& asked) {
     return true;
 }
 
-void request_table::cancel(op_id id) {
+void request_table::cancel(op_id id, sent_writes writes) {
     const auto it = entries_.find(id);
     if (it == entries_.end() || !std::holds_alternative<request_receiver>(it->second.to)) return;
     entry& e = it->second;
     const bool under_way = e.at == stage::under_way;
+    if (under_way && writes == sent_writes::go_on && e.what && is_write(*e.what)) return;
     reply r;
     r.code = asio::error::operation_aborted;
     r.sent = under_way && is_write(*e.what);

@@ -16,15 +16,23 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
 namespace zkasio::detail {
+
+/// What a cancellation does to a write that was sent.
+enum class sent_writes : std::uint8_t {
+    are_left,  ///< its caller is told at once; the outcome is unknown
+    go_on,     ///< its caller waits for the answer
+};
 
 /// The unanswered requests, both those that wait to be sent and those under way, and the watches that they set. Each
 /// request completes exactly once. On the strand, except next_id().
@@ -47,6 +55,8 @@ public:
         virtual void request_waits() = 0;
         /// The backend has answered a request that was sent at that time.
         virtual void request_answered(const request& what, const reply& r, time_point sent, time_point now) = 0;
+        /// The backend of a read-only server that is connected while the link is not; null: none.
+        virtual backend* read_only_server() const noexcept = 0;
         /// Calls `f` in a turn of its own.
         virtual void later(std::function<void()> f) = 0;
         /// Requests with repeat::until_certain are pieces of this work.
@@ -90,7 +100,8 @@ public:
     /// Takes back an unsent request, which ends with operation_aborted. False: the request was sent, or has ended.
     bool withdraw(const kept_reply_ptr& asked);
     /// The receiver gets operation_aborted at once; a request that was sent stays until the backend has completed it.
-    void cancel(op_id id);
+    /// No effect on a write that was sent, with sent_writes::go_on.
+    void cancel(op_id id, sent_writes writes = sent_writes::are_left);
 
     // ----------------------------------------------------------------------------------------------------- sending
     /// Whether there is anything to hand to the backend.
@@ -112,6 +123,13 @@ public:
     /// Ends requests that found no connection for too long. Asks for a flush when the pause after a refusal is over.
     void on_time(time_point now);
     time_point due(time_point now);
+
+    // ------------------------------------------------------------------------------------------ a read-only server
+    /// owner::read_only_server() has changed. Requests that a read-only server refuses end.
+    void read_only_up();
+    void read_only_down();
+    /// Hands reads to the read-only server, if there is one.
+    void flush_read_only();
 
     // --------------------------------------------------------------------------------------------- from the backend
     void answered(op_id id, reply&& r);
@@ -164,6 +182,13 @@ private:
         queued_again,  ///< in queue_, and sent before
     };
     using internal_receiver = std::function<void(reply&&)>;
+    /// A node as a read has shown it, as far as a watch of that read depends on it.
+    struct seen_node {
+        bool exists = false;
+        std::int64_t czxid = 0, zxid = 0;  // zxid: of the last change that the watch is about
+        friend bool operator==(const seen_node&, const seen_node&) = default;
+    };
+    static seen_node seen_in(const reply& r, watch_kind kind);
     struct entry {
         /// None (the caller has left), an awaiting coroutine, a reply kept for a later caller, or the library itself.
         std::variant<std::monostate, request_receiver, kept_reply_ptr, internal_receiver> to;
@@ -179,9 +204,17 @@ private:
         bool until_certain = false, urgent = false;
         bool unconfirmed = false;  // counted in auth_list::unconfirmed
         bool patient = false;      // see session::patient()
+        no_quorum without_quorum = no_quorum::waits;
+        bool by_read_only = false;  // under way to a read-only server, or answered by it
     };
     using entries = std::unordered_map<op_id, entry>;
     static send_queue::lane lane_of(const entry& e) noexcept;
+    bool goes_to_read_only(const entry& e) const;
+    bool is_refused_read_only(const entry& e) const;
+    void refuse_read_only(op_id id);
+    void answered_read_only(entry& e, const reply& r);
+    void look_at_unset_watches();
+    void look_at(const std::string& path, watch_kind kind, const seen_node& seen);
     static bool is_abandoned(const entry& e) noexcept { return std::holds_alternative<std::monostate>(e.to); }
     bool may_expire(const entry& e) const noexcept;
 
@@ -239,6 +272,9 @@ private:
     std::int64_t synced_session_ = 0;  // the session whose servers show all that the feeds know
     bool ahead_of_answers_ = false;    // the feeds know of an event that is newer than the last answer
     watch_registry watches_;
+    // Watches that were asked for with reads of a read-only server, and what those reads have shown. No server has set
+    // these watches: the next connection compares, and sets them.
+    std::map<std::pair<std::string, watch_kind>, seen_node> unset_watches_;
 };
 
 }  // namespace zkasio::detail

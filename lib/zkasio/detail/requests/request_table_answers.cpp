@@ -61,6 +61,11 @@ void request_table::answered(op_id id, reply&& r) {
     if (node.empty()) return;
     entry& e = node.mapped();
     no_longer_issued(e);
+    if (e.by_read_only) {
+        answered_read_only(e, r);
+        finish(std::move(e), std::move(r), clock::now());
+        return drop(std::move(node));
+    }
     answered_on_this_connection_ = answered_on_this_connection_ || !r.sent;
     ahead_of_answers_ = ahead_of_answers_ && r.sent;
     if (!queue_.empty()) owner_.request_waits();  // the window has room again

@@ -50,6 +50,9 @@ struct open_params {
     std::string session_password;
     std::vector<add_auth_request> auth;  ///< presented on every connection, before anything else
     bool secured = false;  ///< true: nothing is sent before secure(); false: no encryption
+    /// Connects to servers without a quorum, which only read, and to no others. The session is none of the ensemble's:
+    /// no server with a quorum knows of it.
+    bool read_only = false;
 };
 
 /// The events and the timeout that the backend waits for next.

@@ -1,19 +1,14 @@
 #include <zkasio/detail/session/session_keeper.hpp>
 
+#include <zkasio/printable.hpp>
+
 #include <algorithm>
 #include <cassert>
 #include <chrono>
-#include <cstdio>
 #include <utility>
 
 namespace zkasio::detail {
 namespace {
-
-std::string hex(std::int64_t id) {
-    char text[20];
-    std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(id));
-    return text;
-}
 
 std::string in_ms(client_options::duration d) { return std::to_string(d.count()) + " ms"; }
 
@@ -72,7 +67,7 @@ void session_keeper::connected(time_point now) {
 
 void session_keeper::publish_connected() {
     const backend& to = link_.backend();
-    publish(session_state::connected, "session " + hex(record_->session_id) + " on " + to.current_server() +
+    publish(session_state::connected, "session " + session_id_text(record_->session_id) + " on " + to.current_server() +
                                           ", timeout " + in_ms(to.session_timeout()));
 }
 
@@ -96,9 +91,19 @@ void session_keeper::disconnected(time_point now) {
     publish(session_state::suspended, why.empty() ? "connection lost" : "connection lost: " + why);
 }
 
+void session_keeper::read_only_up(const std::string& server) {
+    publish(session_state::read_only, server + " has no quorum, and only reads");
+}
+
+void session_keeper::read_only_down() {
+    if (state() != session_state::read_only) return;
+    const bool begun = record_->session_id != 0;
+    publish(begun ? session_state::suspended : session_state::connecting, "the read-only server is gone");
+}
+
 void session_keeper::expired() {
     if (resume_) record_->session_id = resume_->id();  // refused: the session that was asked for
-    ending_ = {errc::session_expired, "session " + hex(record_->session_id) + " has expired"};
+    ending_ = {errc::session_expired, "session " + session_id_text(record_->session_id) + " has expired"};
 }
 
 void session_keeper::refused() {
@@ -142,7 +147,7 @@ void session_keeper::publish(session_state s, std::string reason, std::int64_t s
     const bool good = s == session_state::connecting || s == session_state::connected || s == session_state::closed;
     std::vector<log_field> fields;
     fields.push_back({"state", std::string(to_string(s))});
-    fields.push_back({"session", hex(session_id)});
+    fields.push_back({"session", session_id_text(session_id)});
     fields.push_back({"reason", reason});
     log_.log(good ? log_level::info : log_level::warning, std::string(to_string(s)) + ": " + reason, fields);
     const session_event event{s, session_id, std::move(reason)};

@@ -19,6 +19,7 @@ void tell(client_observer& to, const lock_hold_report& r) { to.lock_hold(r); }
 void tell(client_observer& to, const commit_report& r) { to.commit(r); }
 void tell(client_observer& to, const delivery_report& r) { to.delivery(r); }
 void tell(client_observer& to, const barrier_report& r) { to.barrier(r); }
+void tell(client_observer& to, const lock_stop_report& r) { to.lock_stop(r); }
 
 std::size_t text_of(const session_event& r) noexcept { return r.reason.size(); }
 std::size_t text_of(const delivery_report& r) noexcept { return r.path.size() + r.item.size(); }

@@ -20,7 +20,7 @@ namespace zkasio::detail {
 class report_feed : public std::enable_shared_from_this<report_feed> {
 public:
     using report = std::variant<operation_report, session_event, lock_wait_report, lock_hold_report,
-                                commit_report, delivery_report, barrier_report>;
+                                commit_report, delivery_report, barrier_report, lock_stop_report>;
 
     report_feed(strand_type strand, std::shared_ptr<client_observer> to, asio::any_io_executor where,
                 counter& dropped);

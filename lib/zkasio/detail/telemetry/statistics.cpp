@@ -83,6 +83,11 @@ void statistics::ended(const barrier_report& r) noexcept {
     if (!r.code) barriers_.left.add();
 }
 
+void statistics::ended(const lock_stop_report& r) noexcept {
+    stops_.add(r.ended - r.stopped);
+    if (r.overran) overran_.add();
+}
+
 void statistics::happened(session_state s) noexcept {
     if (s == session_state::expired) sessions_expired_.add();
 }
@@ -104,6 +109,8 @@ client_stats statistics::get() const {
     for (std::size_t i = 0; i < holds_ended_.size(); ++i) s.locks.ended[i] = holds_ended_[i].get();
     s.locks.waits = waits_.get();
     s.locks.holds = holds_.get();
+    s.locks.stops = stops_.get();
+    s.locks.overran = overran_.get();
     for (std::size_t i = 0; i < commit_kinds; ++i) {
         const commits& c = commits_[i];
         if (c.succeeded.get() + c.failed.get() == 0) continue;
@@ -118,6 +125,7 @@ client_stats statistics::get() const {
                   barriers_.inside.get(),  barriers_.enters.get(), barriers_.leaves.get()};
     s.connections = connections.get();
     s.connections_lost = connections_lost.get();
+    s.read_only_connections = read_only_connections.get();
     s.sessions = sessions.get();
     s.sessions_expired = sessions_expired_.get();
     s.repeated = repeated.get();

@@ -53,10 +53,11 @@ public:
     void ended(const commit_report& r) noexcept;
     void ended(const delivery_report& r) noexcept;
     void ended(const barrier_report& r) noexcept;
+    void ended(const lock_stop_report& r) noexcept;
     void happened(session_state s) noexcept;
 
-    counter connections, connections_lost, sessions, repeated, watch_events, watches, pending, bytes_sent,
-        bytes_received, reports_dropped;
+    counter connections, connections_lost, read_only_connections, sessions, repeated, watch_events, watches, pending,
+        bytes_sent, bytes_received, reports_dropped;
 
     client_stats get() const;
 
@@ -67,9 +68,9 @@ private:
         histogram in_queue, on_the_wire;
     };
     std::array<operation, kinds> operations_;
-    counter granted_, refused_, failed_, local_, remote_, held_, sessions_expired_;
+    counter granted_, refused_, failed_, local_, remote_, held_, overran_, sessions_expired_;
     std::array<counter, std::tuple_size_v<decltype(lock_stats::ended)>> holds_ended_;
-    histogram waits_, holds_;
+    histogram waits_, holds_, stops_;
 
     struct commits {
         counter succeeded, failed, unknown, conflicts, promoted, parts;

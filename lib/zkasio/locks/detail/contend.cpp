@@ -96,6 +96,7 @@ asio::awaitable<Result> contend(client zk, acquire_request what) {
 template <class Result>
 asio::awaitable<Result> contend(client zk, acquire_request what, acquire_options how) {
     if (how.on_position()) what.observed = std::make_shared<observation>(how.on_position());
+    what.spec = with_data(std::move(what.spec), how.data());
     if (how.owner() && what.spec) return contend_as<Result>(std::move(zk), std::move(what), *how.owner());
     return contend<Result>(std::move(zk), std::move(what));
 }

@@ -13,6 +13,10 @@ void refuse_owner(const acquire_options& how, const std::string& path, std::stri
     if (how.owner()) throw error(errc::invalid_argument, "acquire", path, why);
 }
 
+void refuse_data(const acquire_options& how, const std::string& path, std::string_view why) {
+    if (how.data()) throw error(errc::invalid_argument, "acquire", path, why);
+}
+
 asio::awaitable<bool> wait_until_covered(std::shared_ptr<lock_claim> claim) {
     if (claim->hold().held()) co_return true;
     try {

@@ -21,6 +21,9 @@ namespace zkasio::lock_detail {
 /// Throws errc::invalid_argument if `how` names an owner: for kinds of lock without owners. @param why for the message.
 void refuse_owner(const acquire_options& how, const std::string& path, std::string_view why);
 
+/// Throws errc::invalid_argument if `how` has data: for kinds of lock without a node of each acquire's own.
+void refuse_data(const acquire_options& how, const std::string& path, std::string_view why);
+
 /// Waits until the lease covers the granted claim. False: the claim was lost before, and the session lives: start over.
 asio::awaitable<bool> wait_until_covered(std::shared_ptr<lock_claim> claim);
 

@@ -20,7 +20,7 @@ void report_wait(const session& on, const std::string& lock, contender& c) noexc
     r.refused = c.outcome == acquire_outcome::refused || c.outcome == acquire_outcome::displaced;
     if (c.outcome == acquire_outcome::granted) {
         r.token = c.czxid;
-        r.from = c.handed_over ? hand_over::local : c.followed ? hand_over::remote : hand_over::none;
+        r.from = c.came_from();
     }
     r.queue_length = c.queue_length;
     r.asked = std::exchange(c.since, boot_clock::now());

@@ -4,6 +4,7 @@
 #include <zkasio/locks/detail/queue/queue_names.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -27,5 +28,13 @@ struct lock_spec {
     bool directory_stays;
 };
 using lock_spec_ptr = std::shared_ptr<const lock_spec>;
+
+/// The same lock for a contender whose node has these data. Nothing: the data of the lock object.
+inline lock_spec_ptr with_data(lock_spec_ptr lock, const std::optional<std::string>& data) {
+    if (!lock || !data) return lock;
+    lock_spec own = *lock;
+    own.data = *data;
+    return std::make_shared<const lock_spec>(std::move(own));
+}
 
 }  // namespace zkasio::lock_detail

@@ -11,12 +11,15 @@
 
 namespace zkasio::lock_detail {
 
+// There may be very many contenders, so the steps of each call execute(): asio::dispatch() does the same, and allocates
+// memory for a copy of the strand.
+
 queue_claim::queue_claim(session on, acquire_request what)
     : on_(std::move(on)), who_(std::make_shared<contender>(on_, std::move(what))) {}
 
 queue_claim::queue_claim(session on, acquire_request what, asio::any_io_executor from)
     : queue_claim(std::move(on), std::move(what)) {
-    asio::dispatch(on_.get_executor(), [on = on_, who = who_, from = std::move(from)] {
+    on_.get_executor().execute([on = on_, who = who_, from = std::move(from)] {
         who->where = lock_queue::of(on, who->asked.spec);
         who->where->enter(who, from);
     });
@@ -55,7 +58,7 @@ void queue_claim::give_up() noexcept {
             gone = toolbox(on_).make_one_shot_event();
             gone_ = std::make_unique<const one_shot_event>(*gone);
         }
-        asio::dispatch(on_.get_executor(), [who = who_, gone = std::move(gone)] {
+        on_.get_executor().execute([who = who_, gone = std::move(gone)] {
             if (gone) who->depart().gone = gone;
             who->where->leave(who);
         });

@@ -45,9 +45,7 @@ public:
     void body_ends(asio::any_io_executor executor) noexcept override;
 
     /// Of a granted claim: from which contender the lock has come.
-    hand_over came_from() const noexcept {
-        return who_->handed_over ? hand_over::local : who_->followed ? hand_over::remote : hand_over::none;
-    }
+    hand_over came_from() const noexcept { return who_->came_from(); }
     const acquire_request& asked() const noexcept { return who_->asked; }
     /// Once the acquire is decided: whether it was refused because its place was lost, see acquire_request::lost.
     bool displaced() const noexcept { return who_->outcome == acquire_outcome::displaced; }

@@ -13,6 +13,12 @@
 
 namespace zkasio::lock_detail {
 
+bool may_be_noted(std::string_view node) noexcept {
+    const std::string_view name = node_name(node);
+    constexpr std::size_t digits = 10;
+    return name.size() > digits && name.find_first_not_of("0123456789", name.size() - digits) == std::string_view::npos;
+}
+
 // Lives on the strand.
 struct revocation_watch::state : std::enable_shared_from_this<state> {
     explicit state(std::shared_ptr<lock_claim> c)
@@ -28,11 +34,13 @@ struct revocation_watch::state : std::enable_shared_from_this<state> {
         }
     };
 
-    // Older versions, and Curator's Revoker, write into the nodes of elections, too.
+    // Older versions, and Curator's Revoker, write into the nodes of elections, too. The directory of an unfair_mutex
+    // belongs to its user.
     void read_all() {
+        const bool queues = claim->paths().size() > 1 || claim->sequence();
         for (const std::string& node : claim->paths()) {
             places.push_back({node, node});
-            if (is_latch_node(node)) places.push_back({std::string(parent_path(node)), node});
+            if (queues && may_be_noted(node)) places.push_back({std::string(parent_path(node)), node});
         }
         requests.resize(places.size());
         watches.resize(places.size());

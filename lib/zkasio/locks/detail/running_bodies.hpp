@@ -38,6 +38,8 @@ public:
         assert(running <= 0x7fff'ffff && "a body has ended that was not announced");
         return running != 0;
     }
+    /// The executors of the bodies that have begun and have not ended.
+    const std::forward_list<asio::any_io_executor>& executors() const noexcept { return on_; }
     /// Whether a body runs on `e`, or work on `e` was begun by a body: the strand of a body is over the executor on
     /// which the body was begun.
     bool on(const asio::any_io_executor& e) const noexcept {

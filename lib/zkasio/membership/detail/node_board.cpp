@@ -34,6 +34,16 @@ one_shot_event node_board::next_wish() {
     return next;
 }
 
+std::string node_board::known_path() const {
+    const std::lock_guard lock(mutex_);
+    return state_.load() == persistent_node_state::standing ? node_path_ : std::string();
+}
+
+std::string node_board::written_data() const {
+    const std::lock_guard lock(mutex_);
+    return data_;
+}
+
 void node_board::ask_to_leave() {
     std::unique_lock lock(mutex_);
     leaving_ = true;

@@ -43,6 +43,9 @@ public:
 
     // ------------------------------------------------------------------------------------------ for users
     persistent_node_state state() const noexcept { return state_.load(); }
+    /// "" while the node does not stand.
+    std::string known_path() const;
+    std::string written_data() const;
     /// From now on leaving() is true.
     void ask_to_leave();
     static asio::awaitable<std::string> until_created(std::shared_ptr<node_board> self);

@@ -57,7 +57,7 @@ asio::awaitable<void> partition_work::serve(std::string name, leadership& term) 
 asio::awaitable<void> partition_work::work_on(std::string name, std::shared_ptr<const order> until) {
     const leader_election lock = lock_of(zk_, path_, name, options_);
     auto term = [&](leadership& leader) { return serve(name, leader); };
-    auto lead = [&] { return lock.lead(term, lead_options().requeue()); };
+    auto lead = [&] { return lock.lead(term, lead_options().requeue().stop_margin(options_.stop_margin())); };
     try {
         co_await until->stop.run_until(lead);
     } catch (const error&) {

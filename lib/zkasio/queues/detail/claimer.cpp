@@ -6,6 +6,7 @@
 #include <zkasio/recipe/toolbox.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace zkasio::queue_detail {
@@ -31,7 +32,8 @@ claimer::claimer(const session& on, spec_ptr what)
           later_has_news_ = true;
           if (has_consumers()) begin();
       }),
-      clock_(on_, receipts_, [this] { look_again(); }) {}
+      clock_(on_, receipts_, [this] { look_again(); }),
+      dice_(static_cast<std::minstd_rand::result_type>(std::hash<std::string>()(id_))) {}
 
 std::shared_ptr<claimer> claimer::of(const session& on, const spec_ptr& what) {
     const auto make = [&] { return std::make_shared<claimer>(on, what); };

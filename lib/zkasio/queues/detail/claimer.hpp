@@ -25,6 +25,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <random>
 #include <set>
 #include <string>
 #include <system_error>
@@ -63,6 +64,7 @@ private:
     void warn_of_many(std::size_t items);
 
     asio::awaitable<void> claim_some();
+    void step_aside();
     bool is_spent(const read_item& item) const noexcept;
     asio::awaitable<void> set_aside(std::vector<read_item>& batch);
     void leave_alone(const read_item& item);
@@ -98,6 +100,8 @@ private:
     bool later_has_news_ = false;  // later_.move_due() has something to do
     std::size_t claims_while_alone_ = 1'000'000;  // since another process was noticed; none was yet
     bool was_refused_ = false;     // the last claim: another consumer was ahead, and this session's server may lag
+    int refusals_ = 0;  // in a row
+    std::minstd_rand dice_;
     std::set<std::string> unusable_;  // items that can neither be handed out nor be moved; removed from the listings
 };
 

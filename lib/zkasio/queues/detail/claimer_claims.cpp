@@ -28,9 +28,18 @@ std::chrono::milliseconds waited_until(const committed& claimed, const read_item
 
 asio::awaitable<void> claimer::claim_some() {
     was_refused_ = false;
+    step_aside();
     std::vector<read_item> batch = co_await read_first(std::min(consumers_.size(), limit_.at_once()));
     co_await set_aside(batch);
     if (!batch.empty() && !was_refused_ && has_consumers()) co_await try_claim(std::move(batch));
+}
+
+// Of processes that all claim the first item, the one with the slowest connection would never get any: after n refusals
+// in a row a process begins behind up to 2^n - 1 free items, a random number of them.
+void claimer::step_aside() {
+    if (refusals_ == 0 || free_.empty()) return;
+    const std::size_t most = std::min(std::size_t{1} << std::min(refusals_, 16), free_.size()) - 1;
+    free_.leave_out_next(0, std::uniform_int_distribution<std::size_t>(0, most)(dice_));
 }
 
 bool claimer::is_spent(const read_item& item) const noexcept {
@@ -196,6 +205,7 @@ asio::awaitable<std::optional<error>> claimer::apply(commit_report r, transactio
     if (why && !failed) std::rethrow_exception(why);
     was_refused_ = failed.has_value();
     claims_while_alone_ = was_refused_ ? 0 : claims_while_alone_ + 1;
+    refusals_ = was_refused_ ? refusals_ + 1 : 0;
     co_return failed;
 }
 

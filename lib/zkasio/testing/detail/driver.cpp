@@ -1,6 +1,7 @@
 #include <zkasio/testing/detail/driver.hpp>
 
 #include <zkasio/detail/handles/access.hpp>
+#include <zkasio/printable.hpp>
 
 #include <asio/bind_cancellation_slot.hpp>
 #include <asio/cancellation_signal.hpp>
@@ -227,9 +228,7 @@ void driver::happen() {
             it != heard_.end() && it->second.turn != turn_ && it->second.at + timeout <= now())
             expired.push_back(session);
     for (const std::int64_t session : expired) {
-        char hex[24];
-        std::snprintf(hex, sizeof hex, "0x%llx", static_cast<unsigned long long>(session));
-        write_down("session " + std::string(hex) + " has not been heard of for its timeout, and expires");
+        write_down("session " + session_id_text(session) + " has not been heard of for its timeout, and expires");
         servers_.expire_session(session);
         heard_.erase(session);
     }

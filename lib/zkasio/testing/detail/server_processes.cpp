@@ -153,6 +153,8 @@ void server_processes::configure(int server) const {
                << options_.tls_key() << "\nssl.keyStore.type=PEM\nssl.trustStore.location=" << options_.tls_ca()
                << "\nssl.trustStore.type=PEM\n"
                   "authProvider.x509=org.apache.zookeeper.server.auth.X509AuthenticationProvider\n";
+    // A read-only server opens no other sessions than local ones.
+    if (options_.reads_without_quorum()) config << "localSessionsEnabled=true\nlocalSessionsUpgradingEnabled=true\n";
     for (const std::string& line : members_) config << line << '\n';
     for (const std::string& line : options_.lines()) config << line << '\n';
     if (!members_.empty()) std::ofstream(dir_of(server) + "/data/myid") << server + 1 << '\n';
@@ -171,6 +173,7 @@ std::vector<std::string> server_processes::command(int server) const {
          {"-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dzookeeper.extendedTypesEnabled=true",
           "-Dzookeeper.forceSync=no", "-Dznode.container.checkIntervalMs=1000"})
         args.emplace_back(arg);
+    if (options_.reads_without_quorum()) args.emplace_back("-Dreadonlymode.enabled=true");
     if (peers_) {
         args.push_back("-Djdk.net.hosts.file=" + dir_of(server) + "/hosts");
         // By default, a server that gets no answer repeats its election message after up to a minute.

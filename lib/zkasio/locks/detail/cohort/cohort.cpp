@@ -20,13 +20,12 @@ cohort_spec::cohort_spec(lock_spec_ptr l, const tenure_limits& how_long)
           std::to_string(limits.linger.count()) + ' ' + lock->key) {}
 
 std::shared_ptr<cohort> cohort_spec::last() const {
-    const std::lock_guard guard(mutex_);
-    return last_.lock();
+    const auto mine = mutex_.lock();
+    return mine ? last_.lock() : nullptr;
 }
 
 void cohort_spec::remember(const std::shared_ptr<cohort>& c) const {
-    const std::lock_guard guard(mutex_);
-    last_ = c;
+    if (const auto mine = mutex_.lock()) last_ = c;
 }
 
 cohort::cohort(session on, const cohort_spec& of)
@@ -44,27 +43,26 @@ std::shared_ptr<cohort> cohort::of(const session& on, const cohort_spec_ptr& spe
     return found;
 }
 
-// A child process must not wait for the mutex, which another thread of its parent may have had: hence on_ first.
 bool cohort::over() const {
     if (on_.over()) return true;
-    const std::lock_guard guard(mutex_);
-    return bool(over_);
+    const locked lock = mutex_.lock();
+    return !lock || over_;
 }
 
 // ------------------------------------------------------------------------------------------------------ from turns
 
 bool cohort::is_busy() const {
     if (on_.over()) return false;
-    const std::lock_guard guard(mutex_);
-    return !over_ && (current_ || first_);
+    const locked lock = mutex_.lock();
+    return lock && !over_ && (current_ || first_);
 }
 
 cohort_turn_ptr cohort::take_at_once() {
     if (on_.over()) return nullptr;
     const boot_clock::time_point now = boot_clock::now();
     effects e;
-    locked lock(mutex_);
-    if (over_ || current_ || first_ || state_ != place_state::has_lock) return nullptr;
+    locked lock = mutex_.lock();
+    if (!lock || over_ || current_ || first_ || state_ != place_state::has_lock) return nullptr;
     if (place_->claim()->hold().held_until() <= now) return nullptr;
     tenure next = now_of_tenure(now);
     next.has_waiters = true;
@@ -80,7 +78,8 @@ cohort_turn_ptr cohort::take_at_once() {
 void cohort::enter(const cohort_turn_ptr& t, const asio::any_io_executor& from) {
     const boot_clock::time_point now = boot_clock::now();
     effects e;
-    locked lock(mutex_);
+    locked lock = mutex_.lock();
+    if (!lock) return cohort_turn::resume(t, failure(errc::forked));
     t->since_ = now;
     t->came_ = std::min(t->came_, now);
     t->queue_length_ = static_cast<std::uint32_t>(waiting_ + (current_ ? 1 : 0));
@@ -108,8 +107,8 @@ void cohort::would_deadlock(const cohort_turn_ptr& t) noexcept { stop_waiting(t,
 void cohort::stop_waiting(const cohort_turn_ptr& t, std::error_code why) noexcept {
     const boot_clock::time_point now = boot_clock::now();
     effects e;
-    locked lock(mutex_);
-    if (!t->waits_) return;
+    locked lock = mutex_.lock();
+    if (!lock || !t->waits_) return;
     const cohort_turn_ptr keep = pop(*t);
     report_wait(e, *t, now, why, false);
     advance(e, now);
@@ -126,9 +125,12 @@ bool cohort::give_up(cohort_turn& t) noexcept {
     if (t.place_->claim()->hold().reason() == loss_reason::forked) return false;
     const boot_clock::time_point now = boot_clock::now();
     effects e;
-    locked lock(mutex_);
+    locked lock = mutex_.lock();
+    if (!lock) return false;
     std::erase(with_bodies_, &t);
-    if (!t.lost_alone_) report_hold(e, t, now);
+    // A body may go on after it has released its turn: the place then belongs to other turns.
+    const std::unique_ptr<running_bodies> bodies = std::move(t.bodies_);
+    if (!t.lost_alone_ && !t.lost_with_place_) report_hold(e, t, now);
     if (current_ == &t) {
         current_ = nullptr;
         idle_since_ = now;
@@ -138,14 +140,16 @@ bool cohort::give_up(cohort_turn& t) noexcept {
     }
     const bool left = e.left != nullptr;
     finish(std::move(lock), e);
+    if (bodies)
+        for (const asio::any_io_executor& executor : bodies->executors()) t.place_->claim()->body_ends(executor);
     return left;
 }
 
 void cohort::turn_lost(cohort_turn& t) noexcept {
     const boot_clock::time_point now = boot_clock::now();
     effects e;
-    locked lock(mutex_);
-    if (current_ != &t || t.lost_alone_) return;
+    locked lock = mutex_.lock();
+    if (!lock || current_ != &t || t.lost_alone_) return;
     t.lost_alone_ = true;
     report_hold(e, t, now);
     if (!t.bodies_ || !t.bodies_->any()) {
@@ -156,31 +160,37 @@ void cohort::turn_lost(cohort_turn& t) noexcept {
     finish(std::move(lock), e);
 }
 
-void cohort::body_begins(cohort_turn& t, asio::any_io_executor executor) {
-    const std::lock_guard lock(mutex_);
+bool cohort::body_begins(cohort_turn& t, asio::any_io_executor executor) {
+    const locked lock = mutex_.lock();
+    if (!lock) return true;
+    if (t.given_up_.load()) return false;
     if (!t.bodies_) t.bodies_ = std::make_unique<running_bodies>();
     if (!t.bodies_->any()) with_bodies_.push_back(&t);
     t.bodies_->announce();
     t.bodies_->begin(std::move(executor));
+    return true;
 }
 
-void cohort::body_ends(cohort_turn& t, const asio::any_io_executor& executor) noexcept {
+bool cohort::body_ends(cohort_turn& t, const asio::any_io_executor& executor) noexcept {
     const boot_clock::time_point now = boot_clock::now();
     effects e;
-    locked lock(mutex_);
+    locked lock = mutex_.lock();
+    if (!lock) return true;
+    if (!t.bodies_) return false;
     t.bodies_->end(executor);
-    if (t.bodies_->any()) return;
+    if (t.bodies_->any()) return true;
     std::erase(with_bodies_, &t);
-    if (current_ != &t || !t.lost_alone_) return;
+    if (current_ != &t || !t.lost_alone_) return true;
     current_ = nullptr;
     idle_since_ = now;
     advance(e, now);
     finish(std::move(lock), e);
+    return true;
 }
 
 void cohort::asked_back(const cohort_turn& t) noexcept {
-    const std::lock_guard lock(mutex_);
-    if (current_ == &t) asked_back_ = true;
+    const locked lock = mutex_.lock();
+    if (lock && current_ == &t) asked_back_ = true;
 }
 
 // Whether the work under a turn asks for another turn: a body of that turn runs on `from`.
@@ -198,12 +208,8 @@ tenure cohort::now_of_tenure(boot_clock::time_point now) const noexcept {
     t.others = others_;
     t.asked_back = asked_back_;
     t.has_waiters = first_ != nullptr;
+    t.first_tries = first_ && first_->when_contended_ == if_contended::give_up;
     return t;
-}
-
-// Not a time at which it ends, which the clock does not have for the longest durations.
-boot_clock::duration cohort::linger_left(boot_clock::time_point now) const noexcept {
-    return limits_.linger - (now - idle_since_);
 }
 
 void cohort::advance(effects& e, boot_clock::time_point now) {
@@ -218,8 +224,9 @@ void cohort::advance(effects& e, boot_clock::time_point now) {
         e.withdrawn = std::move(place_);
         return;
     }
-    if (place_->claim()->hold().held_until() <= now) {
-        // place_lost() follows; unless an answer extends the lease in this very turn of the strand.
+    if (const session_hold& hold = place_->claim()->hold(); hold.held_until() <= now) {
+        if (hold.reason() != loss_reason::none) return lose_place(e);
+        // The lease ends; unless an answer extends it in this very turn of the strand.
         if (!first_) return;
         e.woken = place_;
         e.wake_after = std::chrono::milliseconds(5);
@@ -229,14 +236,10 @@ void cohort::advance(effects& e, boot_clock::time_point now) {
         case tenure_step::grant: grant(e, pop(*first_), now); break;
         case tenure_step::wait_for_look: break;
         case tenure_step::queue_again:
-            e.left = std::move(place_);
-            ask_for_place(e);
+            lose_place(e);
             e.from = {};  // no work of this process holds the lock, and enter() has looked at the bodies of turns
             return;
-        case tenure_step::give_back:
-            e.left = std::move(place_);
-            state_ = place_state::none;
-            return;
+        case tenure_step::give_back: return lose_place(e);
         case tenure_step::linger:
             if (!std::exchange(looked_, true)) {
                 e.looked = place_;
@@ -244,7 +247,7 @@ void cohort::advance(effects& e, boot_clock::time_point now) {
             }
             if (std::exchange(lingers_, true)) break;
             e.woken = place_;
-            e.wake_after = linger_left(now);
+            e.wake_after = linger_left(limits_, now - idle_since_);
             break;
     }
     if (!looked_ && must_look(now_of_tenure(now))) {
@@ -252,6 +255,14 @@ void cohort::advance(effects& e, boot_clock::time_point now) {
         e.looked = place_;
         e.look_how = lookout::then::list;
     }
+}
+
+// The cohort queues again if a coroutine waits.
+void cohort::lose_place(effects& e) {
+    assert(!current_);
+    e.left = std::move(place_);
+    state_ = place_state::none;
+    if (first_) ask_for_place(e);
 }
 
 void cohort::ask_for_place(effects& e) {

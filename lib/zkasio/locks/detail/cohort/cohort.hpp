@@ -3,6 +3,7 @@
 #include <zkasio/client_observer.hpp>
 #include <zkasio/clock.hpp>
 #include <zkasio/locks/detail/cohort/cohort_place.hpp>
+#include <zkasio/locks/detail/cohort/process_mutex.hpp>
 #include <zkasio/locks/detail/cohort/tenure_rules.hpp>
 #include <zkasio/locks/detail/lock_spec.hpp>
 #include <zkasio/recipe/toolbox.hpp>
@@ -41,7 +42,7 @@ struct cohort_spec {
     const std::string key;  // the cohort's among a session's locals
 
 private:
-    mutable std::mutex mutex_;
+    process_mutex mutex_;
     mutable std::weak_ptr<cohort> last_;
 };
 using cohort_spec_ptr = std::shared_ptr<const cohort_spec>;
@@ -81,8 +82,9 @@ public:
     bool give_up(cohort_turn& t) noexcept;
     /// The turn is lost, and the place is not.
     void turn_lost(cohort_turn& t) noexcept;
-    void body_begins(cohort_turn& t, asio::any_io_executor executor);
-    void body_ends(cohort_turn& t, const asio::any_io_executor& executor) noexcept;
+    /// False: the turn was given up, and its bodies no longer concern the cohort and its place.
+    bool body_begins(cohort_turn& t, asio::any_io_executor executor);
+    bool body_ends(cohort_turn& t, const asio::any_io_executor& executor) noexcept;
     /// The place's holder was asked to release the lock.
     void asked_back(const cohort_turn& t) noexcept;
 
@@ -124,16 +126,17 @@ private:
     };
 
     void advance(effects& e, boot_clock::time_point now);
+    void lose_place(effects& e);
     void ask_for_place(effects& e);
     void grant(effects& e, cohort_turn_ptr t, boot_clock::time_point now);
     void finish(locked lock, effects& e) noexcept;
     void fail_waiting(locked lock, std::exception_ptr why) noexcept;
     cohort_turn_ptr take_all_waiting() noexcept;
     bool waits_for_itself(const asio::any_io_executor& from) const noexcept;
+    void turn_lost_with_place(effects& e, boot_clock::time_point now) noexcept;
     std::exception_ptr failure(std::error_code why) const;
     void stop_waiting(const cohort_turn_ptr& t, std::error_code why) noexcept;
     tenure now_of_tenure(boot_clock::time_point now) const noexcept;
-    boot_clock::duration linger_left(boot_clock::time_point now) const noexcept;
 
     // The waiting turns, first come, first served: a list through cohort_turn::next_.
     void insert(cohort_turn_ptr t) noexcept;
@@ -154,7 +157,7 @@ private:
 
     asio::steady_timer flush_timer_;  // strand
     std::atomic<std::uint32_t> taken_{0};
-    mutable std::mutex mutex_;  // guards what follows
+    process_mutex mutex_;  // guards what follows; not to be had: a child process, see process_mutex
     std::error_code over_;
     place_state state_ = place_state::none;
     cohort_place_ptr place_;

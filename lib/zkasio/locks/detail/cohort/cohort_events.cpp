@@ -28,8 +28,8 @@ std::exception_ptr failure_of_acquire(const std::exception_ptr& why, const std::
 void cohort::place_granted(const cohort_place_ptr& place) {
     const boot_clock::time_point now = boot_clock::now();
     effects e;
-    locked lock(mutex_);
-    if (place_ != place || state_ != place_state::waiting) return;
+    locked lock = mutex_.lock();
+    if (!lock || place_ != place || state_ != place_state::waiting) return;
     state_ = place_state::has_lock;
     since_ = idle_since_ = now;
     if (place->claim()->came_from() == hand_over::remote) others_ = other_contenders::expected;
@@ -41,8 +41,8 @@ void cohort::place_refused(const cohort_place_ptr& place) noexcept {
     const boot_clock::time_point now = boot_clock::now();
     effects e;
     cohort_turn_ptr refused;  // a list
-    locked lock(mutex_);
-    if (place_ != place) return;
+    locked lock = mutex_.lock();
+    if (!lock || place_ != place) return;
     place_.reset();
     state_ = place_state::none;
     for (cohort_turn* t = first_.get(); t;) {
@@ -74,8 +74,8 @@ void cohort::place_failed(const cohort_place_ptr& place, const std::exception_pt
     } catch (...) {
     }
     effects e;
-    locked lock(mutex_);
-    if (place_ != place) return;
+    locked lock = mutex_.lock();
+    if (!lock || place_ != place) return;
     place_.reset();
     state_ = place_state::none;
     if (!only_asked) return fail_waiting(std::move(lock), why);
@@ -88,23 +88,30 @@ void cohort::place_failed(const cohort_place_ptr& place, const std::exception_pt
 
 void cohort::place_lost(const cohort_place_ptr& place) noexcept {
     effects e;
-    locked lock(mutex_);
-    if (place_ != place) return;
+    locked lock = mutex_.lock();
+    if (!lock || place_ != place) return;
+    const boot_clock::time_point now = boot_clock::now();
     place_.reset();
     state_ = place_state::none;
     if (current_)
-        std::exchange(current_, nullptr)->lost_with_place_ = true;
+        turn_lost_with_place(e, now);
     else
         e.left = place;
-    advance(e, boot_clock::now());
+    advance(e, now);
     finish(std::move(lock), e);
     place->stop_looking();
 }
 
+void cohort::turn_lost_with_place(effects& e, boot_clock::time_point now) noexcept {
+    cohort_turn& t = *std::exchange(current_, nullptr);
+    t.lost_with_place_ = true;
+    if (!t.lost_alone_) report_hold(e, t, now);
+}
+
 void cohort::others_are(const cohort_place_ptr& place, other_contenders now) noexcept {
     effects e;
-    locked lock(mutex_);
-    if (place_ != place) return;
+    locked lock = mutex_.lock();
+    if (!lock || place_ != place) return;
     others_ = now;
     advance(e, boot_clock::now());
     finish(std::move(lock), e);
@@ -113,14 +120,15 @@ void cohort::others_are(const cohort_place_ptr& place, other_contenders now) noe
 void cohort::lingered(const cohort_place_ptr& place) noexcept {
     const boot_clock::time_point now = boot_clock::now();
     effects e;
-    locked lock(mutex_);
-    if (place_ != place || state_ != place_state::has_lock) return;
+    locked lock = mutex_.lock();
+    if (!lock || place_ != place || state_ != place_state::has_lock) return;
     if (current_ || first_) {
         lingers_ = false;  // until the place is idle again
         advance(e, now);
         return finish(std::move(lock), e);
     }
-    if (const boot_clock::duration left = linger_left(now); left > boot_clock::duration::zero()) {
+    const boot_clock::duration left = linger_left(limits_, now - idle_since_);
+    if (left > boot_clock::duration::zero()) {
         e.woken = place;
         e.wake_after = left;
     } else {
@@ -133,11 +141,13 @@ void cohort::lingered(const cohort_place_ptr& place) noexcept {
 // ------------------------------------------------------------------------------------------------------ session's end
 
 void cohort::session_over(std::error_code why) noexcept {
-    locked lock(mutex_);
+    effects e;
+    locked lock = mutex_.lock();
+    if (!lock) return;
     over_ = why;
     const cohort_place_ptr place = std::exchange(place_, nullptr);
     state_ = place_state::none;
-    if (current_) std::exchange(current_, nullptr)->lost_with_place_ = true;
+    if (current_) turn_lost_with_place(e, boot_clock::now());
     fail_waiting(std::move(lock), std::make_exception_ptr(error(why, "acquire", lock_->directory)));
     if (place) place->stop_looking();
     flush_reports(flush_time::now);
@@ -145,7 +155,8 @@ void cohort::session_over(std::error_code why) noexcept {
 
 // The waiting coroutines and their turns keep each other alive.
 void cohort::loop_over() noexcept {
-    locked lock(mutex_);
+    locked lock = mutex_.lock();
+    if (!lock) return;
     const cohort_place_ptr place = std::exchange(place_, nullptr);
     current_ = nullptr;
     state_ = place_state::none;

@@ -113,5 +113,6 @@ void cohort_place::granted() {
 
 void cohort_place::others_are(other_contenders now) { of_->others_are(shared_from_this(), now); }
 void cohort_place::lingered() { of_->lingered(shared_from_this()); }
+void cohort_place::deleted() { claim_->hold().lose(loss_reason::node_deleted, claim_->paths().front()); }
 
 }  // namespace zkasio::lock_detail

@@ -44,6 +44,8 @@ public:
     void decided() noexcept override;
     void others_are(other_contenders now);
     void lingered();
+    /// A listing does not show the place's node.
+    void deleted();
 
 private:
     static asio::awaitable<void> wait_for_lease(std::shared_ptr<cohort_place> self);

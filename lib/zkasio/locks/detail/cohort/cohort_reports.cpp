@@ -47,7 +47,10 @@ void cohort::report_hold(effects& e, const cohort_turn& t, boot_clock::time_poin
         lock_hold_report r;
         r.kind = lock_kind::exclusive;
         r.token = t.place_->claim()->token();
-        if (t.lost_alone_ || t.lost_with_place_) r.lost = t.reason();
+        if (t.lost_with_place_)
+            r.lost = t.place_->claim()->hold().reason();
+        else if (t.lost_alone_)
+            r.lost = t.reason();
         r.granted = t.since_;
         r.ended = now;
         if (observed_) r.path = lock_->directory;
@@ -78,7 +81,8 @@ void cohort::flush_reports(flush_time when) noexcept {
 void cohort::tell_reports() noexcept {
     std::vector<std::variant<lock_wait_report, lock_hold_report>> all;
     {
-        const std::lock_guard lock(mutex_);
+        const locked lock = mutex_.lock();
+        if (!lock) return;
         all.swap(reports_);
     }
     for (const auto& one : all) std::visit([&](const auto& r) { tools_.report(r); }, one);

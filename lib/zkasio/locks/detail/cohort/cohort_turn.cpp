@@ -30,7 +30,9 @@ asio::awaitable<lock_guard> cohort_turn::next(std::shared_ptr<cohort> of, if_con
             cohort& c = *of;
             const auto turn = std::make_shared<cohort_turn>(std::move(of), when_contended, came);
             if (auto slot = asio::get_associated_cancellation_slot(h); slot.is_connected())
-                slot.assign([turn](asio::cancellation_type) { turn->of_->cancel(turn); });
+                slot.assign([weak = std::weak_ptr<cohort_turn>(turn)](asio::cancellation_type) {
+                    if (const auto waits = weak.lock()) waits->of_->cancel(waits);
+                });
             turn->waiter_.emplace(
                 waiter{std::move(h), asio::prefer(on, asio::execution::outstanding_work.tracked), std::move(open)});
             c.enter(turn, on);
@@ -41,12 +43,22 @@ asio::awaitable<lock_guard> cohort_turn::next(std::shared_ptr<cohort> of, if_con
 void cohort_turn::resume(std::shared_ptr<cohort_turn> self, std::exception_ptr failed) noexcept {
     waiter w = std::move(*self->waiter_);
     self->waiter_.reset();
-    asio::post(w.on, [h = std::move(w.resume), open = std::move(w.open), turn = std::move(self),
+    asio::post(w.on, [h = std::move(w.resume), open = std::move(w.open), to = delivery(std::move(self)),
                       failed = std::move(failed)]() mutable {
         lock_guard guard;
-        if (turn->place_) guard = lock_guard(std::move(turn), std::move(open));
+        if (to.turn->place_) guard = lock_guard(std::move(to.turn), std::move(open));
         std::move(h)(std::move(failed), std::move(guard));
     });
+}
+
+// Not inline: the executor that drops one handler may drop that of the next turn, and so on.
+cohort_turn::delivery::~delivery() {
+    if (!turn || !turn->place_) return;
+    try {
+        asio::post(turn->of_->on().get_executor(), [dropped = turn] { dropped->give_up(); });
+    } catch (...) {
+        // Out of memory: the turn is given up with its last owner, which this is.
+    }
 }
 
 // ---------------------------------------------------------------------------------------------------- a granted turn
@@ -83,13 +95,19 @@ const session_hold& cohort_turn::hold() const noexcept {
 }
 
 void cohort_turn::body_begins(asio::any_io_executor executor) {
-    of_->body_begins(*this, executor);
-    place_->claim()->body_begins(std::move(executor));
+    place_->claim()->body_begins(executor);
+    bool counts = false;
+    try {
+        counts = of_->body_begins(*this, executor);
+    } catch (...) {
+        place_->claim()->body_ends(executor);
+        throw;
+    }
+    if (!counts) place_->claim()->body_ends(executor);
 }
 
 void cohort_turn::body_ends(asio::any_io_executor executor) noexcept {
-    place_->claim()->body_ends(executor);
-    of_->body_ends(*this, executor);
+    if (of_->body_ends(*this, executor)) place_->claim()->body_ends(executor);
 }
 
 void cohort_turn::asked_back() noexcept { of_->asked_back(*this); }

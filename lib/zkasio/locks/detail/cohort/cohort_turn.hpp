@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace zkasio::lock_detail {
@@ -69,6 +70,14 @@ private:
         handler resume;
         asio::any_io_executor on;
         std::shared_ptr<const void> open;
+    };
+
+    // A turn on its way to its coroutine. If the executor drops the handler, the turn is given up.
+    struct delivery {
+        explicit delivery(std::shared_ptr<cohort_turn> t) noexcept : turn(std::move(t)) {}
+        delivery(delivery&&) noexcept = default;
+        ~delivery();
+        std::shared_ptr<cohort_turn> turn;
     };
 
     /// Resumes the coroutine, in a turn of its executor. To be called once, without the cohort's mutex.

@@ -61,6 +61,8 @@ void lookout::seen(const std::vector<std::string>& names) {
     pauses_.reset();
     const auto place = place_.lock();
     if (!place) return stop();
+    // The node was there before the listing was asked for (as G4). Its own watch may be set later than this one.
+    if (std::find(names.begin(), names.end(), own_name_) == names.end()) return place->deleted();
     const bool others = std::any_of(names.begin(), names.end(), [&](const auto& name) { return name != own_name_; });
     if (others) {
         watch_.reset();

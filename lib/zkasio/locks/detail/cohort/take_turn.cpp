@@ -9,6 +9,7 @@
 
 #include <asio/dispatch.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -58,7 +59,10 @@ asio::awaitable<Result> take(client zk, cohort_spec_ptr spec, if_contended when_
         std::shared_ptr<cohort_turn> turn = of->take_at_once();
         if (turn) co_return as_result<Result>(lock_guard(std::move(turn), zk.keep_open()));
     }
-    if (!of || of->over()) of = co_await find_cohort(zk, spec);
+    if (!of || of->over() || zk.state() != session_state::connected) {
+        came = std::min(came, boot_clock::now());  // ahead of coroutines that find the cohort sooner
+        of = co_await find_cohort(zk, spec);
+    }
     lock_guard guard = co_await cohort_turn::next(std::move(of), when_contended, zk.keep_open(), came);
     co_return as_result<Result>(std::move(guard));
 }
@@ -79,15 +83,24 @@ asio::awaitable<Result> take_as(client zk, cohort_spec_ptr spec, if_contended wh
     co_return as_result<Result>(claim ? lock_guard(std::move(claim), zk.keep_open()) : lock_guard());
 }
 
+template <class Result>
+asio::awaitable<Result> refused(std::string path) {
+    throw error(errc::invalid_argument, "acquire", path,
+                "the turns of a cohort share one node: its data are the lock's");
+    co_return Result();
+}
+
 }  // namespace
 
 template <class Result>
 asio::awaitable<Result> take_turn(client zk, cohort_spec_ptr spec, if_contended when_contended,
                                   const acquire_options& how, boot_clock::time_point came) {
+    if (how.data() && spec) return refused<Result>(spec->lock->directory);
     // Where the wait is certain, one frame is enough for all of it.
     if constexpr (std::is_same_v<Result, lock_guard>) {
         std::shared_ptr<cohort> of = spec && !how.owner() ? spec->last() : nullptr;
-        if (of && of->is_busy()) return cohort_turn::next(std::move(of), when_contended, zk.keep_open());
+        if (of && zk.state() == session_state::connected && of->is_busy())
+            return cohort_turn::next(std::move(of), when_contended, zk.keep_open());
     }
     if (how.owner() && spec) return take_as<Result>(std::move(zk), std::move(spec), when_contended, came, *how.owner());
     return take<Result>(std::move(zk), std::move(spec), when_contended, came);

@@ -27,6 +27,7 @@ struct tenure {
     other_contenders others = other_contenders::unknown;
     bool asked_back = false;   ///< revoke() was called for the place
     bool has_waiters = false;  ///< of this cohort
+    bool first_tries = false;  ///< the first waiter does not wait if another contender has the lock
 };
 
 enum class tenure_step : std::uint8_t {
@@ -42,12 +43,17 @@ enum class tenure_step : std::uint8_t {
 /// T1. A tenure ends after `turns` turns or the time `tenure`, if another contender waits; otherwise it goes on.
 /// T2. While that is not known, no turn is given beyond these limits. If another contender is expected, the tenure
 ///     ends: the answer to a listing would take longer than most tenures. A wrong guess costs a process that has just
-///     become alone two requests, once: its next place comes from no other session.
+///     become alone two requests, once: its next place comes from no other session. No try_acquire() is refused for
+///     a guess.
 /// T3. A place that no coroutine wants is given back at once if another contender waits. (If one is only expected, that
 ///     is looked up first.)
 /// T4. Otherwise the place is kept for the time `linger`; for none if that is 0.
 /// T5. revoke() ends the tenure as another contender does that has waited for long.
 tenure_step next_tenure_step(const tenure_limits& limits, const tenure& now) noexcept;
+
+/// For how long an idle place is still kept (T4). @param idle for so long; negative if the place has become idle after
+/// another thread has looked at the clock.
+std::chrono::nanoseconds linger_left(const tenure_limits& limits, std::chrono::nanoseconds idle) noexcept;
 
 /// Whether the cohort asks for a listing now: before the limits are reached, so that T2 seldom costs time, and not for
 /// a single turn, so that a lock that is not contended costs no listing.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <zkasio/client_observer.hpp>
 #include <zkasio/locks/detail/acquire_request.hpp>
 #include <zkasio/locks/detail/queue/contender_stage.hpp>
 #include <zkasio/locks/detail/queue/queue_key.hpp>
@@ -97,6 +98,10 @@ struct contender {
     bool node_deleted : 1 = false;  // the node was deleted while the contender was an owner, at any owner's stage
     bool handed_over : 1 = false;   // the lock came from another contender of this session
     bool followed : 1 = false;      // the contender has waited for the end of another session's node
+    bool behind_gap : 1 = false;    // contenders of other sessions stood between it and those of its own
+    hand_over came_from() const noexcept {
+        return handed_over ? hand_over::local : followed || behind_gap ? hand_over::remote : hand_over::none;
+    }
 
 private:
     stage now_ = stage::outside;

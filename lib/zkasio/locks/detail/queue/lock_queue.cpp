@@ -20,7 +20,7 @@ lock_queue::lock_queue(session on, lock_spec_ptr lock)
       order_(lock_->names),
       creation_(*this),
       listing_(*this),
-      predecessor_(*this),
+      followed_(*this),
       positions_(*this) {}
 
 std::shared_ptr<lock_queue> lock_queue::of(const session& on, const lock_spec_ptr& lock) {
@@ -33,8 +33,8 @@ std::shared_ptr<lock_queue> lock_queue::of(const session& on, const lock_spec_pt
 void lock_queue::enter(const contender_ptr& c, const asio::any_io_executor& from) {
     if (over_) return fail(c, ended("acquire", directory()));
     const bool waits = waits_for_body(c->asked.kind);
-    const bool excluded = waits || (c->asked.join_readers ? order_.any_owner_excludes(c->asked.kind)
-                                                          : order_.excludes(c->asked.kind));
+    const bool excluded =
+        waits || (c->asked.join_readers ? order_.any_owner_excludes(c->asked.kind) : order_.excludes(c->asked.kind));
     if (c->asked.when_contended == if_contended::give_up && excluded) return refuse(c);
     if (waits_for_itself(c->asked.kind, from))
         return fail(c, std::make_exception_ptr(error(errc::would_deadlock, "acquire", directory(), holds_it_already)));
@@ -210,7 +210,11 @@ queue_situation lock_queue::situation() const {
         s.head->what = queue_order::verdict::local;  // G40: a body of this session still runs
     s.has_readers = names().has_shared();
     s.try_acquires_wait = !try_acquires_.empty();
-    s.blocker_may_be_ours = s.head->what == queue_order::verdict::remote && may_be_ours(*s.head->blocker);
+    const std::vector<std::string>& blockers = s.head->blockers;
+    const auto not_to_follow = [this](const std::string& name) { return may_be_ours(name); };
+    s.blocker_may_be_ours = std::any_of(blockers.begin(), blockers.end(), not_to_follow);
+    s.later = order_.next_blockers(queue_order::most_followed - blockers.size());
+    std::erase_if(s.later, not_to_follow);
     return s;
 }
 
@@ -225,7 +229,7 @@ void lock_queue::reconsider() {
         const contender_ptr head = order_.head();
         again = carry_out(decide_next_step(situation()), head);
     }
-    if (!order_.head()) predecessor_.stop();
+    if (!order_.head()) followed_.stop();
     positions_.tell();
 }
 
@@ -238,23 +242,24 @@ bool lock_queue::carry_out(const next_step& step, const contender_ptr& head) {
             order_.grant(head->at);
             become_owner(head);
             return true;
-        case what::ask_for_listing: ask_for_listing(); return false;
+        case what::ask_for_listing:
+            // The contenders in between may be gone before the listing: a lock can change hands in less time.
+            if (head->queue_length > 0) head->behind_gap = true;
+            ask_for_listing();
+            return false;
         case what::refuse_try_acquires: refuse_try_acquires(); return true;
         case what::wait: break;
     }
-    // The next in line starts its lease early: the grant costs no round trip, and the contender learns when its node is
-    // deleted. Contenders far behind do not need a lease.
+    // A head whose turn may come without a listing starts its lease early: the grant costs no round trip, and the
+    // contender learns when its node is deleted. Contenders far behind do not need a lease.
     if (step.start_lease) start_lease(head);
-    // G19: our own node is watched before the predecessor's, so that the predecessor's removal is not told before the
-    // removal of our own node.
+    // G19: our own node is watched before the nodes in the way, so that their removal is not told before the removal of
+    // our own node.
     if (step.watch_own_node) head->hold.watch_nodes();
-    if (!step.follow) {
-        predecessor_.stop();
-        return false;
-    }
+    followed_.follow(step.follow, step.waits_for_remote);
+    if (!step.waits_for_remote) return false;
     if (!head->followed) head->queue_length = static_cast<std::uint32_t>(order_.look_at(head->at).position);
     head->followed = true;
-    predecessor_.follow(*step.follow);
     return false;
 }
 
@@ -291,12 +296,16 @@ void lock_queue::listing_failed(const std::exception_ptr& why) {
     reconsider();
 }
 
-void lock_queue::predecessor_gone(const std::string& name) {
+void lock_queue::followed_gone(const std::string& name) {
     order_.removed(name);
     if (const contender_ptr head = order_.head()) {
+        const queue_order::step now = order_.next();
+        const bool others_followed =
+            now.all && std::all_of(now.blockers.begin(), now.blockers.end(),
+                                   [this](const std::string& b) { return followed_.follows(b); });
         // G20: if the head's own node had been deleted before, the watch on the head's own node would have told.
         const bool own_node_proven = head->hold.held() && head->hold.nodes_watched();
-        if (needs_listing(order_.next().what, names().has_shared(), own_node_proven)) order_.discard_listings();
+        if (needs_listing(now.what, names().has_shared(), others_followed, own_node_proven)) order_.discard_listings();
     }
     reconsider();
 }
@@ -309,7 +318,7 @@ std::exception_ptr lock_queue::ended(std::string_view operation, const std::stri
 
 void lock_queue::session_over(std::error_code why) noexcept {
     over_ = why;
-    predecessor_.stop();
+    followed_.stop();
     unfinished_.clear();
     for (const contender_ptr& c : order_.clear()) fail(c, ended("acquire", directory()));
     for (const contender_ptr& c : creation_.take_waiting()) fail(c, ended("acquire", directory()));

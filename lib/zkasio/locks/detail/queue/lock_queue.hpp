@@ -5,7 +5,7 @@
 #include <zkasio/locks/detail/queue/next_step.hpp>
 #include <zkasio/locks/detail/queue/node_creation.hpp>
 #include <zkasio/locks/detail/queue/position_reports.hpp>
-#include <zkasio/locks/detail/queue/predecessor_watch.hpp>
+#include <zkasio/locks/detail/queue/followed_nodes.hpp>
 #include <zkasio/locks/detail/queue/queue_listing.hpp>
 #include <zkasio/locks/detail/queue/queue_order.hpp>
 #include <zkasio/locks/detail/reader_node.hpp>
@@ -91,7 +91,7 @@ public:
     void ask_for_listing();
     void listed(const std::vector<std::string>& names, std::uint64_t number);
     void listing_failed(const std::exception_ptr& why);
-    void predecessor_gone(const std::string& name);
+    void followed_gone(const std::string& name);
     /// A node whose name is `prefix` and a number may turn out to be ours: until stop_expecting_node() no contender
     /// follows that node (G17).
     void expect_node(std::string prefix) { expected_nodes_.insert(std::move(prefix)); }
@@ -148,14 +148,14 @@ private:
     std::exception_ptr ended_while_held(std::string_view operation, const std::string& path) const;
 
     session on_;
-    toolbox tools_;  // toolbox(on_)
+    toolbox tools_;       // toolbox(on_)
     lock_spec_ptr lock_;  // the first contender's: all have the same directory and names
     queue_order order_;
     std::error_code over_;
 
     node_creation creation_;
     queue_listing listing_;
-    predecessor_watch predecessor_;
+    followed_nodes followed_;
     position_reports positions_;
 
     std::size_t entering_ = 0;

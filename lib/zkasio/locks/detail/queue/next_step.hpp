@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 /// The next step of a lock_queue. Pure: lock_queue collects the situation, asks for the step, and carries it out.
 namespace zkasio::lock_detail {
@@ -13,7 +14,8 @@ struct queue_situation {
     std::optional<queue_order::step> head;  ///< the verdict for the first waiting contender; empty: no contender waits
     bool has_readers = false;               ///< the lock is a shared_mutex
     bool try_acquires_wait = false;         ///< some waiting contenders give up if they have to wait
-    bool blocker_may_be_ours = false;       ///< the node in the way may turn out to be one of this session
+    bool blocker_may_be_ours = false;       ///< a node in the way may turn out to be one of this session
+    std::vector<std::string> later{};       ///< nodes that will be in the way of later heads, and are no such node
 };
 
 /// The next step.
@@ -27,15 +29,16 @@ struct next_step {
     };
     what action = what::nothing;
     // Only for `wait`:
-    bool start_lease = false;             ///< the head is the next in line
-    bool watch_own_node = false;          ///< the end of the predecessor's node may be the grant
-    const std::string* follow = nullptr;  ///< the node to watch; null: none. Valid as long as queue_situation::head
+    bool start_lease = false;           ///< the end of the nodes in the way may be the grant
+    bool watch_own_node = false;        ///< the same, and needs a proof of the head's own node
+    bool waits_for_remote = false;      ///< `follow` begins with a node in the head's way
+    std::vector<std::string> follow{};  ///< the nodes to watch, and no others
 };
-next_step decide_next_step(const queue_situation& s) noexcept;
+next_step decide_next_step(queue_situation s);
 
-/// Whether the queue has to be listed again when the head's predecessor has gone.
-/// @param now what follows for the head by what the order knows. @param own_node_proven a watch proves that the head's
-/// own node was there all the time.
-bool needs_listing(queue_order::verdict now, bool has_readers, bool own_node_proven) noexcept;
+/// Whether the queue has to be listed again when a node has gone that was in the head's way.
+/// @param now the verdict for the head by what the order knows. @param others_followed all other remote contenders in
+/// the head's way are followed. @param own_node_proven a watch proves that the head's own node was there all the time.
+bool needs_listing(queue_order::verdict now, bool has_readers, bool others_followed, bool own_node_proven) noexcept;
 
 }  // namespace zkasio::lock_detail

@@ -125,7 +125,11 @@ queue_key queue_order::enter(std::string_view name, contender_ptr who, std::uint
         discard_listings();
         forget_departing(p.number, asked);
     }
-    erase_remote(p.number, name);  // G3: the node may have been listed before it was known as ours
+    if (knows(p)) {
+        erase_remote(p.number, name);  // G3: the node may have been listed before it was known as ours
+        const auto ahead = remotes_ahead_of(p.number);
+        if (ahead != remotes_.begin() && !std::prev(ahead)->name) discard_listings();  // see near_ours()
+    }
     changed(p.number);
     if (p.kind == lock_kind::exclusive) ++exclusive_waiting_;
     waiting_.emplace(p, local{std::move(who), name, std::min(asked, time_), 0});
@@ -255,7 +259,13 @@ const std::pair<const queue_key, queue_order::departure>* queue_order::find_depa
 }
 
 queue_order::findings queue_order::listed(const std::vector<std::string>& names, std::uint64_t number_of_listing) {
-    std::vector<remote> others;
+    struct numbered {
+        std::int64_t number;
+        lock_kind kind;
+        const std::string* name;
+    };
+    std::vector<numbered> others;
+    others.reserve(names.size());
     std::optional<std::int64_t> latest;
     bool departing_ahead = false;
     for (const std::string& name : names) {
@@ -267,9 +277,9 @@ queue_order::findings queue_order::listed(const std::vector<std::string>& names,
         else if (find_departing(number, name))  // G15
             departing_ahead = departing_ahead || (!waiting_.empty() && number < waiting_.begin()->first.number);
         else
-            others.push_back({number, parsed.kind, name});
+            others.push_back({number, parsed.kind, &name});
     }
-    std::sort(others.begin(), others.end(), [](const remote& a, const remote& b) {
+    std::sort(others.begin(), others.end(), [](const numbered& a, const numbered& b) {
         return a.number != b.number ? a.number < b.number : a.kind < b.kind;
     });
     findings found;
@@ -277,7 +287,16 @@ queue_order::findings queue_order::listed(const std::vector<std::string>& names,
         for (const auto& [p, l] : *locals)
             if (l.since < number_of_listing && l.seen != number_of_listing) found.missing.push_back(l.who);  // G4
     if (number_of_listing < first_listing_) return found;                                                    // G10, G13
-    remotes_ = std::move(others);
+    std::vector<remote> all;
+    all.reserve(others.size());
+    for (std::size_t i = 0; i < others.size(); ++i) {
+        const std::size_t far = i + most_followed;
+        const bool named =
+            near_ours(others[i].number, far < others.size() ? std::optional(others[far].number) : std::nullopt);
+        all.push_back(
+            {others[i].number, others[i].kind, named ? std::make_shared<const std::string>(*others[i].name) : nullptr});
+    }
+    remotes_ = std::move(all);
     horizon_ = latest;
     known_since_ = number_of_listing;
     extend();
@@ -291,6 +310,18 @@ queue_order::findings queue_order::listed(const std::vector<std::string>& names,
     return found;
 }
 
+// Whether a contender of this session, or one that comes later, may want to follow the remote node `number`: one of the
+// nearest ahead. Of thousands of listed names few are kept. @param too_far contenders behind this number have nearer
+// ones.
+bool queue_order::near_ours(std::int64_t number, std::optional<std::int64_t> too_far) const {
+    if (names_->has_shared() || !too_far) return true;  // of readers and writers, any may be the nearest in the way
+    const auto is_ahead_of_one = [&](const auto& ours) {
+        const auto next = ours.lower_bound(first_at(number));
+        return next != ours.end() && next->first.number < *too_far;
+    };
+    return is_ahead_of_one(waiting_) || is_ahead_of_one(owners_);
+}
+
 void queue_order::removed(const std::string& name) {
     const std::int32_t sequence = names_->parse(name).sequence;
     const std::int64_t number = unwrap(sequence);
@@ -299,11 +330,16 @@ void queue_order::removed(const std::string& name) {
     check_invariants();
 }
 
+// The end of the remote nodes with smaller numbers.
+std::vector<queue_order::remote>::const_iterator queue_order::remotes_ahead_of(std::int64_t number) const {
+    return std::lower_bound(remotes_.begin(), remotes_.end(), number,
+                            [](const remote& r, std::int64_t n) { return r.number < n; });
+}
+
 void queue_order::erase_remote(std::int64_t number, std::string_view name) {
-    auto it = std::lower_bound(remotes_.begin(), remotes_.end(), number,
-                               [](const remote& r, std::int64_t n) { return r.number < n; });
+    auto it = remotes_ahead_of(number);
     for (; it != remotes_.end() && it->number == number; ++it)
-        if (it->name == name) {
+        if (!it->name || *it->name == name) {
             remotes_.erase(it);
             return;
         }
@@ -340,13 +376,32 @@ queue_order::step queue_order::next() const {
     if (blocked && exclusive_owners_ == 0) return {verdict::local};
     if (!knows(me)) return {verdict::unknown};  // G1: only a listing can tell
 
-    const auto ahead = std::lower_bound(remotes_.begin(), remotes_.end(), me.number,
-                                        [](const remote& r, std::int64_t number) { return r.number < number; });
+    const auto ahead = remotes_ahead_of(me.number);
     const auto excludes_me = [&](const remote& r) { return alone || r.kind == lock_kind::exclusive; };
-    const auto begin = std::make_reverse_iterator(ahead), end = remotes_.rend();
-    const auto nearest = std::find_if(begin, end, excludes_me);
-    if (nearest == end) return {blocked ? verdict::local : verdict::granted};
-    return {verdict::remote, &nearest->name, std::find_if(std::next(nearest), end, excludes_me) == end};
+    step s{verdict::remote, {}, true};
+    for (auto r = std::make_reverse_iterator(ahead); r != remotes_.rend() && s.all; ++r) {
+        if (!excludes_me(*r)) continue;
+        s.all = s.blockers.size() < most_followed && r->name;
+        if (s.all) s.blockers.push_back(*r->name);
+    }
+    if (s.blockers.empty()) return {!s.all ? verdict::unknown : blocked ? verdict::local : verdict::granted};
+    if (!s.all) s.blockers.resize(1);
+    return s;
+}
+
+std::vector<std::string> queue_order::next_blockers(std::size_t most) const {
+    const auto is_behind = [](std::int64_t number, const remote& r) { return number < r.number; };
+    std::vector<std::string> names;
+    auto from = std::upper_bound(remotes_.begin(), remotes_.end(), waiting_.begin()->first.number, is_behind);
+    while (names.size() < most && from != remotes_.end()) {
+        const auto later_head = waiting_.lower_bound(first_at(from->number));
+        if (later_head == waiting_.end()) break;
+        const auto to = std::upper_bound(from, remotes_.end(), later_head->first.number, is_behind);
+        if (static_cast<std::size_t>(to - from) > most_followed) break;
+        for (; from != to && from->name && names.size() < most; ++from) names.push_back(*from->name);
+        if (from != to) break;
+    }
+    return names;
 }
 
 std::vector<queue_order::insight> queue_order::look_at(const std::vector<queue_key>& sorted) const {
@@ -357,9 +412,7 @@ std::vector<queue_order::insight> queue_order::look_at(const std::vector<queue_k
     for (const queue_key& p : sorted) {
         owners.go_on_to(p);
         waiting.go_on_to(p);
-        const auto remote_end =
-            std::lower_bound(remotes_.begin(), remotes_.end(), p.number,
-                             [](const remote& r, std::int64_t number) { return r.number < number; });
+        const auto remote_end = remotes_ahead_of(p.number);
         insight i{
             owners.count() + waiting.count() + static_cast<std::size_t>(remote_end - remotes_.begin()), {}, knows(p)};
         std::string_view nearest;
@@ -369,8 +422,10 @@ std::vector<queue_order::insight> queue_order::look_at(const std::vector<queue_k
                 nearest = ahead->second.name;
                 number = ahead->first.number;
             }
-        if (remote_end != remotes_.begin() && std::prev(remote_end)->number >= number)
-            nearest = std::prev(remote_end)->name;
+        if (remote_end != remotes_.begin() && std::prev(remote_end)->number >= number) {
+            const auto& name = std::prev(remote_end)->name;
+            nearest = name ? std::string_view(*name) : std::string_view();
+        }
         i.predecessor = nearest;
         all.push_back(std::move(i));
     }

@@ -4,6 +4,7 @@
 #include <zkasio/locks/detail/queue/queue_names.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -111,17 +112,23 @@ public:
         granted,  ///< no contender is in the way of the head
         unknown,  ///< only a new listing can tell
         local,    ///< an owner of this session is in the way
-        remote,   ///< a remote contender is in the way: `blocker`
+        remote,   ///< remote contenders are in the way: `blockers`
     };
     struct step {
         verdict what;
-        /// remote: the name of the nearest such contender's node; valid until the next change.
-        const std::string* blocker = nullptr;
-        /// remote: no other remote contender is in the way.
-        bool last = false;
+        /// remote: the names of all remote contenders' nodes that are in the way, or only the nearest one's if there
+        /// are more than `most_followed`. The nearest is the first.
+        std::vector<std::string> blockers{};
+        /// remote: `blockers` are all.
+        bool all = false;
     };
+    /// How many nodes are worth a watch each, which saves a listing.
+    static constexpr std::size_t most_followed = 4;
     /// The verdict for the head, which has to exist.
     step next() const;
+    /// The names of the remote contenders' nodes behind the head that will be in the way of later heads: the first
+    /// `most` of these, as long as each head has not more than `most_followed` in its way. The head has to exist.
+    std::vector<std::string> next_blockers(std::size_t most) const;
 
     struct insight {
         std::size_t position;     ///< contenders ahead, as far as is known
@@ -148,7 +155,7 @@ private:
     struct remote {
         std::int64_t number;
         lock_kind kind;
-        std::string name;
+        std::shared_ptr<const std::string> name;  // null if it is not to be followed: see near_ours()
     };
     struct departure {
         std::string_view name;
@@ -164,8 +171,10 @@ private:
     void forget_departing(std::int64_t number, std::uint64_t asked);
     bool ours(std::int64_t number) const;
     void extend();
+    std::vector<remote>::const_iterator remotes_ahead_of(std::int64_t number) const;
     void erase_remote(std::int64_t number, std::string_view name);
     std::vector<contender_ptr> overtaken(std::uint64_t number_of_listing) const;
+    bool near_ours(std::int64_t number, std::optional<std::int64_t> too_far) const;
     local* find(std::int64_t number, const std::string& name);
     const std::pair<const queue_key, departure>* find_departing(std::int64_t number, const std::string& name) const;
 
@@ -174,7 +183,7 @@ private:
     std::size_t exclusive_waiting_ = 0, exclusive_owners_ = 0;
     std::map<queue_key, departure> departing_;
     std::set<std::uint64_t> departed_at_;  // departure::time of all in `departing_`
-    std::vector<remote> remotes_;          // in the order of their numbers
+    std::vector<remote> remotes_;          // in the order of their numbers; there may be very many
     std::optional<std::int64_t> horizon_;  // up to this number every node is known
     bool departing_shown_ = false;         // see waits_for_departure()
     bool owners_doubted_ = false;

@@ -98,8 +98,26 @@ void sim_ensemble::continue_process(int client) {
 }
 
 void sim_ensemble::cut_off(int client) {
+    end_read_only(client);
     cut_off_.insert(client);
     drop_connection(client);
+}
+
+void sim_ensemble::let_in(int client) {
+    end_read_only(client);
+    cut_off_.erase(client);
+}
+
+void sim_ensemble::lose_quorum(int client) {
+    const std::int64_t known = first_known(false, 0);
+    cut_off(client);
+    read_only_known_[client] = known;
+}
+
+void sim_ensemble::end_read_only(int client) {
+    if (read_only_known_.erase(client) == 0) return;
+    for (sim_link* l : links_)
+        if (l->client() == client && l->read_only() && l->attached()) l->drop(0, 0);
 }
 
 void sim_ensemble::refuse(const std::string& path, std::error_code why) {
@@ -148,7 +166,8 @@ void sim_ensemble::remove_empty_containers() {
 
 sim_link* sim_ensemble::link_of(int client) const {
     const auto it =
-        std::find_if(links_.begin(), links_.end(), [&](const sim_link* l) { return l->client() == client; });
+        std::find_if(links_.begin(), links_.end(),
+                     [&](const sim_link* l) { return l->client() == client && !l->read_only(); });
     return it == links_.end() ? nullptr : *it;
 }
 
@@ -166,7 +185,7 @@ bool sim_ensemble::alive(std::int64_t session) const { return sessions_.contains
 
 void sim_ensemble::list_heard(std::vector<std::int64_t>& to) const {
     for (const sim_link* l : links_)
-        if (l->attached() && !is_silent(l->client())) to.push_back(l->session());
+        if (l->attached() && !l->read_only() && !is_silent(l->client())) to.push_back(l->session());
 }
 
 std::size_t sim_ensemble::watches() const {
@@ -236,7 +255,7 @@ void sim_ensemble::commit(sim_txn txn) {
     on_commit(log_.back());
     if (lagging) return;
     for (sim_link* l : links_)
-        if (l->attached()) l->catch_up(last_zxid());
+        if (l->attached() && !l->read_only()) l->catch_up(last_zxid());
 }
 
 // The zxid that the server of a new connection knows: never less than the client has seen in this session.

@@ -91,7 +91,10 @@ public:
     bool is_silent(int client) const { return silent_.contains(client); }
     /// The connection of this client breaks, and there is no new one until let_in().
     void cut_off(int client);
-    void let_in(int client) { cut_off_.erase(client); }
+    void let_in(int client);
+    /// As cut_off(); but until let_in(), the client may connect to a read-only server, which stays as it is now.
+    void lose_quorum(int client);
+    bool has_read_only_server(int client) const { return read_only_known_.contains(client); }
     bool is_cut_off(int client) const { return cut_off_.contains(client); }
     /// Requests about this node and about nodes below it fail with `why`. With no_auth the ACLs of these nodes change.
     void refuse(const std::string& path, std::error_code why);
@@ -105,6 +108,7 @@ public:
 
     // ------------------------------------------------------------------------------------------ what there is
     const sim_tree& tree() const noexcept { return tree_; }
+    const std::vector<sim_txn>& transactions() const noexcept { return log_; }  ///< all, also those without changes
     std::int64_t session_of(int client) const;  ///< 0: none
     bool has_connection(int client) const;  ///< as the servers see it
     bool alive(std::int64_t session) const;
@@ -133,6 +137,7 @@ private:
     friend class sim_link;
 
     sim_link* link_of(int client) const;
+    void end_read_only(int client);
     bool is_possible(const step& s) const;
     std::int64_t first_known(bool new_session, std::int64_t seen) const;
     std::error_code refusal_of(const std::string& path) const;
@@ -152,7 +157,8 @@ private:
     std::size_t readable_links_ = 0;
     std::map<int, std::size_t> served_;  // requests, by client
     std::map<std::string, std::error_code> refused_;
-    std::set<int> stopped_, silent_, cut_off_;  // clients
+    std::set<int> stopped_, silent_, cut_off_;     // clients
+    std::map<int, std::int64_t> read_only_known_;  // what the read-only server of a client knows: up to this zxid
 };
 
 /// "apply create", for logs.

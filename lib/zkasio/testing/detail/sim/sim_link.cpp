@@ -26,6 +26,7 @@ sim_link::~sim_link() {
 void sim_link::open(const open_params& p) {
     // A server answers a wrong password in the same way as an expired session.
     session_ = p.session_id != 0 && p.session_password != password ? no_session : p.session_id;
+    read_only_ = p.read_only;
     chroot_ = p.chroot;
     auth_ = p.auth;
     asked_timeout_ = ensemble_.session_timeout.count() > 0 ? ensemble_.session_timeout : p.session_timeout;

@@ -42,6 +42,7 @@ public:
     int client() const noexcept { return client_; }
     std::int64_t session() const noexcept { return attached_ ? server_session_ : session_; }
     bool attached() const noexcept { return attached_; }
+    bool read_only() const noexcept { return read_only_; }  ///< see open_params
     std::size_t watches() const noexcept { return armed_.size(); }
     void list_watched(std::set<std::string>& paths) const {
         for (const watch_key& key : armed_) paths.insert(key.first);
@@ -150,7 +151,7 @@ private:
     std::deque<std::pair<detail::op_id, detail::request>> outstanding_;
     std::deque<arrival> arrived_;
     bool readable_ = false;  // the eventfd has been written to, and not been read
-    bool closed_ = false, goodbye_sent_ = false;
+    bool closed_ = false, goodbye_sent_ = false, read_only_ = false;
     detail::goodbye_result goodbye_result_ = detail::goodbye_result::none_yet;
 
     // the server's end

@@ -12,6 +12,8 @@ using namespace detail;
 
 namespace {
 
+constexpr std::int64_t read_only_session = 0x7fff'0000;  // of each: no server of the quorum knows of it
+
 std::string operation_of(const request& r) {
     return std::visit([](const auto& of) { return std::string(std::remove_cvref_t<decltype(of)>::name); }, r);
 }
@@ -77,14 +79,27 @@ std::string sim_link::next_answer() const {
 void sim_link::list_steps(std::vector<sim_ensemble::step>& steps) {
     using kind = sim_ensemble::step::kind;
     const bool silent = ensemble_.is_silent(client_), stopped = silent || ensemble_.is_stopped(client_);
-    if (handshaking_ && !stopped && !ensemble_.is_cut_off(client_)) steps.push_back({kind::connect, this, client_});
+    const bool lets_in = read_only_ ? ensemble_.has_read_only_server(client_) : !ensemble_.is_cut_off(client_);
+    if (handshaking_ && !stopped && lets_in) steps.push_back({kind::connect, this, client_});
     if (!requests_.empty() && !silent) steps.push_back({kind::apply, this, client_});
-    if (attached_ && known_ < ensemble_.last_zxid()) steps.push_back({kind::catch_up, this, client_});
+    if (attached_ && !read_only_ && known_ < ensemble_.last_zxid()) steps.push_back({kind::catch_up, this, client_});
     if (!outgoing_.empty() && !stopped) steps.push_back({kind::deliver, this, client_});
 }
 
 void sim_link::connect() {
     handshaking_ = false;
+    if (read_only_) {
+        attached_ = true;
+        who_.assign(1, acl_id("ip", "127.0.0.1"));
+        server_session_ = read_only_session;
+        view_ = sim_tree();
+        known_ = 0;
+        catch_up(ensemble_.read_only_known_.at(client_));
+        outgoing_.emplace_back(up{server_session_});
+        for (const add_auth_request& a : auth_)
+            if (!authenticate(a)) return;
+        return;
+    }
     if (session_ != 0 && !ensemble_.alive(session_)) {
         outgoing_.emplace_back(expired{});
         return;
@@ -159,7 +174,7 @@ void sim_link::drop(std::size_t applied, std::size_t delivered) {
     const bool known =
         session_ == server_session_ ||
         std::any_of(outgoing_.begin(), outgoing_.end(), [](const arrival& a) { return std::holds_alternative<up>(a); });
-    if (!known) ensemble_.end_session(server_session_);
+    if (!known && !read_only_) ensemble_.end_session(server_session_);
     outgoing_.emplace_back(lost{});
 }
 
@@ -230,6 +245,10 @@ reply sim_link::serve(const request& r) {
     if (is_queued && ensemble_.puts_off()) result.code = zk_errc::throttled;
     if (result.code) return result;
     if (!ensemble_.refused_.empty() && is_refused(r, result)) return result;
+    if (read_only_ && (writes(r) || std::holds_alternative<sync_request>(r))) {
+        result.code = zk_errc::not_read_only;
+        return result;
+    }
     if (writes(r)) return write(r);
     if (const auto* s = std::get_if<sync_request>(&r)) {
         catch_up(ensemble_.last_zxid());

@@ -1,0 +1,219 @@
+#include <zkasio/election/detail/candidacy.hpp>
+
+#include <zkasio/error.hpp>
+#include <zkasio/recipe/toolbox.hpp>
+#include <zkasio/recipe/wait_as.hpp>
+
+#include <system_error>
+
+namespace zkasio::election_detail {
+
+candidacy::candidacy(const operations& events, std::string path)
+    : events_(events),
+      path_(std::move(path)),
+      close_(toolbox(events_).make_one_shot_event()),
+      change_(events_, mutex_) {}
+
+// ------------------------------------------------------------------------------------------------------ terms
+
+candidacy::term_ptr candidacy::term() const noexcept {
+    const std::lock_guard lock(mutex_);
+    return term_;
+}
+
+// A term that begins after close() is told to nobody, and ends at once.
+candidacy::term_ptr candidacy::begin_term(leadership elected) {
+    const toolbox tools(events_);
+    const auto term = std::make_shared<candidate_term>(std::move(elected), tools.make_one_shot_event(),
+                                                       tools.make_one_shot_event());
+    std::unique_lock lock(mutex_);
+    if (closing_) {
+        lock.unlock();
+        term->stop.fire();
+        return term;
+    }
+    term_ = term;
+    status_ = {candidate_state::leading, term->leader.token(), loss_reason::none};
+    change_.notify_all(std::move(lock));
+    return term;
+}
+
+candidacy::term_ptr candidacy::take_term(std::unique_lock<std::mutex> lock, loss_reason why) {
+    const term_ptr term = std::exchange(term_, nullptr);
+    if (!term) return nullptr;
+    status_.state = candidate_state::standing;
+    status_.reason = why;
+    change_.notify_all(std::move(lock));
+    return term;
+}
+
+void candidacy::end_term(const term_ptr& term, loss_reason why) {
+    std::unique_lock lock(mutex_);
+    if (term_ == term) take_term(std::move(lock), why);
+}
+
+candidacy::term_ptr candidacy::step_down() {
+    const term_ptr term = take_term(std::unique_lock(mutex_), loss_reason::released);
+    if (term) term->stop.fire();
+    return term;
+}
+
+void candidacy::close() {
+    {
+        const std::lock_guard lock(mutex_);
+        closing_ = true;
+    }
+    step_down();
+    close_.fire();
+}
+
+bool candidacy::closing() const {
+    const std::lock_guard lock(mutex_);
+    return closing_;
+}
+
+void candidacy::end(const std::exception_ptr& why) {
+    std::unique_lock lock(mutex_);
+    failed_ = why;
+    failed_to_leave_ = why && closing_;
+    status_.state = candidate_state::ended;
+    change_.notify_all(std::move(lock));
+}
+
+// ------------------------------------------------------------------------------------------------------ the loop
+
+namespace {
+
+// The loop is cancelled with its session or its client, and maybe before the hold has ended.
+loss_reason reason_of_end(const leadership& leader) noexcept {
+    return leader.guard().claim()->on().over() ? loss_reason::session_expired : loss_reason::closed;
+}
+
+// When the loop leaves the term early: users may keep the term, but not the leadership.
+void give_up(candidate_term* term) noexcept {
+    try {
+        (void)term->leader.resign();
+    } catch (const std::exception&) {
+    }
+    term->gone.fire();
+}
+
+}  // namespace
+
+asio::awaitable<void> candidacy::serve(std::shared_ptr<candidacy> self, leadership elected) {
+    const term_ptr term = self->begin_term(std::move(elected));
+    const std::unique_ptr<candidate_term, void (*)(candidate_term*)> at_the_end(term.get(), &give_up);
+    std::exception_ptr failed;
+    try {
+        const auto lost = [&] { return term->leader.lost(); };
+        co_await term->stop.run_until(lost);
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    const loss_reason why = term->leader.reason();
+    self->end_term(term, failed && why == loss_reason::none ? reason_of_end(term->leader) : why);
+    if (failed) std::rethrow_exception(failed);
+    // The bodies under a lost term are cancelled, and the next term does not wait for them: each run() does.
+    if (why == loss_reason::none) {
+        const auto ended = [self, term] { return self->bodies_have_ended(term); };
+        co_await self->change_.until(ended, "step_down", self->path_);
+    }
+    try {
+        co_await term->leader.resign();
+    } catch (const error& e) {
+        if (e.code() != condition::session_ended) term->not_resigned = std::current_exception();
+        throw;
+    }
+}
+
+asio::awaitable<void> candidacy::stand_until_closed(std::shared_ptr<candidacy> self, leader_election election) {
+    while (!self->closing()) {
+        const auto campaign = [&] { return election.campaign(); };
+        std::optional<leadership> elected = co_await self->close_.run_until(campaign);
+        if (elected) co_await serve(self, std::move(*elected));
+    }
+}
+
+asio::awaitable<void> candidacy::stand(std::shared_ptr<candidacy> self, leader_election election) {
+    self->running_ = true;
+    const std::unique_ptr<bool, void (*)(bool*)> running(&self->running_, [](bool* r) { *r = false; });
+    try {
+        co_await stand_until_closed(self, std::move(election));
+    } catch (const std::system_error& e) {
+        // The node goes with the session: a candidate that was closed has nothing to do in the next one.
+        const bool needs_session = e.code() == condition::retryable || e.code() == condition::session_ended ||
+                                   e.code() == condition::cancelled;
+        if (!self->closing() || !needs_session) throw;
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------ bodies
+
+asio::awaitable<candidacy::term_ptr> candidacy::begin_body(std::shared_ptr<candidacy> self) {
+    term_ptr begun;
+    const auto decided = [self, &begun] {
+        const std::lock_guard lock(self->mutex_);
+        if (self->failed_) std::rethrow_exception(self->failed_);
+        if (self->closing_) return true;
+        if (self->term_) ++self->term_->bodies;
+        begun = self->term_;
+        return begun != nullptr;
+    };
+    co_await self->change_.until(decided, "run", self->path_);
+    co_return begun;
+}
+
+void candidacy::end_body(const term_ptr& term) noexcept {
+    std::unique_lock lock(mutex_);
+    --term->bodies;
+    change_.notify_all(std::move(lock));
+}
+
+bool candidacy::bodies_have_ended(const term_ptr& term) const {
+    const std::lock_guard lock(mutex_);
+    return term->bodies == 0;
+}
+
+asio::awaitable<void> candidacy::until_over(std::shared_ptr<candidacy> self, term_ptr term) {
+    const auto over = [self, term] { return self->term() != term; };
+    co_await self->change_.until(over, "run", self->path_);
+}
+
+// ------------------------------------------------------------------------------------------------------ waits
+
+candidate_status candidacy::status() const {
+    const std::lock_guard lock(mutex_);
+    return status_;
+}
+
+// Under the mutex.
+void candidacy::check_alive() const {
+    if (failed_) std::rethrow_exception(failed_);
+    throw error(errc::client_closed, "next", path_, "this candidate was closed");
+}
+
+std::optional<candidate_status> candidacy::untold_status() const {
+    const std::lock_guard lock(mutex_);
+    if (status_ != told_) return status_;
+    if (status_.state == candidate_state::ended) check_alive();
+    return std::nullopt;
+}
+
+asio::awaitable<candidate_status> candidacy::next(std::shared_ptr<candidacy> self) {
+    const auto turn = self->reading_.begin("next", self->path_, "next() of this candidate");
+    const auto news = [self] { return self->untold_status(); };
+    const std::optional<candidate_status> now = co_await self->change_.until(news, "next", self->path_);
+    co_await yield_turn();
+    const std::lock_guard lock(self->mutex_);
+    self->told_ = now;
+    co_return *now;
+}
+
+asio::awaitable<void> candidacy::until_closed(std::shared_ptr<candidacy> self) {
+    const auto ended = [self] { return self->status().state == candidate_state::ended; };
+    co_await self->change_.until(ended, "close", self->path_);
+    const std::lock_guard lock(self->mutex_);
+    if (self->failed_to_leave_) std::rethrow_exception(self->failed_);
+}
+
+}  // namespace zkasio::election_detail

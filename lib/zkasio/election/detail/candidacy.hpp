@@ -1,0 +1,96 @@
+#pragma once
+
+#include <zkasio/asio_version.hpp>
+#include <zkasio/election/candidate.hpp>
+#include <zkasio/election/leader_election.hpp>
+#include <zkasio/operations.hpp>
+#include <zkasio/recipe/change_event.hpp>
+#include <zkasio/recipe/one_at_a_time.hpp>
+#include <zkasio/recipe/one_shot_event.hpp>
+
+#include <asio/awaitable.hpp>
+
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace zkasio::election_detail {
+
+/// A term of a candidate, from its election until its node is gone.
+struct candidate_term {
+    candidate_term(leadership elected, one_shot_event s, one_shot_event g)
+        : leader(std::move(elected)), stop(std::move(s)), gone(std::move(g)) {}
+
+    leadership leader;          // resigned by the loop alone
+    const one_shot_event stop;  // the term is to end
+    const one_shot_event gone;  // the term has ended, and its node is removed
+    std::size_t bodies = 0;     // of run(), under this term; guarded by the candidacy
+    std::exception_ptr not_resigned;  // the servers have refused to remove the node; written before `gone` is fired
+};
+
+/// Between the users of a candidate, on any threads, and the loop that stands for election, on the client's strand.
+class candidacy {
+public:
+    using term_ptr = std::shared_ptr<candidate_term>;
+
+    /// @param events of the client whose close ends all waits. @param path of the election.
+    candidacy(const operations& events, std::string path);
+
+    const std::string& path() const noexcept { return path_; }
+    const operations& events() const noexcept { return events_; }
+
+    // ------------------------------------------------------------------------------------------ for users
+    /// Null: there is none.
+    term_ptr term() const noexcept;
+    candidate_status status() const;
+    static asio::awaitable<candidate_status> next(std::shared_ptr<candidacy> self);
+    /// Ends the present term. Null: there was none.
+    term_ptr step_down();
+    /// As step_down(). From now on closing() is true.
+    void close();
+    static asio::awaitable<void> until_closed(std::shared_ptr<candidacy> self);
+
+    /// The term of a new body, which ends with end_body(). Null: the candidate was closed.
+    static asio::awaitable<term_ptr> begin_body(std::shared_ptr<candidacy> self);
+    void end_body(const term_ptr& term) noexcept;
+    static asio::awaitable<void> until_over(std::shared_ptr<candidacy> self, term_ptr term);
+
+    // ------------------------------------------------------------------------------------------ for the loop
+    /// The body of run_in_each_session(). Returns when the candidate was closed.
+    static asio::awaitable<void> stand(std::shared_ptr<candidacy> self, leader_election election);
+    /// No stand() runs. On the strand.
+    bool is_idle() const noexcept { return !running_; }
+    /// Called when run_in_each_session() is over. @param why null: the candidate was closed.
+    void end(const std::exception_ptr& why);
+
+private:
+    static asio::awaitable<void> serve(std::shared_ptr<candidacy> self, leadership elected);
+    static asio::awaitable<void> stand_until_closed(std::shared_ptr<candidacy> self, leader_election election);
+    bool closing() const;
+    term_ptr begin_term(leadership elected);
+    void end_term(const term_ptr& term, loss_reason why);
+    term_ptr take_term(std::unique_lock<std::mutex> lock, loss_reason why);
+    bool bodies_have_ended(const term_ptr& term) const;
+    std::optional<candidate_status> untold_status() const;
+    void check_alive() const;
+
+    const operations events_;
+    const std::string path_;
+    const one_shot_event close_;
+    bool running_ = false;  // on the strand: stand() runs
+    one_at_a_time reading_;
+    mutable std::mutex mutex_;
+    // Guarded by mutex_:
+    term_ptr term_;
+    candidate_status status_;
+    std::optional<candidate_status> told_;  // by next()
+    std::exception_ptr failed_;
+    bool closing_ = false, failed_to_leave_ = false;
+    change_event change_;
+};
+
+}  // namespace zkasio::election_detail

@@ -1,0 +1,142 @@
+#include <zkasio/locks/lock_listing.hpp>
+
+#include <zkasio/locks/detail/contenders.hpp>
+#include <zkasio/locks/directory_note.hpp>
+#include <zkasio/path.hpp>
+#include <zkasio/recipe/if_exists.hpp>
+#include <zkasio/recipe/sequence_suffix.hpp>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+namespace zkasio {
+
+using namespace lock_detail;
+
+std::string_view to_string(lock_directory_kind k) noexcept {
+    switch (k) {
+        case lock_directory_kind::empty: return "empty";
+        case lock_directory_kind::mutex: return "mutex";
+        case lock_directory_kind::shared_mutex: return "shared_mutex";
+        case lock_directory_kind::election: return "election";
+        case lock_directory_kind::semaphore: return "semaphore";
+        case lock_directory_kind::single_node: return "single_node";
+        case lock_directory_kind::other: return "other";
+    }
+    return "unknown";
+}
+
+namespace {
+
+struct marker {
+    std::string_view text;
+    lock_directory_kind directory;
+    lock_kind contender;
+};
+constexpr std::array<marker, 7> markers{{
+    {"-lock-", lock_directory_kind::mutex, lock_kind::exclusive},
+    {"__lock__", lock_directory_kind::mutex, lock_kind::exclusive},  // kazoo's, also of its writers
+    {"__rlock__", lock_directory_kind::shared_mutex, lock_kind::shared},
+    {"__READ__", lock_directory_kind::shared_mutex, lock_kind::shared},
+    {"__WRIT__", lock_directory_kind::shared_mutex, lock_kind::exclusive},
+    {"-latch-", lock_directory_kind::election, lock_kind::exclusive},
+    {"-lease-", lock_directory_kind::semaphore, lock_kind::shared},
+}};
+
+const marker* marker_of(std::string_view name) noexcept {
+    const auto found = std::find_if(markers.begin(), markers.end(),
+                                    [&](const marker& m) { return sequence_behind(name, m.text).has_value(); });
+    return found == markers.end() ? nullptr : &*found;
+}
+
+// The queue of one directory. Names of different kinds have no common order: the order of the transactions is that of
+// the arrivals.
+asio::awaitable<void> read_queue(client zk, std::string directory, lock_listing& list) {
+    std::vector<std::string> children = co_await children_if_any(zk, directory);
+    std::vector<queue_names::contender_name> names;
+    for (std::string& name : children) {
+        const marker* const m = marker_of(name);
+        if (!m) {
+            list.foreign.push_back(std::move(name));
+            continue;
+        }
+        if (list.kind == lock_directory_kind::empty || m->directory == lock_directory_kind::shared_mutex)
+            list.kind = m->directory;
+        names.push_back({std::move(name), m->contender});
+    }
+    std::sort(list.foreign.begin(), list.foreign.end());
+    list.contenders = co_await read_contenders(zk, directory, std::move(names));
+    std::sort(list.contenders.begin(), list.contenders.end(),
+              [](const contender_info& a, const contender_info& b) { return a.token < b.token; });
+    for (std::size_t i = 0; i < list.contenders.size(); ++i) list.contenders[i].position = i;
+}
+
+// The first contender in `locks` creates its leases, and then waits until there are no more leases than permits. So
+// while its turn is not over, the newest leases may be of a contender that still waits: then they are no permits.
+bool waits(const contender_info& newest_lease, const contender_info& first) noexcept {
+    return newest_lease.session_id == first.session_id && newest_lease.token > first.token;
+}
+
+asio::awaitable<void> read_semaphore(client zk, lock_listing& list) {
+    lock_listing queue, leases;
+    // In this order: a contender that is granted a permit in between is seen at least once.
+    co_await read_queue(zk, join_path(list.path, "locks"), queue);
+    co_await read_queue(zk, join_path(list.path, "leases"), leases);
+    while (!queue.contenders.empty() && !leases.contenders.empty() &&
+           waits(leases.contenders.back(), queue.contenders.front()))
+        leases.contenders.pop_back();
+    const directory_note note = co_await read_note(zk, join_path(list.path, "leases"));
+    mark_noted(leases.contenders, note);
+    for (contender_info& c : leases.contenders) c.holds = true;
+    for (lock_listing* const part : {&leases, &queue}) {
+        std::move(part->contenders.begin(), part->contenders.end(), std::back_inserter(list.contenders));
+        std::move(part->foreign.begin(), part->foreign.end(), std::back_inserter(list.foreign));
+    }
+    list.kind = lock_directory_kind::semaphore;
+}
+
+bool is_semaphore(const std::vector<std::string>& children) {
+    const auto is = [&](std::string_view name) {
+        return std::find(children.begin(), children.end(), name) != children.end();
+    };
+    return is("leases") && children.size() == (is("locks") ? 2 : 1);
+}
+
+}  // namespace
+
+std::vector<contender_info> lock_listing::holders() const {
+    std::vector<contender_info> found;
+    std::copy_if(contenders.begin(), contenders.end(), std::back_inserter(found),
+                 [](const contender_info& c) { return c.holds; });
+    return found;
+}
+
+asio::awaitable<lock_listing> list_lock(client zk, std::string path) {
+    lock_listing list;
+    list.path = path;
+    std::optional<node_data> node = co_await if_exists(zk.get(path));
+    list.exists = node.has_value();
+    if (!node) co_return list;
+    if (node->stat.ephemeral_owner != 0) {
+        list.kind = lock_directory_kind::single_node;
+        list.contenders.push_back(info_of(path, std::move(*node)));
+        mark_holders(list.contenders);
+        co_return list;
+    }
+    const directory_note note = directory_note::parse(node->data);
+    const std::vector<std::string> children = co_await children_if_any(zk, path);
+    if (is_semaphore(children)) {
+        co_await read_semaphore(zk, list);
+        co_return list;
+    }
+    co_await read_queue(zk, path, list);
+    mark_holders(list.contenders);
+    mark_noted(list.contenders, note);
+    if (list.contenders.empty() && !list.foreign.empty()) list.kind = lock_directory_kind::other;
+    co_return list;
+}
+
+}  // namespace zkasio

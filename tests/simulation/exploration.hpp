@@ -1,0 +1,37 @@
+#pragma once
+
+#include "simulation/scheduler.hpp"
+#include "simulation/simulation.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string>
+
+namespace zkasio::test {
+
+/// Where a search ends that has not run all.
+struct exploration_limits {
+    std::size_t schedules = static_cast<std::size_t>(-1);
+    std::chrono::seconds time = std::chrono::hours(24);
+};
+
+struct exploration {
+    std::size_t schedules = 0;  ///< that were run to their end, no two of which differ only in steps that commute
+    std::size_t redundant = 0;  ///< that were begun, and turned out to be such
+    std::size_t longest = 0;    ///< in steps
+    bool complete = false;      ///< there are no more
+    std::string violated;       ///< empty: nothing
+    std::string log;            ///< of a simulation in which it was
+};
+
+/// Runs a program once for each order of its steps, but for orders that differ only in steps that commute; until one
+/// fails, or a limit is reached. Each run begins anew (stateless search) with source sets and sleep sets: Abdulla,
+/// Aronsson, Jonsson, Sagonas, "Optimal dynamic partial order reduction", POPL 2014, algorithm 1.
+/// @param run the program, which asks the scheduler before each of its steps; returns what was violated, or nothing.
+exploration explore_runs(const std::function<std::string(scheduler&)>& run, const exploration_limits& most);
+
+/// explore_runs() of a simulation.
+exploration explore(const std::function<void(simulation&)>& scenario, const exploration_limits& most);
+
+}  // namespace zkasio::test

@@ -1,0 +1,156 @@
+#include "simulation/exploration.hpp"
+
+#include "support/catch.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+// The search itself, with small programs whose schedules are also counted one by one.
+namespace exploration_tests {
+
+using namespace zkasio::test;
+
+namespace {
+
+struct operation {
+    std::string variable;
+    bool writes;
+};
+
+// Each party runs its operations in order. Those of the last party become possible with the first step of party 0.
+using program = std::vector<std::vector<operation>>;
+
+program random_program(std::mt19937& random) {
+    program p(3);
+    for (auto& party : p)
+        for (std::size_t n = 1 + random() % 3; n > 0; --n)
+            party.push_back({std::string("n") + "abc"[random() % 3], random() % 3 == 0});
+    return p;
+}
+
+footprint footprint_of(const operation& o) {
+    footprint f;
+    (o.writes ? f.changed : f.read) = {o.variable};
+    return f;
+}
+
+struct state {
+    std::vector<std::size_t> next;
+    std::vector<std::size_t> parties;  // who has taken each step
+    int cause = -1;                    // the first step of party 0
+
+    explicit state(const program& p) : next(p.size(), 0) {}
+    bool possible(const program& p, std::size_t party) const {
+        return next[party] < p[party].size() && (party + 1 < p.size() || cause >= 0);
+    }
+    footprint take(const program& p, std::size_t party) {
+        footprint f = footprint_of(p[party][next[party]]);
+        if (party + 1 == p.size() && next[party] == 0) f.cause = cause;
+        if (party == 0 && next[0] == 0) cause = static_cast<int>(parties.size());
+        ++next[party];
+        parties.push_back(party);
+        return f;
+    }
+};
+
+// Which of the steps that depend on each other comes first: what schedules have in common that differ only in steps
+// that commute.
+std::string order_of(const program& p, const std::vector<std::size_t>& parties) {
+    struct step {
+        std::size_t party, number;
+        footprint what;
+    };
+    std::vector<step> steps;
+    std::vector<std::size_t> numbers(p.size(), 0);
+    for (const std::size_t party : parties)
+        steps.push_back({party, numbers[party], footprint_of(p[party][numbers[party]])}), ++numbers[party];
+    std::set<std::string> pairs;
+    const auto text = [](const step& s) { return std::to_string(s.party) + '.' + std::to_string(s.number); };
+    for (std::size_t i = 0; i < steps.size(); ++i)
+        for (std::size_t j = i + 1; j < steps.size(); ++j)
+            if (dependent(steps[i].what, steps[j].what)) pairs.insert(text(steps[i]) + '<' + text(steps[j]) + ' ');
+    std::string all;
+    for (const std::string& pair : pairs) all += pair;
+    return all;
+}
+
+void count(const program& p, const state& now, std::set<std::string>& orders) {
+    bool ended = true;
+    for (std::size_t party = 0; party < p.size(); ++party) {
+        if (!now.possible(p, party)) continue;
+        ended = false;
+        state then = now;
+        then.take(p, party);
+        count(p, then, orders);
+    }
+    if (ended) orders.insert(order_of(p, now.parties));
+}
+
+}  // namespace
+
+TEST_CASE("exploration: each order of dependent steps is run once", "[exploration]") {
+    std::mt19937 random(1);
+    std::size_t schedules = 0;
+    for (int n = 0; n < 300; ++n) {
+        INFO("program " << n);
+        const program p = random_program(random);
+        std::set<std::string> all, seen;
+        count(p, state(p), all);
+        const exploration e = explore_runs(
+            [&](scheduler& by) {
+                state now(p);
+                for (;;) {
+                    std::vector<turn> possible;
+                    for (std::size_t party = 0; party < p.size(); ++party)
+                        if (now.possible(p, party))
+                            possible.push_back({static_cast<int>(party), static_cast<int>(party)});
+                    if (possible.empty()) break;
+                    const auto party = static_cast<std::size_t>(possible[by.choose(possible)].party);
+                    by.taken(now.take(p, party));
+                }
+                seen.insert(order_of(p, now.parties));
+                return std::string();
+            },
+            exploration_limits());
+        CHECK(e.complete);
+        CHECK(seen == all);
+        CHECK(e.schedules == all.size());
+        schedules += e.schedules;
+    }
+    CHECK(schedules > 1000);
+}
+
+TEST_CASE("exploration: a schedule that fails is found, and is repeatable", "[exploration]") {
+    // Both read, then both write what they have read plus 1.
+    const exploration e = explore_runs(
+        [](scheduler& by) {
+            int number = 0;
+            int read[2] = {0, 0}, steps[2] = {0, 0};
+            for (;;) {
+                std::vector<turn> possible;
+                for (int party = 0; party < 2; ++party)
+                    if (steps[party] < 2) possible.push_back({party, party});
+                if (possible.empty()) break;
+                const int party = possible[by.choose(possible)].party;
+                footprint f;
+                if (steps[party]++ == 0) {
+                    read[party] = number;
+                    f.read = {"n"};
+                } else {
+                    number = read[party] + 1;
+                    f.changed = {"n"};
+                }
+                by.taken(std::move(f));
+            }
+            return number == 2 ? std::string() : "an addition is lost";
+        },
+        exploration_limits());
+    CHECK(e.violated == "an addition is lost");
+}
+
+}  // namespace exploration_tests
